@@ -1,0 +1,170 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kHashBlockBytes = 1 << 20;
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string aside_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(0, name) + "." + path.substr(name) + ".tmp";
+}
+
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
+
+[[noreturn]] void throw_read_error(const std::string& path, const std::string& what) {
+  throw Error(ErrorCode::bad_data, path + ": " + what);
+}
+
+void sync_folder(const std::string& folder) {
+  const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_open()) throw_write_error(folder, "cannot open the folder", errno);
+  // Some network file systems cannot flush a folder; they keep its entries on the server anyway.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    throw_write_error(folder, "cannot flush the folder to disk", errno);
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+  fd_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd_.is_open()) throw_read_error(path_, error_text(errno));
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) throw_read_error(path_, error_text(errno));
+  if (!S_ISREG(status.st_mode)) throw_read_error(path_, "not a regular file");
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      throw_read_error(path_, "cannot read at byte " + std::to_string(offset) + ": " + error_text(errno));
+    if (got == 0)
+      throw_read_error(path_, "ends at byte " + std::to_string(offset) + ", expected " +
+                                  std::to_string(out.size()) + " more bytes");
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+ByteBuffer read_file(const std::string& path, std::uint64_t most_bytes) {
+  const InputFile file(path);
+  if (file.byte_count() > most_bytes)
+    throw_read_error(path, "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
+                               std::to_string(most_bytes));
+  ByteBuffer bytes(file.byte_count());
+  file.read_at(0, bytes);
+  return bytes;
+}
+
+std::uint64_t hash_file(const std::string& path) {
+  const InputFile file(path);
+  Xxh3Stream hash;
+  ByteBuffer block(kHashBlockBytes);
+  for (std::uint64_t offset = 0; offset < file.byte_count(); offset += kHashBlockBytes) {
+    const auto size = std::min<std::uint64_t>(kHashBlockBytes, file.byte_count() - offset);
+    const MutableBytes part(block.data(), size);
+    file.read_at(offset, part);
+    hash.update(part);
+  }
+  return hash.value();
+}
+
+PendingFile::PendingFile(std::string path) : path_(std::move(path)), aside_path_(aside_name(path_)) {
+  // O_NOFOLLOW and O_TRUNC: a left-over of a killed run is written over, a planted link is refused.
+  fd_ =
+      FileDescriptor(::open(aside_path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!fd_.is_open()) throw_write_error(aside_path_, "cannot create", errno);
+}
+
+PendingFile::~PendingFile() {
+  if (!published_) ::unlink(aside_path_.c_str());
+}
+
+void PendingFile::append(Bytes bytes) {
+  write_at(bytes_, bytes);
+  bytes_ += bytes.size();
+}
+
+void PendingFile::write_at(std::uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_write_error(path_, "cannot write", written == 0 ? ENOSPC : errno);
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void PendingFile::publish() {
+  if (::fsync(fd_.get()) != 0) throw_write_error(path_, "cannot flush to disk", errno);
+  const int fd = fd_.release();
+  // Interrupted or not, the descriptor is closed on Linux; any other error means that bytes may be lost.
+  if (::close(fd) != 0 && errno != EINTR) throw_write_error(path_, "cannot close", errno);
+  if (::rename(aside_path_.c_str(), path_.c_str()) != 0)
+    throw_write_error(path_, "cannot rename into place", errno);
+  published_ = true;
+  sync_folder(folder_of(path_));
+}
+
+void publish_file(const std::string& path, std::string_view text) {
+  PendingFile file(path);
+  file.append(as_bytes(text));
+  file.publish();
+}
+
+void make_folders(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return;
+  const std::string parent = folder_of(path);
+  if (parent != path && parent != ".") make_folders(parent);
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+    throw_write_error(path, "cannot create the folder", errno);
+  if (!std::filesystem::is_directory(path, error))
+    throw_write_error(path, "cannot create the folder", ENOTDIR);
+  sync_folder(parent);
+}
+
+void throw_write_error(const std::string& path, const char* what, int error_number) {
+  std::string message = path + ": " + what + ": " + error_text(error_number);
+  struct statvfs space {};
+  if (error_number == ENOSPC && ::statvfs(folder_of(path).c_str(), &space) == 0)
+    message += " (" + std::to_string(space.f_bavail * space.f_frsize) + " bytes and " +
+               std::to_string(space.f_favail) + " inodes are free)";
+  throw Error(ErrorCode::cannot_write, message);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,93 @@
+// Files: read at an offset, and written aside until they are whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  /// Hands the descriptor over; whoever takes it closes it.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Reads a regular file at any offset; every failure names the path.
+class InputFile {
+ public:
+  /// Opens for reading; throws bad_data when there is no such regular file.
+  explicit InputFile(std::string path);
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  /// Fills `out` from `offset`; throws bad_data when the file ends earlier.
+  void read_at(std::uint64_t offset, MutableBytes out) const;
+
+ private:
+  std::string path_;
+  FileDescriptor fd_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Reads a whole file of at most `most_bytes`; throws bad_data when it is larger or cannot be read.
+[[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t most_bytes);
+
+/// Hashes a whole file with XXH3.
+[[nodiscard]] std::uint64_t hash_file(const std::string& path);
+
+/// Writes a file aside (`.NAME.tmp` in the same folder); only `publish` makes it visible under its name,
+/// whole and on disk. What is not published is removed by the destructor.
+class PendingFile {
+ public:
+  /// Creates the file aside; throws cannot_write.
+  explicit PendingFile(std::string path);
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+  ~PendingFile();
+  /// The name under which the file is being written.
+  [[nodiscard]] const std::string& aside_path() const { return aside_path_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Appends bytes; throws cannot_write.
+  void append(Bytes bytes);
+  /// Writes bytes at an offset without moving the end of what was appended; throws cannot_write.
+  void write_at(std::uint64_t offset, Bytes bytes);
+  /// How many bytes were appended.
+  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  /// Flushes to disk, renames and flushes the folder. A failed flush is never tried again: the file is given
+  /// up.
+  void publish();
+
+ private:
+  std::string path_;
+  std::string aside_path_;
+  FileDescriptor fd_;
+  std::uint64_t bytes_ = 0;
+  bool published_ = false;
+};
+
+/// Publishes a small file in one go.
+void publish_file(const std::string& path, std::string_view text);
+
+/// Creates a folder and its parents, on disk when this returns; throws cannot_write.
+void make_folders(const std::string& path);
+
+/// Throws cannot_write with the path, what was tried and errno in words (with free space where the disk is
+/// full).
+[[noreturn]] void throw_write_error(const std::string& path, const char* what, int error_number);
+
+}  // namespace chunkhit

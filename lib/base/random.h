@@ -1,0 +1,43 @@
+// Randomness as a function of where it is used, never a state: the same for any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace chunkhit {
+
+/// Mixes 64 bits so that every input bit changes half of the output bits (the finaliser of SplitMix64,
+/// Steele, Lea and Flood 2014).
+[[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
+}
+
+/// What a random number is drawn for; two purposes never share numbers.
+enum class Purpose : std::uint64_t { pack_order = 1, split = 2 };
+
+/// Gives 64 random bits for one place: (seed, purpose, index).
+[[nodiscard]] constexpr std::uint64_t random_bits(std::uint64_t seed, Purpose purpose, std::uint64_t index) {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;
+  const std::uint64_t key = mix_bits(seed + kGolden * (static_cast<std::uint64_t>(purpose) + 1));
+  return mix_bits(mix_bits(key ^ (index + 1) * kGolden) + key);
+}
+
+/// Gives a number in [0, count) for one place, each equally likely to within 2^-64 · count.
+[[nodiscard]] constexpr std::uint64_t random_below(std::uint64_t count, std::uint64_t seed, Purpose purpose,
+                                                   std::uint64_t index) {
+  return static_cast<std::uint64_t>(
+      (static_cast<unsigned __int128>(random_bits(seed, purpose, index)) * count) >> 64);
+}
+
+/// Permutes values in place (Fisher and Yates) by (seed, purpose).
+template <class Value>
+void shuffle(std::span<Value> values, std::uint64_t seed, Purpose purpose) {
+  for (std::size_t left = values.size(); left > 1; --left)
+    std::swap(values[left - 1], values[random_below(left, seed, purpose, left)]);
+}
+
+}  // namespace chunkhit

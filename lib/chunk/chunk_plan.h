@@ -1,0 +1,38 @@
+// How many samples a chunk and a part hold, what cache a reader should give them, and how often that cache
+// will hit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace chunkhit {
+
+/// What the sizes of chunks and parts are computed from.
+struct ChunkPlanSpec {
+  std::uint64_t sample_bytes = 1;
+  std::uint64_t sample_count = 0;
+  bool hdf5 = true;  ///< the container's rules: HDF5's chunk cache, or none for shards
+  bool compressed = false;
+  std::uint64_t chunk_samples = 0;        ///< 0: computed
+  std::uint64_t chunk_bytes = 0;          ///< at most this many raw bytes a chunk; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;  ///< at most this many raw bytes a part, at least one chunk
+};
+
+/// The sizes chosen, and why.
+struct ChunkPlan {
+  std::uint64_t chunk_samples = 1;
+  std::uint64_t chunk_bytes = 1;   ///< raw
+  std::uint64_t part_samples = 1;  ///< a multiple of chunk_samples
+  std::uint64_t part_count = 0;
+  std::uint64_t chunk_count = 0;  ///< in all parts
+  bool compressed = false;
+  std::string reason;  ///< one sentence
+};
+
+/// Plans: compressed chunks of at most 1,048,576 raw bytes, so that one fits HDF5's default chunk cache;
+/// uncompressed HDF5 chunks just above 8 MiB, so that a read of one sample bypasses every default cache and
+/// fetches exact bytes; raw shard chunks of 1 MiB, the unit that is hashed. Throws usage when one sample does
+/// not fit an HDF5 chunk (4 GiB).
+[[nodiscard]] ChunkPlan plan_chunks(const ChunkPlanSpec& spec);
+
+}  // namespace chunkhit

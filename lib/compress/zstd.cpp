@@ -1,0 +1,68 @@
+#include "compress/zstd.h"
+
+#include <zstd.h>
+
+#include <memory>
+#include <string>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+/// One context for each thread: making one costs more than compressing a small chunk.
+ZSTD_CCtx* compression_context() {
+  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
+}
+
+ZSTD_DCtx* decompression_context() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
+}
+
+[[noreturn]] void throw_bad_frame(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "zstd frame: " + what);
+}
+
+}  // namespace
+
+void encode_zstd(Bytes raw, int level, ByteBuffer& stored) {
+  ZSTD_CCtx* context = compression_context();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  stored.resize(ZSTD_compressBound(raw.size()));
+  const std::size_t bytes = ZSTD_compress2(context, stored.data(), stored.size(), raw.data(), raw.size());
+  if (ZSTD_isError(bytes) != 0)
+    throw std::bad_alloc();  // with room for any result only memory can be missing
+  stored.resize(bytes);
+}
+
+void decode_zstd(Bytes stored, MutableBytes raw) {
+  const unsigned long long content_bytes = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (content_bytes == ZSTD_CONTENTSIZE_ERROR) throw_bad_frame("not a frame");
+  if (content_bytes != raw.size())
+    throw_bad_frame(
+        "holds " +
+        (content_bytes == ZSTD_CONTENTSIZE_UNKNOWN ? "an unsaid number of" : std::to_string(content_bytes)) +
+        " bytes, expected " + std::to_string(raw.size()));
+  const std::size_t frame_bytes = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+  if (ZSTD_isError(frame_bytes) != 0) throw_bad_frame(ZSTD_getErrorName(frame_bytes));
+  if (frame_bytes != stored.size())
+    throw_bad_frame("has " + std::to_string(frame_bytes) + " bytes, expected " +
+                    std::to_string(stored.size()));
+  const std::size_t got =
+      ZSTD_decompressDCtx(decompression_context(), raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(got) != 0) throw_bad_frame(ZSTD_getErrorName(got));
+  if (got != raw.size())
+    throw_bad_frame("gave " + std::to_string(got) + " bytes, expected " + std::to_string(raw.size()));
+}
+
+}  // namespace chunkhit

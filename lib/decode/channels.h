@@ -1,0 +1,17 @@
+// Between grey, grey + alpha, RGB and RGBA, with Pillow's arithmetic (Pillow 9.4, src/libImaging/Convert.c).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace chunkhit {
+
+/// Converts `pixel_count` pixels from `from` to `to` channels (1, 2, 3 or 4 each; 2 and 4 end in alpha).
+/// Colour becomes grey by (19595 R + 38470 G + 7471 B + 32768) >> 16; alpha is dropped or 255.
+void convert_channels(const std::uint8_t* source, std::uint32_t from, std::uint8_t* target, std::uint32_t to,
+                      std::size_t pixel_count);
+
+/// Converts CMYK as Adobe's JPEG files store it (inverted) to RGB.
+void cmyk_to_rgb(const std::uint8_t* cmyk, std::uint8_t* rgb, std::size_t pixel_count);
+
+}  // namespace chunkhit

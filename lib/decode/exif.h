@@ -1,0 +1,12 @@
+// EXIF: how a camera says that a picture is turned.
+#pragma once
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// Reads the orientation (1..8) from EXIF data that begins with "Exif\0\0"; 1 where it has none or is
+/// malformed.
+[[nodiscard]] int exif_orientation(Bytes exif);
+
+}  // namespace chunkhit

@@ -1,0 +1,63 @@
+#include "decode/formats.h"
+
+#include <cstring>
+
+#include "decode/channels.h"
+
+namespace chunkhit {
+namespace {
+
+std::string size_text(std::uint64_t width, std::uint64_t height) {
+  return std::to_string(width) + " x " + std::to_string(height);
+}
+
+std::string check_size(const ImageHeader& header, const DecodeOptions& options) {
+  if (header.width == 0 || header.height == 0)
+    return "has no pixels: " + size_text(header.width, header.height);
+  if (std::uint64_t{header.width} * header.height > options.max_pixels)
+    return "is " + size_text(header.width, header.height) + " pixels, over the limit of " +
+           std::to_string(options.max_pixels) + " pixels";
+  return {};
+}
+
+bool fits(const ImageHeader& header, const DecodePlan& plan) {
+  const bool known_shrink = plan.shrink == 1 || plan.shrink == 2 || plan.shrink == 4 || plan.shrink == 8;
+  if (!known_shrink || (plan.shrink > 1 && !header.scales) || plan.channels > 4) return false;
+  const std::uint64_t width = (std::uint64_t{header.width} + plan.shrink - 1) / plan.shrink;
+  const std::uint64_t height = (std::uint64_t{header.height} + plan.shrink - 1) / plan.shrink;
+  const Rect& region = plan.region;
+  return region.width > 0 && region.height > 0 && std::uint64_t{region.x} + region.width <= width &&
+         std::uint64_t{region.y} + region.height <= height;
+}
+
+}  // namespace
+
+std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const DecodeOptions& options,
+                     std::optional<DecodePlan>& wanted) {
+  wanted.reset();
+  std::string fault = check_size(header, options);
+  if (!fault.empty()) return fault;
+  wanted = plan(header, fault);
+  if (!wanted) return fault;
+  if (!fits(header, *wanted)) return "the region wanted is not in the picture";
+  if (wanted->channels == 0) wanted->channels = header.channels;
+  return {};
+}
+
+void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wanted, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  const bool drops_alpha = natural < whole.channels && wanted.channels > natural;
+  ByteBuffer opaque(drops_alpha ? std::size_t{region.width} * natural : 0);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::uint8_t* row = whole.row(region.y + y) + std::size_t{region.x} * whole.channels;
+    if (drops_alpha) {
+      convert_channels(row, whole.channels, opaque.data(), natural, region.width);
+      convert_channels(opaque.data(), natural, image.row(y), wanted.channels, region.width);
+    } else {
+      convert_channels(row, whole.channels, image.row(y), wanted.channels, region.width);
+    }
+  }
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,60 @@
+// The decoders behind decode_image, one per format, and what they share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "decode/image_decoder.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// Decodes one format; one static row per format.
+struct ImageDecoder {
+  std::string_view name;
+  /// Tells the format by the file's bytes.
+  bool (*recognises)(Bytes file);
+  /// Does what decode_image promises.
+  std::string (*decode)(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image);
+};
+
+[[nodiscard]] bool is_jpeg(Bytes file);
+[[nodiscard]] bool is_png(Bytes file);
+[[nodiscard]] bool is_bmp(Bytes file);
+[[nodiscard]] bool is_gif(Bytes file);
+[[nodiscard]] bool is_psd(Bytes file);
+[[nodiscard]] bool is_pnm(Bytes file);
+/// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes.
+[[nodiscard]] bool is_tga(Bytes file);
+
+[[nodiscard]] std::string decode_jpeg(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                      Image& image);
+[[nodiscard]] std::string decode_png(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+[[nodiscard]] std::string decode_bmp(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+[[nodiscard]] std::string decode_gif(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+[[nodiscard]] std::string decode_psd(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+[[nodiscard]] std::string decode_pnm(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+[[nodiscard]] std::string decode_tga(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                     Image& image);
+
+/// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
+[[nodiscard]] std::string_view undecoded_type(Bytes file);
+
+/// Checks a header against the limits, asks what is wanted of the picture and checks that the picture has it.
+/// Returns what is wrong; leaves `wanted` empty when the plan is to stop here. In `wanted`, channels are
+/// never 0.
+[[nodiscard]] std::string ask_plan(const ImageHeader& header, const PlanDecode& plan,
+                                   const DecodeOptions& options, std::optional<DecodePlan>& wanted);
+
+/// Copies the wanted region out of a whole picture, with the wanted channels. `natural` is what the header
+/// said; alpha that the picture holds beyond it is dropped.
+void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wanted, Image& image);
+
+}  // namespace chunkhit

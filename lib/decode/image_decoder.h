@@ -1,0 +1,56 @@
+// Bytes of a picture file → pixels. The file's type is told by its bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// What a picture file says of itself before its pixels are decoded; sizes are as stored, before any EXIF
+/// turn.
+struct ImageHeader {
+  std::string_view format;   ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm"
+  std::uint32_t width = 0;   ///< pixels a row
+  std::uint32_t height = 0;  ///< rows
+  std::uint32_t channels =
+      0;                ///< natural channels: 1 grey, 2 grey + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB)
+  int orientation = 1;  ///< EXIF orientation, 1..8
+  bool scales = false;  ///< the decoder can shrink by 2, 4 and 8 while decoding
+  std::uint64_t extra_bytes = 0;  ///< memory that decoding needs beside the pixels of the wanted region
+  bool whole_picture = false;     ///< the decoder holds the whole picture, whatever region is wanted
+};
+
+/// What is wanted of a picture.
+struct DecodePlan {
+  std::uint32_t shrink = 1;    ///< 1, 2, 4 or 8: sizes become ceil(size / shrink)
+  Rect region;                 ///< pixels wanted, as stored and after shrinking; inside the picture
+  std::uint32_t channels = 0;  ///< 1, 3 or 4; 0 keeps the natural ones
+};
+
+/// Decides, once the header is known, what is wanted; returns nothing to stop there, having put the reason
+/// into `fault`.
+using PlanDecode = std::function<std::optional<DecodePlan>(const ImageHeader& header, std::string& fault)>;
+
+/// Limits and rules of decoding.
+struct DecodeOptions {
+  std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is a fault, told from the header
+  bool accept_warnings = false;  ///< take the pixels of a file that only warns (truncated data, say)
+};
+
+/// Decodes the wanted region of a picture into `image` (shape: region × channels) and returns an empty text,
+/// or returns what is wrong with the file in words that a person understands ("truncated: the data ends in
+/// row 211 of 384"). Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when
+/// `shrink` is 1, also when the region is a part. Only memory exhaustion throws (std::bad_alloc).
+[[nodiscard]] std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+                                       Image& image);
+
+/// Reads only the header; the same faults and limits as `decode_image` finds there.
+[[nodiscard]] std::string read_image_header(Bytes file, const DecodeOptions& options, ImageHeader& header);
+
+}  // namespace chunkhit

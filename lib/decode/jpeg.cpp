@@ -1,0 +1,279 @@
+// JPEG by libjpeg-turbo. libjpeg reports errors by longjmp, so every call of it runs inside
+// JpegSession::attempt, in functions whose locals need no destructor; whatever owns memory lives outside of
+// them.
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <new>
+// jpeglib.h needs FILE and size_t before it.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/bytes.h"
+#include "decode/channels.h"
+#include "decode/exif.h"
+#include "decode/formats.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr int kMostScans =
+    100;  // real progressive files have about 10; each scan costs a pass over all blocks
+constexpr std::string_view kExifMark("Exif\0\0", 6);
+
+/// One decompression and the state that libjpeg's callbacks need.
+class JpegSession {
+ public:
+  JpegSession(Bytes file, const DecodeOptions& options) : file_(file), options_(options) {
+    info.err = jpeg_std_error(&errors_);
+    errors_.error_exit = [](j_common_ptr common) { of(common).fail(); };
+    errors_.emit_message = [](j_common_ptr common, int level) { of(common).note(level); };
+    errors_.output_message = [](j_common_ptr) {};
+    progress_.progress_monitor = [](j_common_ptr common) { of(common).check_scans(); };
+    info.client_data = this;
+  }
+  JpegSession(const JpegSession&) = delete;
+  JpegSession& operator=(const JpegSession&) = delete;
+  ~JpegSession() { jpeg_destroy_decompress(&info); }
+
+  /// Runs libjpeg calls; false when one of them failed, the reason being in fault().
+  [[nodiscard]] bool attempt(void (*calls)(JpegSession&)) {
+    if (setjmp(return_here_) == 0) {
+      calls(*this);
+      return true;
+    }
+    if (out_of_memory_) throw std::bad_alloc();
+    return false;
+  }
+  [[nodiscard]] std::string fault() const { return fault_.data(); }
+  [[nodiscard]] Bytes file() const { return file_; }
+  void watch_scans() { info.progress = &progress_; }
+  /// Ends the attempt with a reason unless warnings are accepted.
+  void warn(const char* text) {
+    if (options_.accept_warnings) return;
+    std::snprintf(fault_.data(), fault_.size(), "%s", text);
+    std::longjmp(return_here_, 1);
+  }
+
+  jpeg_decompress_struct info{};
+  bool has_header = false;
+  Rect region;                      ///< wanted, after shrinking
+  JDIMENSION first_column = 0;      ///< of what libjpeg gives, at or left of region.x
+  JSAMPROW row = nullptr;           ///< what libjpeg gives, one row
+  std::uint8_t* rgb_row = nullptr;  ///< scratch for CMYK
+  Image* image = nullptr;
+
+ private:
+  static JpegSession& of(j_common_ptr common) { return *static_cast<JpegSession*>(common->client_data); }
+
+  [[noreturn]] void fail() {
+    out_of_memory_ = errors_.msg_code == JERR_OUT_OF_MEMORY;
+    std::array<char, JMSG_LENGTH_MAX> text;
+    errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
+    std::snprintf(fault_.data(), fault_.size(), "damaged JPEG: %s", text.data());
+    std::longjmp(return_here_, 1);
+  }
+
+  void note(int level) {
+    if (level >= 0) return;
+    std::array<char, JMSG_LENGTH_MAX> text;
+    if (errors_.msg_code == JWRN_JPEG_EOF)
+      describe_end(text);
+    else
+      errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
+    warn(text.data());
+  }
+
+  void describe_end(std::array<char, JMSG_LENGTH_MAX>& text) const {
+    if (!has_header) {
+      std::snprintf(text.data(), text.size(), "truncated: the data ends in the header");
+      return;
+    }
+    const std::uint64_t row = std::uint64_t{info.input_iMCU_row} * info.max_v_samp_factor * DCTSIZE;
+    std::snprintf(text.data(), text.size(), "truncated: the data ends near row %u of %u",
+                  static_cast<unsigned>(std::min<std::uint64_t>(row, info.image_height)), info.image_height);
+    if (info.input_scan_number <= 1) return;
+    const std::size_t used = std::strlen(text.data());
+    std::snprintf(text.data() + used, text.size() - used, " in scan %d", info.input_scan_number);
+  }
+
+  void check_scans() {
+    if (info.input_scan_number <= kMostScans) return;
+    std::snprintf(fault_.data(), fault_.size(), "has more than %d scans", kMostScans);
+    std::longjmp(return_here_, 1);
+  }
+
+  Bytes file_;
+  const DecodeOptions& options_;
+  jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
+  std::jmp_buf return_here_{};
+  std::array<char, JMSG_LENGTH_MAX + 32> fault_{};
+  bool out_of_memory_ = false;
+};
+
+void read_header(JpegSession& session) {
+  jpeg_create_decompress(&session.info);
+  session.watch_scans();
+  jpeg_mem_src(&session.info, session.file().data(), static_cast<unsigned long>(session.file().size()));
+  jpeg_save_markers(&session.info, JPEG_APP0 + 1, 0xffff);
+  jpeg_read_header(&session.info, TRUE);
+  session.has_header = true;
+}
+
+// libjpeg holds the coefficients of every block where the scans do not come block by block.
+std::uint64_t coefficient_bytes(const jpeg_decompress_struct& info) {
+  std::uint64_t samples = 0;
+  for (int c = 0; c < info.num_components; ++c) {
+    const jpeg_component_info& component = info.comp_info[c];
+    samples += round_up(component.width_in_blocks, component.h_samp_factor) * DCTSIZE *
+               round_up(component.height_in_blocks, component.v_samp_factor) * DCTSIZE;
+  }
+  return samples * sizeof(JCOEF);
+}
+
+// Buffers of a few rows of blocks of all components, before and after upsampling, and libjpeg's tables.
+std::uint64_t working_bytes(const jpeg_decompress_struct& info) {
+  constexpr std::uint64_t kTables = 128 << 10;
+  constexpr std::uint64_t kRowsHeld = 4;
+  return kTables +
+         round_up(info.image_width, 32) * info.num_components * info.max_v_samp_factor * DCTSIZE * kRowsHeld;
+}
+
+int find_orientation(const jpeg_decompress_struct& info) {
+  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
+    const Bytes data(marker->data, marker->data_length);
+    if (as_text(data).starts_with(kExifMark)) return exif_orientation(data);
+  }
+  return 1;
+}
+
+bool is_cmyk(const jpeg_decompress_struct& info) {
+  return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+}
+
+ImageHeader describe(JpegSession& session) {
+  ImageHeader header;
+  header.format = "jpeg";
+  header.width = session.info.image_width;
+  header.height = session.info.image_height;
+  header.channels = session.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
+  header.orientation = find_orientation(session.info);
+  header.scales = true;
+  header.whole_picture = jpeg_has_multiple_scans(&session.info) != FALSE;
+  header.extra_bytes =
+      working_bytes(session.info) + (header.whole_picture ? coefficient_bytes(session.info) : 0);
+  return header;
+}
+
+// A progressive file that lacks refining scans is smoothed across blocks, which looks beyond any margin.
+bool smooths_blocks(const jpeg_decompress_struct& info) {
+  if (!info.progressive_mode || info.coef_bits == nullptr) return false;
+  for (int c = 0; c < info.num_components; ++c)
+    if (std::any_of(info.coef_bits[c], info.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; }))
+      return true;
+  return false;
+}
+
+// jpeg_crop_scanline of 2.1.5 takes a component's width as if its blocks shrank like all others. Where they
+// shrink less, to spare upsampling, and some upsampling is left (4:1:0, say), pixels would differ.
+bool crops_exactly(const jpeg_decompress_struct& info) {
+  return std::all_of(info.comp_info, info.comp_info + info.num_components,
+                     [&](const jpeg_component_info& component) {
+                       const int scale = component.DCT_scaled_size / info.min_DCT_scaled_size;
+                       return scale == 1 || (component.h_samp_factor * scale == info.max_h_samp_factor &&
+                                             component.v_samp_factor * scale == info.max_v_samp_factor);
+                     });
+}
+
+// Fancy upsampling looks one pixel beyond the wanted columns, and needs a few pixels to begin with.
+void crop_columns(JpegSession& session) {
+  constexpr JDIMENSION kLeastWidth = 64;
+  if (!crops_exactly(session.info)) return;
+  const Rect& region = session.region;
+  const JDIMENSION end =
+      std::min(session.info.output_width, std::max(region.x + region.width + 1, region.x + kLeastWidth));
+  JDIMENSION first = region.x == 0 ? 0 : region.x - 1;
+  JDIMENSION width = end - first;
+  jpeg_crop_scanline(&session.info, &first, &width);
+  session.first_column = first;
+}
+
+void start(JpegSession& session) {
+  jpeg_start_decompress(&session.info);
+  if (smooths_blocks(session.info)) return;
+  crop_columns(session);
+  if (session.region.y > 0) jpeg_skip_scanlines(&session.info, session.region.y);
+}
+
+void require_end(JpegSession& session) {
+  const auto& info = session.info;
+  constexpr int kEndOfImage = 0xd9;
+  if (info.unread_marker == kEndOfImage || jpeg_input_complete(&session.info)) return;
+  const std::string_view rest(reinterpret_cast<const char*>(info.src->next_input_byte),
+                              info.src->bytes_in_buffer);
+  if (rest.rfind("\xff\xd9") == std::string_view::npos)
+    session.warn("truncated: there is no end-of-image marker after the last row");
+}
+
+void take_row(JpegSession& session, std::uint32_t y) {
+  auto channels = static_cast<std::uint32_t>(session.info.output_components);
+  const std::uint8_t* row = session.row + std::size_t{session.region.x - session.first_column} * channels;
+  if (session.rgb_row != nullptr) {
+    cmyk_to_rgb(row, session.rgb_row, session.region.width);
+    row = session.rgb_row;
+    channels = 3;
+  }
+  convert_channels(row, channels, session.image->row(y), session.image->channels, session.region.width);
+}
+
+void read_rows(JpegSession& session) {
+  const Rect& region = session.region;
+  while (session.info.output_scanline < region.y) jpeg_read_scanlines(&session.info, &session.row, 1);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    jpeg_read_scanlines(&session.info, &session.row, 1);
+    take_row(session, y);
+  }
+  require_end(session);
+}
+
+std::string decode_region(JpegSession& session, const DecodePlan& wanted, Image& image) {
+  jpeg_decompress_struct& info = session.info;
+  const bool gray = info.jpeg_color_space == JCS_GRAYSCALE;
+  info.scale_num = 1;
+  info.scale_denom = wanted.shrink;
+  info.out_color_space = is_cmyk(info) ? JCS_CMYK : gray && wanted.channels != 3 ? JCS_GRAYSCALE : JCS_RGB;
+  session.region = wanted.region;
+  if (!session.attempt(start)) return session.fault();
+
+  image.reshape(wanted.region.width, wanted.region.height, wanted.channels);
+  session.image = &image;
+  // libjpeg-turbo writes aligned rows past the caches, where the next reader then waits for them: an odd
+  // address keeps them in, and one such row copied into place is faster than decoding there.
+  ByteBuffer row(std::size_t{info.output_width} * info.output_components + 1);
+  ByteBuffer rgb_row(is_cmyk(info) ? std::size_t{wanted.region.width} * 3 : 0);
+  session.row = row.data() + 1;
+  session.rgb_row = is_cmyk(info) ? rgb_row.data() : nullptr;
+  return session.attempt(read_rows) ? std::string() : session.fault();
+}
+
+}  // namespace
+
+bool is_jpeg(Bytes file) { return as_text(file).starts_with("\xff\xd8\xff"); }
+
+std::string decode_jpeg(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+  JpegSession session(file, options);
+  if (!session.attempt(read_header)) return session.fault();
+  const int components = session.info.num_components;
+  if (components == 2 || components > 4)
+    return "JPEG with " + std::to_string(components) + " colour components is not supported";
+  std::optional<DecodePlan> wanted;
+  std::string fault = ask_plan(describe(session), plan, options, wanted);
+  if (!wanted) return fault;
+  return decode_region(session, *wanted, image);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,28 @@
+// The one exception of the library: what ended the run, and which exit code says so.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace chunkhit {
+
+/// Names what ended the run; the values are the exit codes of the commands.
+enum class ErrorCode {
+  too_many_rejects = 1,  ///< stopped by --max-errors or --on-error fail
+  usage = 2,             ///< an option or argument that makes no sense
+  bad_data = 65,         ///< input that cannot be used, or a pack that is not what it says
+  cannot_write = 73,     ///< output that cannot be written: disk full, folder not empty, another spec
+  try_again = 75,        ///< stopped by something that may pass; the same command goes on
+};
+
+/// Carries a message that says what, where, found and expected, and the code of what went wrong.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,99 @@
+// What a pack or a part of one holds, and whether it is whole.
+#pragma once
+
+#include <chunkhit/error.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace chunkhit {
+
+/// HDF5 chunk-cache settings and the share of single-sample reads that will find their chunk in it, 0..1.
+struct CachePrediction {
+  std::uint64_t rdcc_nbytes = 0;
+  std::uint64_t rdcc_nslots = 0;
+  double rdcc_w0 = 0.75;
+  double sequential = 0;
+  double windowed = 0;  ///< samples permuted inside windows of 64 chunks
+  double random = 0;
+  bool bypass = false;  ///< single samples are read exactly, past the cache: nothing to hit, nothing wasted
+};
+
+/// A class and its samples.
+struct PackClass {
+  std::int64_t id = 0;
+  std::string name;  ///< empty when the input had only ids
+  std::uint64_t samples = 0;
+};
+
+/// A file of a pack.
+struct PackPart {
+  std::string file;  ///< name in the pack's folder
+  std::uint64_t samples = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What a pack (or a lone part) holds.
+struct PackInfo {
+  std::string path;
+  bool lone_part = false;    ///< a part without its manifest: what only that tells is empty
+  std::string container;     ///< "hdf5", "shard"
+  std::string filter;        ///< "none", "deflate", "zstd", "photo"
+  std::string layout;        ///< "nhwc", "nchw"
+  std::uint32_t height = 0;  ///< of a sample, pixels
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;  ///< uint8 values a pixel
+  std::uint64_t samples = 0;
+  std::uint64_t rows = 0;  ///< of the input: samples + rejected
+  std::uint64_t rejected = 0;
+  bool class_labels = true;  ///< int64 class ids, else float32 columns
+  std::vector<std::string> label_columns;
+  std::vector<PackClass> classes;
+  std::vector<double> mean;  ///< per channel, 0..255
+  std::vector<double> std;
+  std::uint64_t chunk_samples = 0;
+  std::uint64_t chunk_bytes = 0;   ///< raw
+  std::uint64_t raw_bytes = 0;     ///< of all samples
+  std::uint64_t stored_bytes = 0;  ///< of all chunks
+  std::vector<PackPart> parts;
+  std::vector<std::pair<std::string, std::string>> spec;  ///< the flags that made it
+  std::string tool;
+  std::string pack_id;            ///< 16 hexadecimal digits, the same for the same input and spec
+  std::string input_xxh3;         ///< of the input list
+  CachePrediction default_cache;  ///< what an untuned HDF5 reader gets from the first part; all 0 for shards
+  CachePrediction advised_cache;
+};
+
+/// Reads what `path` holds: a pack's folder, its manifest.json, or a lone part. Throws bad_data when it is
+/// none of these, is unfinished or damaged.
+[[nodiscard]] PackInfo read_pack_info(const std::string& path);
+
+/// Writes PackInfo as one JSON object; keys are the fields' names.
+[[nodiscard]] std::string pack_info_json(const PackInfo& info);
+
+/// How to verify.
+struct VerifyOptions {
+  bool quick = false;         ///< manifest, sizes and structure only; no pixel is read
+  std::uint32_t threads = 0;  ///< 0: all allowed CPUs
+  std::function<void(const std::string& part)> on_part;  ///< called before each part
+};
+
+/// What was checked and what is wrong.
+struct VerifyReport {
+  std::uint64_t parts = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> faults;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
+};
+
+/// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
+/// statistics, foreign or missing parts. Each part is read in a child process, so that a damaged file cannot
+/// end the caller. Throws bad_data only when there is nothing to check.
+[[nodiscard]] VerifyReport verify_pack(const std::string& path, const VerifyOptions& options = {});
+
+}  // namespace chunkhit

@@ -1,0 +1,133 @@
+#include "input/folder.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+// O_NONBLOCK keeps the opening of a FIFO from waiting for its writer.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kMostTries = 100;
+
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
+
+int open_beneath(int folder, const char* path) {
+  open_how how{};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  // EAGAIN: something was renamed while `..` was resolved.
+  for (int tries = 0;; ++tries) {
+    const auto fd = static_cast<int>(::syscall(SYS_openat2, folder, path, &how, sizeof how));
+    if (fd >= 0 || (errno != EINTR && errno != EAGAIN) || tries == kMostTries) return fd;
+  }
+}
+
+std::string file_name_of(int fd) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::array<char, PATH_MAX> target;
+  const ssize_t bytes = ::readlink(link.c_str(), target.data(), target.size());
+  return bytes < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(bytes));
+}
+
+// Does what `open_beneath` does where a kernel or a sandbox lacks openat2: finds the file without opening it,
+// asks the kernel where it is, and only then opens it for reading. Sets errno to EXDEV for what leads out, as
+// openat2 does.
+int open_and_compare(int folder, const std::string& real_root, const char* path) {
+  const FileDescriptor found(::openat(folder, path, O_PATH | O_CLOEXEC));
+  if (!found.is_open()) return -1;
+  const std::string prefix = real_root == "/" ? real_root : real_root + "/";
+  if (path[0] == '/' || !(file_name_of(found.get()) + "/").starts_with(prefix)) {
+    errno = EXDEV;
+    return -1;
+  }
+  return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
+}
+
+std::string read_fault(int error_number) { return "cannot be read: " + error_text(error_number); }
+
+std::string open_fault(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+      return "no such file";
+    case EXDEV:
+      return "leads out of the root folder";
+    case ENOTDIR:
+      return "no such file: a part of its path is not a folder";
+    case ELOOP:
+      return "symbolic links that go round in circles or lead through /proc";
+    case ENXIO:
+    case ENODEV:
+      return "not a regular file";
+    case EACCES:
+      return "may not be read: permission denied";
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      throw Error(ErrorCode::try_again,
+                  std::string("cannot open an input file: ") + error_text(error_number));
+    default:
+      return std::string("cannot be opened: ") + error_text(error_number);
+  }
+}
+
+std::string kind_fault(const FileDescriptor& file, std::uint64_t& byte_count) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return read_fault(errno);
+  if (S_ISDIR(status.st_mode)) return "is a folder";
+  if (!S_ISREG(status.st_mode)) return "not a regular file";
+  byte_count = static_cast<std::uint64_t>(status.st_size);
+  return byte_count == 0 ? "is empty" : "";
+}
+
+}  // namespace
+
+RootFolder::RootFolder(const std::string& path)
+    : path_(path), fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  if (!fd_.is_open())
+    throw Error(ErrorCode::usage, path + ": cannot be opened as a folder: " + error_text(errno));
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (real == nullptr) throw Error(ErrorCode::usage, path + ": cannot be resolved: " + error_text(errno));
+  real_path_ = real.get();
+}
+
+RootFolder::File RootFolder::open(std::string_view relative_path) const {
+  File file;
+  if (relative_path.empty()) file.fault = "no file name";
+  if (relative_path.find('\0') != std::string_view::npos) file.fault = "a NUL in the file name";
+  if (!file.fault.empty()) return file;
+  const std::string path(relative_path);
+  file.fd = FileDescriptor(open_beneath(fd_.get(), path.c_str()));
+  if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM))
+    file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, path.c_str()));
+  file.fault = file.fd.is_open() ? kind_fault(file.fd, file.bytes) : open_fault(errno);
+  return file;
+}
+
+// Asks for one byte more than there should be, so that a file that has grown is seen without another call.
+std::string RootFolder::File::read(ByteBuffer& buffer) const {
+  buffer.resize(bytes + 1);
+  std::size_t filled = 0;
+  while (filled < buffer.size()) {
+    const ssize_t count = ::read(fd.get(), buffer.data() + filled, buffer.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return read_fault(errno);
+    if (count == 0 || (filled += static_cast<std::size_t>(count)) == bytes) break;
+  }
+  buffer.resize(bytes);
+  return filled == bytes ? "" : "changed while it was read";
+}
+
+}  // namespace chunkhit

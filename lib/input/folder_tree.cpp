@@ -1,0 +1,104 @@
+#include "input/folder_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+#include <system_error>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
+
+}  // namespace
+
+FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path)
+    : path_(relative_path == "." ? root : root + "/" + relative_path) {
+  const int fd = ::openat(root_fd, relative_path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  stream_ = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (stream_ != nullptr) return;
+  const int error_number = errno;
+  if (fd >= 0) ::close(fd);
+  throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(error_number));
+}
+
+FolderReader::~FolderReader() { ::closedir(static_cast<DIR*>(stream_)); }
+
+bool FolderReader::next(std::string_view& name, EntryKind& kind) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(static_cast<DIR*>(stream_));
+    if (entry == nullptr && errno != 0)
+      throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(errno));
+    if (entry == nullptr) return false;
+    if (entry->d_name[0] == '.') continue;
+    name = entry->d_name;
+    kind = kind_of(entry->d_name, entry->d_type);
+    return true;
+  }
+}
+
+// Asks the file itself only where the folder does not say what it is, and what a link leads to. An entry that
+// is gone by then counts as a file: opening it will tell.
+EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
+  if (type == DT_REG) return EntryKind::file;
+  if (type == DT_DIR) return EntryKind::folder;
+  if (type != DT_LNK && type != DT_UNKNOWN) return EntryKind::special;
+  const int fd = ::dirfd(static_cast<DIR*>(stream_));
+  struct stat status {};
+  if (type == DT_UNKNOWN && ::fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISLNK(status.st_mode))
+    return S_ISDIR(status.st_mode)   ? EntryKind::folder
+           : S_ISREG(status.st_mode) ? EntryKind::file
+                                     : EntryKind::special;
+  const bool to_folder = ::fstatat(fd, name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+  return to_folder ? EntryKind::link_to_folder : EntryKind::file;
+}
+
+void FolderTree::read(int root_fd, const std::string& root, const std::string& relative_path) {
+  folders_.assign(1, relative_path);
+  names_.clear();
+  entries_.clear();
+  for (std::uint32_t folder = 0; folder < folders_.size(); ++folder) {
+    FolderReader reader(root_fd, root, folders_[folder]);
+    std::string_view name;
+    EntryKind kind{};
+    while (reader.next(name, kind)) {
+      if (kind == EntryKind::folder) {
+        folders_.push_back(folders_[folder] + "/" + std::string(name));
+        continue;
+      }
+      entries_.push_back({names_.size(), folder, static_cast<std::uint16_t>(name.size()), kind});
+      names_ += name;
+    }
+  }
+  sort_entries();
+}
+
+std::string FolderTree::path(std::size_t index) const {
+  const Entry& entry = entries_[index];
+  std::string path = folders_[entry.folder];
+  path += '/';
+  path += name(entry);
+  return path;
+}
+
+void FolderTree::sort_entries() {
+  std::vector<std::uint32_t> order(folders_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [this](auto a, auto b) { return folders_[a] < folders_[b]; });
+  std::vector<std::uint32_t> place(folders_.size());
+  for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
+  std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
+    return a.folder != b.folder ? place[a.folder] < place[b.folder] : name(a) < name(b);
+  });
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,187 @@
+// What a label CSV may look like is in schemas/label-csv.md.
+#include "input/label_csv.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "chunkhit/error.h"
+#include "input/label_column.h"
+#include "input/sample_rows.h"
+#include "input/text_stream.h"
+#include "input/utf8.h"
+
+namespace chunkhit {
+namespace {
+
+using Fields = std::vector<std::string_view>;
+
+constexpr std::size_t kColumnsToName = 20;
+
+/// Which fields of a row are used.
+struct UsedFields {
+  std::size_t file = 0;
+  std::vector<std::size_t> labels;
+  std::size_t least_count = 0;  // a row with fewer fields lacks one that is used
+};
+
+void check_spec(const LabelCsvSpec& spec) {
+  std::vector<std::string> names = spec.label_columns;
+  if (names.empty()) throw Error(ErrorCode::usage, "label-column: at least one is needed");
+  names.push_back(spec.file_column);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
+}
+
+std::string columns_text(const Fields& header) {
+  std::string text;
+  for (std::size_t column = 0; column < std::min(header.size(), kColumnsToName); ++column)
+    text += (column == 0 ? "\"" : ", \"") + std::string(header[column].substr(0, 100)) + '"';
+  if (header.size() > kColumnsToName) text += ", …";
+  return text;
+}
+
+std::string delimiter_advice(const CsvReader& table, const Fields& header) {
+  for (const char other : {';', '\t', '|', ','}) {
+    if (other == table.delimiter() || header[0].find(other) == std::string_view::npos) continue;
+    return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
+           "? see --delimiter";
+  }
+  return header.back().find('\r') == std::string_view::npos ? "" : "; lines must end in LF or CR LF";
+}
+
+std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  const std::string place = table.name() + ": line " + std::to_string(table.line());
+  if (found == header.end())
+    throw Error(ErrorCode::bad_data, place + ": no column \"" + name + "\"; the header has " +
+                                         columns_text(header) + delimiter_advice(table, header));
+  if (std::find(found + 1, header.end(), name) != header.end())
+    throw Error(ErrorCode::bad_data, place + ": two columns are named \"" + name + "\"");
+  return static_cast<std::size_t>(found - header.begin());
+}
+
+UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
+  Fields header;
+  if (!table.next_row(header))
+    throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
+  UsedFields used;
+  used.file = find_column(table, header, spec.file_column);
+  used.least_count = used.file + 1;
+  for (const std::string& name : spec.label_columns) {
+    used.labels.push_back(find_column(table, header, name));
+    used.least_count = std::max(used.least_count, used.labels.back() + 1);
+  }
+  return used;
+}
+
+std::string form_fault(LabelForm form) {
+  if (form == LabelForm::missing) return "label is missing";
+  if (form == LabelForm::not_finite) return "label is not a finite number";
+  if (form == LabelForm::not_utf8) return "label is not UTF-8";
+  return "label is not a number that a 32-bit float holds";
+}
+
+/// Takes the rows of a table one after the other.
+class LabelRows {
+ public:
+  LabelRows(SampleList& list, UsedFields used) : list_(list), rows_(list), used_(std::move(used)) {}
+
+  void take(const Fields& fields) {
+    add_to_hash(fields);
+    const std::string fault = take_sample(fields);
+    if (!fault.empty()) reject(fields, fault);
+  }
+
+  void finish() {
+    if (used_.labels.size() == 1)
+      column_.finish(list_);
+    else
+      list_.label_kind = LabelKind::numbers;
+    list_.xxh3 = hash_.value();
+  }
+
+ private:
+  // A field that a short row lacks is hashed as what no field can be: a NUL.
+  void add_to_hash(const Fields& fields) {
+    const auto add = [&](std::size_t at) {
+      hash_.add(at < fields.size() ? fields[at] : std::string_view("", 1));
+    };
+    add(used_.file);
+    for (const std::size_t label : used_.labels) add(label);
+  }
+
+  // Adds the row to the samples, or gives what is wrong with it.
+  std::string take_sample(const Fields& fields) {
+    if (fields.size() < used_.least_count)
+      return "row has " + std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
+             ", expected at least " + std::to_string(used_.least_count);
+    const std::string_view file = fields[used_.file];
+    if (file.empty()) return "file name is missing";
+    if (!is_utf8(file)) return "file name is not UTF-8";
+    std::string fault = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
+    if (fault.empty()) rows_.add(file);
+    return fault;
+  }
+
+  std::string take_label(const Fields& fields) {
+    const LabelForm form = column_.add(fields[used_.labels[0]]);
+    return can_be_label(form) ? "" : form_fault(form);
+  }
+
+  std::string take_numbers(const Fields& fields) {
+    const std::size_t before = list_.values.size();
+    for (std::size_t column = 0; column < used_.labels.size(); ++column) {
+      const std::string_view text = fields[used_.labels[column]];
+      const auto value = parse_number(text);
+      if (!value) {
+        list_.values.resize(before);
+        return "column \"" + list_.label_columns[column] + "\": " + form_fault(label_form(text));
+      }
+      list_.values.push_back(*value);
+    }
+    return "";
+  }
+
+  void reject(const Fields& fields, const std::string& fault) {
+    const auto field = [&](std::size_t at) { return at < fields.size() ? fields[at] : std::string_view(); };
+    std::vector<std::string> labels;
+    for (const std::size_t label : used_.labels) labels.emplace_back(field(label));
+    rows_.reject(field(used_.file), std::move(labels), fault);
+  }
+
+  SampleList& list_;
+  SampleRows rows_;
+  UsedFields used_;
+  LabelColumn column_;  // used for one label column; several are numbers at once
+  TextHash hash_;
+};
+
+}  // namespace
+
+SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
+  check_spec(spec);
+  SampleList list;
+  list.file_column = spec.file_column;
+  list.label_columns = spec.label_columns;
+  LabelRows rows(list, find_columns(table, spec));
+  Fields fields;
+  while (table.next_row(fields)) rows.take(fields);
+  rows.finish();
+  if (list.row_count == 0)
+    throw Error(ErrorCode::bad_data, table.name() + ": holds no rows below its header");
+  if (list.size() == 0)
+    throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
+                                         " rows can be used; the first: " + list.rejects[0].reason);
+  notice_repeated_files(list);
+  return list;
+}
+
+SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec) {
+  TextStream stream(path);
+  CsvReader table(
+      stream.name(), [&](MutableBytes out) { return stream.read(out); }, spec.delimiter);
+  return list_label_rows(table, spec);
+}
+
+}  // namespace chunkhit

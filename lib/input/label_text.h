@@ -1,0 +1,40 @@
+// Labels as text: what kind each is on its own, and the value that it stands for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace chunkhit {
+
+/// What one label is, told from its text alone.
+enum class LabelForm : std::uint8_t {
+  integer,     ///< digits with an optional sign that fit 64 bits
+  number,      ///< another decimal number that fits a 32-bit float
+  name,        ///< any other text
+  missing,     ///< empty or blank
+  not_finite,  ///< nan, inf or infinity: what a program wrote for a missing value, never a label
+  not_utf8,
+};
+
+inline constexpr std::size_t kLabelFormCount = 6;
+
+/// Tells whether a text of this form is a label in some column.
+[[nodiscard]] constexpr bool can_be_label(LabelForm form) { return form <= LabelForm::name; }
+[[nodiscard]] constexpr bool is_number(LabelForm form) { return form <= LabelForm::number; }
+
+[[nodiscard]] LabelForm label_form(std::string_view text);
+
+/// Reads an integer of 64 bits; blanks around it and one sign are allowed.
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
+
+/// Reads a finite decimal number as the nearest 32-bit float, whatever the locale; blanks around it and one
+/// sign are allowed.
+[[nodiscard]] std::optional<float> parse_number(std::string_view text);
+
+/// Writes the shortest text that `parse_number` reads as the same float.
+[[nodiscard]] std::string number_text(float value);
+
+}  // namespace chunkhit

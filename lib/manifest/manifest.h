@@ -1,0 +1,114 @@
+// The JSON that names everything in a pack: manifest.json for the pack, part-NNNNN.json for each part.
+// Layout: schemas/manifest.md and schemas/manifest.schema.json.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types/pixel_sums.h"
+#include "types/sample_shape.h"
+
+namespace chunkhit {
+
+inline constexpr std::string_view kManifestName = "manifest.json";
+inline constexpr std::string_view kRejectsName = "rejects.csv";
+inline constexpr std::string_view kRunName = "run.json";
+
+/// One recorded choice: the flag's name and its effective value as text.
+struct SpecEntry {
+  std::string name;
+  std::string value;
+  bool operator==(const SpecEntry&) const = default;
+};
+
+/// The first difference between two specs in words ("resize: 96x128 before, 64x64 now"); empty when they are
+/// equal.
+[[nodiscard]] std::string first_difference(const std::vector<SpecEntry>& before,
+                                           const std::vector<SpecEntry>& now);
+
+/// A row that was not packed.
+struct RejectRecord {
+  std::uint64_t row = 0;
+  std::string file;
+  std::vector<std::string> labels;
+  std::string reason;
+};
+
+/// A finished part, as its part-NNNNN.json has it.
+struct PartRecord {
+  std::string file;  ///< "part-00000.h5"
+  std::uint64_t bytes = 0;
+  std::uint64_t xxh3 = 0;  ///< of the whole file
+  std::uint64_t rows = 0;  ///< input rows that this part stands for: samples + rejects
+  std::uint64_t samples = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t stored_bytes = 0;  ///< of all chunks
+  PixelSums pixels;
+  std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
+  std::vector<RejectRecord> rejects;
+};
+
+/// What part-NNNNN.json holds: the part, and which pack it belongs to.
+struct PartManifest {
+  std::uint64_t pack_id = 0;
+  std::vector<SpecEntry> spec;
+  PartRecord part;
+};
+
+/// A class of a pack.
+struct ClassRecord {
+  std::int64_t id = 0;
+  std::string name;  ///< empty when the input has only ids
+  std::uint64_t samples = 0;
+};
+
+/// What manifest.json holds.
+struct Manifest {
+  std::uint64_t pack_id = 0;
+  std::string tool;  ///< "pack-images 0.1.0"
+  std::vector<SpecEntry> spec;
+  std::uint64_t input_xxh3 = 0;  ///< of the input list
+  SampleShape sample;
+  std::string container;
+  std::string filter;
+  std::uint64_t chunk_samples = 0;
+  std::uint64_t chunk_bytes = 0;  ///< raw
+  std::uint64_t rows = 0;         ///< input rows of this pack
+  std::uint64_t samples = 0;
+  std::uint64_t rejected = 0;
+  std::vector<std::string> label_columns;
+  bool class_labels = true;  ///< class ids, else numbers
+  std::vector<ClassRecord> classes;
+  std::vector<double> mean;
+  std::vector<double> std;
+  std::vector<PartRecord> parts;  ///< without class counts, rejects and sums
+  std::uint64_t rejects_bytes = 0;
+  std::uint64_t rejects_xxh3 = 0;  ///< of rejects.csv
+};
+
+/// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
+[[nodiscard]] std::string manifest_text(const Manifest& manifest);
+[[nodiscard]] std::string part_manifest_text(const PartManifest& manifest);
+
+/// Reads and checks JSON text; `name` is for messages. Throws bad_data when the hash or a field is not right.
+[[nodiscard]] Manifest parse_manifest(std::string_view text, const std::string& name);
+[[nodiscard]] PartManifest parse_part_manifest(std::string_view text, const std::string& name);
+
+/// How a run went: what may differ between two equal packs (run.json).
+struct RunRecord {
+  std::string tool;
+  std::string command_line;
+  std::string host;
+  std::string started;  ///< UTC, ISO 8601
+  double seconds = 0;
+  std::uint32_t threads = 0;
+  std::vector<SpecEntry> libraries;  ///< name, version
+};
+
+/// Writes run.json's text.
+[[nodiscard]] std::string run_text(const RunRecord& run);
+
+}  // namespace chunkhit

@@ -1,0 +1,213 @@
+#include "pack/image_pipeline.h"
+
+#include <oneapi/tbb/concurrent_queue.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "pack/chunk_assembler.h"
+
+namespace chunkhit {
+namespace {
+
+/// Samples made by one task: enough to make the task's own cost small, few enough to spread the end of a
+/// part.
+constexpr std::uint64_t kBlockSamples = 8;
+
+/// Consecutive rows whose samples lie in consecutive slots of one buffer.
+struct Block {
+  std::shared_ptr<ChunkBuffer> buffer;
+  std::uint64_t first_row = 0;  ///< in the job's indices
+  std::uint64_t first_slot = 0;
+  std::vector<std::string> faults;  ///< per row; empty where the sample was made
+  PixelSums pixels;
+};
+
+/// A chunk with its stored bytes; `encoded` is empty where the raw bytes are stored.
+struct StoredSamples {
+  FilledChunk filled;
+  std::uint64_t raw_bytes = 0;
+  std::shared_ptr<ByteBuffer> encoded;
+  std::uint64_t xxh3 = 0;
+};
+
+/// Buffers that come back when nobody needs them, so that a steady run allocates nothing.
+template <class Buffer>
+class BufferPool {
+ public:
+  std::shared_ptr<Buffer> get() {
+    Buffer* buffer = nullptr;
+    if (!free_.try_pop(buffer)) buffer = new Buffer;
+    return {buffer, [this](Buffer* returned) { free_.push(returned); }};
+  }
+  ~BufferPool() {
+    for (Buffer* buffer = nullptr; free_.try_pop(buffer);) delete buffer;
+  }
+
+ private:
+  tbb::concurrent_queue<Buffer*> free_;
+};
+
+class PartPipeline {
+ public:
+  PartPipeline(const PartJob& job, ChunkWriter& writer)
+      : job_(job),
+        writer_(writer),
+        sample_bytes_(job.context.sample.byte_count()),
+        assembler_(job.chunk_samples, sample_bytes_),
+        makers_([&job] { return SampleMaker(job.context); }) {}
+
+  PartOutcome run() {
+    using tbb::filter_mode;
+    tbb::parallel_pipeline(
+        token_count(),
+        tbb::make_filter<void, Block>(filter_mode::serial_in_order,
+                                      [this](tbb::flow_control& flow) { return next_block(flow); }) &
+            tbb::make_filter<Block, Block>(filter_mode::parallel,
+                                           [this](Block block) { return make(std::move(block)); }) &
+            tbb::make_filter<Block, std::vector<FilledChunk>>(
+                filter_mode::serial_in_order, [this](const Block& block) { return assemble(block); }) &
+            tbb::make_filter<std::vector<FilledChunk>, std::vector<StoredSamples>>(
+                filter_mode::parallel,
+                [this](std::vector<FilledChunk> chunks) { return encode(std::move(chunks)); }) &
+            tbb::make_filter<std::vector<StoredSamples>, void>(
+                filter_mode::serial_in_order,
+                [this](const std::vector<StoredSamples>& chunks) { append(chunks); }));
+    assembler_.finish();
+    append(encode(assembler_.collect()));
+    record_.samples = outcome_.samples.rows.size();
+    outcome_.samples.mean = record_.pixels.mean(job_.context.sample.channels);
+    outcome_.samples.std = record_.pixels.std(job_.context.sample.channels);
+    outcome_.record = std::move(record_);
+    return std::move(outcome_);
+  }
+
+ private:
+  /// As many blocks at once as keep all threads busy and the chunks in work within their bytes.
+  [[nodiscard]] std::size_t token_count() const {
+    const std::uint64_t chunk_bytes = job_.chunk_samples * sample_bytes_;
+    const std::uint64_t chunks = std::max<std::uint64_t>(1, job_.buffer_bytes / (2 * chunk_bytes));
+    const std::uint64_t blocks = chunks * std::max<std::uint64_t>(1, job_.chunk_samples / kBlockSamples);
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, 4ull * job_.threads));
+  }
+
+  Block next_block(tbb::flow_control& flow) {
+    const bool stopped = job_.stop != nullptr && job_.stop->load(std::memory_order_relaxed);
+    if (stopped) outcome_.interrupted = true;
+    if (stopped || next_row_ == job_.indices.size()) {
+      flow.stop();
+      return {};
+    }
+    if (next_slot_ == 0) {
+      open_ = chunks_.get();
+      open_->bytes.resize(job_.chunk_samples * sample_bytes_);
+    }
+    Block block{open_, next_row_, next_slot_, {}, {}};
+    const std::uint64_t count =
+        std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_});
+    block.faults.resize(count);
+    next_row_ += count;
+    next_slot_ = (next_slot_ + count) % job_.chunk_samples;
+    return block;
+  }
+
+  Block make(Block block) {
+    SampleMaker& maker = makers_.local();
+    for (std::size_t at = 0; at < block.faults.size(); ++at) {
+      std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
+      block.faults[at] = maker.make(job_.list.file(job_.indices[block.first_row + at]), slot);
+      if (block.faults[at].empty()) block.pixels.add_sample(slot, job_.context.sample);
+    }
+    return block;
+  }
+
+  std::vector<FilledChunk> assemble(const Block& block) {
+    record_.pixels.add(block.pixels);
+    for (std::size_t at = 0; at < block.faults.size(); ++at) {
+      const std::uint32_t index = job_.indices[block.first_row + at];
+      ++record_.rows;
+      if (block.faults[at].empty()) {
+        keep(index);
+        assembler_.take(block.buffer, block.first_slot + at);
+        job_.on_row(record_.rows, nullptr);
+      } else {
+        record_.rejects.push_back({job_.list.row(index), std::string(job_.list.file(index)),
+                                   job_.list.label_text(index), block.faults[at]});
+        job_.on_row(record_.rows, &record_.rejects.back());
+      }
+    }
+    return assembler_.collect();
+  }
+
+  void keep(std::uint32_t index) {
+    PartSamples& samples = outcome_.samples;
+    samples.rows.push_back(job_.list.row(index));
+    samples.files.add(job_.list.file(index));
+    if (job_.list.label_kind == LabelKind::class_id) {
+      samples.labels.ids.push_back(job_.list.class_ids[index]);
+      ++record_.class_counts[job_.list.class_ids[index]];
+      return;
+    }
+    const std::size_t columns = job_.list.label_columns.size();
+    const auto first = job_.list.values.begin() + static_cast<std::ptrdiff_t>(index * columns);
+    samples.labels.values.insert(samples.labels.values.end(), first,
+                                 first + static_cast<std::ptrdiff_t>(columns));
+  }
+
+  std::vector<StoredSamples> encode(std::vector<FilledChunk> chunks) {
+    std::vector<StoredSamples> stored;
+    for (FilledChunk& chunk : chunks) stored.push_back(encode(std::move(chunk)));
+    return stored;
+  }
+
+  StoredSamples encode(FilledChunk chunk) {
+    StoredSamples stored{std::move(chunk), 0, nullptr, 0};
+    const std::uint64_t filled = stored.filled.sample_count * sample_bytes_;
+    ByteBuffer& bytes = stored.filled.buffer->bytes;
+    stored.raw_bytes = job_.pads_last_chunk ? bytes.size() : filled;
+    std::memset(bytes.data() + filled, 0, stored.raw_bytes - filled);
+    const Bytes raw(bytes.data(), stored.raw_bytes);
+    if (job_.filter.name != "none") {
+      stored.encoded = encoded_.get();
+      job_.filter.encode(raw, job_.context.sample, job_.level, *stored.encoded);
+      if (stored.encoded->size() >= raw.size()) stored.encoded.reset();
+    }
+    stored.xxh3 = chunkhit::xxh3(stored.encoded ? Bytes(*stored.encoded) : raw);
+    return stored;
+  }
+
+  void append(const std::vector<StoredSamples>& chunks) {
+    for (const StoredSamples& chunk : chunks) {
+      const Bytes raw(chunk.filled.buffer->bytes.data(), chunk.raw_bytes);
+      writer_.append({chunk.encoded ? Bytes(*chunk.encoded) : raw, chunk.raw_bytes, chunk.filled.sample_count,
+                      chunk.xxh3, chunk.encoded != nullptr});
+    }
+  }
+
+  const PartJob& job_;
+  ChunkWriter& writer_;
+  const std::uint64_t sample_bytes_;
+  // The pools outlive whatever still holds one of their buffers.
+  BufferPool<ChunkBuffer> chunks_;
+  BufferPool<ByteBuffer> encoded_;
+  ChunkAssembler assembler_;
+  std::shared_ptr<ChunkBuffer> open_;
+  std::uint64_t next_row_ = 0;
+  std::uint64_t next_slot_ = 0;
+  tbb::enumerable_thread_specific<SampleMaker> makers_;
+  PartRecord record_;
+  PartOutcome outcome_;
+};
+
+}  // namespace
+
+PartOutcome pack_part(const PartJob& job, ChunkWriter& writer) { return PartPipeline(job, writer).run(); }
+
+}  // namespace chunkhit

@@ -1,0 +1,43 @@
+// The pipeline that packs one part: rows → samples in their chunk's slots → encoded chunks → writer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "compress/chunk_filter.h"
+#include "manifest/manifest.h"
+#include "pack/sample_maker.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// What a part is packed with.
+struct PartJob {
+  MakerContext& context;
+  const SampleList& list;
+  std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing
+  const ChunkFilter& filter;
+  int level = 0;
+  std::uint64_t chunk_samples = 1;
+  bool pads_last_chunk = false;    ///< the container wants whole chunks
+  std::uint64_t buffer_bytes = 0;  ///< what chunks in work may hold
+  std::uint32_t threads = 1;
+  const std::atomic<bool>* stop = nullptr;
+  /// Called for every row in order, by one thread at a time; throws to end the run.
+  std::function<void(std::uint64_t rows_done, const RejectRecord* reject)> on_row;
+};
+
+/// What came out beside the chunks.
+struct PartOutcome {
+  PartSamples samples;
+  PartRecord record;         ///< all but file, bytes and xxh3
+  bool interrupted = false;  ///< `stop` was seen: the part is not whole
+};
+
+/// Packs one part into `writer`; samples lie without gaps, whatever was rejected. Equal bytes for any number
+/// of threads.
+[[nodiscard]] PartOutcome pack_part(const PartJob& job, ChunkWriter& writer);
+
+}  // namespace chunkhit

@@ -1,0 +1,155 @@
+#include "pack/pack_images.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+
+#include "base/cpu.h"
+#include "chunkhit/error.h"
+#include "pack/pack_spec.h"
+#include "pack/pack_writer.h"
+#include "pack/sample_order.h"
+
+namespace chunkhit {
+namespace {
+
+/// The pack's shape comes from the first readable picture among so many rows.
+constexpr std::size_t kProbedRows = 1000;
+
+/// What a thread may hold beside what it decodes: a file, weights, a compression context.
+constexpr std::uint64_t kBytesPerThread = 8 << 20;
+
+SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
+  return spec.labels.empty() ? list_class_folders(root) : list_label_csv(spec.labels, spec.columns);
+}
+
+struct FirstPicture {
+  std::string file;
+  SampleShape sample;
+};
+
+/// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
+FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
+  std::string first_fault;
+  ByteBuffer bytes;
+  for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
+    const std::string file(list.file(index));
+    const RootFolder::File opened = root.open(file);
+    std::string fault = opened.fault;
+    if (fault.empty() && opened.bytes > spec.max_input_bytes) fault = "is over --max-input-bytes";
+    if (fault.empty()) fault = opened.read(bytes);
+    ImageHeader header;
+    if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
+    if (fault.empty()) return {file, plan_sample(spec, header).sample};
+    if (first_fault.empty()) first_fault = file + ": " + fault;
+  }
+  throw Error(ErrorCode::bad_data, "none of the first " + std::to_string(std::min(list.size(), kProbedRows)) +
+                                       " files is a picture that can be packed; the first: " + first_fault);
+}
+
+std::uint64_t decode_budget(const PackImagesOptions& options, std::uint32_t threads) {
+  // A quarter is for chunks in work, a quarter for everything else; decoding has the rest.
+  const std::uint64_t fixed = options.memory_bytes / 4 + threads * kBytesPerThread;
+  return std::max<std::uint64_t>(options.memory_bytes / 4,
+                                 options.memory_bytes - std::min(options.memory_bytes, fixed));
+}
+
+void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
+  if (options.memory_bytes / 4 < 2 * plan.chunk_bytes)
+    throw Error(ErrorCode::usage, "memory: chunks of " + std::to_string(plan.chunk_bytes) +
+                                      " bytes need at least " + std::to_string(8 * plan.chunk_bytes) +
+                                      " bytes; lower --chunk-samples or raise --memory");
+}
+
+void check_list(const PackImagesOptions& options, const SampleList& list) {
+  if (list.size() > UINT32_MAX)
+    throw Error(ErrorCode::bad_data, "more than 4,294,967,295 samples; pack them in several runs");
+  if (list.size() > 0) return;
+  std::string message = options.root + ": no sample to pack";
+  if (!list.rejects.empty())
+    message += "; the first row was rejected: " + list.rejects[0].file + ": " + list.rejects[0].reason;
+  throw Error(ErrorCode::bad_data, message);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
+                          std::uint32_t threads) {
+  const auto begin = std::chrono::steady_clock::now();
+  PackProgress progress;
+  if (options.on_progress) options.on_progress(progress);
+  const RootFolder root(options.root);
+  const SampleList list = list_samples(spec, options.root);
+  check_list(options, list);
+  const FirstPicture first = probe_shape(spec, root, list);
+
+  MakerContext maker{spec, root, first.sample, first.file, MemoryBudget(decode_budget(options, threads)), {}};
+  RejectLimit rejects(options, list.row_count);
+  progress.phase = PackProgress::Phase::packing;
+  progress.rows_total = list.size();
+  RunContext run{spec, options, list, maker, rejects, progress, threads, utc_now()};
+
+  PackImagesReport report;
+  report.notices = list.notices;
+  const std::vector<PackSamples> packs = order_samples(list, spec);
+  for (const PackSamples& samples : packs) {
+    progress.pack = pack_path(options, samples);
+    check_memory(options, plan_pack(spec, first.sample, samples.indices.size()));
+    // Rows that were rejected while listing belong to no class: the first pack accounts for them.
+    PackWriter writer(run, samples, &samples == &packs[0] ? list.rejects : std::vector<Reject>());
+    report.packs.push_back(writer.write());
+    report.samples_packed_now += writer.samples_packed_now();
+    report.interrupted = writer.interrupted();
+    if (report.interrupted) break;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+}  // namespace
+
+PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  check_spec(spec);
+  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
+  // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  PackImagesReport report;
+  arena.execute([&] { report = pack_all(spec, options, threads); });
+  return report;
+}
+
+PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  check_spec(spec);
+  const RootFolder root(options.root);
+  PackImagesPreview preview;
+  preview.list = list_samples(spec, options.root);
+  check_list(options, preview.list);
+  preview.sample = probe_shape(spec, root, preview.list).sample;
+  preview.filter = compress_choice(spec).filter;
+  for (const PackSamples& samples : order_samples(preview.list, spec)) {
+    preview.packs.emplace_back(pack_path(options, samples), samples.indices.size());
+    preview.plans.push_back(plan_pack(spec, preview.sample, samples.indices.size()));
+  }
+  // The output need not exist yet: its nearest existing parent tells the free space.
+  std::filesystem::path at = std::filesystem::absolute(options.output);
+  std::error_code error;
+  while (!std::filesystem::exists(at, error) && at.has_relative_path()) at = at.parent_path();
+  struct statvfs space {};
+  if (::statvfs(at.c_str(), &space) == 0) preview.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  return preview;
+}
+
+}  // namespace chunkhit

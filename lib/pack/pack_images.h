@@ -1,0 +1,122 @@
+// Packs a folder of pictures: list, split, order, parts, manifest.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunk/chunk_plan.h"
+#include "input/sample_list.h"
+#include "manifest/manifest.h"
+#include "transform/image_transform.h"
+
+namespace chunkhit {
+
+enum class Order { shuffle, input };
+inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"};
+enum class Exif { apply, ignore };
+inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
+
+/// One share of a split.
+struct SplitShare {
+  std::string name;  ///< of the pack's folder under the output
+  double share = 0;  ///< above 0; all shares add up to 1
+};
+
+/// What is wanted; recorded in the manifest and part of what makes two packs equal.
+struct PackImagesSpec {
+  std::string labels;  ///< a CSV file or "-"; empty: class folders
+  LabelCsvSpec columns;
+  TransformSpec transform;
+  Exif exif = Exif::apply;
+  bool accept_warnings = false;  ///< pack pictures whose decoding warns
+  std::uint64_t max_pixels = 256'000'000;
+  std::uint64_t max_input_bytes = 256ull << 20;
+  std::string container = "hdf5";
+  std::string compress;             ///< a filter's name, ":LEVEL" may follow; empty: the container's default
+  std::uint64_t chunk_samples = 0;  ///< 0: computed
+  std::uint64_t chunk_bytes = 0;    ///< 0: computed
+  std::uint64_t part_bytes = 1ull << 30;
+  Order order = Order::shuffle;
+  std::uint64_t seed = 0;
+  std::vector<SplitShare> split;  ///< empty: one pack
+};
+
+/// How far a run is.
+struct PackProgress {
+  enum class Phase { listing, packing, finishing };
+  Phase phase = Phase::listing;
+  std::string pack;             ///< the pack's folder
+  std::uint64_t rows_done = 0;  ///< of all packs, those of finished parts included
+  std::uint64_t rows_total = 0;
+  std::uint64_t rows_skipped = 0;  ///< done by an earlier run
+  std::uint64_t rejected = 0;
+};
+
+/// How to run; not recorded.
+struct PackImagesOptions {
+  std::string root;           ///< folder of the pictures
+  std::string output;         ///< folder of the pack, or of the packs of a split
+  std::uint32_t threads = 0;  ///< 0: all allowed CPUs
+  std::uint64_t memory_bytes = 2ull << 30;
+  bool fail_on_error = false;                            ///< stop at the first reject
+  double max_error_share = 0.01;                         ///< stop when more of all rows are rejected …
+  std::uint64_t max_error_count = 0;                     ///< … or, when not 0, more than this many
+  bool force = false;                                    ///< remove what an earlier run left
+  std::string tool;                                      ///< "pack-images 0.1.0"
+  std::string command_line;                              ///< for run.json
+  std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time
+  const std::atomic<bool>* stop = nullptr;               ///< set to end after the samples in hand
+};
+
+/// What happened to one pack.
+struct PackReport {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t parts_kept = 0;  ///< finished by an earlier run
+  std::uint64_t bytes = 0;       ///< of all parts
+  std::uint64_t raw_bytes = 0;   ///< of all samples
+  bool already_finished = false;
+  std::map<std::string, std::uint64_t> reasons;  ///< rejects by the first words of their reason
+};
+
+/// What happened to all.
+struct PackImagesReport {
+  std::vector<PackReport> packs;
+  std::vector<std::string> notices;
+  double seconds = 0;
+  std::uint64_t samples_packed_now = 0;
+  bool interrupted = false;  ///< `stop` was seen: parts so far are kept, the same command goes on
+};
+
+/// What would happen.
+struct PackImagesPreview {
+  SampleList list;
+  SampleShape sample;
+  std::vector<std::pair<std::string, std::uint64_t>> packs;  ///< folder, rows
+  std::vector<ChunkPlan> plans;                              ///< per pack
+  std::string filter;
+  std::uint64_t free_bytes = 0;
+};
+
+/// The filter's name and level that a spec means; throws usage.
+struct CompressChoice {
+  std::string filter;
+  int level = 0;
+};
+[[nodiscard]] CompressChoice compress_choice(const PackImagesSpec& spec);
+
+/// Packs. Throws Error with the code that the command exits with; published parts stay.
+PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options);
+
+/// Plans without writing.
+[[nodiscard]] PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options);
+
+}  // namespace chunkhit

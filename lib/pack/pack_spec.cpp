@@ -1,0 +1,153 @@
+#include "pack/pack_spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "compress/chunk_filter.h"
+#include "store/part.h"
+
+namespace chunkhit {
+namespace {
+
+std::string size_text(std::uint32_t width, std::uint32_t height) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
+SpecEntry resize_entry(const TransformSpec& transform) {
+  switch (transform.resize) {
+    case Resize::exact:
+      return {"resize", size_text(transform.resize_width, transform.resize_height)};
+    case Resize::short_side:
+      return {"resize", std::to_string(transform.resize_width)};
+    case Resize::long_side:
+      return {"resize-long", std::to_string(transform.resize_width)};
+    case Resize::fit:
+      return {"fit", size_text(transform.resize_width, transform.resize_height)};
+    case Resize::none:
+      break;
+  }
+  return {"resize", "none"};
+}
+
+std::string color_text(const std::array<std::uint8_t, 3>& color) {
+  return std::to_string(color[0]) + "," + std::to_string(color[1]) + "," + std::to_string(color[2]);
+}
+
+std::string number_text(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+std::string split_text(const std::vector<SplitShare>& split) {
+  std::string text;
+  for (const SplitShare& share : split)
+    text += (text.empty() ? "" : ",") + share.name + "=" + number_text(share.share);
+  return text.empty() ? "none" : text;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+
+void check_split(const std::vector<SplitShare>& split) {
+  double sum = 0;
+  std::set<std::string> names;
+  for (const SplitShare& share : split) {
+    if (share.name.empty() || share.name.find('/') != std::string::npos || share.name.starts_with("."))
+      refuse("split: '" + share.name + "' is no name for a folder");
+    if (!names.insert(share.name).second) refuse("split: " + share.name + " is there twice");
+    if (!(share.share > 0)) refuse("split: " + share.name + ": expected a share above 0");
+    sum += share.share;
+  }
+  if (split.size() > 255) refuse("split: at most 255 shares");
+  if (!split.empty() && std::abs(sum - 1) > 1e-6)
+    refuse("split: the shares add up to " + number_text(sum) + ", expected 1");
+}
+
+}  // namespace
+
+CompressChoice compress_choice(const PackImagesSpec& spec) {
+  const Container& kind = container(spec.container);
+  const bool rgb = spec.transform.channels == Channels::rgb;
+  std::string text = spec.compress;
+  if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
+  const std::size_t colon = text.find(':');
+  const ChunkFilter& filter = chunk_filter(text.substr(0, colon));
+  if (std::find(kind.filters.begin(), kind.filters.end(), filter.name) == kind.filters.end()) {
+    std::string valid;
+    for (const std::string_view name : kind.filters) valid += (valid.empty() ? "" : ", ") + std::string(name);
+    refuse("compress: " + std::string(filter.name) + " is not for " + spec.container + ", expected one of " +
+           valid);
+  }
+  CompressChoice choice{std::string(filter.name), filter.default_level};
+  if (colon == std::string::npos) return choice;
+  const std::string level = text.substr(colon + 1);
+  const auto end = std::from_chars(level.data(), level.data() + level.size(), choice.level);
+  if (end.ec != std::errc() || end.ptr != level.data() + level.size() || choice.level < filter.least_level ||
+      choice.level > filter.most_level)
+    refuse("compress: " + text + ": expected a level from " + std::to_string(filter.least_level) + " to " +
+           std::to_string(filter.most_level));
+  return choice;
+}
+
+std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
+                                     const std::string& split_name) {
+  const TransformSpec& transform = spec.transform;
+  const CompressChoice compress = compress_choice(spec);
+  std::vector<SpecEntry> entries{{"labels", spec.labels.empty() ? "folders" : "csv"}};
+  if (!spec.labels.empty()) {
+    entries.push_back({"file-column", spec.columns.file_column});
+    entries.push_back({"label-column", joined(spec.columns.label_columns)});
+  }
+  entries.push_back(resize_entry(transform));
+  if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
+  entries.push_back({"filter", std::string(kFilterNames[static_cast<std::size_t>(transform.filter)])});
+  entries.push_back(
+      {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
+  entries.push_back({"channels", std::string(kChannelsNames[static_cast<std::size_t>(transform.channels)])});
+  entries.push_back({"exif", std::string(kExifNames[static_cast<std::size_t>(spec.exif)])});
+  entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
+  entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
+  entries.push_back({"max-pixels", std::to_string(spec.max_pixels)});
+  entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
+  entries.push_back({"container", spec.container});
+  entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
+  entries.push_back({"compress", compress.filter == "none"
+                                     ? "none"
+                                     : compress.filter + ":" + std::to_string(compress.level)});
+  entries.push_back({"chunk-samples", std::to_string(plan.chunk_samples)});
+  entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
+  entries.push_back({"order", std::string(kOrderNames[static_cast<std::size_t>(spec.order)])});
+  entries.push_back({"seed", std::to_string(spec.seed)});
+  entries.push_back({"split", split_text(spec.split)});
+  if (!split_name.empty()) entries.push_back({"split-name", split_name});
+  return entries;
+}
+
+std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3) {
+  std::string text = hash_text(input_xxh3);
+  for (const SpecEntry& entry : spec) text += "\n" + entry.name + "=" + entry.value;
+  return xxh3(as_bytes(text));
+}
+
+void check_spec(const PackImagesSpec& spec) {
+  if (spec.max_pixels < 1) refuse("max-pixels: must be at least 1");
+  if (spec.max_input_bytes < 1) refuse("max-input-bytes: must be at least 1");
+  if (spec.part_bytes < 1) refuse("part-bytes: must be at least 1");
+  if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
+    refuse("chunk-samples and chunk-bytes exclude each other");
+  if (spec.columns.label_columns.empty()) refuse("label-column: at least one is needed");
+  check_split(spec.split);
+  static_cast<void>(compress_choice(spec));
+}
+
+}  // namespace chunkhit

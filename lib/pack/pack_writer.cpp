@@ -1,0 +1,278 @@
+#include "pack/pack_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "chunkhit/version.h"
+#include "pack/pack_spec.h"
+
+namespace chunkhit {
+namespace {
+
+/// No filter here makes photographs smaller than this share; less free space cannot be enough.
+constexpr double kLeastStoredShare = 0.1;
+
+/// Rejected rows make a pack smaller than planned; this many of all rows may be.
+constexpr double kExpectedRejectShare = 0.01;
+
+std::string gibibytes(double bytes) {
+  const auto hundredths = static_cast<std::uint64_t>(bytes / (1 << 30) * 100 + 0.5);
+  const std::string digits = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + (digits.size() < 2 ? "0" : "") + digits + " GiB";
+}
+
+std::vector<RejectRecord> records_of(const std::vector<Reject>& rejects) {
+  std::vector<RejectRecord> records;
+  for (const Reject& reject : rejects)
+    records.push_back({reject.row, reject.file, reject.labels, reject.reason});
+  return records;
+}
+
+std::vector<ClassRecord> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
+  if (list.label_kind != LabelKind::class_id) return {};
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (std::size_t id = 0; id < list.classes.size(); ++id) counts[static_cast<std::int64_t>(id)] = 0;
+  for (const PartRecord& part : parts)
+    for (const auto& [id, samples] : part.class_counts) counts[id] += samples;
+  std::vector<ClassRecord> classes;
+  for (const auto& [id, samples] : counts)
+    classes.push_back({id, list.classes.empty() ? "" : list.classes[static_cast<std::size_t>(id)], samples});
+  return classes;
+}
+
+}  // namespace
+
+ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::uint64_t sample_count) {
+  ChunkPlanSpec plan;
+  plan.sample_bytes = sample.byte_count();
+  plan.sample_count = sample_count;
+  plan.hdf5 = spec.container == "hdf5";
+  plan.compressed = compress_choice(spec).filter != "none";
+  plan.chunk_samples = spec.chunk_samples;
+  plan.chunk_bytes = spec.chunk_bytes;
+  plan.part_bytes = spec.part_bytes;
+  return plan_chunks(plan);
+}
+
+std::string pack_path(const PackImagesOptions& options, const PackSamples& samples) {
+  return samples.name.empty() ? options.output : options.output + "/" + samples.name;
+}
+
+PackWriter::PackWriter(RunContext& run, const PackSamples& samples, const std::vector<Reject>& list_rejects)
+    : run_(run),
+      samples_(samples),
+      compress_(compress_choice(run.spec)),
+      plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
+      recorded_(recorded_spec(run.spec, plan_, samples.name)),
+      pack_id_(chunkhit::pack_id(recorded_, run.list.xxh3)),
+      folder_(pack_path(run.options, samples), run.options.force),
+      rejects_(records_of(list_rejects)) {}
+
+PackReport PackWriter::write() {
+  if (const std::optional<Manifest> finished = folder_.finished_pack()) {
+    if (finished->pack_id != pack_id_) throw_other_pack(folder_.path(), finished->spec, recorded_);
+    return finished_report(*finished);
+  }
+  try {
+    for (const RejectRecord& reject : rejects_) run_.rejects.add(reject);
+    write_parts();
+  } catch (const Error& error) {
+    // Whoever looks why the run ended finds the rows in the same place as after a whole run.
+    if (error.code() == ErrorCode::too_many_rejects)
+      publish_file(folder_.file(kRejectsName), rejects_csv(rejects_, run_.list));
+    throw;
+  }
+  if (interrupted_) return report();
+  Manifest manifest = manifest_so_far();
+  if (manifest.samples + manifest.rejected != manifest.rows)
+    throw Error(ErrorCode::cannot_write, folder_.path() + ": " + std::to_string(manifest.rows) +
+                                             " rows, but " + std::to_string(manifest.samples) +
+                                             " packed and " + std::to_string(manifest.rejected) +
+                                             " rejected");
+  publish_rejects(manifest);
+  publish_run();
+  publish_file(folder_.file(kManifestName), manifest_text(manifest));
+  return report();
+}
+
+PackReport PackWriter::finished_report(const Manifest& manifest) const {
+  PackReport report;
+  report.path = folder_.path();
+  report.rows = manifest.rows;
+  report.samples = manifest.samples;
+  report.rejected = manifest.rejected;
+  report.parts = report.parts_kept = manifest.parts.size();
+  for (const PartRecord& part : manifest.parts) report.bytes += part.bytes;
+  report.raw_bytes = manifest.samples * manifest.sample.byte_count();
+  report.already_finished = true;
+  run_.progress.rows_done += samples_.indices.size();
+  run_.progress.rows_skipped += samples_.indices.size();
+  return report;
+}
+
+void PackWriter::write_parts() {
+  for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
+    if (std::optional<PartRecord> finished = folder_.finished_part(part_index, pack_id_, recorded_)) {
+      await_part();
+      ++parts_kept_;
+      for (const RejectRecord& reject : finished->rejects) {
+        rejects_.push_back(reject);
+        run_.rejects.add(reject);
+      }
+      run_.progress.rows_done += finished->rows;
+      run_.progress.rows_skipped += finished->rows;
+      keep_part(std::move(*finished));
+    } else {
+      write_part(part_index);
+    }
+  }
+  await_part();
+}
+
+void PackWriter::check_space(std::uint64_t first_missing_row) const {
+  const auto raw =
+      static_cast<double>((samples_.indices.size() - first_missing_row) * run_.maker.sample.byte_count());
+  const double needed = raw * (plan_.compressed ? kLeastStoredShare : 1 - kExpectedRejectShare);
+  const auto free = static_cast<double>(folder_.free_bytes());
+  if (free < needed)
+    throw Error(ErrorCode::cannot_write, folder_.path() + ": needs " +
+                                             (plan_.compressed ? "at least " : "about ") + gibibytes(needed) +
+                                             ", " + gibibytes(free) + " are free");
+}
+
+void PackWriter::write_part(std::uint64_t part_index) {
+  const std::uint64_t first = part_index * plan_.part_samples;
+  const std::uint64_t count = std::min(plan_.part_samples, samples_.indices.size() - first);
+  check_space(first);
+  const Container& kind = container(run_.spec.container);
+  const CacheAdvice advice = advise_cache(plan_, (count + plan_.chunk_samples - 1) / plan_.chunk_samples);
+  const PartSpec part{run_.maker.sample,
+                      compress_.filter,
+                      plan_.chunk_samples,
+                      run_.list.classes,
+                      run_.list.label_columns,
+                      pack_id_,
+                      static_cast<std::uint32_t>(part_index),
+                      advice};
+  const std::string file = part_stem(part_index) + std::string(kind.extension);
+  std::unique_ptr<ChunkWriter> writer = kind.create(folder_.file(file), part);
+
+  const std::uint64_t rows_before = run_.progress.rows_done;
+  const auto on_row = [&](std::uint64_t rows_done, const RejectRecord* reject) {
+    run_.progress.rows_done = rows_before + rows_done;
+    if (reject != nullptr) {
+      rejects_.push_back(*reject);
+      run_.rejects.add(*reject);
+      run_.progress.rejected = run_.rejects.count();
+    }
+    if (run_.options.on_progress) run_.options.on_progress(run_.progress);
+  };
+  const PartJob job{run_.maker,
+                    run_.list,
+                    std::span(samples_.indices).subspan(first, count),
+                    chunk_filter(compress_.filter),
+                    compress_.level,
+                    plan_.chunk_samples,
+                    kind.pads_last_chunk,
+                    run_.options.memory_bytes / 4,
+                    run_.threads,
+                    run_.options.stop,
+                    on_row};
+  PartOutcome outcome = pack_part(job, *writer);
+  await_part();
+  if (outcome.interrupted) {
+    interrupted_ = true;
+    return;
+  }
+  samples_packed_now_ += outcome.record.samples;
+  // The part is checked and flushed while the next one is packed.
+  finishing_ = std::async(std::launch::async, [this, file, part_index, writer = std::move(writer),
+                                               outcome = std::move(outcome)]() mutable {
+    const PartReport written = writer->finish(outcome.samples);
+    PartRecord& record = outcome.record;
+    record.file = file;
+    record.bytes = written.bytes;
+    record.xxh3 = written.xxh3;
+    record.chunks = written.chunk_count;
+    record.stored_bytes = written.stored_bytes;
+    publish_file(folder_.file(part_stem(part_index) + ".json"),
+                 part_manifest_text({pack_id_, recorded_, record}));
+    return std::move(record);
+  });
+}
+
+void PackWriter::await_part() {
+  if (finishing_.valid()) keep_part(finishing_.get());
+}
+
+void PackWriter::keep_part(PartRecord record) { parts_.push_back(std::move(record)); }
+
+Manifest PackWriter::manifest_so_far() const {
+  Manifest manifest;
+  manifest.pack_id = pack_id_;
+  manifest.tool = run_.options.tool;
+  manifest.spec = recorded_;
+  manifest.input_xxh3 = run_.list.xxh3;
+  manifest.sample = run_.maker.sample;
+  manifest.container = run_.spec.container;
+  manifest.filter = compress_.filter;
+  manifest.chunk_samples = plan_.chunk_samples;
+  manifest.chunk_bytes = plan_.chunk_bytes;
+  manifest.rejected = rejects_.size();
+  manifest.label_columns = run_.list.label_columns;
+  manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
+  manifest.classes = class_records(run_.list, parts_);
+  PixelSums pixels;
+  std::uint64_t part_rejects = 0;
+  for (const PartRecord& part : parts_) {
+    manifest.samples += part.samples;
+    part_rejects += part.rejects.size();
+    pixels.add(part.pixels);
+  }
+  manifest.rows = samples_.indices.size() + rejects_.size() - part_rejects;
+  manifest.mean = pixels.mean(manifest.sample.channels);
+  manifest.std = pixels.std(manifest.sample.channels);
+  manifest.parts = parts_;
+  return manifest;
+}
+
+void PackWriter::publish_rejects(Manifest& manifest) {
+  const std::string text = rejects_csv(rejects_, run_.list);
+  manifest.rejects_bytes = text.size();
+  manifest.rejects_xxh3 = xxh3(as_bytes(text));
+  publish_file(folder_.file(kRejectsName), text);
+}
+
+void PackWriter::publish_run() const {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  RunRecord record{run_.options.tool, run_.options.command_line, host, run_.started, 0, run_.threads, {}};
+  for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
+  publish_file(folder_.file(kRunName), run_text(record));
+}
+
+PackReport PackWriter::report() const {
+  PackReport report;
+  report.path = folder_.path();
+  report.parts = parts_.size();
+  report.parts_kept = parts_kept_;
+  report.rejected = rejects_.size();
+  std::uint64_t part_rows = 0;
+  for (const PartRecord& part : parts_) {
+    report.samples += part.samples;
+    report.bytes += part.bytes;
+    part_rows += part.rows;
+  }
+  report.rows = samples_.indices.size() + rejects_.size() - (part_rows - report.samples);
+  report.raw_bytes = report.samples * run_.maker.sample.byte_count();
+  for (const RejectRecord& reject : rejects_) ++report.reasons[reason_kind(reject.reason)];
+  return report;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,73 @@
+// Writes one pack: the parts that are missing, then rejects, run and manifest.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "pack/image_pipeline.h"
+#include "pack/output_folder.h"
+#include "pack/pack_images.h"
+#include "pack/rejects.h"
+#include "pack/sample_order.h"
+
+namespace chunkhit {
+
+/// What all packs of a run share.
+struct RunContext {
+  const PackImagesSpec& spec;
+  const PackImagesOptions& options;
+  const SampleList& list;
+  MakerContext& maker;
+  RejectLimit& rejects;
+  PackProgress& progress;
+  std::uint32_t threads = 1;
+  std::string started;  ///< UTC, ISO 8601
+};
+
+class PackWriter {
+ public:
+  /// `list_rejects`: rows that were rejected while listing and are accounted for in this pack.
+  PackWriter(RunContext& run, const PackSamples& samples, const std::vector<Reject>& list_rejects);
+  /// Packs what is missing and publishes the manifest, unless the run is stopped before.
+  [[nodiscard]] PackReport write();
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  [[nodiscard]] std::uint64_t samples_packed_now() const { return samples_packed_now_; }
+
+ private:
+  [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
+  void write_parts();
+  void write_part(std::uint64_t part_index);
+  void keep_part(PartRecord record);
+  void check_space(std::uint64_t first_missing_row) const;
+  void await_part();
+  void publish_rejects(Manifest& manifest);
+  void publish_run() const;
+  [[nodiscard]] Manifest manifest_so_far() const;
+  [[nodiscard]] PackReport report() const;
+
+  RunContext& run_;
+  const PackSamples& samples_;
+  CompressChoice compress_;
+  ChunkPlan plan_;
+  std::vector<SpecEntry> recorded_;
+  std::uint64_t pack_id_;
+  OutputFolder folder_;
+  std::vector<RejectRecord> rejects_;
+  std::vector<PartRecord> parts_;
+  std::uint64_t parts_kept_ = 0;
+  std::uint64_t samples_packed_now_ = 0;
+  bool interrupted_ = false;
+  // Last: it ends before anything that it uses does.
+  std::future<PartRecord> finishing_;
+};
+
+/// The chunks of a pack of `sample_count` samples.
+[[nodiscard]] ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample,
+                                  std::uint64_t sample_count);
+
+/// The folder of a pack: the output, or one below it for a split.
+[[nodiscard]] std::string pack_path(const PackImagesOptions& options, const PackSamples& samples);
+
+}  // namespace chunkhit

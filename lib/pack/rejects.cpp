@@ -1,0 +1,66 @@
+#include "pack/rejects.h"
+
+#include <algorithm>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+/// Quotes a field where RFC 4180 asks for it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n\t") == std::string::npos && !text.starts_with(' ') && !text.ends_with(' '))
+    return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+/// A path that a spreadsheet would take for a formula is written as "./path", which names the same file.
+std::string harmless_path(const std::string& path) {
+  return path.find_first_of("=+-@") == 0 ? "./" + path : path;
+}
+
+std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t row_count) {
+  if (options.fail_on_error) return 0;
+  if (options.max_error_count > 0) return options.max_error_count;
+  return static_cast<std::uint64_t>(options.max_error_share * static_cast<double>(row_count));
+}
+
+}  // namespace
+
+RejectLimit::RejectLimit(const PackImagesOptions& options, std::uint64_t row_count)
+    : fail_on_error_(options.fail_on_error),
+      row_count_(row_count),
+      allowed_(allowed_rejects(options, row_count)) {}
+
+void RejectLimit::add(const RejectRecord& reject) {
+  if (++count_ <= allowed_) return;
+  const std::string last = reject.file + ": " + reject.reason;
+  if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (--on-error fail)");
+  throw Error(ErrorCode::too_many_rejects, "rejected " + std::to_string(count_) + " of " +
+                                               std::to_string(row_count_) + " rows, --max-errors allows " +
+                                               std::to_string(allowed_) + "; the last: " + last);
+}
+
+std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& list) {
+  std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
+  std::string text = "row," + csv_field(list.file_column);
+  for (const std::string& column : list.label_columns) text += "," + csv_field(column);
+  text += ",reason\n";
+  for (const RejectRecord& reject : rejects) {
+    text += std::to_string(reject.row) + "," + csv_field(harmless_path(reject.file));
+    for (std::size_t column = 0; column < list.label_columns.size(); ++column)
+      text += "," + (column < reject.labels.size() ? csv_field(reject.labels[column]) : "");
+    text += "," + csv_field(reject.reason) + "\n";
+  }
+  return text;
+}
+
+std::string reason_kind(const std::string& reason) {
+  std::string kind = reason.substr(0, reason.find_first_of(":,(0123456789"));
+  while (kind.ends_with(' ')) kind.pop_back();
+  return kind.find(' ') == std::string::npos && kind.size() < 6 ? reason : kind;
+}
+
+}  // namespace chunkhit

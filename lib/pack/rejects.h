@@ -1,0 +1,34 @@
+// Rows that were not packed: counted against a limit, and written as a list that is an input again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "manifest/manifest.h"
+#include "pack/pack_images.h"
+
+namespace chunkhit {
+
+/// Counts rejects over all packs of a run and ends it when there are too many.
+class RejectLimit {
+ public:
+  RejectLimit(const PackImagesOptions& options, std::uint64_t row_count);
+  /// Counts one; throws too_many_rejects when the limit is passed.
+  void add(const RejectRecord& reject);
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+ private:
+  bool fail_on_error_;
+  std::uint64_t row_count_;
+  std::uint64_t allowed_;
+  std::uint64_t count_ = 0;
+};
+
+/// The text of rejects.csv (schemas/manifest.md): row, file, labels, reason; sorted by row.
+[[nodiscard]] std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& list);
+
+/// The first words of a reason, without what differs from file to file.
+[[nodiscard]] std::string reason_kind(const std::string& reason);
+
+}  // namespace chunkhit

@@ -1,0 +1,102 @@
+#include "pack/sample_maker.h"
+
+#include <optional>
+
+#include "chunkhit/error.h"
+#include "transform/orientation.h"
+
+namespace chunkhit {
+namespace {
+
+/// Buffers above this are given back after the picture that needed them.
+constexpr std::size_t kKeptBufferBytes = 32 << 20;
+
+std::string shape_text(const SampleShape& shape) {
+  return std::to_string(shape.width) + "x" + std::to_string(shape.height) + "x" +
+         std::to_string(shape.channels);
+}
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+void release_if_large(ByteBuffer& buffer) {
+  if (buffer.capacity() > kKeptBufferBytes) ByteBuffer().swap(buffer);
+}
+
+}  // namespace
+
+int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
+  return spec.exif == Exif::apply ? header.orientation : 1;
+}
+
+TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header) {
+  const bool swapped = swaps_sides(effective_orientation(spec, header));
+  return plan_transform(spec.transform, swapped ? header.height : header.width,
+                        swapped ? header.width : header.height, header.channels, header.scales);
+}
+
+std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHeader& header,
+                                            std::string& fault) {
+  orientation_ = effective_orientation(context_.spec, header);
+  plan_ = plan_sample(context_.spec, header);
+  if (plan_.sample != context_.sample)
+    throw Error(ErrorCode::bad_data,
+                "pictures of different shapes: " + context_.first_file + " gives " +
+                    shape_text(context_.sample) + ", " + std::string(file) + " gives " +
+                    shape_text(plan_.sample) +
+                    " (width x height x channels); --resize WxH, --crop or --fit make them alike");
+  const bool swapped = swaps_sides(orientation_);
+  const std::uint32_t stored_width = swapped ? plan_.source_height : plan_.source_width;
+  const std::uint32_t stored_height = swapped ? plan_.source_width : plan_.source_height;
+  DecodePlan wanted{plan_.shrink, stored_region(plan_.region, orientation_, stored_width, stored_height),
+                    plan_.channels};
+  // The region may be held twice: as stored and upright.
+  const std::uint64_t region_bytes = std::uint64_t{wanted.region.width} * wanted.region.height * 4;
+  const std::uint64_t needed = file_.size() + header.extra_bytes + region_bytes * (orientation_ == 1 ? 1 : 2);
+  if (needed > context_.budget.total()) {
+    fault = "needs " + mebibytes(needed) + " of memory to decode, over the " +
+            mebibytes(context_.budget.total()) + " that --memory leaves";
+    return std::nullopt;
+  }
+  share_ = MemoryBudget::Share(context_.budget, needed);
+  return wanted;
+}
+
+std::string SampleMaker::decode(std::string_view file, std::uint8_t* slot) {
+  const DecodeOptions options{context_.spec.max_pixels, context_.spec.accept_warnings};
+  const PlanDecode plan_decode = [&](const ImageHeader& header, std::string& fault) {
+    return plan(file, header, fault);
+  };
+  std::string fault = decode_image(file_, plan_decode, options, stored_);
+  if (!fault.empty()) return fault;
+  if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
+  transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
+  return {};
+}
+
+void SampleMaker::release_large_buffers() {
+  share_ = MemoryBudget::Share();
+  release_if_large(file_);
+  release_if_large(stored_.pixels);
+  release_if_large(upright_.pixels);
+}
+
+std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
+  std::unique_lock<std::mutex> large(context_.large_file, std::defer_lock);
+  RootFolder::File opened = context_.root.open(file);
+  if (!opened.fault.empty()) return opened.fault;
+  if (opened.bytes > context_.spec.max_input_bytes)
+    return "is " + mebibytes(opened.bytes) + ", over the limit of " +
+           mebibytes(context_.spec.max_input_bytes);
+  if (opened.bytes > kSmallFileBytes) large.lock();
+  std::string fault;
+  try {
+    fault = opened.read(file_);
+    if (fault.empty()) fault = decode(file, slot);
+  } catch (const std::bad_alloc&) {
+    fault = "needs more memory to decode than there is";
+  }
+  release_large_buffers();
+  return fault;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,58 @@
+// From a row of the list to the bytes of its sample: read, decode, turn, transform.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "decode/image_decoder.h"
+#include "input/folder.h"
+#include "pack/memory_budget.h"
+#include "pack/pack_images.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// What all makers of a run share.
+struct MakerContext {
+  const PackImagesSpec& spec;
+  const RootFolder& root;
+  SampleShape sample;      ///< every sample must have this shape
+  std::string first_file;  ///< the picture that the shape comes from, for messages
+  MemoryBudget budget;     ///< for decoding
+  std::mutex large_file;   ///< one file above kSmallFileBytes in memory at a time
+};
+
+/// Files up to this size are read without asking.
+inline constexpr std::uint64_t kSmallFileBytes = 32 << 20;
+
+/// Makes samples; each thread has its own, because it keeps buffers and tables.
+class SampleMaker {
+ public:
+  explicit SampleMaker(MakerContext& context) : context_(context), transform_(context.spec.transform) {}
+  /// Writes the sample's bytes to `slot` and returns an empty text, or returns why this file cannot be
+  /// packed. Throws bad_data when the picture's shape differs from the pack's.
+  [[nodiscard]] std::string make(std::string_view file, std::uint8_t* slot);
+
+ private:
+  [[nodiscard]] std::string decode(std::string_view file, std::uint8_t* slot);
+  std::optional<DecodePlan> plan(std::string_view file, const ImageHeader& header, std::string& fault);
+  void release_large_buffers();
+
+  MakerContext& context_;
+  ImageTransform transform_;
+  ByteBuffer file_;
+  Image stored_;
+  Image upright_;
+  TransformPlan plan_;
+  int orientation_ = 1;
+  MemoryBudget::Share share_;
+};
+
+/// The upright size of a picture, and how to plan for it.
+[[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
+
+/// The orientation that a spec lets a picture have.
+[[nodiscard]] int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header);
+
+}  // namespace chunkhit

@@ -1,0 +1,23 @@
+// Which samples go into which pack, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "input/sample_list.h"
+#include "pack/pack_images.h"
+
+namespace chunkhit {
+
+/// The samples of one pack: indices into the list, in the order of packing.
+struct PackSamples {
+  std::string name;  ///< empty without a split
+  std::vector<std::uint32_t> indices;
+};
+
+/// Orders and splits: shuffled by seed or as listed; every class is divided by the shares as evenly as whole
+/// samples allow (largest remainders), so that no share is more than one sample a class off.
+[[nodiscard]] std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesSpec& spec);
+
+}  // namespace chunkhit

@@ -1,0 +1,53 @@
+#include "read/pack_source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
+
+[[noreturn]] void refuse_folder(const std::string& folder) {
+  std::vector<std::string> packs;
+  bool parts = false;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (std::filesystem::exists(entry.path() / kManifestName, error))
+      packs.push_back(entry.path().filename().string());
+    parts = parts || entry.path().filename().string().starts_with("part-");
+  }
+  std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
+  if (parts) message += "; the command that began it goes on where it stopped";
+  std::sort(packs.begin(), packs.end());
+  if (!packs.empty()) message = folder + ": holds several packs; name one of them:";
+  for (const std::string& pack : packs) message += " " + folder + "/" + pack;
+  throw Error(ErrorCode::bad_data, message);
+}
+
+}  // namespace
+
+PackSource open_source(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  PackSource source;
+  const bool is_folder = fs::is_directory(path, error);
+  if (!is_folder && fs::path(path).filename() != kManifestName) {
+    source.part = path;
+    return source;
+  }
+  source.folder = is_folder ? path : fs::path(path).parent_path().string();
+  if (source.folder.empty()) source.folder = ".";
+  while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
+  const std::string manifest = source.folder + "/" + std::string(kManifestName);
+  if (!fs::exists(manifest, error)) refuse_folder(source.folder);
+  source.manifest = parse_manifest(as_text(read_file(manifest, kMostManifestBytes)), manifest);
+  return source;
+}
+
+}  // namespace chunkhit

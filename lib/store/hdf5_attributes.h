@@ -1,0 +1,55 @@
+// Attributes of an HDF5 object. Layout: schemas/images-hdf5.md.
+#pragma once
+
+#include <hdf5.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/hdf5_columns.h"
+#include "store/hdf5_handle.h"
+
+namespace chunkhit {
+
+enum class AttributeShape { scalar, array };
+
+void write_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_t type, AttributeShape shape,
+                     hsize_t count, const void* values);
+
+/// Writes one number.
+template <class Number>
+void write_attribute(const Hdf5Check& check, hid_t object, const char* name, Number number) {
+  write_attribute(check, object, name, hdf5_type(number), AttributeShape::scalar, 1, &number);
+}
+
+/// Writes an array of numbers.
+template <class Number>
+void write_attribute(const Hdf5Check& check, hid_t object, const char* name,
+                     const std::vector<Number>& numbers) {
+  write_attribute(check, object, name, hdf5_type(Number{}), AttributeShape::array, numbers.size(),
+                  numbers.data());
+}
+
+/// Writes texts as variable-length UTF-8, which h5py gives as `str`.
+void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, AttributeShape shape,
+                          const std::vector<std::string>& texts);
+
+/// Counts the values of an attribute: 0 where there is none of that name.
+[[nodiscard]] std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name);
+
+void read_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_t type, void* values);
+
+/// Reads one number or an array of them; nothing where there is no such attribute.
+template <class Number>
+[[nodiscard]] std::vector<Number> read_attribute(const Hdf5Check& check, hid_t object, const char* name) {
+  std::vector<Number> numbers(attribute_count(check, object, name));
+  if (!numbers.empty()) read_attribute(check, object, name, hdf5_type(Number{}), numbers.data());
+  return numbers;
+}
+
+/// Reads variable-length texts; nothing where there is no such attribute.
+[[nodiscard]] std::vector<std::string> read_text_attribute(const Hdf5Check& check, hid_t object,
+                                                           const char* name);
+
+}  // namespace chunkhit

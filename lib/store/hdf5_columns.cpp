@@ -1,0 +1,182 @@
+#include "store/hdf5_columns.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 20;
+// Deflate, the best of HDF5's own filters, makes at most 1,032 bytes of one.
+constexpr std::uint64_t kMostInflation = 1100;
+
+Hdf5Handle make_space(const Hdf5Check& check, std::span<const hsize_t> dimensions) {
+  return {check(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
+                "create a dataspace"),
+          H5Sclose};
+}
+
+Hdf5Handle create_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
+                         std::span<const hsize_t> dimensions) {
+  const Hdf5Handle space = make_space(check, dimensions);
+  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
+  return {check(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+                "create a column"),
+          H5Dclose};
+}
+
+Hdf5Handle fixed_text_type(const Hdf5Check& check, std::size_t bytes) {
+  Hdf5Handle type(check(H5Tcopy(H5T_C_S1), "create a text type"), H5Tclose);
+  check(H5Tset_size(type.get(), bytes), "set a text's length");
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8), "set a text's encoding");
+  check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "set a text's padding");
+  return type;
+}
+
+/// Calls `step(first, count, bytes)` for as many texts at a time as fit a block, so that one long name costs
+/// no memory.
+template <class Step>
+void for_each_block(std::size_t text_count, std::size_t text_bytes, Step step) {
+  const std::size_t at_once = std::clamp<std::size_t>(kBlockBytes / text_bytes, 1, text_count);
+  ByteBuffer block(at_once * text_bytes);
+  for (std::size_t first = 0; first < text_count; first += at_once) {
+    const std::size_t count = std::min(at_once, text_count - first);
+    step(first, count, MutableBytes(block).first(count * text_bytes));
+  }
+}
+
+Hdf5Handle select_rows(const Hdf5Check& check, hid_t dataset, hsize_t first, hsize_t count) {
+  Hdf5Handle space(check(H5Dget_space(dataset), "ask for a column's space"), H5Sclose);
+  check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), "select rows");
+  return space;
+}
+
+std::size_t longest_of(const Names& names) {
+  std::size_t longest = 1;
+  for (std::size_t i = 0; i < names.count(); ++i) longest = std::max(longest, names[i].size());
+  return longest;
+}
+
+/// Refuses data of other files, and filters that would load a plug-in.
+void check_storage(const Hdf5Check& check, hid_t dataset) {
+  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for a column's storage"), H5Pclose);
+  if (H5Pget_layout(list.get()) == H5D_VIRTUAL || H5Pget_external_count(list.get()) != 0)
+    check.refuse("a column lies in another file");
+  const int filters = check(H5Pget_nfilters(list.get()), "ask for filters");
+  for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
+    std::size_t values = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(list.get(), i, nullptr, &values, nullptr, 0, nullptr, nullptr);
+    if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
+      check.refuse("a column has filter " + std::to_string(filter) + ", expected none or deflate");
+  }
+}
+
+/// Refuses dimensions whose numbers could not come from what is stored.
+void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
+                std::uint64_t item_bytes) {
+  std::uint64_t most = H5Dget_storage_size(dataset) / item_bytes;
+  most = most > UINT64_MAX / 8 / kMostInflation ? 0 : most * kMostInflation;
+  for (const hsize_t dimension : dimensions) {
+    if (dimension == 0) return;
+    most /= dimension;
+  }
+  if (most == 0) check.refuse("a column's storage is smaller than its dimensions");
+}
+
+}  // namespace
+
+void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
+                  std::span<const hsize_t> dimensions, const void* numbers) {
+  const Hdf5Handle dataset = create_column(check, file, name, type, dimensions);
+  if (std::ranges::find(dimensions, hsize_t{0}) != dimensions.end()) return;
+  check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers), "write a column");
+}
+
+void write_text_column(const Hdf5Check& check, hid_t file, const char* name, const Names& names) {
+  const std::size_t text_bytes = longest_of(names);
+  const hsize_t dimension = names.count();
+  const Hdf5Handle type = fixed_text_type(check, text_bytes);
+  const Hdf5Handle dataset = create_column(check, file, name, type.get(), {&dimension, 1});
+  if (names.count() == 0) return;
+  for_each_block(names.count(), text_bytes, [&](std::size_t first, std::size_t count, MutableBytes block) {
+    std::ranges::fill(block, std::uint8_t{0});
+    for (std::size_t i = 0; i < count; ++i)
+      std::ranges::copy(as_bytes(names[first + i]), block.data() + i * text_bytes);
+    const hsize_t rows = count;
+    const Hdf5Handle memory = make_space(check, {&rows, 1});
+    const Hdf5Handle selected = select_rows(check, dataset.get(), first, count);
+    check(H5Dwrite(dataset.get(), type.get(), memory.get(), selected.get(), H5P_DEFAULT, block.data()),
+          "write names");
+  });
+}
+
+std::uint64_t Hdf5Column::count() const {
+  std::uint64_t count = 1;
+  for (const hsize_t dimension : dimensions) count *= dimension;
+  return count;
+}
+
+bool has_object(const Hdf5Check& check, hid_t file, const char* name) {
+  return check(H5Lexists(file, name, H5P_DEFAULT), "look for an object") > 0;
+}
+
+Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name) {
+  H5L_info_t link;
+  check(H5Lget_info(file, name, &link, H5P_DEFAULT), (std::string("find /") + name).c_str());
+  if (link.type != H5L_TYPE_HARD) check.refuse(std::string("/") + name + " is a link to elsewhere");
+  return {check(H5Dopen2(file, name, H5P_DEFAULT), (std::string("open /") + name).c_str()), H5Dclose};
+}
+
+std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset) {
+  const Hdf5Handle space(check(H5Dget_space(dataset), "ask for dimensions"), H5Sclose);
+  const int rank = check(H5Sget_simple_extent_ndims(space.get()), "ask for dimensions");
+  std::vector<hsize_t> dimensions(static_cast<std::size_t>(rank));
+  check(H5Sget_simple_extent_dims(space.get(), dimensions.data(), nullptr), "ask for dimensions");
+  return dimensions;
+}
+
+Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name) {
+  Hdf5Column column{open_dataset(check, file, name), {}, false};
+  check_storage(check, column.dataset.get());
+  column.dimensions = dataset_dimensions(check, column.dataset.get());
+  const Hdf5Handle type(check(H5Dget_type(column.dataset.get()), "ask for a type"), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type.get());
+  if (kind != H5T_INTEGER && kind != H5T_FLOAT)
+    check.refuse(std::string("/") + name + " does not hold numbers");
+  column.is_floating = kind == H5T_FLOAT;
+  check_size(check, column.dataset.get(), column.dimensions, H5Tget_size(type.get()));
+  return column;
+}
+
+void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, void* numbers) {
+  check(H5Dread(column.dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers), "read a column");
+}
+
+Names read_text_column(const Hdf5Check& check, hid_t file, const char* name) {
+  const Hdf5Handle dataset = open_dataset(check, file, name);
+  check_storage(check, dataset.get());
+  const std::vector<hsize_t> dimensions = dataset_dimensions(check, dataset.get());
+  const Hdf5Handle type(check(H5Dget_type(dataset.get()), "ask for a type"), H5Tclose);
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0 || dimensions.size() != 1)
+    check.refuse(std::string("/") + name + " does not hold fixed-length text");
+  const std::size_t text_bytes = H5Tget_size(type.get());
+  check_size(check, dataset.get(), dimensions, text_bytes);
+  Names names;
+  if (dimensions[0] == 0) return names;
+  for_each_block(dimensions[0], text_bytes, [&](std::size_t first, std::size_t count, MutableBytes block) {
+    const hsize_t rows = count;
+    const Hdf5Handle memory = make_space(check, {&rows, 1});
+    const Hdf5Handle selected = select_rows(check, dataset.get(), first, count);
+    check(H5Dread(dataset.get(), type.get(), memory.get(), selected.get(), H5P_DEFAULT, block.data()),
+          "read names");
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view text = as_text(block.subspan(i * text_bytes, text_bytes));
+      names.add(text.substr(0, text.find_last_not_of('\0') + 1));
+    }
+  });
+  return names;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,69 @@
+// Columns and attributes of an HDF5 file: what stands beside the pixels. Layout: schemas/images-hdf5.md.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/hdf5_handle.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+// HDF5's name of a number's type, in memory and, being little-endian, in the file.
+inline hid_t hdf5_type(std::int64_t) { return H5T_NATIVE_INT64; }
+inline hid_t hdf5_type(std::uint64_t) { return H5T_NATIVE_UINT64; }
+inline hid_t hdf5_type(float) { return H5T_NATIVE_FLOAT; }
+inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
+
+void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
+                  std::span<const hsize_t> dimensions, const void* numbers);
+
+/// Writes an array of numbers as a contiguous dataset.
+template <class Number>
+void write_column(const Hdf5Check& check, hid_t file, const char* name, std::span<const hsize_t> dimensions,
+                  const std::vector<Number>& numbers) {
+  write_column(check, file, name, hdf5_type(Number{}), dimensions, numbers.data());
+}
+
+/// Writes names as fixed-length UTF-8 text, as long as the longest and filled with zero bytes.
+void write_text_column(const Hdf5Check& check, hid_t file, const char* name, const Names& names);
+
+/// A dataset of numbers of which memory for all of it may be taken: its storage can hold as many.
+struct Hdf5Column {
+  Hdf5Handle dataset;
+  std::vector<hsize_t> dimensions;
+  bool is_floating = false;
+  [[nodiscard]] std::uint64_t count() const;
+};
+
+/// Whether the file's root has an object of that name.
+[[nodiscard]] bool has_object(const Hdf5Check& check, hid_t file, const char* name);
+
+/// Opens a dataset that lies in this very file; a link to elsewhere is refused.
+[[nodiscard]] Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name);
+
+/// Asks for the dimensions of a dataset.
+[[nodiscard]] std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset);
+
+/// Opens a dataset of whole or floating numbers; refuses other types, filters that need a plug-in, links and
+/// other files' data.
+[[nodiscard]] Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name);
+
+void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, void* numbers);
+
+/// Reads all numbers of a column, converted.
+template <class Number>
+[[nodiscard]] std::vector<Number> read_column(const Hdf5Check& check, const Hdf5Column& column) {
+  std::vector<Number> numbers(column.count());
+  if (!numbers.empty()) read_numbers(check, column, hdf5_type(Number{}), numbers.data());
+  return numbers;
+}
+
+/// Reads fixed-length text; zero bytes at its end do not count.
+[[nodiscard]] Names read_text_column(const Hdf5Check& check, hid_t file, const char* name);
+
+}  // namespace chunkhit

@@ -1,0 +1,36 @@
+#include "store/hdf5_handle.h"
+
+namespace chunkhit {
+namespace {
+
+/// Keeps the description of the deepest failure, and the system's own words where a description quotes them.
+herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
+  constexpr std::string_view kQuoted = "error message = '";
+  auto& text = *static_cast<std::string*>(reason);
+  const std::string description = error->desc == nullptr ? "" : error->desc;
+  const std::size_t quoted = description.find(kQuoted);
+  if (quoted != std::string::npos) {
+    const std::size_t begin = quoted + kQuoted.size();
+    text = description.substr(begin, description.find('\'', begin) - begin);
+    return 1;
+  }
+  if (text.empty()) text = description;
+  return 0;
+}
+
+}  // namespace
+
+QuietHdf5::QuietHdf5() {
+  H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+QuietHdf5::~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+
+void Hdf5Check::fail(const char* what) const {
+  std::string reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &reason);
+  refuse("cannot " + std::string(what) + (reason.empty() ? "" : ": " + reason));
+}
+
+}  // namespace chunkhit

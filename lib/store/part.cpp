@@ -1,0 +1,91 @@
+#include "store/part.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "compress/chunk_filter.h"
+#include "compress/raw_frame.h"
+#include "store/hdf5_part.h"
+#include "store/shard_part.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kRecognisedBytes = 32;
+constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"};
+constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
+
+constexpr std::array<Container, 2> kContainers{{
+    {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
+     open_hdf5_part},
+    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard, open_shard},
+}};
+
+}  // namespace
+
+void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
+  const StoredChunk& chunk = chunks()[chunk_index];
+  stored.resize(chunk.stored_bytes);
+  file_.read_at(chunk.offset, stored);
+  if (!has_hashes()) return;
+  const std::uint64_t found = xxh3(stored);
+  if (found != chunk.xxh3)
+    throw Error(ErrorCode::bad_data, place(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
+                                         hash_text(chunk.xxh3));
+}
+
+std::string ChunkReader::place(std::size_t chunk_index) const {
+  const StoredChunk& chunk = chunks()[chunk_index];
+  return path() + ": chunk " + std::to_string(chunk_index) + " (samples " +
+         std::to_string(chunk.first_sample) + "-" +
+         std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
+}
+
+EncodedChunk encode_chunk(const PartSpec& spec, int level, Bytes raw, std::uint64_t sample_count,
+                          ByteBuffer& buffer) {
+  EncodedChunk chunk{raw, raw.size(), sample_count, 0, false};
+  if (spec.filter != "none") {
+    chunk_filter(spec.filter).encode(raw, spec.sample, level, buffer);
+    chunk.filtered = buffer.size() < raw.size();
+    if (chunk.filtered) chunk.stored = buffer;
+  }
+  chunk.xxh3 = xxh3(chunk.stored);
+  return chunk;
+}
+
+void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw) {
+  const StoredChunk& chunk = part.chunks()[chunk_index];
+  const PartSpec& spec = part.spec();
+  try {
+    if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
+      decode_raw_frame(stored, raw);
+    else
+      chunk_filter(chunk.filtered ? spec.filter : "none").decode(stored, spec.sample, raw);
+  } catch (const Error& error) {
+    throw Error(error.code(), part.place(chunk_index) + ": " + error.what());
+  }
+}
+
+std::span<const Container> containers() { return kContainers; }
+
+const Container& container(std::string_view name) {
+  std::string names;
+  for (const Container& row : kContainers) {
+    if (row.name == name) return row;
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  throw Error(ErrorCode::usage, "container \"" + std::string(name) + "\": expected one of " + names);
+}
+
+std::unique_ptr<ChunkReader> open_part(const std::string& path) {
+  const InputFile file(path);
+  std::array<std::uint8_t, kRecognisedBytes> first{};
+  if (file.byte_count() >= first.size()) file.read_at(0, first);
+  for (const Container& row : kContainers)
+    if (row.recognises(first)) return row.open(path);
+  throw Error(ErrorCode::bad_data, path + ": neither an HDF5 file nor a chunkhit shard");
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,164 @@
+// A part: chunks of samples in one self-contained file, with labels, rows and names. Two containers hold it:
+// HDF5 (schemas/images-hdf5.md) and shard (schemas/shard.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "chunk/cache_advice.h"
+#include "types/sample_shape.h"
+
+namespace chunkhit {
+
+/// What is known of a part before its first chunk; recorded in the file.
+struct PartSpec {
+  SampleShape sample;
+  std::string filter = "none";             ///< a name of chunk_filters()
+  std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last
+  std::vector<std::string> classes;        ///< names of the classes by id; empty when labels are numbers
+  std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
+  std::uint64_t pack_id = 0;               ///< the same in all parts of a pack, another in every other pack
+  std::uint32_t part_index = 0;
+  CacheAdvice cache_advice;
+};
+
+/// Labels of samples: class ids, or `label_columns` numbers each. Only one of the two is filled.
+struct Labels {
+  std::vector<std::int64_t> ids;
+  std::vector<float> values;
+};
+
+/// Names of samples in one buffer.
+struct Names {
+  std::string text;                 ///< all names, one after the other
+  std::vector<std::uint64_t> ends;  ///< where each name ends in `text`
+  void add(std::string_view name) {
+    text += name;
+    ends.push_back(text.size());
+  }
+  [[nodiscard]] std::size_t count() const { return ends.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t index) const {
+    const std::uint64_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::string_view(text).substr(begin, ends[index] - begin);
+  }
+};
+
+/// What stands beside the pixels of a part's samples, in their order.
+struct PartSamples {
+  Labels labels;
+  std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list
+  Names files;                      ///< names of the input files, UTF-8
+  std::vector<double> mean;         ///< per channel, of the packed pixels, 0..255
+  std::vector<double> std;
+};
+
+/// One chunk as it lies in the file.
+struct StoredChunk {
+  std::uint64_t offset = 0;  ///< of its first stored byte in the file
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t raw_bytes = 0;     ///< after decoding; for HDF5 always whole chunks, padded with zeros
+  std::uint64_t first_sample = 0;  ///< in the part
+  std::uint64_t sample_count = 0;
+  std::uint64_t xxh3 = 0;  ///< of the stored bytes
+  bool filtered = true;    ///< false: stored raw, because the filter did not make it smaller
+  bool operator==(const StoredChunk&) const = default;
+};
+
+/// A chunk on its way to the file: encoded by the part's filter, or raw where that is not larger.
+struct EncodedChunk {
+  Bytes stored;
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t sample_count = 0;
+  std::uint64_t xxh3 = 0;  ///< of `stored`
+  bool filtered = true;
+};
+
+/// What was published.
+struct PartReport {
+  std::uint64_t bytes = 0;
+  std::uint64_t xxh3 = 0;  ///< of the whole file
+  std::uint64_t sample_count = 0;
+  std::uint64_t chunk_count = 0;
+  std::uint64_t stored_bytes = 0;  ///< of all chunks
+};
+
+/// Writes a part aside; it exists only once `finish` has returned.
+class ChunkWriter {
+ public:
+  virtual ~ChunkWriter() = default;
+  /// Appends the next chunk; throws cannot_write. One thread at a time.
+  virtual void append(const EncodedChunk& chunk) = 0;
+  /// Writes what stands beside the pixels, checks that the file is whole, and publishes it; throws
+  /// cannot_write.
+  virtual PartReport finish(const PartSamples& samples) = 0;
+};
+
+/// All that a part's file says, save the chunks' bytes.
+struct PartContents {
+  PartSpec spec;
+  std::vector<StoredChunk> chunks;
+  PartSamples samples;
+  bool has_hashes = true;
+};
+
+/// Reads a part; every number in it was checked when this exists. Any thread may fetch.
+class ChunkReader {
+ public:
+  ChunkReader(InputFile file, PartContents contents)
+      : file_(std::move(file)), contents_(std::move(contents)) {}
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] std::uint64_t byte_count() const { return file_.byte_count(); }
+  [[nodiscard]] const PartSpec& spec() const { return contents_.spec; }
+  [[nodiscard]] const std::vector<StoredChunk>& chunks() const { return contents_.chunks; }
+  [[nodiscard]] const PartSamples& samples() const { return contents_.samples; }
+  /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
+  /// samples.
+  void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
+  /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
+  [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
+  /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
+  [[nodiscard]] std::string place(std::size_t chunk_index) const;
+
+ private:
+  InputFile file_;
+  PartContents contents_;
+};
+
+/// Encodes whole samples by the part's filter into `buffer`, or looks at `raw` itself where that is not
+/// larger. The result lives as long as both.
+[[nodiscard]] EncodedChunk encode_chunk(const PartSpec& spec, int level, Bytes raw,
+                                        std::uint64_t sample_count, ByteBuffer& buffer);
+
+/// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Throws bad_data naming the
+/// place.
+void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
+
+/// A kind of file that holds parts; one static row per container.
+struct Container {
+  std::string_view name;                      ///< "hdf5", "shard"
+  std::string_view extension;                 ///< ".h5", ".zst"
+  std::span<const std::string_view> filters;  ///< the default first
+  std::uint64_t most_chunk_bytes;             ///< raw bytes of a chunk
+  bool pads_last_chunk;    ///< the last chunk is given whole too, with zeros behind its samples
+  bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
+  bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
+  std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
+  std::unique_ptr<ChunkReader> (*open)(const std::string& path);
+};
+
+/// All containers.
+[[nodiscard]] std::span<const Container> containers();
+
+/// Finds a container by name; throws usage with the list of valid names.
+[[nodiscard]] const Container& container(std::string_view name);
+
+/// Opens a part of any container; throws bad_data when it is none or damaged.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path);
+
+}  // namespace chunkhit

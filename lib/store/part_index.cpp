@@ -1,0 +1,203 @@
+#include "store/part_index.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kFilterNameBytes = 16;
+enum LabelKind : std::uint64_t { kClassIds = 0, kNumbers = 1 };
+
+[[noreturn]] void throw_bad_index(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "index: " + what);
+}
+
+template <class Number>
+void append_numbers(ByteBuffer& bytes, const std::vector<Number>& numbers) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  bytes.insert(bytes.end(), from, from + numbers.size() * sizeof(Number));
+}
+
+Names names_of(const std::vector<std::string>& list) {
+  Names names;
+  for (const std::string& name : list) names.add(name);
+  return names;
+}
+
+std::vector<std::string> list_of(const Names& names) {
+  std::vector<std::string> list;
+  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
+  return list;
+}
+
+void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {
+  for (const StoredChunk& chunk : chunks)
+    for (const std::uint64_t number : {chunk.offset, chunk.stored_bytes, chunk.raw_bytes, chunk.first_sample,
+                                       chunk.sample_count, chunk.xxh3, std::uint64_t{chunk.filtered}})
+      append_little(bytes, number);
+}
+
+/// Takes numbers from the front of bytes, never more than there are.
+class Cursor {
+ public:
+  explicit Cursor(Bytes bytes) : left_(bytes) {}
+
+  std::uint64_t number() { return load_little<std::uint64_t>(take(1, 8).data()); }
+
+  template <class Number>
+  std::vector<Number> numbers(std::uint64_t count) {
+    const Bytes bytes = take(count, sizeof(Number));
+    std::vector<Number> result(count);
+    if (count != 0) std::memcpy(result.data(), bytes.data(), bytes.size());
+    return result;
+  }
+
+  Names names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
+    Names names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
+    const bool whole = names.ends.empty()
+                           ? text_bytes == 0
+                           : names.ends.back() == text_bytes && std::ranges::is_sorted(names.ends);
+    if (!whole) throw_bad_index("names do not fill their text");
+    return names;
+  }
+
+  Bytes take(std::uint64_t count, std::uint64_t item_bytes) {
+    if (count > left_.size() / item_bytes)
+      throw_bad_index("ends early: " + std::to_string(left_.size()) + " bytes left, expected " +
+                      std::to_string(count) + " times " + std::to_string(item_bytes));
+    const Bytes taken = left_.first(count * item_bytes);
+    left_ = left_.subspan(taken.size());
+    return taken;
+  }
+
+  [[nodiscard]] std::size_t left() const { return left_.size(); }
+
+ private:
+  Bytes left_;
+};
+
+std::vector<StoredChunk> decode_chunks(Cursor& cursor, std::uint64_t count) {
+  Cursor table(cursor.take(count, 56));
+  std::vector<StoredChunk> chunks(count);
+  for (StoredChunk& chunk : chunks) {
+    for (std::uint64_t* number : {&chunk.offset, &chunk.stored_bytes, &chunk.raw_bytes, &chunk.first_sample,
+                                  &chunk.sample_count, &chunk.xxh3})
+      *number = table.number();
+    const std::uint64_t flags = table.number();
+    if (flags > 1) throw_bad_index("chunk flags " + std::to_string(flags) + ", expected 0 or 1");
+    chunk.filtered = flags == 1;
+  }
+  return chunks;
+}
+
+Labels decode_labels(Cursor& cursor, std::uint64_t kind, std::uint64_t sample_count, std::uint64_t columns) {
+  Labels labels;
+  if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
+  if (kind == kClassIds) {
+    labels.ids = cursor.numbers<std::int64_t>(sample_count);
+    return labels;
+  }
+  if (columns != 0 && sample_count > cursor.left() / 4 / columns) throw_bad_index("ends in the labels");
+  labels.values = cursor.numbers<float>(sample_count * columns);
+  if (sample_count * columns % 2 != 0 && cursor.numbers<std::uint32_t>(1)[0] != 0)
+    throw_bad_index("bytes that should be zero are not");
+  return labels;
+}
+
+}  // namespace
+
+PartSpecBytes encode_part_spec(const PartSpec& spec) {
+  PartSpecBytes bytes{};
+  store_little(bytes.data(), spec.pack_id);
+  store_little(bytes.data() + 8, spec.part_index);
+  store_little(bytes.data() + 12, static_cast<std::uint32_t>(spec.sample.layout));
+  store_little(bytes.data() + 16, spec.sample.height);
+  store_little(bytes.data() + 20, spec.sample.width);
+  store_little(bytes.data() + 24, spec.sample.channels);
+  std::memcpy(bytes.data() + 32, spec.filter.data(), std::min(spec.filter.size(), kFilterNameBytes));
+  store_little(bytes.data() + 48, spec.chunk_samples);
+  return bytes;
+}
+
+PartSpec decode_part_spec(const PartSpecBytes& bytes) {
+  PartSpec spec;
+  const auto layout = load_little<std::uint32_t>(bytes.data() + 12);
+  if (layout >= kLayoutNames.size())
+    throw Error(ErrorCode::bad_data, "layout " + std::to_string(layout) + ", expected 0 or 1");
+  spec.pack_id = load_little<std::uint64_t>(bytes.data());
+  spec.part_index = load_little<std::uint32_t>(bytes.data() + 8);
+  spec.sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
+                 load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
+  const std::string_view name = as_text(Bytes(bytes).subspan(32, kFilterNameBytes));
+  spec.filter = name.substr(0, name.find('\0'));
+  spec.chunk_samples = load_little<std::uint64_t>(bytes.data() + 48);
+  return spec;
+}
+
+ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                             const PartSamples& samples) {
+  const Names classes = names_of(spec.classes);
+  const Names columns = names_of(spec.label_columns);
+  const Labels& labels = samples.labels;
+  const bool numbers = !labels.values.empty() || columns.count() > 1;
+  ByteBuffer bytes;
+  bytes.reserve(72 + chunks.size() * 56 + samples.rows.size() * 24 + labels.values.size() * 4 +
+                samples.files.text.size());
+  for (const std::uint64_t number :
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()},
+        std::uint64_t{numbers ? kNumbers : kClassIds}, std::uint64_t{columns.count()},
+        std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
+        std::uint64_t{samples.files.text.size()}, std::uint64_t{classes.text.size()},
+        std::uint64_t{columns.text.size()}})
+    append_little(bytes, number);
+  append_chunks(bytes, chunks);
+  append_numbers(bytes, labels.ids);
+  append_numbers(bytes, labels.values);
+  if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
+  for (const auto* list : {&samples.rows, &samples.files.ends, &classes.ends, &columns.ends})
+    append_numbers(bytes, *list);
+  append_numbers(bytes, samples.mean);
+  append_numbers(bytes, samples.std);
+  for (const Names* names : {&samples.files, &classes, &columns}) {
+    const Bytes text = as_bytes(names->text);
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
+  return bytes;
+}
+
+void decode_part_index(Bytes index, PartContents& contents) {
+  Cursor cursor(index);
+  std::array<std::uint64_t, 9> counts{};
+  for (std::uint64_t& count : counts) count = cursor.number();
+  const auto [chunk_count, sample_count, label_kind, column_count, class_count, channel_count,
+              file_text_bytes, class_text_bytes, column_text_bytes] = counts;
+  PartSamples& samples = contents.samples;
+  contents.chunks = decode_chunks(cursor, chunk_count);
+  samples.labels = decode_labels(cursor, label_kind, sample_count, column_count);
+  samples.rows = cursor.numbers<std::uint64_t>(sample_count);
+  auto file_ends = cursor.numbers<std::uint64_t>(sample_count);
+  auto class_ends = cursor.numbers<std::uint64_t>(class_count);
+  auto column_ends = cursor.numbers<std::uint64_t>(column_count);
+  samples.mean = cursor.numbers<double>(channel_count);
+  samples.std = cursor.numbers<double>(channel_count);
+  samples.files = cursor.names(std::move(file_ends), file_text_bytes);
+  contents.spec.classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
+  contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
+  if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+std::uint64_t hash_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                              const PartSamples& samples) {
+  Xxh3Stream hash;
+  hash.update(encode_part_spec(spec));
+  hash.update(encode_part_index(spec, chunks, samples));
+  return hash.value();
+}
+
+}  // namespace chunkhit

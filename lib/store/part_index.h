@@ -1,0 +1,33 @@
+// What a part says beside its chunks' bytes, as bytes. Layout: schemas/shard.md, "Header frame" and "Index".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// Bytes 32–87 of a shard's header: pack id to chunk samples.
+using PartSpecBytes = std::array<std::uint8_t, 56>;
+
+[[nodiscard]] PartSpecBytes encode_part_spec(const PartSpec& spec);
+
+/// Reads what `encode_part_spec` wrote; throws bad_data. Names of classes and columns are in the index.
+[[nodiscard]] PartSpec decode_part_spec(const PartSpecBytes& bytes);
+
+/// Writes the names of `spec`, the chunks and what stands beside the pixels.
+[[nodiscard]] ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                           const PartSamples& samples);
+
+/// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
+/// its bytes.
+void decode_part_index(Bytes index, PartContents& contents);
+
+/// Hashes the spec's and the index's bytes: the guard of an HDF5 part (schemas/images-hdf5.md, "/_chunks").
+[[nodiscard]] std::uint64_t hash_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                            const PartSamples& samples);
+
+}  // namespace chunkhit

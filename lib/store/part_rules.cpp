@@ -1,0 +1,92 @@
+#include "store/part_rules.h"
+
+#include <algorithm>
+#include <string>
+
+#include "chunkhit/error.h"
+#include "compress/raw_frame.h"
+
+namespace chunkhit {
+namespace {
+
+[[noreturn]] void throw_broken(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
+
+void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected) {
+  if (found != expected)
+    throw_broken(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
+}
+
+/// Where a chunk's samples and bytes must be, by its place in the part.
+void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint64_t sample_count,
+                 const PartSpec& spec, const Container& container) {
+  const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : sample_count;
+  check_count("first sample", chunk.first_sample, first_sample);
+  check_count("samples", chunk.sample_count, sample_count);
+  check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
+  if (chunk.stored_bytes == 0) throw_broken("no stored bytes");
+  if (chunk.filtered && spec.filter == "none") throw_broken("filtered in a part without a filter");
+  if (!chunk.filtered)
+    check_count("stored bytes", chunk.stored_bytes,
+                container.frames_raw_chunks ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
+}
+
+void check_chunks(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
+  const std::uint64_t samples = contents.samples.rows.size();
+  const std::uint64_t step = contents.spec.chunk_samples;
+  check_count("chunks", contents.chunks.size(), samples / step + (samples % step != 0 ? 1 : 0));
+  for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
+    const StoredChunk& chunk = contents.chunks[i];
+    const std::uint64_t first_sample = i * step;
+    try {
+      check_chunk(chunk, first_sample, std::min(step, samples - first_sample), contents.spec, container);
+      if (chunk.stored_bytes > file_bytes || chunk.offset > file_bytes - chunk.stored_bytes)
+        throw_broken("bytes " + std::to_string(chunk.offset) + " and " + std::to_string(chunk.stored_bytes) +
+                     " more lie outside of the file's " + std::to_string(file_bytes));
+    } catch (const Error& error) {
+      throw_broken("chunk " + std::to_string(i) + ": " + error.what());
+    }
+  }
+}
+
+void check_samples(const PartSpec& spec, const PartSamples& samples) {
+  const Labels& labels = samples.labels;
+  if (labels.values.empty()) {
+    check_count("labels", labels.ids.size(), samples.rows.size());
+  } else {
+    check_count("labels", labels.values.size(), samples.rows.size() * spec.label_columns.size());
+    check_count("class ids beside numbers", labels.ids.size(), 0);
+  }
+  check_count("file names", samples.files.count(), samples.rows.size());
+  check_count("entries of std", samples.std.size(), samples.mean.size());
+  if (!samples.mean.empty()) check_count("entries of mean", samples.mean.size(), spec.sample.channels);
+  const auto unknown = [&](std::int64_t id) {
+    return id < -1 || id >= static_cast<std::int64_t>(spec.classes.size());
+  };
+  if (!spec.classes.empty() && std::ranges::any_of(labels.ids, unknown))
+    throw_broken("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
+}
+
+}  // namespace
+
+void check_part_spec(const PartSpec& spec, const Container& container) {
+  const SampleShape& sample = spec.sample;
+  const std::uint64_t pixels = std::uint64_t{sample.height} * sample.width;
+  if (pixels == 0 || sample.channels == 0) throw_broken("a sample without bytes");
+  if (pixels > container.most_chunk_bytes / sample.channels)
+    throw_broken("a sample of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
+                 " x " + std::to_string(sample.channels) + " bytes is larger than a chunk may be (" +
+                 std::to_string(container.most_chunk_bytes) + ")");
+  if (spec.chunk_samples == 0 || spec.chunk_samples > container.most_chunk_bytes / sample.byte_count())
+    throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " samples, expected 1 to " +
+                 std::to_string(container.most_chunk_bytes / sample.byte_count()));
+  if (std::ranges::find(container.filters, spec.filter) == container.filters.end())
+    throw_broken("unknown filter in a part of kind " + std::string(container.name));
+}
+
+void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
+  check_part_spec(contents.spec, container);
+  check_chunks(contents, container, file_bytes);
+  check_samples(contents.spec, contents.samples);
+}
+
+}  // namespace chunkhit

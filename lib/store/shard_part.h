@@ -1,0 +1,25 @@
+// The shard container: a zstd seekable file. Layout: schemas/shard.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// The largest window that `zstd -dc` takes without being asked to: 128 MiB.
+inline constexpr std::uint64_t kMostShardChunkBytes = std::uint64_t{1} << 27;
+
+/// Tells a shard by its first 32 bytes.
+[[nodiscard]] bool is_shard(Bytes first_bytes);
+
+/// Starts a shard aside; throws cannot_write.
+[[nodiscard]] std::unique_ptr<ChunkWriter> create_shard(const std::string& path, const PartSpec& spec);
+
+/// Opens a shard; throws bad_data when it is damaged.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_shard(const std::string& path);
+
+}  // namespace chunkhit

@@ -1,0 +1,100 @@
+#include "transform/image_transform.h"
+
+#include <array>
+#include <cstring>
+
+#include "transform/alpha.h"
+#include "transform/transpose.h"
+
+namespace chunkhit {
+namespace {
+
+using Pixel = std::array<std::uint8_t, 4>;
+
+// An RGB colour as an opaque pixel; grey is Pillow's L of it (src/libImaging/Convert.c).
+Pixel opaque_pixel(const std::array<std::uint8_t, 3>& color, std::uint32_t channels) {
+  if (channels >= 3) return {color[0], color[1], color[2], 255};
+  const std::uint32_t gray = (19595u * color[0] + 38470u * color[1] + 7471u * color[2] + 32768u) >> 16;
+  return {static_cast<std::uint8_t>(gray), 255, 0, 0};
+}
+
+void fill_pixels(const SampleShape& shape, Rect rect, const Pixel& pixel, std::uint8_t* sample) {
+  const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
+  std::uint8_t* const first_row = sample + rect.y * row_bytes + std::size_t{rect.x} * shape.channels;
+  for (std::uint32_t x = 0; x < rect.width; ++x)
+    std::memcpy(first_row + std::size_t{x} * shape.channels, pixel.data(), shape.channels);
+  for (std::uint32_t y = 1; y < rect.height; ++y)
+    std::memcpy(first_row + y * row_bytes, first_row, std::size_t{rect.width} * shape.channels);
+}
+
+void fill_planes(const SampleShape& shape, Rect rect, const Pixel& pixel, std::uint8_t* sample) {
+  for (std::uint32_t channel = 0; channel < shape.channels; ++channel)
+    for (std::uint32_t y = rect.y; y < rect.y + rect.height; ++y)
+      std::memset(sample + (std::size_t{channel} * shape.height + y) * shape.width + rect.x, pixel[channel],
+                  rect.width);
+}
+
+void fill_rect(const SampleShape& shape, Rect rect, const Pixel& pixel, std::uint8_t* sample) {
+  if (shape.layout == Layout::nchw) return fill_planes(shape, rect, pixel, sample);
+  fill_pixels(shape, rect, pixel, sample);
+}
+
+// Zeros around the canvas, pad colour on it; the window is written over both afterwards.
+void fill_surroundings(const TransformPlan& plan, const std::array<std::uint8_t, 3>& pad_color,
+                       std::uint8_t* sample) {
+  const Rect whole{0, 0, plan.sample.width, plan.sample.height};
+  const Rect window{plan.paste_x, plan.paste_y, plan.window.width, plan.window.height};
+  if (plan.canvas != whole) std::memset(sample, 0, plan.sample.byte_count());
+  if (plan.canvas != window)
+    fill_rect(plan.sample, plan.canvas, opaque_pixel(pad_color, plan.channels), sample);
+}
+
+bool changes_size(const TransformPlan& plan) {
+  return plan.resized_width != plan.source_width || plan.resized_height != plan.source_height ||
+         plan.box_width != static_cast<float>(plan.source_width) ||
+         plan.box_height != static_cast<float>(plan.source_height);
+}
+
+void multiply_region(ImageView region, Image& multiplied) {
+  multiplied.reshape(region.width, region.height, region.channels);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    std::memcpy(multiplied.row(y), region.row(y), multiplied.row_bytes());
+    multiply_alpha(multiplied.row(y), region.channels, region.width);
+  }
+}
+
+}  // namespace
+
+void ImageTransform::apply(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample) {
+  fill_surroundings(plan, spec_.pad_color, sample);
+  if (plan.sample.layout == Layout::nchw && plan.channels > 1)
+    return write_planes(plan, region_pixels, sample);
+  const std::size_t row_bytes = std::size_t{plan.sample.width} * plan.channels;
+  std::uint8_t* const slot = sample + plan.paste_y * row_bytes + std::size_t{plan.paste_x} * plan.channels;
+  write_window(plan, region_pixels, slot, row_bytes);
+}
+
+// As Pillow's Image.resize does, alpha weighs the colours unless pixels are only copied.
+void ImageTransform::write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
+                                  std::size_t out_row_bytes) {
+  const ResampleRequest request = resample_request(plan, spec_.filter);
+  const bool weighs_alpha = has_alpha(plan.channels) && spec_.filter != Filter::nearest && changes_size(plan);
+  if (!weighs_alpha) return resampler_.resample(request, region_pixels, out, out_row_bytes);
+  multiply_region(region_pixels, multiplied_);
+  resampler_.resample(request, multiplied_.view(), out, out_row_bytes);
+  for (std::uint32_t y = 0; y < plan.window.height; ++y)
+    divide_alpha(out + y * out_row_bytes, plan.channels, plan.window.width);
+}
+
+void ImageTransform::write_planes(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample) {
+  window_.reshape(plan.window.width, plan.window.height, plan.channels);
+  write_window(plan, region_pixels, window_.pixels.data(), window_.row_bytes());
+  const SampleShape& shape = plan.sample;
+  const std::size_t plane_bytes = std::size_t{shape.width} * shape.height;
+  for (std::uint32_t y = 0; y < window_.height; ++y) {
+    std::uint8_t* const row = sample + std::size_t{plan.paste_y + y} * shape.width + plan.paste_x;
+    split_channels(window_.row(y), shape.channels, window_.width, row, plane_bytes);
+  }
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,33 @@
+// From a decoded picture to a sample: resize, crop, pad, layout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transform/resample.h"
+#include "transform/transform_plan.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// Applies plans; owns scratch memory and the last tables of weights, so each thread has its own.
+class ImageTransform {
+ public:
+  explicit ImageTransform(const TransformSpec& spec) : spec_(spec) {}
+  /// Writes the sample (plan.sample.byte_count() bytes, in the plan's layout) from `region_pixels`, the
+  /// upright pixels of plan.region with plan.channels channels. Equal to Pillow's convert → resize →
+  /// CenterCrop bit for bit.
+  void apply(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample);
+
+ private:
+  void write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
+                    std::size_t out_row_bytes);
+  void write_planes(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample);
+
+  TransformSpec spec_;
+  Resampler resampler_;
+  Image multiplied_;  // the region, its colours multiplied by alpha
+  Image window_;      // the window before its channels are split
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,116 @@
+#include "transform/resample.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transform/row_mix.h"
+#include "transform/transpose.h"
+
+namespace chunkhit {
+namespace {
+
+// Rows that are mixed side by side: one vector register of most machines, and a strip of a usual picture
+// stays in cache.
+constexpr std::uint32_t kStripRows = 32;
+
+AxisRequest horizontal_axis(const ResampleRequest& request) {
+  return {request.source_width, request.box_width, request.resized_width, request.window.x,
+          request.window.width};
+}
+
+AxisRequest vertical_axis(const ResampleRequest& request) {
+  return {request.source_height, request.box_height, request.resized_height, request.window.y,
+          request.window.height};
+}
+
+bool is_run(const AxisWeights& axis) { return axis.first.back() - axis.first.front() + 1 == axis.size(); }
+
+template <std::uint32_t kChannels>
+void pick_pixels(const AxisWeights& columns, const std::uint8_t* row, std::uint8_t* out) {
+  for (std::uint32_t x = 0; x < columns.size(); ++x)
+    std::memcpy(out + std::size_t{x} * kChannels, row + std::size_t{columns.first[x]} * kChannels, kChannels);
+}
+
+void pick_row(const AxisWeights& columns, const std::uint8_t* row, std::uint32_t channels,
+              std::uint8_t* out) {
+  if (is_run(columns)) {
+    std::memcpy(out, row + std::size_t{columns.first.front()} * channels,
+                std::size_t{columns.size()} * channels);
+    return;
+  }
+  using PickPixels = void (*)(const AxisWeights&, const std::uint8_t*, std::uint8_t*);
+  constexpr std::array<PickPixels, 4> kByChannels{pick_pixels<1>, pick_pixels<2>, pick_pixels<3>,
+                                                  pick_pixels<4>};
+  kByChannels[channels - 1](columns, row, out);
+}
+
+void pick(const AxisWeights& columns, const AxisWeights& rows, ImageView region_pixels, std::uint8_t* out,
+          std::size_t out_row_bytes) {
+  for (std::uint32_t y = 0; y < rows.size(); ++y)
+    pick_row(columns, region_pixels.row(rows.first[y]), region_pixels.channels, out + y * out_row_bytes);
+}
+
+}  // namespace
+
+Rect source_region(const ResampleRequest& request) {
+  const AxisSpan columns = axis_span(request.filter, horizontal_axis(request));
+  const AxisSpan rows = axis_span(request.filter, vertical_axis(request));
+  return {columns.first, rows.first, columns.count, rows.count};
+}
+
+void Resampler::resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
+                         std::size_t out_row_bytes) {
+  keep_weights(request);
+  if (horizontal_.copies && vertical_.copies) {
+    pick(horizontal_, vertical_, region_pixels, out, out_row_bytes);
+    return;
+  }
+  if (vertical_.copies) {
+    mix_columns(region_pixels, out, out_row_bytes);
+    return;
+  }
+  const std::size_t row_bytes = std::size_t{request.window.width} * region_pixels.channels;
+  if (horizontal_.copies) {
+    const std::uint8_t* rows =
+        region_pixels.pixels + std::size_t{horizontal_.first.front()} * region_pixels.channels;
+    mix_rows(vertical_, rows, region_pixels.row_bytes, row_bytes, out, out_row_bytes);
+    return;
+  }
+  rows_.resize(row_bytes * region_pixels.height);
+  mix_columns(region_pixels, rows_.data(), row_bytes);
+  mix_rows(vertical_, rows_.data(), row_bytes, row_bytes, out, out_row_bytes);
+}
+
+void Resampler::keep_weights(const ResampleRequest& request) {
+  if (request == request_) return;
+  const Rect region = source_region(request);
+  horizontal_ = axis_weights(request.filter, horizontal_axis(request));
+  vertical_ = axis_weights(request.filter, vertical_axis(request));
+  for (std::uint32_t& first : horizontal_.first) first -= region.x;
+  for (std::uint32_t& first : vertical_.first) first -= region.y;
+  request_ = request;
+}
+
+// Mixes along the rows: a strip of rows is turned, so that its columns lie as rows do and mix_rows serves
+// both passes, whatever the number of channels; the result is turned back. A last strip overlaps the one
+// before it.
+void Resampler::mix_columns(ImageView region_pixels, std::uint8_t* out, std::size_t out_row_bytes) {
+  const std::uint32_t height = region_pixels.height;
+  const std::size_t source_bytes = std::size_t{region_pixels.width} * region_pixels.channels;
+  const std::size_t mixed_bytes = std::size_t{horizontal_.size()} * region_pixels.channels;
+  strip_.resize(source_bytes * kStripRows);
+  mixed_strip_.resize(mixed_bytes * kStripRows);
+  for (std::uint32_t done = 0; done < height;) {
+    const auto wanted = static_cast<std::uint32_t>(round_up(height - done, kTransposeBlock));
+    const std::uint32_t rows = std::min({kStripRows, wanted, height});
+    const std::uint32_t top = std::min(done, height - rows);
+    const std::size_t pixel_bytes = std::size_t{region_pixels.channels} * rows;
+    transpose_bytes({region_pixels.row(top), region_pixels.row_bytes, rows, source_bytes}, strip_.data(),
+                    rows);
+    mix_rows(horizontal_, strip_.data(), pixel_bytes, pixel_bytes, mixed_strip_.data(), pixel_bytes);
+    transpose_bytes({mixed_strip_.data(), rows, mixed_bytes, rows}, out + top * out_row_bytes, out_row_bytes);
+    done = top + rows;
+  }
+}
+
+}  // namespace chunkhit

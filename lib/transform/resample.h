@@ -1,0 +1,50 @@
+// Separable resampling of 8-bit pictures with Pillow's arithmetic (Pillow 9.4, src/libImaging/Resample.c).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "transform/axis_weights.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// A resize of which only a window is wanted.
+struct ResampleRequest {
+  Filter filter = Filter::bilinear;
+  std::uint32_t source_width = 0;  ///< the whole source
+  std::uint32_t source_height = 0;
+  float box_width = 0;  ///< [0, box_width) × [0, box_height) of the source is resized
+  float box_height = 0;
+  std::uint32_t resized_width = 0;  ///< to this size
+  std::uint32_t resized_height = 0;
+  Rect window;  ///< of which this part is wanted; not empty
+  bool operator==(const ResampleRequest&) const = default;
+};
+
+/// The part of the source that a request's window depends on.
+[[nodiscard]] Rect source_region(const ResampleRequest& request);
+
+/// Resamples; keeps the last request's weights and its scratch rows, so each thread has its own.
+class Resampler {
+ public:
+  /// Writes the window (window.width × window.height × channels) to `out`, whose rows are `out_row_bytes`
+  /// apart, from `region_pixels`, the pixels of source_region(request). Channels are treated alike: alpha is
+  /// the caller's business.
+  void resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
+                std::size_t out_row_bytes);
+
+ private:
+  void keep_weights(const ResampleRequest& request);
+  void mix_columns(ImageView region_pixels, std::uint8_t* out, std::size_t out_row_bytes);
+
+  ResampleRequest request_;
+  AxisWeights horizontal_;  // counted from the region's left edge
+  AxisWeights vertical_;    // counted from the region's top edge
+  ByteBuffer rows_;         // mixed along the rows, not yet down the columns
+  ByteBuffer strip_;        // some rows of the source, turned
+  ByteBuffer mixed_strip_;  // the same rows, mixed, turned
+};
+
+}  // namespace chunkhit

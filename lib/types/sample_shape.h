@@ -1,0 +1,26 @@
+// The fixed shape of the samples of a pack.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace chunkhit {
+
+/// How a sample's bytes lie: pixels after pixels (height, width, channel) or planes after planes (channel,
+/// height, width).
+enum class Layout { nhwc, nchw };
+
+inline constexpr std::array<std::string_view, 2> kLayoutNames{"nhwc", "nchw"};
+
+/// The shape of one sample of 8-bit values.
+struct SampleShape {
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;
+  Layout layout = Layout::nhwc;
+  [[nodiscard]] std::uint64_t byte_count() const { return std::uint64_t{height} * width * channels; }
+  bool operator==(const SampleShape&) const = default;
+};
+
+}  // namespace chunkhit

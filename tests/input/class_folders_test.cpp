@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "chunkhit/error.h"
+#include "input/sample_list.h"
+#include "support/temporary_folder.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+Texts files_of(const SampleList& list) {
+  Texts files;
+  for (std::size_t index = 0; index < list.size(); ++index) files.emplace_back(list.file(index));
+  return files;
+}
+
+ErrorCode code_of(const std::string& root) {
+  try {
+    (void)list_class_folders(root);
+  } catch (const Error& error) {
+    EXPECT_NE(std::string_view(error.what()).find(root), std::string_view::npos) << error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << root << " was listed";
+  return ErrorCode::cannot_write;
+}
+
+TEST(ClassFolders, TakesASubFolderAsAClass) {
+  const TemporaryFolder root;
+  for (const char* file : {"dog/b.jpg", "dog/a.jpg", "cat/z.jpg", "Cow/1.png"}) root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(list.label_kind, LabelKind::class_id);
+  EXPECT_EQ(list.classes, (Texts{"Cow", "cat", "dog"}));
+  EXPECT_EQ(files_of(list), (Texts{"Cow/1.png", "cat/z.jpg", "dog/a.jpg", "dog/b.jpg"}));
+  EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{0, 1, 2, 2}));
+  EXPECT_EQ(list.label_columns, Texts{"label"});
+  EXPECT_EQ(list.row_count, 4u);
+  EXPECT_EQ(list.label_text(1), Texts{"cat"});
+  EXPECT_EQ(list.notices, Texts{});
+}
+
+// The order that torchvision 0.14's ImageFolder gave for these files.
+TEST(ClassFolders, SortsNestedFoldersAsImageFolder) {
+  const TemporaryFolder root;
+  const Texts in_order = {"cat/10.jpg",  "cat/2.jpg",       "cat/B.jpg",        "cat/a.jpg",
+                          "cat/z-1.jpg", "cat/z_1.jpg",     "cat/\xc3\xa9.jpg", "cat/A/1.jpg",
+                          "cat/a/1.jpg", "cat/a-b/1.jpg",   "cat/a.b/1.jpg",    "cat/a/b/1.jpg",
+                          "cat-b/1.jpg", "dog/x y/z/1.jpg", "new\nline/1.jpg"};
+  for (auto file = in_order.rbegin(); file != in_order.rend(); ++file) root.write(*file, "x");
+  EXPECT_EQ(files_of(list_class_folders(root.path())), in_order);
+}
+
+TEST(ClassFolders, SkipsWhatIsHidden) {
+  const TemporaryFolder root;
+  for (const char* file : {".git/a.jpg", "cat/.DS_Store", "cat/.thumbs/b.jpg", "cat/a.jpg"})
+    root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(files_of(list), Texts{"cat/a.jpg"});
+  EXPECT_EQ(list.row_count, 1u);
+}
+
+TEST(ClassFolders, CountsFilesThatHaveNoClass) {
+  const TemporaryFolder root;
+  for (const char* file : {"labels.csv", "b.jpg", "cat/a.jpg"}) root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(list.row_count, 1u);
+  EXPECT_EQ(list.notices,
+            Texts{"2 files directly under " + root.path() + " have no class and will not be packed"});
+}
+
+TEST(ClassFolders, LeavesOutEmptyFolders) {
+  const TemporaryFolder root;
+  root.write("dog/a.jpg", "x");
+  root.make_folder("ant/nothing/here");
+  root.make_folder("cat");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(list.classes, Texts{"dog"});
+  EXPECT_EQ(list.class_ids, std::vector<std::int64_t>{0});
+  EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files and will be no class: ant, cat"});
+}
+
+TEST(ClassFolders, ListsLinksToFilesAndRejectsLinksToFolders) {
+  const TemporaryFolder root;
+  root.write("cat/a.jpg", "x");
+  fs::create_symlink("a.jpg", root.path("cat/link.jpg"));
+  fs::create_symlink("nowhere", root.path("cat/dangling.jpg"));
+  fs::create_directory_symlink("..", root.path("cat/loop"));
+  fs::create_directory_symlink("cat", root.path("cats"));
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(files_of(list), (Texts{"cat/a.jpg", "cat/dangling.jpg", "cat/link.jpg"}));
+  ASSERT_EQ(list.rejects.size(), 2u);
+  EXPECT_EQ(list.rejects[0].file, "cat/loop");
+  EXPECT_EQ(list.rejects[0].row, 3u);
+  EXPECT_EQ(list.rejects[0].labels, Texts{"cat"});
+  EXPECT_EQ(list.rejects[0].reason, "a link to a folder, which is not followed");
+  EXPECT_EQ(list.rejects[1].file, "cats");
+  EXPECT_EQ(list.classes, Texts{"cat"});
+}
+
+TEST(ClassFolders, RejectsWhatIsNoFile) {
+  const TemporaryFolder root;
+  root.write("cat/z.jpg", "x");
+  ASSERT_EQ(::mkfifo(root.path("cat/fifo").c_str(), 0600), 0);
+  const SampleList list = list_class_folders(root.path());
+  ASSERT_EQ(list.rejects.size(), 1u);
+  EXPECT_EQ(list.rejects[0].row, 0u);
+  EXPECT_EQ(list.rejects[0].reason, "not a regular file");
+  EXPECT_EQ(list.row(0), 1u);
+  EXPECT_EQ(list.row_count, 2u);
+}
+
+TEST(ClassFolders, RejectsNamesThatAreNotUtf8) {
+  const TemporaryFolder root;
+  for (const char* file : {"cat/a.jpg", "cat/b\xe9.jpg", "caf\xe9/a.jpg"}) root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(files_of(list), Texts{"cat/a.jpg"});
+  EXPECT_EQ(list.classes, Texts{"cat"});
+  ASSERT_EQ(list.rejects.size(), 2u);
+  for (const Reject& reject : list.rejects) EXPECT_EQ(reject.reason, "file name is not UTF-8");
+}
+
+TEST(ClassFolders, HashesTheNames) {
+  const TemporaryFolder first;
+  const TemporaryFolder second;
+  for (const TemporaryFolder* root : {&first, &second})
+    for (const char* file : {"cat/a.jpg", "dog/b.jpg"}) root->write(file, root->path());
+  EXPECT_EQ(list_class_folders(first.path()).xxh3, list_class_folders(second.path()).xxh3);
+  second.write("dog/c.jpg", "x");
+  EXPECT_NE(list_class_folders(first.path()).xxh3, list_class_folders(second.path()).xxh3);
+}
+
+TEST(ClassFolders, NeedsAFolderWithFilesInSubFolders) {
+  const TemporaryFolder root;
+  EXPECT_EQ(code_of(root.path("none")), ErrorCode::usage);
+  EXPECT_EQ(code_of(root.write("a.jpg", "x")), ErrorCode::usage);
+  EXPECT_EQ(code_of(root.path()), ErrorCode::bad_data);
+  root.make_folder("cat");
+  EXPECT_EQ(code_of(root.path()), ErrorCode::bad_data);
+}
+
+TEST(ClassFolders, NamesAFolderThatCannotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads every folder";
+  const TemporaryFolder root;
+  root.write("cat/locked/a.jpg", "x");
+  fs::permissions(root.path("cat/locked"), fs::perms::none);
+  try {
+    (void)list_class_folders(root.path());
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_EQ(std::string(error.what()),
+              root.path("cat/locked") + ": the folder cannot be read: Permission denied");
+  }
+  fs::permissions(root.path("cat/locked"), fs::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace chunkhit

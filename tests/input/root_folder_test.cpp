@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "chunkhit/error.h"
+#include "input/folder.h"
+#include "support/temporary_folder.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Opens and reads: the file's text, or what is wrong in square brackets.
+std::string content(const RootFolder& root, std::string_view path) {
+  const RootFolder::File file = root.open(path);
+  if (!file.fault.empty()) return '[' + file.fault + ']';
+  ByteBuffer buffer;
+  const std::string fault = file.read(buffer);
+  return fault.empty() ? std::string(as_text(buffer)) : '[' + fault + ']';
+}
+
+/// A root with a file, beside a secret that no path may reach.
+struct RootFolderTest : testing::Test {
+  TemporaryFolder outside;
+  std::string secret = outside.write("secret", "secret");
+  std::string path = outside.make_folder("root");
+  std::string file = outside.write("root/cat/a.jpg", "pixels");
+  RootFolder root{path};
+};
+
+/// Runs a check in a process of its own in which openat2 fails with `error_number`.
+bool passes_without_openat2(unsigned error_number, const std::function<bool()>& check) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error_number),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{4, rules};
+    const bool ready = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 &&
+                       ::syscall(SYS_openat2, -1, "", nullptr, 0) == -1 &&
+                       errno == static_cast<int>(error_number);
+    ::_exit(ready && check() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(RootFolderTest, ReadsAFileBelowIt) { EXPECT_EQ(content(root, "cat/a.jpg"), "pixels"); }
+
+TEST_F(RootFolderTest, TellsTheBytesBeforeReadingThem) { EXPECT_EQ(root.open("cat/a.jpg").bytes, 6u); }
+
+TEST_F(RootFolderTest, ReusesTheBufferForASmallerFile) {
+  outside.write("root/small", "ab");
+  ByteBuffer buffer(100, 'x');
+  EXPECT_EQ(root.open("small").read(buffer), "");
+  EXPECT_EQ(as_text(buffer), "ab");
+}
+
+TEST_F(RootFolderTest, RefusesPathsThatLeadOut) {
+  fs::create_symlink("../secret", path + "/link");
+  fs::create_symlink(secret, path + "/absolute_link");
+  fs::create_directory_symlink("..", path + "/up");
+  for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret, file,
+                                 std::string("link"), std::string("absolute_link"), std::string("up/secret")})
+    EXPECT_EQ(content(root, out), "[leads out of the root folder]") << out;
+}
+
+TEST_F(RootFolderTest, FollowsPathsAndLinksThatStayInside) {
+  fs::create_symlink("cat/a.jpg", path + "/link");
+  fs::create_directory_symlink("cat", path + "/folder_link");
+  for (const char* inside : {"link", "folder_link/a.jpg", "cat/../cat/a.jpg", "./cat//a.jpg"})
+    EXPECT_EQ(content(root, inside), "pixels") << inside;
+}
+
+TEST_F(RootFolderTest, SaysWhatIsNoFile) {
+  ASSERT_EQ(::mkfifo((path + "/fifo").c_str(), 0600), 0);
+  outside.write("root/empty", "");
+  fs::create_symlink("loop", path + "/loop");
+  EXPECT_EQ(content(root, "fifo"), "[not a regular file]");
+  EXPECT_EQ(content(root, "cat"), "[is a folder]");
+  EXPECT_EQ(content(root, "."), "[is a folder]");
+  EXPECT_EQ(content(root, "empty"), "[is empty]");
+  EXPECT_EQ(content(root, "none.jpg"), "[no such file]");
+  EXPECT_EQ(content(root, "cat/a.jpg/b"), "[no such file: a part of its path is not a folder]");
+  EXPECT_EQ(content(root, ""), "[no file name]");
+  EXPECT_EQ(content(root, std::string_view("cat/a.jpg\0.png", 14)), "[a NUL in the file name]");
+  EXPECT_EQ(content(root, std::string(5000, 'x')), "[cannot be opened: File name too long]");
+  EXPECT_EQ(content(root, "loop"), "[symbolic links that go round in circles or lead through /proc]");
+}
+
+TEST_F(RootFolderTest, RefusesADeviceAndProcLinks) {
+  fs::create_symlink("/dev/zero", path + "/zero");
+  EXPECT_EQ(content(root, "zero"), "[leads out of the root folder]");
+  EXPECT_EQ(content(RootFolder("/dev"), "zero"), "[not a regular file]");
+  const std::string fault = RootFolder("/proc/self").open("root/etc/passwd").fault;
+  EXPECT_EQ(fault, "symbolic links that go round in circles or lead through /proc");
+}
+
+TEST_F(RootFolderTest, SeesAFileThatChangesWhileItIsRead) {
+  for (const std::uintmax_t new_size : {0, 3, 7, 100000}) {
+    outside.write("root/changing", "pixels");
+    const RootFolder::File opened = root.open("changing");
+    fs::resize_file(path + "/changing", new_size);
+    ByteBuffer buffer;
+    EXPECT_EQ(opened.read(buffer), "changed while it was read") << new_size;
+  }
+}
+
+TEST_F(RootFolderTest, TakesARootThatIsALink) {
+  fs::create_directory_symlink(path, outside.path("root_link"));
+  EXPECT_EQ(content(RootFolder(outside.path("root_link")), "cat/a.jpg"), "pixels");
+}
+
+TEST_F(RootFolderTest, NeedsAFolder) {
+  for (const std::string& wrong : {secret, outside.path("none")}) {
+    try {
+      const RootFolder none(wrong);
+      FAIL() << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_TRUE(std::string_view(error.what()).starts_with(wrong)) << error.what();
+    }
+  }
+}
+
+TEST_F(RootFolderTest, IsAsStrictWhereTheKernelLacksOpenat2) {
+  fs::create_symlink("../secret", path + "/link");
+  fs::create_symlink("cat/a.jpg", path + "/inside");
+  fs::create_directories(outside.path("root-sibling"));
+  outside.write("root-sibling/a.jpg", "secret");
+  ASSERT_EQ(::mkfifo((path + "/fifo").c_str(), 0600), 0);
+  const auto check = [&] {
+    for (const std::string& out : {std::string("../secret"), secret, file, std::string("link"),
+                                   std::string("../root-sibling/a.jpg"), std::string("cat/../../secret")})
+      if (content(root, out) != "[leads out of the root folder]") return false;
+    return content(root, "cat/a.jpg") == "pixels" && content(root, "inside") == "pixels" &&
+           content(root, "fifo") == "[not a regular file]" && content(root, "cat") == "[is a folder]" &&
+           content(root, ".") == "[is a folder]" && content(root, "none") == "[no such file]" &&
+           content(RootFolder("/"), file.substr(1)) == "pixels";
+  };
+  EXPECT_TRUE(passes_without_openat2(ENOSYS, check));
+  EXPECT_TRUE(passes_without_openat2(EPERM, check));
+}
+
+TEST_F(RootFolderTest, ServesManyThreads) {
+  std::vector<std::thread> threads;
+  std::atomic<int> good = 0;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) good += content(root, "cat/a.jpg") == "pixels" ? 1 : 0;
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(good, 800);
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,103 @@
+#include "input/text_stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
+#include "chunkhit/error.h"
+#include "input/sample_list.h"
+#include "support/temporary_folder.h"
+
+namespace chunkhit {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Made by `printf 'file,label\na.jpg,1\n' | gzip -n9` and `zstd -19`: another program's bytes.
+constexpr std::string_view kPlain = "file,label\na.jpg,1\n";
+constexpr std::string_view kGzip =
+    "\037\213\010\000\000\000\000\000\002\003\113\313\314\111\325\311\111\114\112\315\341\112\324\313\052\110\327\061\344\002\000\236\173\107\367\023\000\000\000"sv;
+constexpr std::string_view kZstd =
+    "\050\265\057\375\004\150\231\000\000\146\151\154\145\054\154\141\142\145\154\012\141\056\152\160\147\054\061\012\311\216\327\145"sv;
+
+std::string text_of(const std::string& path) {
+  TextStream stream(path);
+  std::string text;
+  ByteBuffer piece(5);
+  for (std::size_t count = 1; count > 0;) {
+    count = stream.read(piece);
+    text += as_text(Bytes(piece).first(count));
+  }
+  return text;
+}
+
+std::string fault_of(const std::string& path) {
+  try {
+    (void)text_of(path);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(TextStream, TellsCompressionByContent) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(text_of(folder.write("plain.gz", kPlain)), kPlain);
+  EXPECT_EQ(text_of(folder.write("gzip.csv", kGzip)), kPlain);
+  EXPECT_EQ(text_of(folder.write("zstd.txt", kZstd)), kPlain);
+}
+
+TEST(TextStream, ReadsMembersAndFramesOneAfterTheOther) {
+  const TemporaryFolder folder;
+  const std::string twice = std::string(kPlain) + std::string(kPlain);
+  EXPECT_EQ(text_of(folder.write("a", std::string(kGzip) + std::string(kGzip))), twice);
+  EXPECT_EQ(text_of(folder.write("b", std::string(kZstd) + std::string(kZstd))), twice);
+}
+
+TEST(TextStream, ReadsAnEmptyFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(text_of(folder.write("empty", "")), "");
+}
+
+TEST(TextStream, ReadsAFifo) {
+  const TemporaryFolder folder;
+  const std::string fifo = folder.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(fifo) << kGzip; });
+  EXPECT_EQ(text_of(fifo), kPlain);
+  writer.join();
+}
+
+TEST(TextStream, FindsATruncatedFile) {
+  const TemporaryFolder folder;
+  for (const auto& whole : {kGzip, kZstd})
+    for (std::size_t bytes = 12; bytes < whole.size() - 8; ++bytes)
+      EXPECT_NE(fault_of(folder.write("cut", whole.substr(0, bytes))), "none") << bytes;
+}
+
+TEST(TextStream, FindsAFlippedByte) {
+  const TemporaryFolder folder;
+  std::string zstd(kZstd);
+  zstd[zstd.size() - 6] ^= 1;
+  EXPECT_NE(fault_of(folder.write("flipped", zstd)), "none");
+}
+
+TEST(TextStream, NamesWhatCannotBeOpened) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(fault_of(folder.path("none")),
+            folder.path("none") + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(fault_of(folder.path()), folder.path() + ": is a folder, expected a file");
+}
+
+TEST(TextStream, GivesAListOneHashHoweverItIsCompressed) {
+  const TemporaryFolder folder;
+  const std::uint64_t hash = list_label_csv(folder.write("a.csv", kPlain), {}).xxh3;
+  EXPECT_EQ(list_label_csv(folder.write("a.csv.gz", kGzip), {}).xxh3, hash);
+  EXPECT_EQ(list_label_csv(folder.write("a.csv.zst", kZstd), {}).xxh3, hash);
+}
+
+}  // namespace
+}  // namespace chunkhit

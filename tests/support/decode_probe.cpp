@@ -1,0 +1,55 @@
+// Decodes what it is told on stdin, for the comparison with Pillow (tests/decode/pillow_test.py). A line in is
+//   SHRINK X Y WIDTH HEIGHT CHANNELS PATH     (WIDTH 0: the whole picture)
+// and the answer is "fault REASON", or "ok FORMAT WIDTH HEIGHT CHANNELS ORIENTATION OUT_WIDTH OUT_HEIGHT OUT_CHANNELS"
+// of the header and of the pixels, which follow.
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "decode/image_decoder.h"
+
+namespace {
+
+chunkhit::DecodePlan read_plan(std::istream& in) {
+  chunkhit::DecodePlan plan;
+  in >> plan.shrink >> plan.region.x >> plan.region.y >> plan.region.width >> plan.region.height >> plan.channels;
+  return plan;
+}
+
+void answer(chunkhit::DecodePlan plan, const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::string file{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  chunkhit::ImageHeader header;
+  chunkhit::Image image;
+  const std::string fault = chunkhit::decode_image(
+      chunkhit::as_bytes(file),
+      [&](const chunkhit::ImageHeader& found, std::string&) {
+        header = found;
+        if (plan.region.width == 0)
+          plan.region = {0, 0, (found.width + plan.shrink - 1) / plan.shrink,
+                         (found.height + plan.shrink - 1) / plan.shrink};
+        return std::optional(plan);
+      },
+      {}, image);
+  if (!fault.empty()) {
+    std::cout << "fault " << fault << "\n";
+    return;
+  }
+  std::cout << "ok " << header.format << ' ' << header.width << ' ' << header.height << ' ' << header.channels << ' '
+            << header.orientation << ' ' << image.width << ' ' << image.height << ' ' << image.channels << "\n";
+  std::cout.write(reinterpret_cast<const char*>(image.pixels.data()),
+                  static_cast<std::streamsize>(image.pixels.size()));
+}
+
+}  // namespace
+
+int main() {
+  while (true) {
+    const chunkhit::DecodePlan plan = read_plan(std::cin);
+    std::string path;
+    if (!std::getline(std::cin >> std::ws, path)) return 0;
+    answer(plan, path);
+    std::cout.flush();
+  }
+}

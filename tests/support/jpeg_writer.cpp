@@ -1,0 +1,97 @@
+#include "jpeg_writer.h"
+
+#include <cstdio>
+#include <cstdlib>
+// jpeglib.h needs FILE and size_t before it.
+#include <jpeglib.h>
+
+#include <array>
+
+#include "base/random.h"
+
+namespace chunkhit {
+namespace {
+
+// "Exif\0\0", a little-endian TIFF header, one directory with one entry: orientation (0x112), SHORT, count 1.
+std::vector<std::uint8_t> exif_marker(int orientation) {
+  std::vector<std::uint8_t> bytes{'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0,
+                                  0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  bytes[24] = static_cast<std::uint8_t>(orientation);
+  return bytes;
+}
+
+// Every scan sends the DC coefficients of all components, each but the first one refining the one before: not
+// what an encoder makes, but what libjpeg decodes.
+std::vector<jpeg_scan_info> scans(const JpegWriteSpec& spec, int components) {
+  std::vector<jpeg_scan_info> script;
+  const jpeg_scan_info dc{components, {0, 1, 2, 3}, 0, 0, 0, 1};
+  script.push_back(dc);
+  if (spec.first_scan_only) script.push_back({1, {0, 0, 0, 0}, 1, 5, 0, 2});
+  return script;
+}
+
+void set_up(jpeg_compress_struct& info, const Image& image, const JpegWriteSpec& spec) {
+  info.image_width = image.width;
+  info.image_height = image.height;
+  info.input_components = static_cast<int>(image.channels);
+  info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  if (spec.adobe_rgb && image.channels == 3) jpeg_set_colorspace(&info, JCS_RGB);
+  jpeg_set_quality(&info, spec.quality, TRUE);
+  if (image.channels > 1) {
+    info.comp_info[0].h_samp_factor = spec.h_samp;
+    info.comp_info[0].v_samp_factor = spec.v_samp;
+  }
+  info.arith_code = spec.arithmetic ? TRUE : FALSE;
+  info.optimize_coding = spec.arithmetic ? FALSE : TRUE;
+  info.restart_in_rows = static_cast<int>(spec.restart_rows);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& spec) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &bytes, &size);
+  set_up(info, image, spec);
+  const std::vector<jpeg_scan_info> script = scans(spec, info.num_components);
+  if (spec.first_scan_only) {
+    info.scan_info = script.data();
+    info.num_scans = static_cast<int>(script.size());
+  } else if (spec.progressive) {
+    jpeg_simple_progression(&info);
+  }
+  jpeg_start_compress(&info, TRUE);
+  if (spec.exif_orientation > 0) {
+    const std::vector<std::uint8_t> exif = exif_marker(spec.exif_orientation);
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
+  }
+  while (info.next_scanline < info.image_height) {
+    JSAMPROW row = const_cast<JSAMPROW>(image.row(info.next_scanline));
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::vector<std::uint8_t> file(bytes, bytes + size);
+  std::free(bytes);
+  return file;
+}
+
+Image make_picture(std::uint32_t width, std::uint32_t height, std::uint32_t channels, std::uint64_t seed) {
+  Image image;
+  image.reshape(width, height, channels);
+  for (std::uint32_t y = 0; y < height; ++y)
+    for (std::uint32_t x = 0; x < width; ++x)
+      for (std::uint32_t c = 0; c < channels; ++c) {
+        const std::uint64_t noise = mix_bits(seed ^ mix_bits((std::uint64_t{y} << 32 | x) * 4 + c)) % 64;
+        const std::uint32_t edge = (x / 5 + y / 7 + c) % 2 * 90;
+        image.row(y)[x * channels + c] = static_cast<std::uint8_t>((x * 3 + y * 2 + c * 40) % 100 + edge + noise);
+      }
+  return image;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,23 @@
+// Runs a check once for every instruction set that this machine and this build share.
+#pragma once
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+namespace chunkhit {
+
+/// Calls `check(name)` with each instruction set in force, the scalar one included.
+template <class Check>
+void for_each_simd_target(Check check) {
+  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
+    const std::int64_t target = left & -left;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    check(hwy::TargetName(target));
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,112 @@
+#include "transform/axis_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+namespace chunkhit {
+namespace {
+
+constexpr std::array kMixingFilters{Filter::bilinear, Filter::bicubic, Filter::lanczos, Filter::box,
+                                    Filter::hamming};
+
+AxisRequest whole_axis(std::uint32_t source_length, std::uint32_t out_length) {
+  return {source_length, static_cast<float>(source_length), out_length, 0, out_length};
+}
+
+TEST(AxisWeights, SumToOneUpToTheRoundingOfEach) {
+  for (const Filter filter : kMixingFilters) {
+    for (const std::uint32_t out_length : {1u, 3u, 31u, 100u, 257u}) {
+      const AxisWeights axis = axis_weights(filter, whole_axis(99, out_length));
+      for (std::size_t i = 0; i < axis.size(); ++i) {
+        const auto begin = axis.weights.begin() + static_cast<std::ptrdiff_t>(i * axis.stride);
+        const std::int64_t sum = std::accumulate(begin, begin + axis.stride, std::int64_t{0});
+        EXPECT_LE(std::llabs(sum - (1 << kWeightBits)), axis.count[i])
+            << out_length << " pixels, number " << i;
+      }
+    }
+  }
+}
+
+TEST(AxisWeights, HalveTwoPixelsByBox) {
+  const AxisWeights axis = axis_weights(Filter::box, whole_axis(4, 2));
+  EXPECT_EQ(axis.first, (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(axis.count, (std::vector<std::uint32_t>{2, 2}));
+  EXPECT_EQ(axis.weights, std::vector<std::int32_t>(4, 1 << (kWeightBits - 1)));
+}
+
+TEST(AxisWeights, StayInsideTheSource) {
+  for (const Filter filter : kMixingFilters) {
+    for (const std::uint32_t source_length : {1u, 2u, 7u, 64u}) {
+      for (std::uint32_t out_length = 1; out_length < 70; ++out_length) {
+        if (out_length == source_length) continue;
+        const AxisWeights axis = axis_weights(filter, whole_axis(source_length, out_length));
+        for (std::size_t i = 0; i < axis.size(); ++i) {
+          ASSERT_GE(axis.count[i], 1u);
+          ASSERT_LE(axis.first[i] + axis.count[i], source_length);
+        }
+      }
+    }
+  }
+}
+
+TEST(AxisWeights, OfAWindowAreASliceOfTheWhole) {
+  for (const Filter filter : {Filter::bilinear, Filter::lanczos, Filter::nearest}) {
+    const AxisWeights whole = axis_weights(filter, {512, 510.5f, 341, 0, 341});
+    const AxisWeights window = axis_weights(filter, {512, 510.5f, 341, 58, 224});
+    for (std::size_t i = 0; i < 224; ++i) {
+      ASSERT_EQ(window.first[i], whole.first[58 + i]);
+      ASSERT_EQ(window.count[i], whole.count[58 + i]);
+      for (std::uint32_t tap = 0; tap < window.count[i] && !window.copies; ++tap)
+        ASSERT_EQ(window.weights[i * window.stride + tap], whole.weights[(58 + i) * whole.stride + tap]);
+    }
+  }
+}
+
+TEST(AxisWeights, SplitIntoHalvesThatMakeThemUp) {
+  const AxisWeights axis = axis_weights(Filter::lanczos, whole_axis(200, 77));
+  ASSERT_EQ(axis.pairs.size() * 2, axis.weights.size());
+  for (std::size_t i = 0; i < axis.weights.size(); ++i) {
+    const WeightPair& pair = axis.pairs[i / 2];
+    ASSERT_GE(pair.low[i % 2], 0);
+    ASSERT_EQ(pair.high[i % 2] * 32768 + pair.low[i % 2], axis.weights[i]);
+  }
+}
+
+TEST(AxisWeights, CopyAnUnchangedAxis) {
+  for (const Filter filter : kMixingFilters) {
+    const AxisWeights axis = axis_weights(filter, {50, 50.0f, 50, 20, 3});
+    EXPECT_TRUE(axis.copies);
+    EXPECT_EQ(axis.first, (std::vector<std::uint32_t>{20, 21, 22}));
+  }
+}
+
+TEST(AxisWeights, PickTheNearestPixels) {
+  const AxisWeights axis = axis_weights(Filter::nearest, whole_axis(10, 4));
+  EXPECT_TRUE(axis.copies);
+  EXPECT_EQ(axis.first, (std::vector<std::uint32_t>{1, 3, 6, 8}));
+}
+
+TEST(AxisSpan, CoversWhatTheWeightsUseAndNoMore) {
+  for (const Filter filter : {Filter::bilinear, Filter::bicubic, Filter::box, Filter::nearest}) {
+    for (const std::uint32_t out_length : {30u, 99u, 100u, 260u}) {
+      const AxisRequest request{100, 99.5f, out_length, 7, 11};
+      const AxisWeights axis = axis_weights(filter, request);
+      std::uint32_t begin = 100, end = 0;
+      for (std::size_t i = 0; i < axis.size(); ++i) {
+        begin = std::min(begin, axis.first[i]);
+        end = std::max(end, axis.first[i] + axis.count[i]);
+      }
+      const AxisSpan span = axis_span(filter, request);
+      EXPECT_EQ(span.first, begin);
+      EXPECT_EQ(span.first + span.count, end);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,136 @@
+#include "cli.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+
+#include "chunkhit/error.h"
+#include "chunkhit/version.h"
+
+namespace chunkhit {
+
+std::atomic<bool> stop_requested{false};
+
+namespace {
+
+std::atomic<int> seen_signal{0};
+
+extern "C" void on_signal(int signal) {
+  if (seen_signal.exchange(signal) != 0) ::_exit(128 + signal);
+  stop_requested = true;
+  constexpr char kMessage[] = "\nstopping after the pictures in hand; once more to stop at once\n";
+  static_cast<void>(!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1));
+}
+
+std::string version_text(const std::string& command) {
+  std::string text = command + " " + version();
+  for (const auto& [name, number] : library_versions()) text += "\n  " + name + " " + number;
+  return text;
+}
+
+}  // namespace
+
+int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  // A limit on file sizes is an error of the write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const std::string name = app.get_name();
+  try {
+    app.parse(argc, argv);
+    return body();
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    std::cerr << name << ": " << error.what() << "\nTry '" << name << " --help'.\n";
+    return static_cast<int>(ErrorCode::usage);
+  } catch (const Error& error) {
+    std::cerr << name << ": " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::cerr << name << ": out of memory; a lower --memory or fewer --threads need less\n";
+  } catch (const std::exception& error) {
+    std::cerr << name << ": " << error.what() << "\n";
+  }
+  return static_cast<int>(ErrorCode::try_again);
+}
+
+void add_common_flags(CLI::App& app) {
+  app.set_version_flag("--version", version_text(app.get_name()),
+                       "Print the version and those of the libraries");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.get_formatter()->column_width(27);
+  app.get_formatter()->label("TEXT", "");
+}
+
+std::uint64_t parse_bytes(const std::string& flag, const std::string& text) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit(end.ptr, text.data() + text.size());
+  for (const char* suffix : {"iB", "B"})
+    if (unit.size() > 1 && unit.ends_with(suffix))
+      unit.resize(unit.size() - std::char_traits<char>::length(suffix));
+  if (unit == "B") unit.clear();
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t power = unit.empty() ? 0 : kUnits.find(static_cast<char>(std::toupper(unit[0]))) + 1;
+  const double bytes = value * std::pow(1024.0, static_cast<double>(power));
+  if (end.ec != std::errc() || unit.size() > 1 || (!unit.empty() && power == 0) || !(bytes >= 0) ||
+      bytes > 9e18)
+    throw Error(ErrorCode::usage, flag + ": expected a size like 512M or 2G, found " + text);
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int unit = 0;
+  for (; bytes >= 1000 && unit < 5; ++unit) bytes /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  return text;
+}
+
+std::string count_text(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+void handle_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) continue;  // nohup
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+int signal_exit_code() { return seen_signal == 0 ? 0 : 128 + seen_signal; }
+
+std::string command_line(int argc, char** argv) {
+  std::string line;
+  for (int index = 0; index < argc; ++index) {
+    const std::string argument = argv[index];
+    const bool plain = argument.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,%+-@") ==
+                           std::string::npos &&
+                       !argument.empty();
+    line += index == 0 ? "" : " ";
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace chunkhit

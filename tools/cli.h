@@ -1,0 +1,40 @@
+// What all commands share: options with sizes in words, exit codes, signals.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace chunkhit {
+
+/// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
+/// code.
+int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
+
+/// Adds --version (with the libraries' versions) and --help, and sets the width of the help.
+void add_common_flags(CLI::App& app);
+
+/// Reads "250", "64K", "2G", "1.5GiB" (powers of 1024) as bytes; throws usage naming the flag.
+[[nodiscard]] std::uint64_t parse_bytes(const std::string& flag, const std::string& text);
+
+/// Writes bytes for people: "31.1 MB".
+[[nodiscard]] std::string bytes_text(double bytes);
+
+/// Writes a count with commas: "1,234,567".
+[[nodiscard]] std::string count_text(std::uint64_t count);
+
+/// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
+extern std::atomic<bool> stop_requested;
+
+/// Handles signals for a command that can stop cleanly: first signal sets `stop_requested`, the second exits.
+void handle_signals();
+
+/// 128 + the signal that was seen, 0 without one.
+[[nodiscard]] int signal_exit_code();
+
+/// The command line as it could be typed again.
+[[nodiscard]] std::string command_line(int argc, char** argv);
+
+}  // namespace chunkhit

@@ -1,0 +1,121 @@
+// pack-info: says what a pack or a part holds.
+#include <algorithm>
+#include <cstdio>
+
+#include "chunkhit/pack.h"
+#include "cli.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kShownClasses = 20;
+constexpr std::size_t kShownParts = 10;
+
+std::string numbers_text(const std::vector<double>& numbers) {
+  std::string text;
+  char one[32];
+  for (const double number : numbers) {
+    std::snprintf(one, sizeof one, "%s%.2f", text.empty() ? "" : ", ", number);
+    text += one;
+  }
+  return text;
+}
+
+void print_labels(const PackInfo& info) {
+  if (!info.class_labels) {
+    std::printf("labels     float32, %zu column(s)\n", info.label_columns.size());
+    return;
+  }
+  std::printf("labels     int64 class ids, %zu classes\n", info.classes.size());
+  for (std::size_t index = 0; index < std::min(info.classes.size(), kShownClasses); ++index) {
+    const PackClass& entry = info.classes[index];
+    std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id), entry.name.c_str(),
+                count_text(entry.samples).c_str());
+  }
+  if (info.classes.size() > kShownClasses)
+    std::printf("           … %zu more (--json lists all)\n", info.classes.size() - kShownClasses);
+}
+
+void print_parts(const PackInfo& info) {
+  std::printf("parts      %zu\n", info.parts.size());
+  for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
+    const PackPart& part = info.parts[index];
+    std::printf("           %s  %s samples, %s chunks, %s\n", part.file.c_str(),
+                count_text(part.samples).c_str(), count_text(part.chunks).c_str(),
+                bytes_text(static_cast<double>(part.bytes)).c_str());
+  }
+  if (info.parts.size() > kShownParts)
+    std::printf("           … %zu more\n", info.parts.size() - kShownParts);
+}
+
+void print_cache(const char* name, const CachePrediction& cache) {
+  std::printf("  %-8s rdcc_nbytes=%llu, rdcc_nslots=%llu, rdcc_w0=%.2f\n           ", name,
+              static_cast<unsigned long long>(cache.rdcc_nbytes),
+              static_cast<unsigned long long>(cache.rdcc_nslots), cache.rdcc_w0);
+  if (cache.bypass)
+    std::printf("single samples are read exactly, past the cache: sequential, windowed and random alike\n");
+  else
+    std::printf("predicted hits: sequential %.1f %%, windowed %.1f %%, random %.1f %%\n",
+                cache.sequential * 100, cache.windowed * 100, cache.random * 100);
+}
+
+void print_provenance(const PackInfo& info) {
+  if (info.lone_part) {
+    std::printf("made by    (a lone part: the manifest of its pack knows)\n");
+    return;
+  }
+  std::printf("made by    %s\n           ", info.tool.c_str());
+  for (const auto& [name, value] : info.spec) std::printf(" %s=%s", name.c_str(), value.c_str());
+  std::printf("\ninput      list %s\n", info.input_xxh3.c_str());
+}
+
+int print_info(const PackInfo& info) {
+  std::printf("%s: %s, pack %s\n", info.path.c_str(), info.lone_part ? "a part" : "a finished pack",
+              info.pack_id.c_str());
+  if (info.lone_part)
+    std::printf("samples    %s\n", count_text(info.samples).c_str());
+  else
+    std::printf("samples    %s (%s rows, %s rejected)\n", count_text(info.samples).c_str(),
+                count_text(info.rows).c_str(), count_text(info.rejected).c_str());
+  std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", info.height, info.width,
+              info.channels, info.layout.c_str());
+  print_labels(info);
+  std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(info.mean).c_str(),
+              numbers_text(info.std).c_str());
+  std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
+              bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
+  std::printf("stored     %s, filter %s: %s raw in %s, ratio %.2f\n", info.container.c_str(),
+              info.filter.c_str(), bytes_text(static_cast<double>(info.raw_bytes)).c_str(),
+              bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
+              info.stored_bytes == 0
+                  ? 1.0
+                  : static_cast<double>(info.raw_bytes) / static_cast<double>(info.stored_bytes));
+  print_parts(info);
+  print_provenance(info);
+  if (info.container == "hdf5") {
+    std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
+    print_cache("default", info.default_cache);
+    print_cache("advised", info.advised_cache);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+int main(int argc, char** argv) {
+  using namespace chunkhit;  // NOLINT: a command's main
+  CLI::App app("Says what a pack or a part holds.", "pack-info");
+  std::string path;
+  bool json = false;
+  add_common_flags(app);
+  app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
+  app.add_flag("--json", json, "Everything as one JSON object");
+  app.footer("Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json");
+  return run_command(app, argc, argv, [&] {
+    const PackInfo info = read_pack_info(path);
+    if (!json) return print_info(info);
+    std::fputs(pack_info_json(info).c_str(), stdout);
+    return 0;
+  });
+}

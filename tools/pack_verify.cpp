@@ -1,0 +1,33 @@
+// pack-verify: checks a pack or a part from end to end.
+#include <chrono>
+#include <cstdio>
+
+#include "chunkhit/pack.h"
+#include "cli.h"
+
+int main(int argc, char** argv) {
+  using namespace chunkhit;  // NOLINT: a command's main
+  CLI::App app("Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.",
+               "pack-verify");
+  std::string path;
+  VerifyOptions options;
+  add_common_flags(app);
+  app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
+  app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no pixel is read");
+  app.add_option("--threads", options.threads, "All allowed CPUs by default")->check(CLI::Range(1, 4096));
+  app.footer(
+      "Exit code 65 when anything is wrong.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
+  return run_command(app, argc, argv, [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    const VerifyReport report = verify_pack(path, options);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (const std::string& fault : report.faults) std::printf("%s\n", fault.c_str());
+    std::printf("%s: %s parts, %s chunks, %s samples, %s in %.2f s: %s\n", path.c_str(),
+                count_text(report.parts).c_str(), count_text(report.chunks).c_str(),
+                count_text(report.samples).c_str(), bytes_text(static_cast<double>(report.bytes)).c_str(),
+                seconds,
+                report.faults.empty() ? (options.quick ? "nothing wrong (quick: no pixel was read)" : "whole")
+                                      : (count_text(report.faults.size()) + " faults").c_str());
+    return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+  });
+}
