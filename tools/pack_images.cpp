@@ -1,8 +1,11 @@
 // pack-images: a folder of pictures → a pack. Flags → spec → pack_images → report.
 #include "pack/pack_images.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
-#include <iostream>
+#include <fstream>
 #include <map>
 
 #include "chunk/cache_advice.h"

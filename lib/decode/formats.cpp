@@ -1,9 +1,5 @@
 #include "decode/formats.h"
 
-#include <cstring>
-
-#include "decode/channels.h"
-
 namespace chunkhit {
 namespace {
 
@@ -42,22 +38,6 @@ std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const De
   if (!fits(header, *wanted)) return "the region wanted is not in the picture";
   if (wanted->channels == 0) wanted->channels = header.channels;
   return {};
-}
-
-void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wanted, Image& image) {
-  const Rect& region = wanted.region;
-  image.reshape(region.width, region.height, wanted.channels);
-  const bool drops_alpha = natural < whole.channels && wanted.channels > natural;
-  ByteBuffer opaque(drops_alpha ? std::size_t{region.width} * natural : 0);
-  for (std::uint32_t y = 0; y < region.height; ++y) {
-    const std::uint8_t* row = whole.row(region.y + y) + std::size_t{region.x} * whole.channels;
-    if (drops_alpha) {
-      convert_channels(row, whole.channels, opaque.data(), natural, region.width);
-      convert_channels(opaque.data(), natural, image.row(y), wanted.channels, region.width);
-    } else {
-      convert_channels(row, whole.channels, image.row(y), wanted.channels, region.width);
-    }
-  }
 }
 
 }  // namespace chunkhit

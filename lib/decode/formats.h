@@ -53,8 +53,4 @@ struct ImageDecoder {
 [[nodiscard]] std::string ask_plan(const ImageHeader& header, const PlanDecode& plan,
                                    const DecodeOptions& options, std::optional<DecodePlan>& wanted);
 
-/// Copies the wanted region out of a whole picture, with the wanted channels. `natural` is what the header
-/// said; alpha that the picture holds beyond it is dropped.
-void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wanted, Image& image);
-
 }  // namespace chunkhit

@@ -92,9 +92,10 @@ class JpegSession {
       std::snprintf(text.data(), text.size(), "truncated: the data ends in the header");
       return;
     }
-    const std::uint64_t row = std::uint64_t{info.input_iMCU_row} * info.max_v_samp_factor * DCTSIZE;
+    const std::uint64_t last_row = std::uint64_t{info.input_iMCU_row} * info.max_v_samp_factor * DCTSIZE;
     std::snprintf(text.data(), text.size(), "truncated: the data ends near row %u of %u",
-                  static_cast<unsigned>(std::min<std::uint64_t>(row, info.image_height)), info.image_height);
+                  static_cast<unsigned>(std::min<std::uint64_t>(last_row, info.image_height)),
+                  info.image_height);
     if (info.input_scan_number <= 1) return;
     const std::size_t used = std::strlen(text.data());
     std::snprintf(text.data() + used, text.size() - used, " in scan %d", info.input_scan_number);

@@ -47,7 +47,9 @@ std::string delimiter_advice(const CsvReader& table, const Fields& header) {
     return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
            "? see --delimiter";
   }
-  return header.back().find('\r') == std::string_view::npos ? "" : "; lines must end in LF or CR LF";
+  const bool lone_cr =
+      std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
+  return lone_cr ? "; lines must end in LF or CR LF" : "";
 }
 
 std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name) {

@@ -35,7 +35,11 @@ std::from_chars_result read_all(std::string_view text, Number& value) {
 LabelForm label_form(std::string_view text) {
   const std::string_view bare = without_blanks(text);
   if (bare.empty()) return LabelForm::missing;
-  if (parse_integer(bare)) return LabelForm::integer;
+  std::int64_t integer = 0;
+  const std::errc integer_fault = read_all(without_plus(bare), integer).ec;
+  if (integer_fault == std::errc()) return LabelForm::integer;
+  // A longer row of digits is some key: a float would make different ones equal.
+  if (integer_fault == std::errc::result_out_of_range) return LabelForm::name;
   if (parse_number(bare)) return LabelForm::number;
   double value = 0;
   if (read_all(without_plus(bare), value).ec == std::errc() && !std::isfinite(value))

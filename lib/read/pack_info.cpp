@@ -50,7 +50,7 @@ PackInfo part_info(const std::string& path) {
   PackInfo info;
   info.path = path;
   info.lone_part = true;
-  info.container = part->container_name();
+  info.container = container_of(path).name;
   info.filter = part->spec().filter;
   info.label_columns = part->spec().label_columns;
   info.class_labels = part->samples().labels.values.empty();

@@ -43,18 +43,6 @@ std::string ChunkReader::place(std::size_t chunk_index) const {
          std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
 }
 
-EncodedChunk encode_chunk(const PartSpec& spec, int level, Bytes raw, std::uint64_t sample_count,
-                          ByteBuffer& buffer) {
-  EncodedChunk chunk{raw, raw.size(), sample_count, 0, false};
-  if (spec.filter != "none") {
-    chunk_filter(spec.filter).encode(raw, spec.sample, level, buffer);
-    chunk.filtered = buffer.size() < raw.size();
-    if (chunk.filtered) chunk.stored = buffer;
-  }
-  chunk.xxh3 = xxh3(chunk.stored);
-  return chunk;
-}
-
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw) {
   const StoredChunk& chunk = part.chunks()[chunk_index];
   const PartSpec& spec = part.spec();
@@ -79,13 +67,15 @@ const Container& container(std::string_view name) {
   throw Error(ErrorCode::usage, "container \"" + std::string(name) + "\": expected one of " + names);
 }
 
-std::unique_ptr<ChunkReader> open_part(const std::string& path) {
+const Container& container_of(const std::string& path) {
   const InputFile file(path);
   std::array<std::uint8_t, kRecognisedBytes> first{};
   if (file.byte_count() >= first.size()) file.read_at(0, first);
   for (const Container& row : kContainers)
-    if (row.recognises(first)) return row.open(path);
+    if (row.recognises(first)) return row;
   throw Error(ErrorCode::bad_data, path + ": neither an HDF5 file nor a chunkhit shard");
 }
+
+std::unique_ptr<ChunkReader> open_part(const std::string& path) { return container_of(path).open(path); }
 
 }  // namespace chunkhit

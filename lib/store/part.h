@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -130,11 +131,6 @@ class ChunkReader {
   PartContents contents_;
 };
 
-/// Encodes whole samples by the part's filter into `buffer`, or looks at `raw` itself where that is not
-/// larger. The result lives as long as both.
-[[nodiscard]] EncodedChunk encode_chunk(const PartSpec& spec, int level, Bytes raw,
-                                        std::uint64_t sample_count, ByteBuffer& buffer);
-
 /// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Throws bad_data naming the
 /// place.
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
@@ -157,6 +153,9 @@ struct Container {
 
 /// Finds a container by name; throws usage with the list of valid names.
 [[nodiscard]] const Container& container(std::string_view name);
+
+/// Tells a part's container by its first bytes; throws bad_data when it is none.
+[[nodiscard]] const Container& container_of(const std::string& path);
 
 /// Opens a part of any container; throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path);

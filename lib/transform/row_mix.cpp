@@ -78,57 +78,49 @@ HWY_INLINE auto clamped_halves(D8, V32 even, V32 odd) {
   return hn::Min(hn::Max(joined, hn::Zero(d16)), hn::Set(d16, 255));
 }
 
-// Brings the four sums of each 16 bytes into their order.
+// Adds what two rows, one above the other, give to the sums; `bytes` are theirs, alternating.
 template <class D8>
-HWY_INLINE hn::Vec<D8> clamped_bytes(D8 d8, Sums<D8> sum0, Sums<D8> sum1, Sums<D8> sum2, Sums<D8> sum3) {
-  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 4, 8, 12, 2, 6, 10, 14,
-                                                          1, 5, 9, 13, 3, 7, 11, 15};
-  const auto even = clamped_halves(d8, sum0, sum1);
-  const auto odd = clamped_halves(d8, sum2, sum3);
-  const auto mixed = hn::BitCast(d8, hn::Or(even, hn::ShiftLeft<8>(odd)));
-  return hn::TableLookupBytes(mixed, hn::LoadDup128(d8, kOrder));
-}
-
-// Sums for all bytes of a vector.
-template <class D8>
-struct VectorSum {
-  QuarterSum<D8> quarters[4];
-};
-
-// Adds what two rows, one above the other, give to the sum.
-template <class D8, class V8>
-HWY_INLINE void add_rows(D8 d8, V8 upper, V8 lower, const WeightPair& weights, VectorSum<D8>& sum) {
+HWY_INLINE void add_rows(D8 d8, hn::Vec<D8> bytes, const WeightPair& weights, QuarterSum<D8>& even,
+                         QuarterSum<D8>& odd) {
   const hn::Repartition<std::int16_t, D8> d16;
   const Tag32<D8> d32;
   const auto zero = hn::Zero(d8);
-  std::int32_t halves[2];
-  std::memcpy(&halves[0], weights.low.data(), sizeof halves[0]);
-  std::memcpy(&halves[1], weights.high.data(), sizeof halves[1]);
-  const auto low = hn::BitCast(d16, hn::Set(d32, halves[0]));
-  const auto high = hn::BitCast(d16, hn::Set(d32, halves[1]));
-  const auto first = hn::InterleaveLower(d8, upper, lower);
-  add_products(d8, hn::BitCast(d16, hn::InterleaveLower(d8, first, zero)), low, high, sum.quarters[0]);
-  add_products(d8, hn::BitCast(d16, hn::InterleaveUpper(d8, first, zero)), low, high, sum.quarters[1]);
-  const auto second = hn::InterleaveUpper(d8, upper, lower);
-  add_products(d8, hn::BitCast(d16, hn::InterleaveLower(d8, second, zero)), low, high, sum.quarters[2]);
-  add_products(d8, hn::BitCast(d16, hn::InterleaveUpper(d8, second, zero)), low, high, sum.quarters[3]);
+  std::int32_t low_bits, high_bits;
+  std::memcpy(&low_bits, weights.low.data(), sizeof low_bits);
+  std::memcpy(&high_bits, weights.high.data(), sizeof high_bits);
+  const auto low = hn::BitCast(d16, hn::Set(d32, low_bits));
+  const auto high = hn::BitCast(d16, hn::Set(d32, high_bits));
+  add_products(d8, hn::BitCast(d16, hn::InterleaveLower(d8, bytes, zero)), low, high, even);
+  add_products(d8, hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, zero)), low, high, odd);
 }
 
-// Mixes as many bytes as the vector has.
-template <class D8>
-HWY_INLINE void mix_vector(D8 d8, const MixedRow& row, std::size_t at, std::uint8_t* out) {
-  VectorSum<D8> sum{{zero_sum(d8), zero_sum(d8), zero_sum(d8), zero_sum(d8)}};
+// Mixes the lower or the upper 8 of each 16 bytes. Both at once would need more sums than AVX2 has registers.
+template <bool kUpper, class D8>
+HWY_INLINE auto mix_half(D8 d8, const MixedRow& row, std::size_t at) {
+  const auto alternating = [d8](hn::Vec<D8> above, hn::Vec<D8> below) {
+    if constexpr (kUpper) return hn::InterleaveUpper(d8, above, below);
+    return hn::InterleaveLower(d8, above, below);
+  };
+  QuarterSum<D8> even = zero_sum(d8), odd = zero_sum(d8);
   const std::uint8_t* in = row.rows + at;
   const WeightPair* pair = row.pairs;
   for (const WeightPair* const end = pair + row.count / 2; pair != end; ++pair) {
-    add_rows(d8, hn::LoadU(d8, in), hn::LoadU(d8, in + row.row_bytes), *pair, sum);
+    add_rows(d8, alternating(hn::LoadU(d8, in), hn::LoadU(d8, in + row.row_bytes)), *pair, even, odd);
     in += 2 * row.row_bytes;
   }
-  if (row.count % 2 != 0) add_rows(d8, hn::LoadU(d8, in), hn::Zero(d8), *pair, sum);
-  const auto& quarters = sum.quarters;
-  const auto bytes = clamped_bytes(d8, rounded_sum(d8, quarters[0]), rounded_sum(d8, quarters[1]),
-                                   rounded_sum(d8, quarters[2]), rounded_sum(d8, quarters[3]));
-  hn::StoreU(bytes, d8, out + at);
+  if (row.count % 2 != 0) add_rows(d8, alternating(hn::LoadU(d8, in), hn::Zero(d8)), *pair, even, odd);
+  return clamped_halves(d8, rounded_sum(d8, even), rounded_sum(d8, odd));
+}
+
+// Mixes as many bytes as the vector has and brings each 16 of them into their order.
+template <class D8>
+HWY_INLINE void mix_vector(D8 d8, const MixedRow& row, std::size_t at, std::uint8_t* out) {
+  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 4, 8, 12, 2, 6, 10, 14,
+                                                          1, 5, 9, 13, 3, 7, 11, 15};
+  const auto lower = mix_half<false>(d8, row, at);
+  const auto upper = mix_half<true>(d8, row, at);
+  const auto mixed = hn::BitCast(d8, hn::Or(lower, hn::ShiftLeft<8>(upper)));
+  hn::StoreU(hn::TableLookupBytes(mixed, hn::LoadDup128(d8, kOrder)), d8, out + at);
 }
 
 // Whole vectors, then 16 bytes at a time; the last 16 overlap the ones before.

@@ -4,10 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include <chunkhit/export.h>
+
 namespace chunkhit {
 
 /// Names what ended the run; the values are the exit codes of the commands.
-enum class ErrorCode {
+enum class CHUNKHIT_API ErrorCode {
   too_many_rejects = 1,  ///< stopped by --max-errors or --on-error fail
   usage = 2,             ///< an option or argument that makes no sense
   bad_data = 65,         ///< input that cannot be used, or a pack that is not what it says
@@ -16,7 +18,7 @@ enum class ErrorCode {
 };
 
 /// Carries a message that says what, where, found and expected, and the code of what went wrong.
-class Error : public std::runtime_error {
+class CHUNKHIT_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }

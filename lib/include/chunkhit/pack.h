@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chunkhit/error.h>
+#include <chunkhit/export.h>
 
 #include <cstdint>
 #include <functional>
@@ -70,10 +71,10 @@ struct PackInfo {
 
 /// Reads what `path` holds: a pack's folder, its manifest.json, or a lone part. Throws bad_data when it is
 /// none of these, is unfinished or damaged.
-[[nodiscard]] PackInfo read_pack_info(const std::string& path);
+[[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path);
 
 /// Writes PackInfo as one JSON object; keys are the fields' names.
-[[nodiscard]] std::string pack_info_json(const PackInfo& info);
+[[nodiscard]] CHUNKHIT_API std::string pack_info_json(const PackInfo& info);
 
 /// How to verify.
 struct VerifyOptions {
@@ -94,6 +95,6 @@ struct VerifyReport {
 /// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
 /// statistics, foreign or missing parts. Each part is read in a child process, so that a damaged file cannot
 /// end the caller. Throws bad_data only when there is nothing to check.
-[[nodiscard]] VerifyReport verify_pack(const std::string& path, const VerifyOptions& options = {});
+[[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path, const VerifyOptions& options = {});
 
 }  // namespace chunkhit

@@ -5,12 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include <chunkhit/export.h>
+
 namespace chunkhit {
 
 /// The version of chunkhit: "0.1.0".
-[[nodiscard]] std::string version();
+[[nodiscard]] CHUNKHIT_API std::string version();
 
 /// Name and version of each library that chunkhit was built with.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> library_versions();
+[[nodiscard]] CHUNKHIT_API std::vector<std::pair<std::string, std::string>> library_versions();
 
 }  // namespace chunkhit

@@ -1,0 +1,132 @@
+#include "decode/packed_pixels.h"
+
+#include <algorithm>
+
+#include "decode/big_endian.h"
+#include "decode/channels.h"
+
+namespace chunkhit {
+namespace {
+
+template <unsigned kBits>
+void unpack_index(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                  std::uint32_t count, std::uint8_t* out) {
+  constexpr unsigned kPerByte = 8 / kBits;
+  for (std::uint32_t x = first; x < first + count; ++x, out += picture.channels) {
+    const unsigned shift = 8 - kBits - x % kPerByte * kBits;
+    const auto index = static_cast<std::uint8_t>(row[x / kPerByte] >> shift & ((1u << kBits) - 1));
+    picture.palette.look_up(&index, 1, picture.channels, out);
+  }
+}
+
+template <unsigned kGreenBits>
+void unpack_16_bits(const std::uint8_t* row, std::uint32_t first, std::uint32_t count, std::uint8_t* out) {
+  constexpr unsigned kGreen = (1u << kGreenBits) - 1;
+  for (std::uint32_t x = first; x < first + count; ++x, out += 3) {
+    const unsigned pixel = load_little<std::uint16_t>(row + std::size_t{2} * x);
+    out[0] = static_cast<std::uint8_t>((pixel >> (5 + kGreenBits) & 31) * 255 / 31);
+    out[1] = static_cast<std::uint8_t>((pixel >> 5 & kGreen) * 255 / kGreen);
+    out[2] = static_cast<std::uint8_t>((pixel & 31) * 255 / 31);
+  }
+}
+
+void reverse_pixels(std::uint8_t* pixels, std::uint32_t count, std::uint32_t channels) {
+  for (std::uint32_t x = 0; x < count / 2; ++x)
+    std::swap_ranges(pixels + x * channels, pixels + (x + 1) * channels, pixels + (count - 1 - x) * channels);
+}
+
+}  // namespace
+
+Palette::Palette() {
+  for (std::size_t i = 0; i < rgba.size(); ++i) rgba[i] = static_cast<std::uint8_t>(i % 4 == 3 ? 255 : i / 4);
+}
+
+void Palette::read_bgr(const std::uint8_t* entries, std::size_t count, std::size_t entry_bytes,
+                       bool has_alpha) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint8_t* entry = entries + i * entry_bytes;
+    std::reverse_copy(entry, entry + 3, rgba.data() + 4 * i);
+    if (has_alpha) rgba[4 * i + 3] = entry[3];
+  }
+}
+
+void Palette::read_rgb(const std::uint8_t* entries, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) std::copy_n(entries + 3 * i, 3, rgba.data() + 4 * i);
+}
+
+bool Palette::is_gray(std::size_t count) const {
+  for (std::size_t i = 0; i < count; ++i)
+    if (rgba[4 * i] != rgba[4 * i + 1] || rgba[4 * i] != rgba[4 * i + 2]) return false;
+  return true;
+}
+
+void Palette::look_up(const std::uint8_t* indices, std::size_t count, std::uint32_t channels,
+                      std::uint8_t* out) const {
+  const std::size_t colors = channels >= 3 ? 3 : 1;
+  for (std::size_t i = 0; i < count; ++i, out += channels) {
+    const std::uint8_t* color = rgba.data() + std::size_t{4} * indices[i];
+    std::copy_n(color, colors, out);
+    if (channels % 2 == 0) out[colors] = color[3];
+  }
+}
+
+void unpack_bytes(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                  std::uint32_t count, std::uint8_t* out) {
+  const std::uint8_t* pixel = row + first * picture.pixel_bytes;
+  for (std::uint32_t i = 0; i < count; ++i, pixel += picture.pixel_bytes, out += picture.channels)
+    for (std::uint32_t c = 0; c < picture.channels; ++c) out[c] = pixel[picture.channel_byte[c]];
+}
+
+void unpack_index1(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                   std::uint32_t count, std::uint8_t* out) {
+  unpack_index<1>(picture, row, first, count, out);
+}
+
+void unpack_index4(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                   std::uint32_t count, std::uint8_t* out) {
+  unpack_index<4>(picture, row, first, count, out);
+}
+
+void unpack_index8(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                   std::uint32_t count, std::uint8_t* out) {
+  picture.palette.look_up(row + first, count, picture.channels, out);
+}
+
+void unpack_555(const PackedPicture&, const std::uint8_t* row, std::uint32_t first, std::uint32_t count,
+                std::uint8_t* out) {
+  unpack_16_bits<5>(row, first, count, out);
+}
+
+void unpack_565(const PackedPicture&, const std::uint8_t* row, std::uint32_t first, std::uint32_t count,
+                std::uint8_t* out) {
+  unpack_16_bits<6>(row, first, count, out);
+}
+
+void unpack_scaled8(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                    std::uint32_t count, std::uint8_t* out) {
+  const std::uint8_t* value = row + std::size_t{first} * picture.channels;
+  const std::size_t value_count = std::size_t{count} * picture.channels;
+  for (std::size_t i = 0; i < value_count; ++i) out[i] = picture.scaled[value[i]];
+}
+
+void unpack_scaled16(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
+                     std::uint32_t count, std::uint8_t* out) {
+  const std::uint8_t* value = row + std::size_t{2} * first * picture.channels;
+  const std::size_t value_count = std::size_t{count} * picture.channels;
+  for (std::size_t i = 0; i < value_count; ++i) out[i] = picture.scaled[load_big16(value + 2 * i)];
+}
+
+void decode_packed(const PackedPicture& picture, const DecodePlan& wanted, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  ByteBuffer natural(std::size_t{region.width} * picture.channels);
+  const std::uint32_t first = picture.mirrored ? picture.width - region.x - region.width : region.x;
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::uint8_t* row = picture.top_row + static_cast<std::ptrdiff_t>(region.y + y) * picture.row_step;
+    picture.unpack(picture, row, first, region.width, natural.data());
+    if (picture.mirrored) reverse_pixels(natural.data(), region.width, picture.channels);
+    convert_channels(natural.data(), picture.channels, image.row(y), wanted.channels, region.width);
+  }
+}
+
+}  // namespace chunkhit

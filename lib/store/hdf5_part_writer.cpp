@@ -1,0 +1,213 @@
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/hash.h"
+#include "store/hdf5_attributes.h"
+#include "store/hdf5_columns.h"
+#include "store/hdf5_images.h"
+#include "store/hdf5_part.h"
+#include "store/part_index.h"
+#include "store/part_rules.h"
+#include "store/written_part.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr hsize_t kMetadataBlockBytes = 1 << 20;
+
+Hdf5Handle create_file(const Hdf5Check& check, const std::string& path) {
+  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
+  const Hdf5Handle creation(check(H5Pcreate(H5P_FILE_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "set the version bounds");
+  check(H5Pset_meta_block_size(access.get(), kMetadataBlockBytes), "set the metadata block");
+  // Small chunks lie where the file ended, as large ones do, so that their addresses are known.
+  check(H5Pset_small_data_block_size(access.get(), 0), "set the data block");
+  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
+  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
+  check(H5Pset_obj_track_times(creation.get(), false), "leave out times");
+  return {check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create"), H5Fclose};
+}
+
+hsize_t end_of_file(const Hdf5Check& check, hid_t file) {
+  hsize_t bytes = 0;
+  check(H5Fget_filesize(file, &bytes), "ask for the file's size");
+  return bytes;
+}
+
+/// Takes disk space behind the end of the file, so that a full disk shows here and not where HDF5 hides it.
+void reserve(const PendingFile& file, std::uint64_t end, std::uint64_t bytes) {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      end + bytes > limit.rlim_cur)
+    throw_write_error(file.path(), "cannot write", EFBIG);
+  int status = 0;
+  do status = ::fallocate(file.fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(end), static_cast<off_t>(bytes));
+  while (status != 0 && errno == EINTR);
+  if (status != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO))
+    throw_write_error(file.path(), "cannot write", errno);
+}
+
+void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
+  const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
+  write_text_attribute(check, images, "layout", AttributeShape::scalar, {layout});
+  if (spec.cache_advice.rdcc_nbytes != 0) {
+    write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
+    write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
+    write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
+  }
+  write_attribute(check, file, kFormatAttribute, kHdf5Format);
+  write_text_attribute(check, file, "pack_id", AttributeShape::scalar, {hash_text(spec.pack_id)});
+  write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
+  write_text_attribute(check, file, "filter", AttributeShape::scalar, {spec.filter});
+  if (!spec.label_columns.empty())
+    write_text_attribute(check, file, "label_columns", AttributeShape::array, spec.label_columns);
+}
+
+void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                   const PartSamples& samples) {
+  const hsize_t count = samples.rows.size();
+  if (samples.labels.values.empty())
+    write_column(check, file, kLabelsName, std::array{count}, samples.labels.ids);
+  else
+    write_column(check, file, kLabelsName, std::array{count, hsize_t{spec.label_columns.size()}},
+                 samples.labels.values);
+  write_column(check, file, kRowsName, std::array{count}, samples.rows);
+  write_text_column(check, file, kFilesName, samples.files);
+  Names classes;
+  for (const std::string& name : spec.classes) classes.add(name);
+  if (classes.count() != 0) write_text_column(check, file, kClassesName, classes);
+  if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
+  if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
+}
+
+void write_chunk_table(const Hdf5Check& check, hid_t file, const std::vector<StoredChunk>& chunks,
+                       std::uint64_t index_hash) {
+  std::vector<std::uint64_t> table;
+  for (const StoredChunk& chunk : chunks)
+    table.insert(table.end(), {chunk.offset, chunk.stored_bytes, chunk.xxh3, std::uint64_t{chunk.filtered}});
+  write_column(check, file, kChunksName, std::array<hsize_t, 2>{chunks.size(), 4}, table);
+  const Hdf5Handle dataset = open_dataset(check, file, kChunksName);
+  write_attribute(check, dataset.get(), "xxh3", index_hash);
+}
+
+/// Reads every chunk through the library, as others will: its own index must lead to the same bytes as ours.
+void check_library_index(const Hdf5Check& check, const std::string& path,
+                         const std::vector<StoredChunk>& chunks) {
+  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
+  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
+  const Hdf5Handle file(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open again"), H5Fclose);
+  const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
+  ByteBuffer bytes;
+  for (const StoredChunk& chunk : chunks) {
+    const ImageDimensions at{chunk.first_sample, 0, 0, 0};
+    hsize_t found = 0;
+    unsigned mask = 0;
+    check(H5Dget_chunk_storage_size(images.get(), at.data(), &found), "look up a chunk");
+    if (found != chunk.stored_bytes) check.refuse("a chunk was not written whole");
+    bytes.resize(chunk.stored_bytes);
+    check(H5Dread_chunk(images.get(), H5P_DEFAULT, at.data(), &mask, bytes.data()), "read a chunk again");
+    if (xxh3(bytes) != chunk.xxh3) check.refuse("a chunk reads back differently");
+  }
+}
+
+class Hdf5PartWriter final : public ChunkWriter {
+ public:
+  Hdf5PartWriter(const std::string& path, const PartSpec& spec)
+      : spec_(spec), pending_(path), check_(ErrorCode::cannot_write, path) {
+    reserve(pending_, 0, kMetadataBlockBytes);
+    file_ = create_file(check_, pending_.aside_path());
+    images_ = create_images(check_, file_.get(), spec_);
+    write_spec_attributes(check_, file_.get(), images_.get(), spec_);
+  }
+
+  ~Hdf5PartWriter() override {
+    // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
+    const QuietHdf5 quiet;
+    images_.close();
+    file_.close();
+  }
+
+  void append(const EncodedChunk& chunk) override {
+    const QuietHdf5 quiet;
+    StoredChunk stored{.stored_bytes = chunk.stored.size(),
+                       .raw_bytes = chunk.raw_bytes,
+                       .first_sample = sample_count_,
+                       .sample_count = chunk.sample_count,
+                       .xxh3 = chunk.xxh3,
+                       .filtered = chunk.filtered};
+    reserve(pending_, end_of_file(check_, file_.get()), chunk.stored.size());
+    write_chunk(chunk, stored);
+    chunks_.push_back(stored);
+    sample_count_ += chunk.sample_count;
+  }
+
+  PartReport finish(const PartSamples& samples) override {
+    const QuietHdf5 quiet;
+    reserve(pending_, end_of_file(check_, file_.get()), bytes_beside_pixels(samples));
+    write_samples(check_, file_.get(), images_.get(), spec_, samples);
+    write_chunk_table(check_, file_.get(), chunks_, hash_part_index(spec_, chunks_, samples));
+    check_(images_.close(), "close /images");
+    check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
+    check_(file_.close(), "close");
+    // HDF5 does not always tell when the disk was full, so all is read again.
+    check_library_index(check_, pending_.aside_path(), chunks_);
+    const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
+    // Gives back what was reserved and not used.
+    if (::ftruncate(pending_.fd(), static_cast<off_t>(report.bytes)) != 0)
+      throw_write_error(pending_.path(), "cannot set the size", errno);
+    pending_.publish();
+    return report;
+  }
+
+ private:
+  void write_chunk(const EncodedChunk& chunk, StoredChunk& stored) {
+    const ImageDimensions extent = image_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
+    const ImageDimensions at{sample_count_, 0, 0, 0};
+    const std::uint32_t mask = chunk.filtered || spec_.filter == "none" ? 0 : 1;
+    check_(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
+    const hsize_t before = end_of_file(check_, file_.get());
+    check_(
+        H5Dwrite_chunk(images_.get(), H5P_DEFAULT, mask, at.data(), chunk.stored.size(), chunk.stored.data()),
+        "write");
+    stored.offset = before;
+    // The library took more than the chunk, for its own tables: where the chunk went only it can tell.
+    if (end_of_file(check_, file_.get()) - before != chunk.stored.size())
+      look_up_chunk(check_, images_.get(), spec_, stored);
+  }
+
+  /// An upper bound of what `finish` adds, so that a full disk shows before.
+  [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
+    std::size_t longest = 1;
+    for (std::size_t i = 0; i < samples.files.count(); ++i)
+      longest = std::max(longest, samples.files[i].size());
+    const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
+    return samples.rows.size() * (longest + numbers) + chunks_.size() * 128 + 2 * kMetadataBlockBytes;
+  }
+
+  PartSpec spec_;
+  PendingFile pending_;
+  Hdf5Check check_;
+  Hdf5Handle file_;
+  Hdf5Handle images_;
+  std::vector<StoredChunk> chunks_;
+  std::uint64_t sample_count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {
+  // A file that could not be written must not be written once more when the process ends.
+  static const herr_t left_alone = H5dont_atexit();
+  static_cast<void>(left_alone);
+  const QuietHdf5 quiet;
+  check_part_spec(spec, container("hdf5"));
+  return std::make_unique<Hdf5PartWriter>(path, spec);
+}
+
+}  // namespace chunkhit

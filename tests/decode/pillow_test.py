@@ -1,0 +1,364 @@
+"""Compares decoded pictures with Pillow's, bit for bit: whole pictures, random regions and channels.
+
+Usage: pillow_test.py PATH_OF_DECODE_PROBE
+"""
+
+import io
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import warnings
+import zlib
+
+import numpy as np
+from PIL import Image
+
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 97)]
+
+
+class Probe:
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def decode(self, path, region=(0, 0, 0, 0), channels=0):
+        line = "1 %d %d %d %d %d %s\n" % (*region, channels, path)
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().decode().split()
+        if answer[0] != "ok":
+            return None, " ".join(answer[1:])
+        header = dict(zip(("format", "width", "height", "channels", "orientation"),
+                          answer[1:2] + [int(word) for word in answer[2:6]]))
+        width, height, count = (int(word) for word in answer[6:9])
+        pixels = np.frombuffer(self.process.stdout.read(width * height * count), np.uint8)
+        return header, pixels.reshape(height, width, count)
+
+
+class Comparison:
+    def __init__(self, probe, folder):
+        self.probe, self.folder = probe, folder
+        self.files = self.comparisons = 0
+        self.faults = []
+
+    def check(self, name, data, channels=(1, 3, 4), regions=3, orientation=1, natural=None, pixels=None):
+        """`pixels`: what to expect instead of Pillow's picture; an RGBA, RGB or L array."""
+        path = os.path.join(self.folder, "picture")
+        with open(path, "wb") as file:
+            file.write(data)
+        self.files += 1
+        picture = Image.open(io.BytesIO(data)) if pixels is None else Image.fromarray(pixels)
+        width, height = picture.size
+        places = [(0, 0, 0, 0)] + [random_region(width, height) for _ in range(regions)]
+        for count in channels:
+            whole = np.asarray(picture.convert(MODES[count])).reshape(height, width, count)
+            for place in places:
+                self.comparisons += 1
+                header, got = self.probe.decode(path, place, count)
+                if header is None:
+                    self.faults.append("%s: %s" % (name, got))
+                    return
+                x, y, w, h = place if place[2] else (0, 0, width, height)
+                if not np.array_equal(got, whole[y:y + h, x:x + w]):
+                    self.faults.append("%s: %d channels, region %s differ" % (name, count, place))
+                    return
+        header, got = self.probe.decode(path)
+        if (header["width"], header["height"], header["orientation"]) != (width, height, orientation):
+            self.faults.append("%s: header %s" % (name, header))
+        if header["channels"] != got.shape[2] or (natural and header["channels"] != natural):
+            self.faults.append("%s: %d channels in the header, %d decoded, %s expected"
+                               % (name, header["channels"], got.shape[2], natural))
+
+
+def random_region(width, height):
+    x, y = random.randrange(width), random.randrange(height)
+    return x, y, random.randint(1, width - x), random.randint(1, height - y)
+
+
+def picture(size, mode, seed):
+    """Edges, gradients and noise."""
+    random_source = np.random.default_rng(seed)
+    width, height = size
+    count = len(Image.new(mode, (1, 1)).getbands())
+    y, x, c = np.mgrid[0:height, 0:width, 0:count]
+    values = (x * 3 + y * 2 + c * 60) % 150 + ((x // 5 + y // 7) % 2) * 70
+    values = values + random_source.integers(0, 36, values.shape)
+    array = values.astype(np.uint8)
+    return Image.fromarray(array if count > 1 else array[:, :, 0], mode)
+
+
+def saved(image, file_format, **options):
+    stream = io.BytesIO()
+    image.save(stream, file_format, **options)
+    return stream.getvalue()
+
+
+def check_jpeg(comparison):
+    for seed, size in enumerate(SIZES):
+        for subsampling in (0, 1, 2):
+            for quality in (30, 85, 97):
+                for progressive in (False, True):
+                    name = "jpeg %s s%d q%d p%d" % (size, subsampling, quality, progressive)
+                    data = saved(picture(size, "RGB", seed), "JPEG", subsampling=subsampling, quality=quality,
+                                 progressive=progressive)
+                    comparison.check(name, data, natural=3)
+        for progressive in (False, True):
+            gray = saved(picture(size, "L", seed), "JPEG", progressive=progressive)
+            comparison.check("grey jpeg %s p%d" % (size, progressive), gray, natural=1)
+            cmyk = saved(picture(size, "CMYK", seed), "JPEG", progressive=progressive)
+            comparison.check("cmyk jpeg %s p%d" % (size, progressive), cmyk, natural=3)
+            adobe = cmyk.index(b"\xff\xee")
+            unmarked = cmyk[:adobe] + cmyk[adobe + 2 + struct.unpack_from(">H", cmyk, adobe + 2)[0]:]
+            comparison.check("unmarked cmyk jpeg %s" % (size,), unmarked, natural=3)
+            ycck = bytearray(cmyk)  # the same samples, called YCCK
+            ycck[adobe + 15] = 2
+            comparison.check("ycck jpeg %s" % (size,), bytes(ycck), natural=3)
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x112] = orientation
+        exif[0x10F] = "camera"
+        data = saved(picture((20, 10), "RGB", 1), "JPEG", exif=exif)
+        comparison.check("jpeg orientation %d" % orientation, data, orientation=orientation)
+        comparison.check("png orientation %d" % orientation,
+                         saved(picture((20, 10), "RGB", 1), "PNG", exif=exif), orientation=orientation)
+
+
+def png_chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+
+
+def raw_png(values, depth, color_type, extra=b"", interlaced=False):
+    """A PNG without line filters from an array (height, width, samples) of samples of `depth` bits."""
+    height, width, samples = values.shape
+
+    def lines(part):
+        stream = b""
+        for row in part.reshape(part.shape[0], -1):
+            if depth == 16:
+                stream += b"\0" + row.astype(">u2").tobytes()
+            else:
+                bits = np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, 8 - depth:]
+                stream += b"\0" + np.packbits(bits.reshape(-1)).tobytes()
+        return stream
+
+    if interlaced:
+        parts = [values[y::dy, x::dx] for x, y, dx, dy in PASSES]
+        body = b"".join(lines(part) for part in parts if part.shape[0] and part.shape[1])
+    else:
+        body = lines(values)
+    header = struct.pack(">IIBBBBB", width, height, depth, color_type, 0, 0, int(interlaced))
+    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + extra
+            + png_chunk(b"IDAT", zlib.compress(body)) + png_chunk(b"IEND", b""))
+
+
+def check_raw_png(comparison, size, seed, interlaced):
+    random_source = np.random.default_rng(seed)
+    name = " %s interlaced %d" % (size, interlaced)
+
+    def samples(depth, count):
+        return random_source.integers(0, 1 << depth, (size[1], size[0], count))
+
+    for depth in (1, 2, 4, 8):
+        gray = samples(depth, 1)
+        comparison.check("grey%d png" % depth + name, raw_png(gray, depth, 0, interlaced=interlaced), natural=1)
+        # Pillow compares scaled greys with the unscaled transparent one, so alpha is checked against the format.
+        value = int(gray[0, 0, 0])
+        scaled = (gray * (255 // ((1 << depth) - 1))).astype(np.uint8)
+        alpha = np.where(gray == value, 0, 255).astype(np.uint8)
+        comparison.check("grey%d tRNS png" % depth + name,
+                         raw_png(gray, depth, 0, png_chunk(b"tRNS", struct.pack(">H", value)), interlaced),
+                         natural=2, pixels=np.concatenate([scaled, scaled, scaled, alpha], axis=2))
+        used = max(2, (1 << depth) - 1)  # the last index has no entry
+        palette = random_source.integers(0, 256, used * 3).astype(np.uint8).tobytes()
+        indices = samples(depth, 1)
+        colors = png_chunk(b"PLTE", palette)
+        comparison.check("palette%d png" % depth + name, raw_png(indices, depth, 3, colors, interlaced), natural=3)
+        alphas = png_chunk(b"tRNS", random_source.integers(0, 256, used // 2).astype(np.uint8).tobytes())
+        comparison.check("palette%d tRNS png" % depth + name,
+                         raw_png(indices, depth, 3, colors + alphas, interlaced), natural=4)
+        grays = png_chunk(b"PLTE", bytes(v for v in palette[:used] for _ in range(3)))
+        comparison.check("grey palette%d png" % depth + name, raw_png(indices, depth, 3, grays, interlaced),
+                         natural=1)
+    rgb = samples(8, 3)
+    rgb[0, 0] = (1, 2, 3)
+    comparison.check("rgb tRNS png" + name,
+                     raw_png(rgb, 8, 2, png_chunk(b"tRNS", struct.pack(">HHH", 1, 2, 3)), interlaced), natural=4)
+    for color_type, count, natural in ((2, 3, 3), (4, 2, 2), (6, 4, 4)):
+        deep = samples(16, count)
+        comparison.check("16-bit type %d png" % color_type + name,
+                         raw_png(deep, 16, color_type, interlaced=interlaced), natural=natural)
+    deep = samples(16, 1)
+    comparison.check("16-bit grey png" + name, raw_png(deep, 16, 0, interlaced=interlaced), natural=1,
+                     pixels=(deep[:, :, 0] >> 8).astype(np.uint8))
+
+
+def check_png(comparison):
+    for seed, size in enumerate(SIZES):
+        for mode, natural in (("L", 1), ("LA", 2), ("RGB", 3), ("RGBA", 4)):
+            comparison.check("%s png %s" % (mode, size), saved(picture(size, mode, seed), "PNG"), natural=natural)
+        for mode in ("1", "P"):
+            comparison.check("%s png %s" % (mode, size), saved(picture(size, "RGB", seed).convert(mode), "PNG"))
+        for interlaced in (False, True):
+            check_raw_png(comparison, size, seed, interlaced)
+
+
+def bmp(size, bits, palette=b"", masks=None, os2=False, top_first=False, seed=0, alpha_mask=False):
+    width, height = size
+    stride = (width * bits + 31) // 32 * 4
+    body = np.random.default_rng(seed).integers(0, 256, stride * height).astype(np.uint8).tobytes()
+    if os2:
+        header = struct.pack("<IHHHH", 12, width, height, 1, bits)
+    else:
+        colors = len(palette) // 4
+        head_bytes = 108 if alpha_mask else 40
+        header = struct.pack("<IiiHHIIiiII", head_bytes, width, -height if top_first else height, 1, bits,
+                             3 if masks else 0, len(body), 0, 0, colors, 0)
+        header += struct.pack("<%dI" % len(masks), *masks) if masks else b""
+        header += b"\0" * (head_bytes - len(header)) if alpha_mask else b""
+    offset = 14 + len(header) + len(palette)
+    return b"BM" + struct.pack("<IHHI", offset + len(body), 0, 0, offset) + header + palette + body
+
+
+def check_bmp(comparison):
+    random_source = np.random.default_rng(5)
+    for seed, size in enumerate(SIZES):
+        for mode in ("1", "L", "P", "RGB", "RGBA"):
+            comparison.check("%s bmp %s" % (mode, size), saved(picture(size, "RGB", seed).convert(mode), "BMP"))
+        for bits in (1, 4, 8):
+            colors = 1 << bits
+            palette = random_source.integers(0, 256, (colors, 4)).astype(np.uint8)
+            name = "bmp %s of %d bits" % (size, bits)
+            comparison.check(name, bmp(size, bits, palette.tobytes(), seed=seed), natural=3)
+            comparison.check("top first " + name, bmp(size, bits, palette.tobytes(), top_first=True, seed=seed))
+            comparison.check("OS/2 " + name, bmp(size, bits, palette[:, :3].tobytes(), os2=True, seed=seed))
+        comparison.check("short palette bmp %s" % (size,), bmp(size, 8, palette[:77].tobytes(), seed=seed))
+        for bits, masks in ((16, None), (24, None), (32, None), (16, (0xF800, 0x7E0, 0x1F)),
+                            (16, (0x7C00, 0x3E0, 0x1F)), (32, (0xFF0000, 0xFF00, 0xFF)),
+                            (32, (0xFF000000, 0xFF0000, 0xFF00))):
+            comparison.check("bmp %s of %d bits, masks %s" % (size, bits, masks),
+                             bmp(size, bits, masks=masks, seed=seed), natural=3)
+        for masks in ((0xFF000000, 0xFF0000, 0xFF00, 0xFF), (0xFF, 0xFF00, 0xFF0000, 0xFF000000),
+                      (0xFF0000, 0xFF00, 0xFF, 0xFF000000)):
+            comparison.check("bmp %s, masks %s" % (size, masks),
+                             bmp(size, 32, masks=masks, alpha_mask=True, seed=seed), natural=4)
+
+
+def framed_gif(screen, place, image, transparent=None):
+    """A GIF whose frame lies somewhere on a screen of another size."""
+    data = saved(image, "GIF", **({} if transparent is None else {"transparency": transparent}))
+    at = data.index(b"\x2c" + struct.pack("<HHHH", 0, 0, *image.size))
+    return (data[:6] + struct.pack("<HH", *screen) + data[10:at + 1] + struct.pack("<HH", *place)
+            + data[at + 5:])
+
+
+def check_gif(comparison):
+    for seed, size in enumerate(SIZES + [(300, 280)]):
+        colors = picture(size, "RGB", seed)
+        for count in (2, 7, 16, 200):
+            for interlace in (0, 1):
+                image = colors.quantize(count)
+                name = "gif %s of %d colours, interlace %d" % (size, count, interlace)
+                comparison.check(name, saved(image, "GIF", interlace=interlace))
+                comparison.check("transparent " + name,
+                                 saved(image, "GIF", interlace=interlace, transparency=image.getpixel((0, 0))))
+        comparison.check("grey gif %s" % (size,), saved(picture(size, "L", seed), "GIF"), natural=1)
+        image = colors.quantize(16)
+        screen, place = (size[0] + 9, size[1] + 4), (5, 2)
+        comparison.check("gif %s on a screen" % (size,), framed_gif(screen, place, image))
+        comparison.check("gif %s on a screen, transparent" % (size,), framed_gif(screen, place, image, 3))
+        comparison.check("gif %s beyond its screen" % (size,), framed_gif((2, 2), place, image))
+        frames = [picture(size, "RGB", seed + k).quantize(16) for k in range(3)]
+        comparison.check("animated gif %s" % (size,),
+                         saved(frames[0], "GIF", save_all=True, append_images=frames[1:]))
+
+
+def check_tga(comparison):
+    for seed, size in enumerate(SIZES):
+        for mode, natural in (("L", 1), ("LA", 2), ("RGB", 3), ("RGBA", 4), ("P", 3)):
+            image = picture(size, "RGB" if mode == "P" else mode, seed)
+            image = image.quantize(50) if mode == "P" else image
+            for compression in (None, "tga_rle"):
+                for orientation in (1, -1):
+                    data = bytearray(saved(image, "TGA", compression=compression, orientation=orientation))
+                    name = "%s tga %s %s %d" % (mode, size, compression, orientation)
+                    comparison.check(name, bytes(data), natural=natural)
+                    data[17] |= 0x10
+                    comparison.check("mirrored " + name, bytes(data), natural=natural)
+        body = np.random.default_rng(seed).integers(0, 256, size[0] * size[1] * 2).astype(np.uint8).tobytes()
+        header = struct.pack("<BBBHHBHHHHBB", 0, 0, 2, 0, 0, 0, 0, 0, size[0], size[1], 16, 0)
+        comparison.check("16-bit tga %s" % (size,), header + body, natural=3)
+        palette = np.random.default_rng(seed).integers(0, 256, 40 * 2).astype(np.uint8).tobytes()
+        header = struct.pack("<BBBHHBHHHHBB", 3, 1, 1, 5, 40, 16, 0, 0, size[0], size[1], 8, 0x20)
+        comparison.check("16-bit palette tga %s" % (size,), header + b"id." + palette + body[:size[0] * size[1]])
+
+
+def check_pnm(comparison):
+    for seed, size in enumerate(SIZES):
+        for mode, natural in (("L", 1), ("RGB", 3)):
+            data = saved(picture(size, mode, seed), "PPM")
+            comparison.check("%s pnm %s" % (mode, size), data, natural=natural)
+        for largest in (1, 3, 100, 254, 255, 256, 1023, 4095, 65535):
+            values = np.random.default_rng(seed).integers(0, largest + 1, (size[1], size[0], 3))
+            body = values.astype(">u2" if largest > 255 else np.uint8).tobytes()
+            data = b"P6 # a comment\n%d\t%d\n%d\n" % (*size, largest) + body
+            comparison.check("pnm %s up to %d" % (size, largest), data, natural=3)
+            gray = values[:, :, 0]
+            body = gray.astype(">u2" if largest > 255 else np.uint8).tobytes()
+            # Pillow keeps 16 bits of grey and then saturates.
+            scaled = np.array([[round(int(v) / largest * 255) for v in row] for row in gray], np.uint8)
+            comparison.check("grey pnm %s up to %d" % (size, largest),
+                             b"P5\n%d %d %d\n" % (*size, largest) + body, natural=1, pixels=scaled)
+
+
+def pack_bits(row):
+    """Literal and repeated runs, as they come."""
+    packed, at = b"", 0
+    while at < len(row):
+        run = 1
+        while at + run < len(row) and run < 128 and row[at + run] == row[at]:
+            run += 1
+        packed += bytes([257 - run, row[at]]) if run > 1 else bytes([0, row[at]])
+        at += run
+    return packed
+
+
+def psd(planes, mode, packed):
+    count, height, width = planes.shape
+    head = b"8BPS" + struct.pack(">H6xHIIHH", 1, count, height, width, 8, mode) + b"\0" * 12
+    if not packed:
+        return head + b"\0\0" + planes.tobytes()
+    rows = [pack_bits(row.tobytes()) for plane in planes for row in plane]
+    return head + b"\0\1" + b"".join(struct.pack(">H", len(row)) for row in rows) + b"".join(rows)
+
+
+def check_psd(comparison):
+    for seed, size in enumerate(SIZES):
+        for color, mode, natural in (("L", 1, 1), ("RGB", 3, 3), ("RGBA", 3, 4)):
+            pixels = np.asarray(picture(size, color, seed)).reshape(size[1], size[0], natural)
+            planes = np.ascontiguousarray(pixels.transpose(2, 0, 1)) // 60 * 60
+            for packed in (False, True):
+                comparison.check("%s psd %s packed %d" % (color, size, packed), psd(planes, mode, packed),
+                                 natural=natural)
+
+
+def main():
+    random.seed(1)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        comparison = Comparison(Probe(sys.argv[1]), folder)
+        for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm, check_psd):
+            check(comparison)
+    for fault in comparison.faults:
+        print(fault)
+    print("%d files, %d comparisons, %d faults" % (comparison.files, comparison.comparisons, len(comparison.faults)))
+    return 1 if comparison.faults or comparison.files < 1000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

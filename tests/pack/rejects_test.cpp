@@ -1,0 +1,54 @@
+#include "pack/rejects.h"
+
+#include <gtest/gtest.h>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+const RejectRecord kReject{3, "a.jpg", {"cat"}, "is empty"};
+
+TEST(RejectLimit, StopsOnTheFirstRejectAboveAShareOfAllRows) {
+  PackImagesOptions options;
+  options.max_error_share = 0.01;
+  RejectLimit limit(options, 200);
+  limit.add(kReject);
+  limit.add(kReject);
+  EXPECT_THROW(limit.add(kReject), Error);
+}
+
+TEST(RejectLimit, StopsAtOnceWhenErrorsFail) {
+  PackImagesOptions options;
+  options.fail_on_error = true;
+  RejectLimit limit(options, 1'000'000);
+  EXPECT_THROW(limit.add(kReject), Error);
+}
+
+TEST(RejectLimit, CountsWhenACountIsGiven) {
+  PackImagesOptions options;
+  options.max_error_count = 2;
+  RejectLimit limit(options, 3);
+  limit.add(kReject);
+  limit.add(kReject);
+  EXPECT_THROW(limit.add(kReject), Error);
+}
+
+TEST(RejectsCsv, IsSortedQuotedAndHarmlessInASpreadsheet) {
+  SampleList list;
+  list.label_columns = {"label"};
+  const std::string text = rejects_csv(
+      {{9, "=cmd.jpg", {"a \"b\""}, "truncated, near row 3"}, {2, "x,y.jpg", {}, "is empty"}}, list);
+  EXPECT_EQ(text,
+            "row,file,label,reason\n"
+            "2,\"x,y.jpg\",,is empty\n"
+            "9,./=cmd.jpg,\"a \"\"b\"\"\",\"truncated, near row 3\"\n");
+}
+
+TEST(RejectReasons, AreCountedByTheirFirstWords) {
+  EXPECT_EQ(reason_kind("truncated data: ends near row 211 of 384"), "truncated data");
+  EXPECT_EQ(reason_kind("no such file"), "no such file");
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,197 @@
+#include "store/part.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "chunkhit/error.h"
+#include "support/known_parts.h"
+#include "support/temporary_folder.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kSamples = 10;
+
+std::string file_bytes(const std::string& path) { return std::string(as_text(read_file(path, 1 << 30))); }
+
+/// Calls `check` with a part of every container, filter, layout and label kind.
+void for_each_part(
+    std::uint64_t sample_count,
+    const std::function<void(const Container&, const std::string& path, const PartSpec&)>& check) {
+  const TemporaryFolder folder;
+  for (const Container& kind : containers())
+    for (const std::string_view filter : kind.filters)
+      for (const Layout layout : {Layout::nhwc, Layout::nchw})
+        for (const std::size_t columns : {1, 5}) {
+          const PartSpec spec = known_spec({6, 5, 3, layout}, std::string(filter), columns);
+          const std::string path = folder.path("part-00007" + std::string(kind.extension));
+          write_known_part(kind, path, spec, sample_count);
+          SCOPED_TRACE(std::string(kind.name) + " " + std::string(filter));
+          check(kind, path, spec);
+          std::filesystem::remove(path);
+        }
+}
+
+std::string fault_of(const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Part, GivesBackItsSamples) {
+  for_each_part(kSamples, [](const Container&, const std::string& path, const PartSpec& spec) {
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    ByteBuffer stored;
+    std::uint64_t samples = 0;
+    for (std::size_t i = 0; i < part->chunks().size(); ++i) {
+      const StoredChunk& chunk = part->chunks()[i];
+      ByteBuffer raw(chunk.raw_bytes);
+      part->fetch(i, stored);
+      decode_chunk(*part, i, stored, raw);
+      const ByteBuffer expected = known_samples(spec.sample, chunk.first_sample, chunk.sample_count);
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), raw.begin()));
+      samples += chunk.sample_count;
+    }
+    EXPECT_EQ(samples, kSamples);
+    EXPECT_TRUE(part->has_hashes());
+  });
+}
+
+TEST(Part, GivesBackWhatStandsBesideThePixels) {
+  for_each_part(kSamples, [](const Container& kind, const std::string& path, const PartSpec& spec) {
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    const PartSamples expected = known_part_samples(spec, kSamples);
+    EXPECT_EQ(part->samples().labels.ids, expected.labels.ids);
+    EXPECT_EQ(part->samples().labels.values, expected.labels.values);
+    EXPECT_EQ(part->samples().rows, expected.rows);
+    EXPECT_EQ(part->samples().files.text, expected.files.text);
+    EXPECT_EQ(part->samples().files.ends, expected.files.ends);
+    EXPECT_EQ(part->samples().mean, expected.mean);
+    EXPECT_EQ(part->samples().std, expected.std);
+    EXPECT_EQ(part->spec().sample, spec.sample);
+    EXPECT_EQ(part->spec().filter, spec.filter);
+    EXPECT_EQ(part->spec().chunk_samples, spec.chunk_samples);
+    EXPECT_EQ(part->spec().classes, spec.classes);
+    EXPECT_EQ(part->spec().label_columns, spec.label_columns);
+    EXPECT_EQ(part->spec().pack_id, spec.pack_id);
+    EXPECT_EQ(part->spec().part_index, spec.part_index);
+    EXPECT_EQ(part->spec().cache_advice.rdcc_nbytes, kind.name == "hdf5" ? spec.cache_advice.rdcc_nbytes : 0);
+  });
+}
+
+TEST(Part, StoresNoiseRaw) {
+  for_each_part(kSamples, [](const Container&, const std::string& path, const PartSpec& spec) {
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    const bool filters = spec.filter != "none";
+    ASSERT_EQ(part->chunks().size(), 3u);
+    EXPECT_EQ(part->chunks()[0].filtered, filters);
+    EXPECT_FALSE(part->chunks()[1].filtered);
+    EXPECT_EQ(part->chunks()[2].filtered, filters);
+  });
+}
+
+TEST(Part, ReportsWhatItPublished) {
+  const TemporaryFolder folder;
+  for (const Container& kind : containers()) {
+    const std::string path = folder.path("part" + std::string(kind.extension));
+    const PartSpec spec = known_spec({6, 5, 3, Layout::nhwc}, std::string(kind.filters[0]));
+    const PartReport report = write_known_part(kind, path, spec, kSamples);
+    std::uint64_t stored_bytes = 0;
+    for (const StoredChunk& chunk : open_part(path)->chunks()) stored_bytes += chunk.stored_bytes;
+    EXPECT_EQ(report.bytes, std::filesystem::file_size(path));
+    EXPECT_EQ(report.xxh3, hash_file(path));
+    EXPECT_EQ(report.sample_count, kSamples);
+    EXPECT_EQ(report.chunk_count, 3u);
+    EXPECT_EQ(report.stored_bytes, stored_bytes);
+  }
+}
+
+TEST(Part, OfTheSameSamplesHasTheSameBytes) {
+  for_each_part(kSamples, [](const Container& kind, const std::string& path, const PartSpec& spec) {
+    const std::string first = file_bytes(path);
+    write_known_part(kind, path, spec, kSamples);
+    EXPECT_TRUE(first == file_bytes(path));
+  });
+}
+
+TEST(Part, MayBeEmptyOrHoldOneSample) {
+  for (const std::uint64_t count : {0, 1})
+    for_each_part(count, [count](const Container&, const std::string& path, const PartSpec&) {
+      const std::unique_ptr<ChunkReader> part = open_part(path);
+      EXPECT_EQ(part->samples().rows.size(), count);
+      EXPECT_EQ(part->chunks().size(), count);
+    });
+}
+
+TEST(Part, IsNotThereBeforeItIsFinished) {
+  const TemporaryFolder folder;
+  for (const Container& kind : containers()) {
+    const PartSpec spec = known_spec({6, 5, 3, Layout::nhwc}, "none");
+    {
+      const std::unique_ptr<ChunkWriter> writer = kind.create(folder.path("part"), spec);
+      append_known_chunk(*writer, kind, spec, 0, 4);
+      EXPECT_FALSE(std::filesystem::exists(folder.path("part")));
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << kind.name;
+  }
+}
+
+TEST(Part, NamesFileChunkAndSamplesOfADamagedChunk) {
+  for_each_part(kSamples, [](const Container&, const std::string& path, const PartSpec&) {
+    const std::uint64_t at = open_part(path)->chunks()[1].offset + 50;
+    std::string bytes = file_bytes(path);
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    std::ofstream(path, std::ios::binary) << bytes;
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    ByteBuffer stored;
+    part->fetch(0, stored);
+    const std::string fault = fault_of([&] { part->fetch(1, stored); });
+    EXPECT_EQ(fault.find(path + ": chunk 1 (samples 4-7): checksum "), 0u) << fault;
+    EXPECT_NE(fault.find(", expected " + hash_text(part->chunks()[1].xxh3)), std::string::npos) << fault;
+  });
+}
+
+TEST(Part, NamesThePlaceOfAChunkThatDoesNotDecode) {
+  for_each_part(kSamples, [](const Container&, const std::string& path, const PartSpec&) {
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    const ByteBuffer stored(7);
+    ByteBuffer raw(part->chunks()[2].raw_bytes);
+    const std::string fault = fault_of([&] { decode_chunk(*part, 2, stored, raw); });
+    EXPECT_EQ(fault.find(path + ": chunk 2 (samples 8-9): "), 0u) << fault;
+  });
+}
+
+TEST(Part, RefusesFilesThatAreNone) {
+  const TemporaryFolder folder;
+  for (const std::string content : {"", "x", "a text that is longer than thirty-two bytes, but no part"}) {
+    const std::string path = folder.write("part", content);
+    EXPECT_NE(fault_of([&] { open_part(path); }).find("neither"), std::string::npos);
+  }
+  EXPECT_NE(fault_of([&] { open_part(folder.path("missing")); }), "");
+  EXPECT_NE(fault_of([&] { open_part(folder.path()); }), "");
+}
+
+TEST(Part, NamesTheContainersWhereOneIsMisspelt) {
+  EXPECT_EQ(fault_of([] { static_cast<void>(container("hdf")); }),
+            "container \"hdf\": expected one of hdf5, shard");
+}
+
+TEST(Part, RefusesChunksThatTheContainerCannotHold) {
+  const TemporaryFolder folder;
+  for (const Container& kind : containers()) {
+    PartSpec spec = known_spec({1024, 1024, 1, Layout::nhwc}, "none");
+    spec.chunk_samples = (kind.most_chunk_bytes >> 20) + 1;
+    EXPECT_THROW(kind.create(folder.path("part"), spec), Error) << kind.name;
+    spec.chunk_samples = 0;
+    EXPECT_THROW(kind.create(folder.path("part"), spec), Error) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,164 @@
+"""Reads a shard part from schemas/shard.md and schemas/filters.md alone, with nothing of chunkhit's own code.
+
+Needs numpy and the commands `zstd` and (for the hashes) `xxhsum`. Raises ValueError on any difference from the pages."""
+import re
+import shutil
+import struct
+import subprocess
+
+import numpy as np
+
+HEADER, INDEX, PADDING, SEEK_TABLE = 0x184D2A50, 0x184D2A51, 0x184D2A52, 0x184D2A5E
+
+
+def require(fact, what):
+    if not fact:
+        raise ValueError(what)
+
+
+def xxh3(data):
+    """XXH3 of bytes, or None where there is no xxhsum that knows it."""
+    if shutil.which("xxhsum") is None:
+        return None
+    run = subprocess.run(["xxhsum", "-H3", "-"], input=bytes(data), capture_output=True)
+    digits = re.search(rb"\b[0-9a-f]{16}\b", run.stdout)
+    return int(digits[0], 16) if digits else None
+
+
+def check_hash(data, expected, what):
+    found = xxh3(data)
+    require(found is None or found == expected, f"{what}: another checksum")
+
+
+def unzstd(frame):
+    return subprocess.run(["zstd", "-dc"], input=bytes(frame), capture_output=True, check=True).stdout
+
+
+def undo_photo(residuals, channels, height, width):
+    """Turns the residuals of one sample into (channels, height, width)."""
+    planes = np.frombuffer(residuals, np.uint8).reshape(channels, height, width)
+    planes = planes.cumsum(axis=2, dtype=np.uint8).cumsum(axis=1, dtype=np.uint8)
+    if channels == 3:
+        planes[0] += planes[1]
+        planes[2] += planes[1]
+    return planes
+
+
+class Numbers:
+    """Takes numbers from the front of bytes."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, kind, count):
+        array = np.frombuffer(self.data, kind, count, self.at)
+        self.at += array.nbytes
+        return array
+
+    def number(self):
+        return int(self.take("<u8", 1)[0])
+
+    def names(self, ends, text_bytes):
+        text = self.take(np.uint8, text_bytes).tobytes()
+        begins = np.concatenate([[0], ends[:-1]]).astype(int) if len(ends) else []
+        return [text[b:e].decode() for b, e in zip(begins, ends)]
+
+
+class Shard:
+    """All that a shard says: its attributes are named as in the page."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.data = file.read()
+        self.read_header()
+        self.read_index()
+        self.read_seek_table()
+
+    def read_header(self):
+        data = self.data
+        magic, size, text, version, kind = struct.unpack_from("<II16sII", data)
+        require((magic, size, text) == (HEADER, 4088, b"chunkhit shard\r\n"), "not a shard")
+        require((version, kind) == (1, 1), "another version or kind")
+        check_hash(data[:4088], struct.unpack_from("<Q", data, 4088)[0], "header")
+        self.pack_id, self.part_index, layout, self.height, self.width, self.channels = struct.unpack_from("<QIIIII", data, 32)
+        self.layout = ["nhwc", "nchw"][layout]
+        self.filter = data[64:80].rstrip(b"\0").decode()
+        (self.chunk_samples, self.sample_count, self.chunk_count, self.index_offset, self.index_bytes, self.index_hash,
+         file_bytes) = struct.unpack_from("<7Q", data, 80)
+        require(file_bytes == len(data), "another length")
+        require(self.chunk_count == -(-self.sample_count // self.chunk_samples), "another number of chunks")
+        self.sample_bytes = self.height * self.width * self.channels
+
+    def read_index(self):
+        begin = self.index_offset + 8
+        require(self.index_offset % 4096 == 0, "the index is not aligned")
+        require(struct.unpack_from("<II", self.data, self.index_offset) == (INDEX, self.index_bytes), "no index frame")
+        index = self.data[begin:begin + self.index_bytes]
+        check_hash(index, self.index_hash, "index")
+        numbers = Numbers(index)
+        chunks, samples, label_kind, columns, classes, channels, *texts = [numbers.number() for _ in range(9)]
+        require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
+        self.chunks = numbers.take("<u8", 7 * chunks).reshape(chunks, 7).astype(object)
+        if label_kind == 0:
+            self.labels = numbers.take("<i8", samples)
+        else:
+            self.labels = numbers.take("<f4", samples * columns).reshape(samples, columns)
+            numbers.at += samples * columns % 2 * 4
+        self.rows = numbers.take("<u8", samples)
+        ends = [numbers.take("<u8", count) for count in (samples, classes, columns)]
+        self.mean, self.std = numbers.take("<f8", channels), numbers.take("<f8", channels)
+        self.files, self.classes, self.label_columns = [numbers.names(*pair) for pair in zip(ends, texts)]
+        require(numbers.at == len(index), "the index has another length")
+
+    def read_seek_table(self):
+        at = self.index_offset + 8 + self.index_bytes
+        magic, size = struct.unpack_from("<II", self.data, at)
+        frames, descriptor, footer = struct.unpack_from("<IBI", self.data, len(self.data) - 9)
+        require((magic, footer, descriptor) == (SEEK_TABLE, 0x8F92EAB1, 0), "no seek table")
+        require(at + 8 + size == len(self.data) and size == frames * 8 + 9, "the seek table has another length")
+        entries = np.frombuffer(self.data, "<u4", frames * 2, at + 8).reshape(frames, 2).astype(int)
+        position, raw_sizes = 0, []
+        for stored, raw in entries:
+            frame_magic, frame_size = struct.unpack_from("<II", self.data, position)
+            require((raw == 0) == (frame_magic in (HEADER, INDEX, PADDING)), "the seek table names no frame")
+            if raw == 0:
+                require(frame_size + 8 == stored, "a skippable frame has another length")
+            else:
+                raw_sizes.append((position, stored, raw))
+            position += stored
+        require(position == at, "the seek table's frames do not fill the file")
+        require(raw_sizes == [tuple(chunk[:3]) for chunk in self.chunks], "the seek table does not fit the index")
+
+    def raw_chunk(self, index):
+        """The samples' bytes of a chunk."""
+        offset, stored, raw, first, samples, checksum, flags = self.chunks[index]
+        require(offset % 4096 == 0 and first == index * self.chunk_samples, "a chunk is not in its place")
+        frame = self.data[offset:offset + stored]
+        check_hash(frame, checksum, f"chunk {index}")
+        require(raw == samples * self.sample_bytes, "a chunk has another size")
+        if flags == 0:
+            require(frame[:13] == struct.pack("<IBQ", 0xFD2FB528, 0xE4, raw), "not a raw frame")
+            require(stored == 13 + 3 * -(-raw // 131072) + raw + 4, "a raw frame has another size")
+            return b"".join(self.raw_bytes(offset, p, min(131072, raw - p)) for p in range(0, raw, 131072))
+        return unzstd(frame)
+
+    def raw_bytes(self, offset, p, count):
+        """`count` raw bytes of a raw chunk from p on, not over the end of a block, by the page's arithmetic."""
+        at = offset + 13 + 3 * (p // 131072 + 1) + p
+        return self.data[at:at + count]
+
+    def samples(self):
+        """All samples, in the pack's layout."""
+        planes_first = self.layout == "nchw"
+        shape = (self.channels, self.height, self.width) if planes_first else (self.height, self.width, self.channels)
+        samples = []
+        for index in range(self.chunk_count):
+            raw, filtered = self.raw_chunk(index), self.chunks[index][6] == 1
+            for at in range(0, len(raw), self.sample_bytes):
+                sample = raw[at:at + self.sample_bytes]
+                if filtered and self.filter == "photo":
+                    planes = undo_photo(sample, self.channels, self.height, self.width)
+                    samples.append(planes if planes_first else planes.transpose(1, 2, 0))
+                else:
+                    samples.append(np.frombuffer(sample, np.uint8).reshape(shape))
+        return np.stack(samples)
