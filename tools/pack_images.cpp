@@ -361,7 +361,7 @@ int print_report(const PackImagesReport& report) {
 
 void save_config(const CLI::App& app, const std::string& path) {
   std::ofstream file(path);
-  file << app.config_to_str(true, false);
+  file << app.config_to_str(false, false);
   if (!file.flush()) throw Error(ErrorCode::cannot_write, "save-config: cannot write " + path);
 }
 

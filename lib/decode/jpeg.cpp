@@ -190,14 +190,15 @@ bool crops_exactly(const jpeg_decompress_struct& info) {
                      });
 }
 
-// Fancy upsampling looks one pixel beyond the wanted columns, and needs a few pixels to begin with.
+// Fancy upsampling looks one pixel beyond the wanted columns, and gives way to plain upsampling where only a
+// few pixels are left.
 void crop_columns(JpegSession& session) {
   constexpr JDIMENSION kLeastWidth = 64;
   if (!crops_exactly(session.info)) return;
   const Rect& region = session.region;
   const JDIMENSION end =
       std::min(session.info.output_width, std::max(region.x + region.width + 1, region.x + kLeastWidth));
-  JDIMENSION first = region.x == 0 ? 0 : region.x - 1;
+  JDIMENSION first = std::min(std::max(region.x, JDIMENSION{1}) - 1, end - std::min(end, kLeastWidth));
   JDIMENSION width = end - first;
   jpeg_crop_scanline(&session.info, &first, &width);
   session.first_column = first;

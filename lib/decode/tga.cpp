@@ -95,19 +95,20 @@ bool undo_runs(Bytes data, std::size_t pixel_bytes, MutableBytes out) {
 
 void read_tga_palette(Bytes file, const TgaHeader& header, PackedPicture& picture) {
   const std::uint8_t* entries = file.data() + header.palette_offset;
-  Palette& palette = picture.palette;
+  Palette stored;
   if (header.palette_bits <= 16) {
     ByteBuffer rgb(std::size_t{3} * header.palette_count);
     unpack_555(picture, entries, 0, header.palette_count, rgb.data());
-    palette.read_rgb(rgb.data(), header.palette_count);
+    stored.read_rgb(rgb.data(), header.palette_count);
   } else {
-    palette.read_bgr(entries, header.palette_count, header.palette_bits / 8, header.palette_bits == 32);
+    stored.read_bgr(entries, header.palette_count, header.palette_bits / 8, header.palette_bits == 32);
   }
-  const std::size_t shift = std::size_t{4} * header.palette_first;
-  std::copy_backward(palette.rgba.begin(), palette.rgba.end() - static_cast<std::ptrdiff_t>(shift),
-                     palette.rgba.end());
-  for (std::size_t i = 0; i < shift; ++i) palette.rgba[i] = i % 4 == 3 ? 255 : 0;
-  const bool gray = palette.is_gray(header.palette_first + header.palette_count);
+  // Entries before the first stored one are black, as in Pillow.
+  std::uint8_t* colors = picture.palette.rgba.data();
+  for (std::size_t i = 0; i < header.palette_first; ++i) std::fill_n(colors + 4 * i, 3, std::uint8_t{0});
+  std::copy_n(stored.rgba.data(), std::size_t{4} * header.palette_count,
+              colors + std::size_t{4} * header.palette_first);
+  const bool gray = picture.palette.is_gray(header.palette_first + header.palette_count);
   picture.channels = (gray ? 1 : 3) + (header.palette_bits == 32 ? 1 : 0);
   picture.unpack = unpack_index8;
 }

@@ -15,6 +15,7 @@ template <std::uint32_t kChannels>
 void multiply(std::uint8_t* pixel, std::size_t pixel_count) {
   for (const std::uint8_t* const end = pixel + pixel_count * kChannels; pixel != end; pixel += kChannels) {
     const unsigned alpha = pixel[kChannels - 1];
+    if (alpha == 255) continue;
     for (std::uint32_t i = 0; i + 1 < kChannels; ++i) pixel[i] = divide_by_255(pixel[i] * alpha);
   }
 }

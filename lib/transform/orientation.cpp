@@ -44,8 +44,9 @@ Walk walk_of(const ImageView& stored, Turn turn) {
   return turn.swaps ? Walk{origin, down, right} : Walk{origin, right, down};
 }
 
-// Both sides of a block fit into the first-level cache, whichever way the walk goes.
-constexpr std::uint32_t kBlockPixels = 64;
+// So few rows that both sides of a block stay in the first-level cache, even where rows lie a power of two
+// apart.
+constexpr std::uint32_t kBlockPixels = 16;
 
 template <std::uint32_t kChannels>
 void copy_block(const Walk& walk, Rect block, Image& upright) {

@@ -147,7 +147,7 @@ TEST(ChunkFilter, NeverTakesAFlippedBitForTheSamples) {
 
 TEST(ChunkFilter, NamesTheValidFiltersWhereOneIsMisspelt) {
   try {
-    chunk_filter("zsdt");
+    static_cast<void>(chunk_filter("zsdt"));
     FAIL() << "found";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);

@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
-SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 97)]
+SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 98)]  # 130, 98: two pixels in the last MCU
 
 
 class Probe:
@@ -293,9 +293,11 @@ def check_tga(comparison):
         body = np.random.default_rng(seed).integers(0, 256, size[0] * size[1] * 2).astype(np.uint8).tobytes()
         header = struct.pack("<BBBHHBHHHHBB", 0, 0, 2, 0, 0, 0, 0, 0, size[0], size[1], 16, 0)
         comparison.check("16-bit tga %s" % (size,), header + body, natural=3)
-        palette = np.random.default_rng(seed).integers(0, 256, 40 * 2).astype(np.uint8).tobytes()
-        header = struct.pack("<BBBHHBHHHHBB", 3, 1, 1, 5, 40, 16, 0, 0, size[0], size[1], 8, 0x20)
-        comparison.check("16-bit palette tga %s" % (size,), header + b"id." + palette + body[:size[0] * size[1]])
+        for bits in (16, 24, 32):
+            palette = np.random.default_rng(seed).integers(0, 256, 40 * bits // 8).astype(np.uint8).tobytes()
+            header = struct.pack("<BBBHHBHHHHBB", 3, 1, 1, 5, 40, bits, 0, 0, size[0], size[1], 8, 0x20)
+            comparison.check("%d-bit palette tga %s" % (bits, size),
+                             header + b"id." + palette + body[:size[0] * size[1]], natural=4 if bits == 32 else 3)
 
 
 def check_pnm(comparison):

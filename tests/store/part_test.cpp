@@ -26,7 +26,7 @@ void for_each_part(
     for (const std::string_view filter : kind.filters)
       for (const Layout layout : {Layout::nhwc, Layout::nchw})
         for (const std::size_t columns : {1, 5}) {
-          const PartSpec spec = known_spec({6, 5, 3, layout}, std::string(filter), columns);
+          const PartSpec spec = known_spec({20, 17, 3, layout}, std::string(filter), columns);
           const std::string path = folder.path("part-00007" + std::string(kind.extension));
           write_known_part(kind, path, spec, sample_count);
           SCOPED_TRACE(std::string(kind.name) + " " + std::string(filter));
@@ -103,7 +103,8 @@ TEST(Part, ReportsWhatItPublished) {
     const PartSpec spec = known_spec({6, 5, 3, Layout::nhwc}, std::string(kind.filters[0]));
     const PartReport report = write_known_part(kind, path, spec, kSamples);
     std::uint64_t stored_bytes = 0;
-    for (const StoredChunk& chunk : open_part(path)->chunks()) stored_bytes += chunk.stored_bytes;
+    const std::unique_ptr<ChunkReader> part = open_part(path);
+    for (const StoredChunk& chunk : part->chunks()) stored_bytes += chunk.stored_bytes;
     EXPECT_EQ(report.bytes, std::filesystem::file_size(path));
     EXPECT_EQ(report.xxh3, hash_file(path));
     EXPECT_EQ(report.sample_count, kSamples);
@@ -171,10 +172,10 @@ TEST(Part, RefusesFilesThatAreNone) {
   const TemporaryFolder folder;
   for (const std::string content : {"", "x", "a text that is longer than thirty-two bytes, but no part"}) {
     const std::string path = folder.write("part", content);
-    EXPECT_NE(fault_of([&] { open_part(path); }).find("neither"), std::string::npos);
+    EXPECT_NE(fault_of([&] { static_cast<void>(open_part(path)); }).find("neither"), std::string::npos);
   }
-  EXPECT_NE(fault_of([&] { open_part(folder.path("missing")); }), "");
-  EXPECT_NE(fault_of([&] { open_part(folder.path()); }), "");
+  EXPECT_NE(fault_of([&] { static_cast<void>(open_part(folder.path("missing"))); }), "");
+  EXPECT_NE(fault_of([&] { static_cast<void>(open_part(folder.path())); }), "");
 }
 
 TEST(Part, NamesTheContainersWhereOneIsMisspelt) {

@@ -93,9 +93,7 @@ bool answer(const Request& request, const std::vector<std::uint8_t>& pixels, std
       {region.data(), rect.width, rect.height, plan.channels, std::size_t{rect.width} * plan.channels},
       orientation, upright);
   std::vector<std::uint8_t> sample(plan.sample.byte_count(), 0xcd);
-  static ImageTransform transform(spec);
-  transform = ImageTransform(spec);
-  transform.apply(plan, upright.view(), sample.data());
+  ImageTransform(spec).apply(plan, upright.view(), sample.data());
   results.write(reinterpret_cast<const char*>(sample.data()), static_cast<std::streamsize>(sample.size()));
   return true;
 }

@@ -1,0 +1,65 @@
+"""Wrong use and hostile input: the documented exit code and a message that helps."""
+import csv
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import Workspace, check, make_pictures, pack, run
+
+with Workspace() as space:
+    root = space("photos")
+    make_pictures(root, 30)
+    labels = f"{root}/labels.csv"
+    for arguments, words in ((["--nonsense"], "nonsense"), ([root], "--output"), ([root, "-o", space("x"), "--resize", "0x4"], "resize"),
+                             ([root, "-o", space("x"), "--filter", "blur"], "bilinear"),
+                             ([root, "-o", space("x"), "--compress", "photo"], "deflate"),
+                             ([root, "-o", space("x"), "--compress", "deflate:99"], "level"),
+                             ([root, "-o", space("x"), "--memory", "lots"], "memory"),
+                             ([root, "-o", space("x"), "--split", "a=0.5"], "add up"),
+                             ([space("nowhere"), "-o", space("x")], "nowhere")):
+        text = run("pack-images", *arguments, expect=2)
+        check(words in text, arguments, text)
+    check("Examples" in run("pack-images", "--help"), "examples in the help")
+    check("HDF5" in run("pack-images", "--version"), "library versions")
+    check("no finished pack" in run("pack-info", root, expect=65), "pack-info of no pack")
+    run("pack-verify", space("nowhere"), expect=65)
+    print("usage passed")
+
+    text = pack(root, space("x"), "--label-column", "nose", expect=65)
+    check("nose" in text and "label" in text, text)
+    os.makedirs(space("taken"))
+    open(space("taken/thesis.tex"), "w").write("years of work")
+    check("thesis.tex" in pack(root, space("taken"), "--force", expect=73), "refuses a folder with other things")
+    check(os.path.exists(space("taken/thesis.tex")), "the other thing is still there")
+
+    with open(space("shapes.csv"), "w") as file:
+        file.write("file,label\nimages/ant/00000.png,a\nodd.png,b\n")
+    from PIL import Image
+    Image.new("RGB", (10, 10)).save(f"{root}/odd.png")
+    text = run("pack-images", root, "--labels", space("shapes.csv"), "-o", space("x"), expect=65)
+    check("odd.png" in text and "00000.png" in text and "10x10" in text, text)
+    print("bad data passed")
+
+    os.symlink("/etc/passwd", f"{root}/out.jpg")
+    os.mkfifo(f"{root}/pipe.jpg")
+    open(f"{root}/empty.jpg", "w").close()
+    hostile = ["../../etc/passwd", "/etc/passwd", "out.jpg", "pipe.jpg", "empty.jpg", "images", "missing.jpg", "labels.csv"]
+    with open(space("hostile.csv"), "w", newline="") as file:
+        csv.writer(file).writerows([("file", "label"), ("images/ant/00000.png", "a"), *((name, "a") for name in hostile)])
+    run("pack-images", root, "--labels", space("hostile.csv"), "-o", space("hostile"), "--max-errors", "100%")
+    with open(space("hostile/rejects.csv"), newline="") as file:
+        reasons = {row["file"].removeprefix("./"): row["reason"] for row in csv.DictReader(file)}
+    check(set(reasons) == set(hostile), reasons)
+    check(all("root" in reasons[name] or "leads" in reasons[name] for name in hostile[:3]), reasons)
+    print("hostile paths passed")
+
+    text = run("pack-images", root, "--labels", space("hostile.csv"), "-o", space("stopped"), expect=1)
+    check("--max-errors" in text and os.path.exists(space("stopped/rejects.csv")), text)
+    check("--on-error fail" in run("pack-images", root, "--labels", space("hostile.csv"), "-o", space("failed"), "--on-error", "fail", expect=1), "fail")
+    dry = run("pack-images", root, "--labels", labels, "-o", space("dry"), "--resize", "8x8", "--dry-run")
+    check("30 rows" in dry and not os.path.exists(space("dry")), dry)
+    run("pack-images", root, "--labels", labels, "-o", space("recipe"), "--resize", "8x8", "--save-config", space("r.toml"))
+    run("pack-images", root, "--labels", labels, "-o", space("recipe2"), "--config", space("r.toml"))
+    open(space("bad.toml"), "w").write("rezise = '8x8'\n")
+    check("rezise" in run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2), "unknown key")
+    print("limits, dry run and recipes passed")

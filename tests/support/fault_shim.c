@@ -1,0 +1,108 @@
+// Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
+// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename close fallocate ftruncate;
+// only files below FAULT_PATH count.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static atomic_int calls;
+
+static int below_path(const char* path) {
+  const char* root = getenv("FAULT_PATH");
+  return root != NULL && path != NULL && strncmp(path, root, strlen(root)) == 0;
+}
+
+static int fd_below_path(int fd) {
+  char link[64];
+  char path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return 0;
+  path[length] = 0;
+  return below_path(path);
+}
+
+/// 0: go on; -1: fail with errno set; 1: come up short.
+static int fault(const char* op) {
+  const char* wanted = getenv("FAULT");
+  const size_t length = strlen(op);
+  if (wanted == NULL || strncmp(wanted, op, length) != 0 || wanted[length] != ':') return 0;
+  char* rest = NULL;
+  const long nth = strtol(wanted + length + 1, &rest, 10);
+  const int call = atomic_fetch_add(&calls, 1) + 1;
+  const int sticky = strstr(rest, ":sticky") != NULL;
+  if (sticky ? call < nth : call != nth) return 0;
+  if (strncmp(rest, ":kill", 5) == 0) kill(getpid(), SIGKILL);
+  if (strncmp(rest, ":short", 6) == 0) return 1;
+  errno = *rest == ':' ? atoi(rest + 1) : EIO;
+  return -1;
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int fd, const void* data, size_t size) {
+  const int what = fd_below_path(fd) ? fault("write") : 0;
+  return what < 0 ? -1 : NEXT(write)(fd, data, what > 0 && size > 1 ? size / 2 : size);
+}
+
+static ssize_t shimmed_pwrite(int fd, const void* data, size_t size, off64_t offset) {
+  const int what = fd_below_path(fd) ? fault("pwrite") : 0;
+  return what < 0 ? -1 : NEXT(pwrite64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
+}
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) { return shimmed_pwrite(fd, data, size, offset); }
+ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) { return shimmed_pwrite(fd, data, size, offset); }
+
+ssize_t read(int fd, void* data, size_t size) {
+  const int what = fd_below_path(fd) ? fault("read") : 0;
+  return what < 0 ? -1 : NEXT(read)(fd, data, what > 0 && size > 1 ? size / 2 : size);
+}
+
+static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
+  const int what = fd_below_path(fd) ? fault("pread") : 0;
+  return what < 0 ? -1 : NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
+}
+ssize_t pread(int fd, void* data, size_t size, off_t offset) { return shimmed_pread(fd, data, size, offset); }
+ssize_t pread64(int fd, void* data, size_t size, off64_t offset) { return shimmed_pread(fd, data, size, offset); }
+
+int fsync(int fd) { return fd_below_path(fd) && fault("fsync") < 0 ? -1 : NEXT(fsync)(fd); }
+int rename(const char* from, const char* to) { return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to); }
+int fallocate(int fd, int mode, off_t offset, off_t size) {
+  return fd_below_path(fd) && fault("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
+}
+int ftruncate64(int fd, off64_t size) { return fd_below_path(fd) && fault("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size); }
+int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
+
+int close(int fd) {
+  if (!fd_below_path(fd) || fault("close") >= 0) return NEXT(close)(fd);
+  const int error = errno;
+  NEXT(close)(fd);
+  errno = error;
+  return -1;
+}
+
+static int shimmed_open(const char* path, int flags, mode_t mode) {
+  return below_path(path) && fault("open") < 0 ? -1 : NEXT(open64)(path, flags, mode);
+}
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return shimmed_open(path, flags, mode);
+}
+int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return shimmed_open(path, flags, mode);
+}
