@@ -9,7 +9,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kFirstBufferBytes = std::size_t{256} << 10;
+constexpr std::size_t kFirstBufferBytes = std::size_t{64} << 10;
 // Returned by the scanners where the bytes at hand do not tell how the field goes on.
 constexpr std::size_t kNeedsMore = static_cast<std::size_t>(-1);
 

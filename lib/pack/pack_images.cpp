@@ -45,7 +45,11 @@ FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, con
     if (fault.empty()) fault = opened.read(bytes);
     ImageHeader header;
     if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
-    if (fault.empty()) return {file, plan_sample(spec, header).sample};
+    if (fault.empty()) {
+      const TransformPlan plan = plan_sample(spec, header);
+      if (plan.fault.empty()) return {file, plan.sample};
+      fault = plan.fault;
+    }
     if (first_fault.empty()) first_fault = file + ": " + fault;
   }
   throw Error(ErrorCode::bad_data, "none of the first " + std::to_string(std::min(list.size(), kProbedRows)) +

@@ -38,6 +38,10 @@ std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHe
                                             std::string& fault) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header);
+  if (!plan_.fault.empty()) {
+    fault = plan_.fault;
+    return std::nullopt;
+  }
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data,
                 "pictures of different shapes: " + context_.first_file + " gives " +

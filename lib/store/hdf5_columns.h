@@ -14,6 +14,7 @@
 namespace chunkhit {
 
 // HDF5's name of a number's type, in memory and, being little-endian, in the file.
+inline hid_t hdf5_type(std::uint8_t) { return H5T_NATIVE_UINT8; }
 inline hid_t hdf5_type(std::int64_t) { return H5T_NATIVE_INT64; }
 inline hid_t hdf5_type(std::uint64_t) { return H5T_NATIVE_UINT64; }
 inline hid_t hdf5_type(float) { return H5T_NATIVE_FLOAT; }

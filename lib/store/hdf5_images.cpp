@@ -41,13 +41,6 @@ std::string read_filter(const Hdf5Check& check, hid_t list) {
                std::to_string(filter) + ", expected none, deflate or zstd");
 }
 
-Layout read_layout(const Hdf5Check& check, hid_t images) {
-  const std::vector<std::string> texts = read_text_attribute(check, images, "layout");
-  if (texts.empty() || texts[0] == kLayoutNames[0]) return Layout::nhwc;
-  if (texts[0] == kLayoutNames[1]) return Layout::nchw;
-  check.refuse("/images has layout \"" + texts[0] + "\", expected nhwc or nchw");
-}
-
 void check_type(const Hdf5Check& check, hid_t images) {
   const Hdf5Handle type(check(H5Dget_type(images), "ask for the type of /images"), H5Tclose);
   if (H5Tget_class(type.get()) != H5T_INTEGER || H5Tget_size(type.get()) != 1 ||
@@ -79,7 +72,14 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
           H5Dclose};
 }
 
-std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, PartSpec& spec) {
+Layout read_layout(const Hdf5Check& check, hid_t images) {
+  const std::vector<std::string> texts = read_text_attribute(check, images, "layout");
+  if (texts.empty() || texts[0] == kLayoutNames[0]) return Layout::nhwc;
+  if (texts[0] == kLayoutNames[1]) return Layout::nchw;
+  check.refuse("/images has layout \"" + texts[0] + "\", expected nhwc or nchw");
+}
+
+std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout, PartSpec& spec) {
   check_type(check, images);
   const Hdf5Handle list(check(H5Dget_create_plist(images), "ask for the storage of /images"), H5Pclose);
   const std::vector<hsize_t> found = dataset_dimensions(check, images);
@@ -90,7 +90,7 @@ std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, PartSpec& s
   const ImageDimensions dimensions{found[0], found[1], found[2], found[3]};
   if (!std::equal(chunk.begin() + 1, chunk.end(), dimensions.begin() + 1))
     check.refuse("/images has chunks of parts of samples, expected whole samples");
-  spec.sample = shape_of(dimensions, read_layout(check, images));
+  spec.sample = shape_of(dimensions, layout);
   spec.chunk_samples = chunk[0];
   spec.filter = read_filter(check, list.get());
   return dimensions[0];

@@ -18,6 +18,27 @@ namespace {
 constexpr std::uint64_t kMostLookedUpChunks = 1 << 15;
 constexpr std::uint64_t kMostOrdinarySamples = 1 << 26;
 
+/// Puts the path before what a step says.
+template <class Step>
+auto with_path(const Hdf5Check& check, Step step) {
+  try {
+    return step();
+  } catch (const Error& error) {
+    check.refuse(error.what());
+  }
+}
+
+std::uint64_t chunk_count_of(const PartSpec& spec, std::uint64_t sample_count) {
+  return sample_count / spec.chunk_samples + (sample_count % spec.chunk_samples != 0 ? 1 : 0);
+}
+
+/// Refuses more chunks than the file has bytes, before memory is taken for them.
+void check_chunk_count(const Hdf5Check& check, const PartSpec& spec, std::uint64_t sample_count) {
+  with_path(check, [&] { check_part_spec(spec, container("hdf5")); });
+  if (chunk_count_of(spec, sample_count) > InputFile(check.path()).byte_count())
+    check.refuse("has more chunks than bytes");
+}
+
 Hdf5Handle open_file(const Hdf5Check& check) {
   const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
@@ -30,21 +51,19 @@ Hdf5Handle open_file(const Hdf5Check& check) {
   return file;
 }
 
-void read_part_attributes(const Hdf5Check& check, hid_t file, PartSpec& spec) {
+/// Reads what the chunk table says of the part. Unlike the attributes for others it needs no variable-length
+/// text, over whose damage HDF5 stumbles.
+PartSpec read_recorded_spec(const Hdf5Check& check, hid_t file) {
   const auto format = read_attribute<std::uint64_t>(check, file, kFormatAttribute);
-  const auto pack_id = read_text_attribute(check, file, "pack_id");
-  const auto part_index = read_attribute<std::uint64_t>(check, file, "part_index");
-  const auto filter = read_text_attribute(check, file, "filter");
-  if (format[0] != kHdf5Format)
-    check.refuse("format " + std::to_string(format[0]) + ", this reader knows format " +
-                 std::to_string(kHdf5Format));
-  if (pack_id.size() != 1 || !parse_hash(pack_id[0], spec.pack_id))
-    check.refuse("pack_id is missing or damaged");
-  if (part_index.size() != 1 || part_index[0] > UINT32_MAX) check.refuse("part_index is missing or damaged");
-  if (filter.size() != 1 || filter[0] != spec.filter)
-    check.refuse("the attribute filter does not name the filter of /images, " + spec.filter);
-  spec.part_index = static_cast<std::uint32_t>(part_index[0]);
-  spec.label_columns = read_text_attribute(check, file, "label_columns");
+  if (format.size() != 1 || format[0] != kHdf5Format)
+    check.refuse("format " + (format.empty() ? "missing" : std::to_string(format[0])) +
+                 ", this reader knows format " + std::to_string(kHdf5Format));
+  const Hdf5Handle table = open_dataset(check, file, kChunksName);
+  const auto found = read_attribute<std::uint8_t>(check, table.get(), kSpecAttribute);
+  PartSpecBytes bytes{};
+  if (found.size() != bytes.size()) check.refuse("/_chunks has no attribute spec of 56 bytes");
+  std::ranges::copy(found, bytes.begin());
+  return with_path(check, [&] { return decode_part_spec(bytes); });
 }
 
 CacheAdvice read_cache_advice(const Hdf5Check& check, hid_t images) {
@@ -72,10 +91,12 @@ Labels read_labels(const Hdf5Check& check, hid_t file, PartSpec& spec) {
   return labels;
 }
 
-void read_classes(const Hdf5Check& check, hid_t file, PartSpec& spec) {
-  if (!has_object(check, file, kClassesName)) return;
-  const Names classes = read_text_column(check, file, kClassesName);
-  for (std::size_t i = 0; i < classes.count(); ++i) spec.classes.emplace_back(classes[i]);
+std::vector<std::string> read_list(const Hdf5Check& check, hid_t file, const char* name) {
+  std::vector<std::string> list;
+  if (!has_object(check, file, name)) return list;
+  const Names names = read_text_column(check, file, name);
+  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
+  return list;
 }
 
 /// Says which samples each chunk must hold.
@@ -88,10 +109,6 @@ std::vector<StoredChunk> expected_chunks(const PartSpec& spec, std::uint64_t sam
     chunks[i].raw_bytes = spec.chunk_samples * spec.sample.byte_count();
   }
   return chunks;
-}
-
-std::uint64_t chunk_count_of(const PartSpec& spec, std::uint64_t sample_count) {
-  return sample_count / spec.chunk_samples + (sample_count % spec.chunk_samples != 0 ? 1 : 0);
 }
 
 std::vector<StoredChunk> read_chunk_table(const Hdf5Check& check, hid_t file, const PartSpec& spec,
@@ -115,7 +132,7 @@ std::vector<StoredChunk> read_chunk_table(const Hdf5Check& check, hid_t file, co
 
 void check_index_hash(const Hdf5Check& check, hid_t file, const PartContents& contents) {
   const Hdf5Handle table = open_dataset(check, file, kChunksName);
-  const auto expected = read_attribute<std::uint64_t>(check, table.get(), "xxh3");
+  const auto expected = read_attribute<std::uint64_t>(check, table.get(), kHashAttribute);
   const std::uint64_t found = hash_part_index(contents.spec, contents.chunks, contents.samples);
   if (expected.size() != 1 || expected[0] != found)
     check.refuse("index: checksum " + hash_text(found) + ", expected " +
@@ -149,26 +166,37 @@ void follow_moved_chunks(const Hdf5Check& check, hid_t images, PartContents& con
 }
 
 /// Reads a part that we wrote; its private index guards all of it.
-void read_part(const Hdf5Check& check, hid_t file, hid_t images, std::uint64_t sample_count,
-               PartContents& contents) {
+void read_part(const Hdf5Check& check, hid_t file, hid_t images, PartContents& contents) {
+  PartSpec& spec = contents.spec;
   PartSamples& samples = contents.samples;
-  read_part_attributes(check, file, contents.spec);
-  contents.spec.cache_advice = read_cache_advice(check, images);
-  read_classes(check, file, contents.spec);
-  samples.labels = read_labels(check, file, contents.spec);
+  spec = read_recorded_spec(check, file);
+  const PartSpec recorded = spec;
+  const std::uint64_t sample_count = read_images_spec(check, images, spec.sample.layout, spec);
+  if (spec.sample != recorded.sample || spec.chunk_samples != recorded.chunk_samples)
+    check.refuse("/images has another shape than /_chunks says");
+  if (spec.filter != recorded.filter)
+    check.refuse("/images has filter " + spec.filter + ", expected " + recorded.filter +
+                 ": filtered anew, or damaged");
+  check_chunk_count(check, spec, sample_count);
+  spec.cache_advice = read_cache_advice(check, images);
+  spec.classes = read_list(check, file, kClassesName);
+  spec.label_columns = read_list(check, file, kColumnsName);
+  samples.labels = read_labels(check, file, spec);
   samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowsName));
   samples.files = read_text_column(check, file, kFilesName);
   samples.mean = read_attribute<double>(check, images, "mean");
   samples.std = read_attribute<double>(check, images, "std");
   if (samples.rows.size() != sample_count) check.refuse("/rows has another length than /images");
-  contents.chunks = read_chunk_table(check, file, contents.spec, sample_count);
+  contents.chunks = read_chunk_table(check, file, spec, sample_count);
   check_index_hash(check, file, contents);
   follow_moved_chunks(check, images, contents);
 }
 
 /// Reads a file that someone else made; what it lacks is made up, and its chunks carry no hashes.
-void read_ordinary_file(const Hdf5Check& check, hid_t file, hid_t images, std::uint64_t sample_count,
-                        PartContents& contents) {
+void read_ordinary_file(const Hdf5Check& check, hid_t file, hid_t images, PartContents& contents) {
+  const std::uint64_t sample_count =
+      read_images_spec(check, images, read_layout(check, images), contents.spec);
+  check_chunk_count(check, contents.spec, sample_count);
   if (sample_count > kMostOrdinarySamples ||
       chunk_count_of(contents.spec, sample_count) > kMostLookedUpChunks)
     check.refuse("has more samples or chunks than a file without /_chunks may");
@@ -180,7 +208,7 @@ void read_ordinary_file(const Hdf5Check& check, hid_t file, hid_t images, std::u
     samples.labels = read_labels(check, file, contents.spec);
   else
     samples.labels.ids.assign(sample_count, -1);
-  read_classes(check, file, contents.spec);
+  contents.spec.classes = read_list(check, file, kClassesName);
   if (has_object(check, file, kRowsName)) {
     samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowsName));
   } else {
@@ -198,22 +226,11 @@ PartContents read_contents(const Hdf5Check& check, std::uint64_t file_bytes) {
   const Hdf5Handle file = open_file(check);
   const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
   PartContents contents;
-  const std::uint64_t sample_count = read_images_spec(check, images.get(), contents.spec);
-  try {
-    check_part_spec(contents.spec, container("hdf5"));
-  } catch (const Error& error) {
-    check.refuse(error.what());
-  }
-  if (chunk_count_of(contents.spec, sample_count) > file_bytes) check.refuse("has more chunks than bytes");
-  if (attribute_count(check, file.get(), kFormatAttribute) != 0)
-    read_part(check, file.get(), images.get(), sample_count, contents);
+  if (has_object(check, file.get(), kChunksName) || attribute_count(check, file.get(), kFormatAttribute) != 0)
+    read_part(check, file.get(), images.get(), contents);
   else
-    read_ordinary_file(check, file.get(), images.get(), sample_count, contents);
-  try {
-    check_part_contents(contents, container("hdf5"), file_bytes);
-  } catch (const Error& error) {
-    check.refuse(error.what());
-  }
+    read_ordinary_file(check, file.get(), images.get(), contents);
+  with_path(check, [&] { check_part_contents(contents, container("hdf5"), file_bytes); });
   return contents;
 }
 

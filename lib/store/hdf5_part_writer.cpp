@@ -65,8 +65,12 @@ void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, con
   write_text_attribute(check, file, "pack_id", AttributeShape::scalar, {hash_text(spec.pack_id)});
   write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
   write_text_attribute(check, file, "filter", AttributeShape::scalar, {spec.filter});
-  if (!spec.label_columns.empty())
-    write_text_attribute(check, file, "label_columns", AttributeShape::array, spec.label_columns);
+}
+
+void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
+  Names names;
+  for (const std::string& text : list) names.add(text);
+  if (names.count() != 0) write_text_column(check, file, name, names);
 }
 
 void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
@@ -79,21 +83,23 @@ void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartS
                  samples.labels.values);
   write_column(check, file, kRowsName, std::array{count}, samples.rows);
   write_text_column(check, file, kFilesName, samples.files);
-  Names classes;
-  for (const std::string& name : spec.classes) classes.add(name);
-  if (classes.count() != 0) write_text_column(check, file, kClassesName, classes);
+  write_list(check, file, kClassesName, spec.classes);
+  write_list(check, file, kColumnsName, spec.label_columns);
   if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
 
-void write_chunk_table(const Hdf5Check& check, hid_t file, const std::vector<StoredChunk>& chunks,
-                       std::uint64_t index_hash) {
+void write_chunk_table(const Hdf5Check& check, hid_t file, const PartSpec& spec,
+                       const std::vector<StoredChunk>& chunks, const PartSamples& samples) {
   std::vector<std::uint64_t> table;
   for (const StoredChunk& chunk : chunks)
     table.insert(table.end(), {chunk.offset, chunk.stored_bytes, chunk.xxh3, std::uint64_t{chunk.filtered}});
   write_column(check, file, kChunksName, std::array<hsize_t, 2>{chunks.size(), 4}, table);
   const Hdf5Handle dataset = open_dataset(check, file, kChunksName);
-  write_attribute(check, dataset.get(), "xxh3", index_hash);
+  const PartSpecBytes bytes = encode_part_spec(spec);
+  write_attribute(check, dataset.get(), kSpecAttribute,
+                  std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+  write_attribute(check, dataset.get(), kHashAttribute, hash_part_index(spec, chunks, samples));
 }
 
 /// Reads every chunk through the library, as others will: its own index must lead to the same bytes as ours.
@@ -151,7 +157,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     const QuietHdf5 quiet;
     reserve(pending_, end_of_file(check_, file_.get()), bytes_beside_pixels(samples));
     write_samples(check_, file_.get(), images_.get(), spec_, samples);
-    write_chunk_table(check_, file_.get(), chunks_, hash_part_index(spec_, chunks_, samples));
+    write_chunk_table(check_, file_.get(), spec_, chunks_, samples);
     check_(images_.close(), "close /images");
     check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
     check_(file_.close(), "close");

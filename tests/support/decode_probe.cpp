@@ -1,7 +1,8 @@
-// Decodes what it is told on stdin, for the comparison with Pillow (tests/decode/pillow_test.py). A line in is
+// Decodes what it is told on stdin, for the comparison with Pillow (tests/decode/pillow_test.py). A line in
+// is
 //   SHRINK X Y WIDTH HEIGHT CHANNELS PATH     (WIDTH 0: the whole picture)
-// and the answer is "fault REASON", or "ok FORMAT WIDTH HEIGHT CHANNELS ORIENTATION OUT_WIDTH OUT_HEIGHT OUT_CHANNELS"
-// of the header and of the pixels, which follow.
+// and the answer is "fault REASON", or "ok FORMAT WIDTH HEIGHT CHANNELS ORIENTATION OUT_WIDTH OUT_HEIGHT
+// OUT_CHANNELS" of the header and of the pixels, which follow.
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -13,7 +14,8 @@ namespace {
 
 chunkhit::DecodePlan read_plan(std::istream& in) {
   chunkhit::DecodePlan plan;
-  in >> plan.shrink >> plan.region.x >> plan.region.y >> plan.region.width >> plan.region.height >> plan.channels;
+  in >> plan.shrink >> plan.region.x >> plan.region.y >> plan.region.width >> plan.region.height >>
+      plan.channels;
   return plan;
 }
 
@@ -36,8 +38,9 @@ void answer(chunkhit::DecodePlan plan, const std::string& path) {
     std::cout << "fault " << fault << "\n";
     return;
   }
-  std::cout << "ok " << header.format << ' ' << header.width << ' ' << header.height << ' ' << header.channels << ' '
-            << header.orientation << ' ' << image.width << ' ' << image.height << ' ' << image.channels << "\n";
+  std::cout << "ok " << header.format << ' ' << header.width << ' ' << header.height << ' ' << header.channels
+            << ' ' << header.orientation << ' ' << image.width << ' ' << image.height << ' ' << image.channels
+            << "\n";
   std::cout.write(reinterpret_cast<const char*>(image.pixels.data()),
                   static_cast<std::streamsize>(image.pixels.size()));
 }

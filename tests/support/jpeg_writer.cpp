@@ -14,8 +14,8 @@ namespace {
 
 // "Exif\0\0", a little-endian TIFF header, one directory with one entry: orientation (0x112), SHORT, count 1.
 std::vector<std::uint8_t> exif_marker(int orientation) {
-  std::vector<std::uint8_t> bytes{'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0,
-                                  0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  std::vector<std::uint8_t> bytes{'E',  'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0,
+                                  0x12, 1,   3,   0,   1, 0, 0,   0,   0,  0, 0, 0, 0, 0, 0, 0};
   bytes[24] = static_cast<std::uint8_t>(orientation);
   return bytes;
 }
@@ -89,7 +89,8 @@ Image make_picture(std::uint32_t width, std::uint32_t height, std::uint32_t chan
       for (std::uint32_t c = 0; c < channels; ++c) {
         const std::uint64_t noise = mix_bits(seed ^ mix_bits((std::uint64_t{y} << 32 | x) * 4 + c)) % 64;
         const std::uint32_t edge = (x / 5 + y / 7 + c) % 2 * 90;
-        image.row(y)[x * channels + c] = static_cast<std::uint8_t>((x * 3 + y * 2 + c * 40) % 100 + edge + noise);
+        image.row(y)[x * channels + c] =
+            static_cast<std::uint8_t>((x * 3 + y * 2 + c * 40) % 100 + edge + noise);
       }
   return image;
 }

@@ -11,14 +11,14 @@ namespace chunkhit {
 /// How a test's JPEG is to be written.
 struct JpegWriteSpec {
   int quality = 85;
-  int h_samp = 2;               ///< of luma; 2 × 2 is 4:2:0, 1 × 1 is 4:4:4
+  int h_samp = 2;  ///< of luma; 2 × 2 is 4:2:0, 1 × 1 is 4:4:4
   int v_samp = 2;
   bool progressive = false;
   bool arithmetic = false;
-  bool adobe_rgb = false;       ///< stored as RGB, not YCbCr
-  bool first_scan_only = false; ///< progressive, and without the refining scans
-  unsigned restart_rows = 0;    ///< rows of MCUs between restart markers
-  int exif_orientation = 0;     ///< 0 writes no EXIF
+  bool adobe_rgb = false;        ///< stored as RGB, not YCbCr
+  bool first_scan_only = false;  ///< progressive, and without the refining scans
+  unsigned restart_rows = 0;     ///< rows of MCUs between restart markers
+  int exif_orientation = 0;      ///< 0 writes no EXIF
 };
 
 /// Compresses a picture of 1 (grey), 3 (RGB) or 4 (CMYK, Adobe's inverted way) channels.

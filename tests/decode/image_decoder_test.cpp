@@ -1,0 +1,74 @@
+#include "decode/image_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include "decoded.h"
+#include "png_writer.h"
+
+namespace chunkhit {
+namespace {
+
+using namespace std::string_view_literals;
+
+std::string fault_of(std::string_view file) { return decode(as_bytes(file)).fault; }
+
+std::vector<std::uint8_t> small_png() {
+  return write_png({.width = 2, .height = 2}, as_bytes("\0abcdef\0ghijkl"sv));
+}
+
+TEST(ImageDecoder, RejectsWhatIsNoPicture) {
+  EXPECT_EQ(fault_of(""), "is empty");
+  EXPECT_EQ(fault_of("hello, world: this is text and not a picture"), "not a picture of a known type");
+  EXPECT_EQ(fault_of("\0"sv), "not a picture of a known type");
+  EXPECT_EQ(fault_of(std::string(5000, '\0')), "not a picture of a known type");
+}
+
+TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
+  EXPECT_EQ(fault_of("RIFF\x24\0\0\0WEBPVP8 "sv), "WebP is not supported");
+  EXPECT_EQ(fault_of("II*\0\x08\0\0\0"sv), "TIFF is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x1c" "ftypavif\0\0\0\0"sv), "AVIF is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x18" "ftypheic\0\0\0\0"sv), "HEIC is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x0cJXL \r\n\x87\n"sv), "JPEG XL is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x0cjP  \r\n\x87\n"sv), "JPEG 2000 is not supported");
+  EXPECT_EQ(fault_of("%PDF-1.4"), "PDF is not supported");
+  EXPECT_EQ(fault_of("PK\3\4rest"), "ZIP is not supported");
+  EXPECT_EQ(fault_of("\n<!DOCTYPE HTML><html>"), "HTML is not supported");
+  EXPECT_EQ(fault_of("<?xml version='1.0'?><svg/>"), "SVG is not supported");
+  EXPECT_EQ(fault_of("<?xml version='1.0'?><feed/>"), "XML is not supported");
+}
+
+TEST(ImageDecoder, ReadsTheHeaderThatDecodingFinds) {
+  ImageHeader header;
+  ASSERT_EQ(read_image_header(small_png(), {}, header), "");
+  EXPECT_EQ(header.format, "png");
+  EXPECT_EQ(header.width, 2u);
+  EXPECT_EQ(header.height, 2u);
+  EXPECT_EQ(header.channels, decode(small_png()).image.channels);
+}
+
+TEST(ImageDecoder, StopsWithThePlansReason) {
+  Image image;
+  const PlanDecode refuse = [](const ImageHeader&, std::string& fault) {
+    fault = "is of no use";
+    return std::optional<DecodePlan>();
+  };
+  EXPECT_EQ(decode_image(small_png(), refuse, {}, image), "is of no use");
+  EXPECT_TRUE(image.pixels.empty());
+}
+
+TEST(ImageDecoder, KeepsToTheLimitOfPixels) {
+  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 4}).fault, "");
+  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).fault,
+            "is 2 x 2 pixels, over the limit of 3 pixels");
+}
+
+TEST(ImageDecoder, RejectsARegionThatThePictureLacks) {
+  const std::string fault = "the region wanted is not in the picture";
+  EXPECT_EQ(decode(small_png(), {.region = {1, 0, 2, 1}}).fault, fault);
+  EXPECT_EQ(decode(small_png(), {.region = {0, 2, 1, 1}}).fault, fault);
+  EXPECT_EQ(decode(small_png(), {.region = {0xffffffff, 0, 2, 1}}).fault, fault);
+  EXPECT_EQ(decode(small_png(), {.shrink = 2, .region = {0, 0, 1, 1}}).fault, fault);
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,242 @@
+#include "decode/image_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/random.h"
+#include "decoded.h"
+#include "jpeg_writer.h"
+
+namespace chunkhit {
+namespace {
+
+using File = std::vector<std::uint8_t>;
+
+File photo(const JpegWriteSpec& spec = {}) { return write_jpeg(make_picture(200, 150, 3, 1), spec); }
+
+std::size_t find_marker(const File& file, std::uint8_t marker) {
+  for (std::size_t i = 0; i + 1 < file.size(); ++i)
+    if (file[i] == 0xff && file[i + 1] == marker) return i;
+  return file.size();
+}
+
+bool starts_with(const std::string& text, std::string_view start) { return text.starts_with(start); }
+
+// A number in [first, last], by a place in the test.
+std::uint32_t draw(std::uint64_t& place, std::uint32_t first, std::uint32_t last) {
+  return first + static_cast<std::uint32_t>(random_below(last - first + 1, 7, Purpose::split, place++));
+}
+
+Rect draw_region(std::uint64_t& place, const Image& whole) {
+  Rect region;
+  region.x = draw(place, 0, whole.width - 1);
+  region.y = draw(place, 0, whole.height - 1);
+  region.width = draw(place, 1, whole.width - region.x);
+  region.height = draw(place, 1, whole.height - region.y);
+  if (place % 3 == 0) region.width = std::min(region.width, 3u);
+  return region;
+}
+
+// Decodes random regions at every shrink and counts those that differ from the same region of the whole picture.
+int count_differing_regions(const File& file, int regions_each) {
+  int differing = 0;
+  std::uint64_t place = 0;
+  for (const std::uint32_t shrink : {1u, 2u, 4u, 8u}) {
+    const Decoded whole = decode(file, {.shrink = shrink});
+    EXPECT_EQ(whole.fault, "");
+    for (int i = 0; i < regions_each; ++i) {
+      const Rect region = draw_region(place, whole.image);
+      const Decoded part = decode(file, {.shrink = shrink, .region = region});
+      if (!part.fault.empty() || !is_region(part.image, whole.image, region)) ++differing;
+    }
+  }
+  return differing;
+}
+
+struct Sampling {
+  int horizontal;
+  int vertical;
+};
+constexpr std::array<Sampling, 8> kSamplings{{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}};
+constexpr std::array<std::array<std::uint32_t, 2>, 6> kSizes{{{1, 1}, {7, 5}, {18, 18}, {33, 31}, {130, 66}, {66, 130}}};
+
+int differing_for_all_samplings(JpegWriteSpec spec, std::uint32_t channels) {
+  int differing = 0;
+  for (const Sampling& sampling : kSamplings) {
+    if (channels == 4 && sampling.horizontal * sampling.vertical > 4) continue;  // more than ten blocks an MCU
+    spec.h_samp = sampling.horizontal;
+    spec.v_samp = sampling.vertical;
+    for (const auto& [width, height] : kSizes)
+      differing += count_differing_regions(write_jpeg(make_picture(width, height, channels, width), spec), 40);
+  }
+  return differing;
+}
+
+TEST(JpegRegion, EqualsThatOfTheWholePicture) { EXPECT_EQ(differing_for_all_samplings({}, 3), 0); }
+
+TEST(JpegRegion, EqualsThatOfAWholeProgressivePicture) {
+  EXPECT_EQ(differing_for_all_samplings({.progressive = true}, 3), 0);
+}
+
+TEST(JpegRegion, EqualsThatOfAPictureThatIsSmoothedForLackOfScans) {
+  EXPECT_EQ(differing_for_all_samplings({.progressive = true, .first_scan_only = true}, 3), 0);
+}
+
+TEST(JpegRegion, EqualsThatOfAnArithmeticCodedPicture) {
+  EXPECT_EQ(differing_for_all_samplings({.arithmetic = true}, 3), 0);
+}
+
+TEST(JpegRegion, EqualsThatOfAPictureWithRestartMarkers) {
+  EXPECT_EQ(differing_for_all_samplings({.restart_rows = 1}, 3), 0);
+}
+
+TEST(JpegRegion, EqualsThatOfAPictureInRgb) {
+  EXPECT_EQ(differing_for_all_samplings({.adobe_rgb = true}, 3), 0);
+}
+
+TEST(JpegRegion, EqualsThatOfAGreyOrCmykPicture) {
+  EXPECT_EQ(differing_for_all_samplings({}, 1), 0);
+  EXPECT_EQ(differing_for_all_samplings({}, 4), 0);
+}
+
+TEST(JpegRegion, OfTwoColumnsInTheLastMcuIsUpsampledLikeTheRest) {
+  const File file = write_jpeg(make_picture(130, 98, 3, 4), {});
+  const Decoded whole = decode(file);
+  const Rect region{129, 88, 1, 4};
+  EXPECT_TRUE(is_region(decode(file, {.region = region}).image, whole.image, region));
+}
+
+TEST(JpegHeader, TellsSizeChannelsAndScaling) {
+  ImageHeader header;
+  ASSERT_EQ(read_image_header(photo(), {}, header), "");
+  EXPECT_EQ(header.format, "jpeg");
+  EXPECT_EQ(header.width, 200u);
+  EXPECT_EQ(header.height, 150u);
+  EXPECT_EQ(header.channels, 3u);
+  EXPECT_EQ(header.orientation, 1);
+  EXPECT_TRUE(header.scales);
+  EXPECT_FALSE(header.whole_picture);
+  EXPECT_EQ(decode(write_jpeg(make_picture(8, 8, 1, 1), {})).header.channels, 1u);
+  EXPECT_EQ(decode(write_jpeg(make_picture(8, 8, 4, 1), {})).header.channels, 3u);
+}
+
+TEST(JpegHeader, CountsTheCoefficientsOfAProgressivePicture) {
+  ImageHeader header;
+  ASSERT_EQ(read_image_header(photo({.progressive = true}), {}, header), "");
+  EXPECT_TRUE(header.whole_picture);
+  // 4:2:0: 208 × 160 samples of luma, padded to MCUs, and half as many of chroma; two bytes each.
+  EXPECT_GE(header.extra_bytes, 208u * 160 * 3 / 2 * 2);
+  EXPECT_LE(header.extra_bytes, 208u * 160 * 3 / 2 * 2 + (1u << 20));
+}
+
+TEST(JpegHeader, TellsTheOrientation) {
+  for (int orientation = 1; orientation <= 8; ++orientation)
+    EXPECT_EQ(decode(photo({.exif_orientation = orientation})).header.orientation, orientation);
+  EXPECT_EQ(decode(photo({.exif_orientation = 9})).header.orientation, 1);
+}
+
+TEST(JpegShrink, RoundsSizesUp) {
+  const File file = write_jpeg(make_picture(33, 17, 3, 1), {});
+  for (const std::uint32_t shrink : {2u, 4u, 8u}) {
+    const Decoded decoded = decode(file, {.shrink = shrink});
+    ASSERT_EQ(decoded.fault, "");
+    EXPECT_EQ(decoded.image.width, (33 + shrink - 1) / shrink);
+    EXPECT_EQ(decoded.image.height, (17 + shrink - 1) / shrink);
+  }
+}
+
+TEST(JpegFault, NamesTheRowWhereTheDataEnds) {
+  File file = photo();
+  file.resize(file.size() / 2);
+  const std::string fault = decode(file).fault;
+  ASSERT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
+  const int row = std::stoi(fault.substr(34));
+  EXPECT_GE(row, 40);
+  EXPECT_LE(row, 110);
+  EXPECT_NE(fault.find(" of 150"), std::string::npos) << fault;
+}
+
+TEST(JpegFault, FindsTruncationBelowTheRegion) {
+  File file = photo();
+  file.resize(file.size() - 40);
+  const Decoded decoded = decode(file, {.region = {0, 0, 200, 16}});
+  EXPECT_EQ(decoded.fault, "truncated: there is no end-of-image marker after the last row");
+}
+
+TEST(JpegFault, FindsTruncationAtEveryLength) {
+  const File file = write_jpeg(make_picture(40, 40, 3, 1), {});
+  for (std::size_t size = 0; size + 2 <= file.size(); ++size) {
+    const File start(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_NE(decode(start).fault, "") << size;
+    EXPECT_NE(decode(start, {.region = {3, 3, 10, 10}}).fault, "") << size;
+  }
+}
+
+TEST(JpegFault, FindsTruncationOfAProgressivePicture) {
+  File file = photo({.progressive = true});
+  file.resize(file.size() / 2);
+  const std::string fault = decode(file, {.region = {0, 0, 8, 8}}).fault;
+  EXPECT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
+  EXPECT_NE(fault.find(" in scan "), std::string::npos) << fault;
+}
+
+TEST(JpegFault, SaysThatTheDataEndsInTheHeader) {
+  File file = photo();
+  file.resize(100);
+  EXPECT_EQ(decode(file).fault, "truncated: the data ends in the header");
+}
+
+TEST(JpegWarning, IsAcceptedOnRequest) {
+  File file = photo();
+  const Decoded whole = decode(file);
+  file.resize(file.size() / 2);
+  const Decoded decoded = decode(file, {}, {.accept_warnings = true});
+  ASSERT_EQ(decoded.fault, "");
+  const Rect intact{0, 0, 200, 16};
+  EXPECT_TRUE(std::equal(decoded.image.row(0), decoded.image.row(intact.height), whole.image.row(0)));
+}
+
+TEST(JpegWarning, IsAFaultWithLibjpegsWords) {
+  File file = photo({.restart_rows = 1});
+  const std::size_t restart = find_marker(file, 0xd1);
+  ASSERT_LT(restart, file.size());
+  file[restart + 1] = 0xd5;
+  EXPECT_NE(decode(file).fault.find("marker"), std::string::npos) << decode(file).fault;
+}
+
+TEST(JpegFault, RejectsManyPixelsFromTheHeader) {
+  File file = photo();
+  const std::size_t frame = find_marker(file, 0xc0);
+  ASSERT_LT(frame, file.size());
+  for (const std::size_t at : {frame + 5, frame + 7}) {
+    file[at] = 65500 >> 8;
+    file[at + 1] = 65500 & 255;
+  }
+  EXPECT_EQ(decode(file).fault, "is 65500 x 65500 pixels, over the limit of 256000000 pixels");
+}
+
+TEST(JpegFault, RejectsMoreThanAHundredScans) {
+  const File file = photo({.progressive = true});
+  const std::size_t last = file.size() - 2;
+  std::size_t scan = last;
+  while (file[scan] != 0xff || file[scan + 1] != 0xda) --scan;
+  File bomb(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(last));
+  for (int i = 0; i < 120; ++i)
+    bomb.insert(bomb.end(), file.begin() + static_cast<std::ptrdiff_t>(scan),
+                file.begin() + static_cast<std::ptrdiff_t>(last));
+  bomb.insert(bomb.end(), {0xff, 0xd9});
+  EXPECT_EQ(decode(bomb, {}, {.accept_warnings = true}).fault, "has more than 100 scans");
+}
+
+TEST(JpegFault, IsRepeatable) {
+  const File good = photo();
+  File bad = good;
+  bad.resize(bad.size() / 2);
+  const Decoded before = decode(good);
+  EXPECT_NE(decode(bad).fault, "");
+  EXPECT_EQ(decode(good).image.pixels, before.image.pixels);
+}
+
+}  // namespace
+}  // namespace chunkhit

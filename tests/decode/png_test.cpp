@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "decoded.h"
+#include "png_writer.h"
+
+namespace chunkhit {
+namespace {
+
+using namespace std::string_view_literals;
+using File = std::vector<std::uint8_t>;
+
+constexpr PngWriteSpec kSmall{.width = 2, .height = 2};
+constexpr std::string_view kSmallLines = "\0abcdef\0ghijkl"sv;
+
+std::vector<int> values(const Image& image) { return {image.pixels.begin(), image.pixels.end()}; }
+
+long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(Png, GivesItsPixels) {
+  const Decoded decoded = decode(write_png(kSmall, as_bytes(kSmallLines)));
+  ASSERT_EQ(decoded.fault, "");
+  EXPECT_EQ(as_text(decoded.image.pixels), "abcdefghijkl");
+}
+
+TEST(Png, KeepsTheHighByteOf16Bits) {
+  const Decoded decoded =
+      decode(write_png({.width = 2, .height = 1, .depth = 16, .color_type = 0}, as_bytes("\0\x12\xff\xab\0"sv)));
+  ASSERT_EQ(decoded.fault, "");
+  EXPECT_EQ(values(decoded.image), (std::vector<int>{0x12, 0xab}));
+}
+
+TEST(Png, MakesATransparentGreyAnAlphaChannel) {
+  File file = begin_png({.width = 3, .height = 1, .color_type = 0});
+  append_png_chunk(file, "tRNS", as_bytes("\0\7"sv));
+  append_png_chunk(file, "IDAT", zlib_stream(as_bytes("\0\5\7\6"sv)));
+  append_png_chunk(file, "IEND", {});
+  const Decoded decoded = decode(file);
+  ASSERT_EQ(decoded.fault, "");
+  EXPECT_EQ(decoded.header.channels, 2u);
+  EXPECT_EQ(values(decoded.image), (std::vector<int>{5, 255, 7, 0, 6, 255}));
+}
+
+TEST(Png, GivesIndicesWithoutAPaletteEntryTheGreyOfTheirNumber) {
+  File file = begin_png({.width = 3, .height = 1, .color_type = 3});
+  append_png_chunk(file, "PLTE", as_bytes("abc"));
+  append_png_chunk(file, "IDAT", zlib_stream(as_bytes("\0\0\1\xc8"sv)));
+  append_png_chunk(file, "IEND", {});
+  const Decoded decoded = decode(file);
+  ASSERT_EQ(decoded.fault, "");
+  EXPECT_EQ(values(decoded.image), (std::vector<int>{'a', 'b', 'c', 1, 1, 1, 200, 200, 200}));
+}
+
+TEST(PngFault, FindsTruncationAtEveryLength) {
+  const File file = write_png(kSmall, as_bytes(kSmallLines));
+  for (std::size_t size = 0; size < file.size(); ++size)
+    EXPECT_NE(decode(Bytes(file).first(size)).fault, "") << size;
+}
+
+TEST(PngFault, FindsAnyFlippedBitOfAChunk) {
+  const File file = write_png(kSmall, as_bytes(kSmallLines));
+  for (std::size_t bit = 8 * 8; bit < file.size() * 8; ++bit) {
+    File flipped = file;
+    flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    EXPECT_NE(decode(flipped).fault, "") << bit;
+  }
+}
+
+TEST(PngFault, NamesTheChunkWhoseChecksumDiffers) {
+  File file = write_png(kSmall, as_bytes(kSmallLines));
+  file[file.size() - 20] ^= 1;
+  EXPECT_EQ(decode(file).fault, "damaged PNG: the checksum of chunk IDAT does not match");
+}
+
+TEST(PngFault, RejectsDataThatDoesNotFillThePicture) {
+  EXPECT_EQ(decode(write_png({.width = 2, .height = 3}, as_bytes(kSmallLines))).fault,
+            "damaged PNG: not enough pixels");
+}
+
+TEST(PngFault, StopsABombBeforeItFillsTheMemory) {
+  File file = begin_png(kSmall);
+  append_png_chunk(file, "IDAT", zlib_bomb(1u << 29));
+  append_png_chunk(file, "IEND", {});
+  const long before = peak_kilobytes();
+  EXPECT_EQ(decode(file).fault, "damaged PNG: its data inflates to more than its size allows");
+  EXPECT_LT(peak_kilobytes() - before, 100 << 10);
+}
+
+TEST(PngFault, RejectsAHugeHeaderWithoutFillingTheMemory) {
+  const long before = peak_kilobytes();
+  const File file = write_png({.width = 16000, .height = 15999}, as_bytes(kSmallLines));
+  EXPECT_NE(decode(file).fault, "");
+  EXPECT_NE(decode(write_png({.width = 1u << 31, .height = 1}, as_bytes(kSmallLines))).fault, "");
+  EXPECT_LT(peak_kilobytes() - before, 100 << 10);
+}
+
+TEST(PngFault, RejectsChunksThatAreOutOfPlace) {
+  File two_palettes = begin_png({.width = 3, .height = 1, .color_type = 3});
+  append_png_chunk(two_palettes, "PLTE", as_bytes("abcdef"));
+  append_png_chunk(two_palettes, "PLTE", as_bytes("abc"));
+  EXPECT_EQ(decode(two_palettes).fault, "damaged PNG: chunk PLTE is out of place");
+  File no_palette = begin_png({.width = 3, .height = 1, .color_type = 3});
+  append_png_chunk(no_palette, "IDAT", as_bytes("abc"));
+  EXPECT_EQ(decode(no_palette).fault, "damaged PNG: it has no palette");
+  File no_data = begin_png(kSmall);
+  append_png_chunk(no_data, "IEND", {});
+  EXPECT_EQ(decode(no_data).fault, "damaged PNG: it has no pixel data");
+}
+
+}  // namespace
+}  // namespace chunkhit
