@@ -33,10 +33,11 @@ std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const De
   wanted.reset();
   std::string fault = check_size(header, options);
   if (!fault.empty()) return fault;
-  wanted = plan(header, fault);
-  if (!wanted) return fault;
-  if (!fits(header, *wanted)) return "the region wanted is not in the picture";
-  if (wanted->channels == 0) wanted->channels = header.channels;
+  std::optional<DecodePlan> asked = plan(header, fault);
+  if (!asked) return fault;
+  if (!fits(header, *asked)) return "the region wanted is not in the picture";
+  if (asked->channels == 0) asked->channels = header.channels;
+  wanted = asked;
   return {};
 }
 

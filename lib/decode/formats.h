@@ -48,8 +48,8 @@ struct ImageDecoder {
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
 
 /// Checks a header against the limits, asks what is wanted of the picture and checks that the picture has it.
-/// Returns what is wrong; leaves `wanted` empty when the plan is to stop here. In `wanted`, channels are
-/// never 0.
+/// Returns what is wrong; `wanted` stays empty where something is, or where the plan is to stop here without
+/// a reason. Channels in `wanted` are never 0.
 [[nodiscard]] std::string ask_plan(const ImageHeader& header, const PlanDecode& plan,
                                    const DecodeOptions& options, std::optional<DecodePlan>& wanted);
 

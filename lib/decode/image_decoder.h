@@ -29,7 +29,7 @@ struct ImageHeader {
 /// What is wanted of a picture.
 struct DecodePlan {
   std::uint32_t shrink = 1;    ///< 1, 2, 4 or 8: sizes become ceil(size / shrink)
-  Rect region;                 ///< pixels wanted, as stored and after shrinking; inside the picture
+  Rect region{};               ///< pixels wanted, as stored and after shrinking; inside the picture
   std::uint32_t channels = 0;  ///< 1, 3 or 4; 0 keeps the natural ones
 };
 

@@ -27,12 +27,10 @@ void write_attribute(const Hdf5Check& check, hid_t object, const char* name, hid
   check(H5Awrite(attribute.get(), type, values), "write an attribute");
 }
 
-void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, AttributeShape shape,
-                          const std::vector<std::string>& texts) {
-  std::vector<const char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
+void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, const std::string& text) {
+  const char* pointer = text.c_str();
   const Hdf5Handle type = variable_text_type(check);
-  write_attribute(check, object, name, type.get(), shape, pointers.size(), pointers.data());
+  write_attribute(check, object, name, type.get(), AttributeShape::scalar, 1, &pointer);
 }
 
 std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name) {
@@ -49,17 +47,16 @@ void read_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_
   check(H5Aread(attribute.get(), type, values), (std::string("read attribute ") + name).c_str());
 }
 
-std::vector<std::string> read_text_attribute(const Hdf5Check& check, hid_t object, const char* name) {
-  std::vector<char*> pointers(attribute_count(check, object, name), nullptr);
-  if (pointers.empty()) return {};
+std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char* name) {
+  const std::size_t count = attribute_count(check, object, name);
+  if (count == 0) return "";
+  if (count != 1) check.refuse(std::string("attribute ") + name + " is not one text");
   const Hdf5Handle type = variable_text_type(check);
-  read_attribute(check, object, name, type.get(), pointers.data());
-  std::vector<std::string> texts;
-  for (char* text : pointers) {
-    texts.emplace_back(text == nullptr ? "" : text);
-    H5free_memory(text);
-  }
-  return texts;
+  char* pointer = nullptr;
+  read_attribute(check, object, name, type.get(), &pointer);
+  std::string text = pointer == nullptr ? "" : pointer;
+  H5free_memory(pointer);
+  return text;
 }
 
 }  // namespace chunkhit

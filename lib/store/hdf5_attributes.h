@@ -31,9 +31,8 @@ void write_attribute(const Hdf5Check& check, hid_t object, const char* name,
                   numbers.data());
 }
 
-/// Writes texts as variable-length UTF-8, which h5py gives as `str`.
-void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, AttributeShape shape,
-                          const std::vector<std::string>& texts);
+/// Writes a text as variable-length UTF-8, which h5py gives as `str`.
+void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, const std::string& text);
 
 /// Counts the values of an attribute: 0 where there is none of that name.
 [[nodiscard]] std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name);
@@ -48,8 +47,7 @@ template <class Number>
   return numbers;
 }
 
-/// Reads variable-length texts; nothing where there is no such attribute.
-[[nodiscard]] std::vector<std::string> read_text_attribute(const Hdf5Check& check, hid_t object,
-                                                           const char* name);
+/// Reads a variable-length text; nothing where there is no such attribute.
+[[nodiscard]] std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char* name);
 
 }  // namespace chunkhit

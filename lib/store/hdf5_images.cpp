@@ -73,10 +73,10 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
 }
 
 Layout read_layout(const Hdf5Check& check, hid_t images) {
-  const std::vector<std::string> texts = read_text_attribute(check, images, "layout");
-  if (texts.empty() || texts[0] == kLayoutNames[0]) return Layout::nhwc;
-  if (texts[0] == kLayoutNames[1]) return Layout::nchw;
-  check.refuse("/images has layout \"" + texts[0] + "\", expected nhwc or nchw");
+  const std::string text = read_text_attribute(check, images, "layout");
+  if (text.empty() || text == kLayoutNames[0]) return Layout::nhwc;
+  if (text == kLayoutNames[1]) return Layout::nchw;
+  check.refuse("/images has layout \"" + text + "\", expected nhwc or nchw");
 }
 
 std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout, PartSpec& spec) {

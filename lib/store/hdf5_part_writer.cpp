@@ -55,16 +55,16 @@ void reserve(const PendingFile& file, std::uint64_t end, std::uint64_t bytes) {
 
 void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
   const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
-  write_text_attribute(check, images, "layout", AttributeShape::scalar, {layout});
+  write_text_attribute(check, images, "layout", layout);
   if (spec.cache_advice.rdcc_nbytes != 0) {
     write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
     write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
     write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
   }
   write_attribute(check, file, kFormatAttribute, kHdf5Format);
-  write_text_attribute(check, file, "pack_id", AttributeShape::scalar, {hash_text(spec.pack_id)});
+  write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
   write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
-  write_text_attribute(check, file, "filter", AttributeShape::scalar, {spec.filter});
+  write_text_attribute(check, file, "filter", spec.filter);
 }
 
 void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {

@@ -26,8 +26,12 @@ TEST(ImageDecoder, RejectsWhatIsNoPicture) {
 TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
   EXPECT_EQ(fault_of("RIFF\x24\0\0\0WEBPVP8 "sv), "WebP is not supported");
   EXPECT_EQ(fault_of("II*\0\x08\0\0\0"sv), "TIFF is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x1c" "ftypavif\0\0\0\0"sv), "AVIF is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x18" "ftypheic\0\0\0\0"sv), "HEIC is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x1c"
+                     "ftypavif\0\0\0\0"sv),
+            "AVIF is not supported");
+  EXPECT_EQ(fault_of("\0\0\0\x18"
+                     "ftypheic\0\0\0\0"sv),
+            "HEIC is not supported");
   EXPECT_EQ(fault_of("\0\0\0\x0cJXL \r\n\x87\n"sv), "JPEG XL is not supported");
   EXPECT_EQ(fault_of("\0\0\0\x0cjP  \r\n\x87\n"sv), "JPEG 2000 is not supported");
   EXPECT_EQ(fault_of("%PDF-1.4"), "PDF is not supported");
@@ -58,8 +62,7 @@ TEST(ImageDecoder, StopsWithThePlansReason) {
 
 TEST(ImageDecoder, KeepsToTheLimitOfPixels) {
   EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 4}).fault, "");
-  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).fault,
-            "is 2 x 2 pixels, over the limit of 3 pixels");
+  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).fault, "is 2 x 2 pixels, over the limit of 3 pixels");
 }
 
 TEST(ImageDecoder, RejectsARegionThatThePictureLacks) {

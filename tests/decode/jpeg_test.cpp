@@ -1,10 +1,9 @@
-#include "decode/image_decoder.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 
 #include "base/random.h"
+#include "decode/image_decoder.h"
 #include "decoded.h"
 #include "jpeg_writer.h"
 
@@ -38,7 +37,8 @@ Rect draw_region(std::uint64_t& place, const Image& whole) {
   return region;
 }
 
-// Decodes random regions at every shrink and counts those that differ from the same region of the whole picture.
+// Decodes random regions at every shrink and counts those that differ from the same region of the whole
+// picture.
 int count_differing_regions(const File& file, int regions_each) {
   int differing = 0;
   std::uint64_t place = 0;
@@ -58,17 +58,21 @@ struct Sampling {
   int horizontal;
   int vertical;
 };
-constexpr std::array<Sampling, 8> kSamplings{{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}};
-constexpr std::array<std::array<std::uint32_t, 2>, 6> kSizes{{{1, 1}, {7, 5}, {18, 18}, {33, 31}, {130, 66}, {66, 130}}};
+constexpr std::array<Sampling, 8> kSamplings{
+    {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}};
+constexpr std::array<std::array<std::uint32_t, 2>, 6> kSizes{
+    {{1, 1}, {7, 5}, {18, 18}, {33, 31}, {130, 66}, {66, 130}}};
 
 int differing_for_all_samplings(JpegWriteSpec spec, std::uint32_t channels) {
   int differing = 0;
   for (const Sampling& sampling : kSamplings) {
-    if (channels == 4 && sampling.horizontal * sampling.vertical > 4) continue;  // more than ten blocks an MCU
+    if (channels == 4 && sampling.horizontal * sampling.vertical > 4)
+      continue;  // more than ten blocks an MCU
     spec.h_samp = sampling.horizontal;
     spec.v_samp = sampling.vertical;
     for (const auto& [width, height] : kSizes)
-      differing += count_differing_regions(write_jpeg(make_picture(width, height, channels, width), spec), 40);
+      differing +=
+          count_differing_regions(write_jpeg(make_picture(width, height, channels, width), spec), 40);
   }
   return differing;
 }

@@ -28,8 +28,8 @@ TEST(Png, GivesItsPixels) {
 }
 
 TEST(Png, KeepsTheHighByteOf16Bits) {
-  const Decoded decoded =
-      decode(write_png({.width = 2, .height = 1, .depth = 16, .color_type = 0}, as_bytes("\0\x12\xff\xab\0"sv)));
+  const Decoded decoded = decode(
+      write_png({.width = 2, .height = 1, .depth = 16, .color_type = 0}, as_bytes("\0\x12\xff\xab\0"sv)));
   ASSERT_EQ(decoded.fault, "");
   EXPECT_EQ(values(decoded.image), (std::vector<int>{0x12, 0xab}));
 }

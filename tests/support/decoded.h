@@ -32,7 +32,8 @@ struct Decoded {
 
 /// Whether `part` is `region` of `whole`.
 [[nodiscard]] inline bool is_region(const Image& part, const Image& whole, const Rect& region) {
-  if (part.width != region.width || part.height != region.height || part.channels != whole.channels) return false;
+  if (part.width != region.width || part.height != region.height || part.channels != whole.channels)
+    return false;
   for (std::uint32_t y = 0; y < region.height; ++y) {
     const std::uint8_t* expected = whole.row(region.y + y) + region.x * whole.channels;
     if (!std::equal(part.row(y), part.row(y) + part.row_bytes(), expected)) return false;

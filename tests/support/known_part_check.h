@@ -24,7 +24,8 @@ inline ReadOutcome read_known_part(const std::string& path, const PartSpec& spec
     const PartSamples expected = known_part_samples(spec, count);
     if (found.rows != expected.rows || found.labels.ids != expected.labels.ids ||
         found.labels.values != expected.labels.values || found.files.text != expected.files.text ||
-        found.mean != expected.mean || part->spec().classes != spec.classes || part->spec().sample != spec.sample)
+        found.mean != expected.mean || part->spec().classes != spec.classes ||
+        part->spec().sample != spec.sample)
       return ReadOutcome::wrong;
     ByteBuffer stored;
     for (std::size_t i = 0; i < part->chunks().size(); ++i) {
@@ -42,7 +43,8 @@ inline ReadOutcome read_known_part(const std::string& path, const PartSpec& spec
 }
 
 /// The same in a child process, which may crash: the HDF5 library does not check all of a file's structure.
-inline ReadOutcome read_known_part_in_child(const std::string& path, const PartSpec& spec, std::uint64_t count) {
+inline ReadOutcome read_known_part_in_child(const std::string& path, const PartSpec& spec,
+                                            std::uint64_t count) {
   constexpr unsigned kMostSeconds = 20;
   const pid_t child = ::fork();
   if (child == 0) {

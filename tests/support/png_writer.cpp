@@ -11,7 +11,9 @@ void append_big32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::uint8_t>(value >> shift));
 }
 
-void append(std::vector<std::uint8_t>& bytes, Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
+void append(std::vector<std::uint8_t>& bytes, Bytes more) {
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
 
 }  // namespace
 
@@ -37,8 +39,7 @@ std::vector<std::uint8_t> begin_png(const PngWriteSpec& spec) {
 std::vector<std::uint8_t> zlib_stream(Bytes data) {
   libdeflate_compressor* compressor = libdeflate_alloc_compressor(6);
   std::vector<std::uint8_t> stream(libdeflate_zlib_compress_bound(compressor, data.size()));
-  stream.resize(
-      libdeflate_zlib_compress(compressor, data.data(), data.size(), stream.data(), stream.size()));
+  stream.resize(libdeflate_zlib_compress(compressor, data.data(), data.size(), stream.data(), stream.size()));
   libdeflate_free_compressor(compressor);
   return stream;
 }
@@ -50,7 +51,8 @@ std::vector<std::uint8_t> write_png(const PngWriteSpec& spec, Bytes lines) {
   return png;
 }
 
-// One block of the fixed Huffman codes (RFC 1951, 3.2.6): a zero, then runs of 258 bytes at distance 1, 13 bits each.
+// One block of the fixed Huffman codes (RFC 1951, 3.2.6): a zero, then runs of 258 bytes at distance 1, 13
+// bits each.
 std::vector<std::uint8_t> zlib_bomb(std::uint64_t inflated_bytes) {
   std::vector<std::uint8_t> stream{0x78, 0x01};
   unsigned window = 0, held = 0;
@@ -62,9 +64,14 @@ std::vector<std::uint8_t> zlib_bomb(std::uint64_t inflated_bytes) {
       window = held = 0;
     }
   };
-  put("1" "10" "00110000");
-  for (std::uint64_t inflated = 1; inflated < inflated_bytes; inflated += 258) put("11000101" "00000");
-  put("0000000" "0000000");
+  put("1"
+      "10"
+      "00110000");
+  for (std::uint64_t inflated = 1; inflated < inflated_bytes; inflated += 258)
+    put("11000101"
+        "00000");
+  put("0000000"
+      "0000000");
   return stream;
 }
 

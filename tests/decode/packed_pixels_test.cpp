@@ -1,0 +1,117 @@
+// BMP, TGA and PNM: what they have in common is that pixels are read straight from the file.
+#include "decode/packed_pixels.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "decoded.h"
+
+namespace chunkhit {
+namespace {
+
+using namespace std::literals;
+
+// Two by two pixels of 24 bits, the bottom row first, two bytes of padding a row.
+const std::string kBmp =
+    "BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\2\0\0\0\2\0\0\0\1\0\x18\0"s
+    "\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+    "ihglkj\0\0cbafed\0\0"s;
+const std::string kTga =
+    "\0\0\2\0\0\0\0\0\0\0\0\0\2\0\2\0\x18\x20"s
+    "cbafedihglkj"s;
+const std::string kTgaByRuns =
+    "\0\0\x0a\0\0\0\0\0\0\0\0\0\2\0\2\0\x18\x20"s
+    "\x82"
+    "cba"
+    "\0"
+    "lkj"s;
+const std::string kPnm = "P6\n# two by two\n2 2\n255\nabcdefghijkl"s;
+
+std::string pixels(const std::string& file, const DecodePlan& plan = {}) {
+  const Decoded decoded = decode(as_bytes(file), plan);
+  return decoded.fault.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.fault;
+}
+
+std::string changed(std::string file, std::size_t at, std::string_view bytes) {
+  return file.replace(at, bytes.size(), bytes);
+}
+
+TEST(Bmp, GivesItsPixels) {
+  EXPECT_EQ(pixels(kBmp), "abcdefghijkl");
+  EXPECT_EQ(pixels(kBmp, {.region = {1, 1, 1, 1}}), "jkl");
+  EXPECT_EQ(pixels(changed(kBmp, 22, "\xfe\xff\xff\xff"sv)), "ghijklabcdef");
+}
+
+TEST(BmpFault, FindsTruncationAtEveryLength) {
+  for (std::size_t size = 0; size < kBmp.size() - 2; ++size)  // the last padding may be missing
+    EXPECT_NE(decode(as_bytes(kBmp.substr(0, size))).fault, "") << size;
+}
+
+TEST(BmpFault, RejectsHeadersThatLie) {
+  EXPECT_EQ(pixels(changed(kBmp, 22, "\0\0\0\x80"sv)), "truncated: the data ends near row 2 of 2147483648");
+  EXPECT_EQ(pixels(changed(kBmp, 18, "\xff\xff\xff\x7f"sv)), "truncated: the data ends near row 0 of 2");
+  EXPECT_EQ(pixels(changed(kBmp, 18, "\0\0\0\x80"sv)), "damaged BMP: its header gives no size");
+  EXPECT_EQ(pixels(changed(kBmp, 10, "\x0a"sv)), "damaged BMP: its pixels begin inside its header");
+  EXPECT_EQ(pixels(changed(kBmp, 10, "\xff\xff\xff\xff"sv)), "truncated: the data ends near row 0 of 2");
+  EXPECT_EQ(pixels(changed(kBmp, 30, "\1"sv)), "run-length encoded BMP is not supported");
+  EXPECT_EQ(pixels(changed(kBmp, 28, "\7"sv)), "BMP of 7 bits a pixel is not supported");
+}
+
+TEST(Tga, GivesItsPixels) {
+  EXPECT_EQ(pixels(kTga), "abcdefghijkl");
+  EXPECT_EQ(pixels(kTga, {.region = {1, 0, 1, 2}}), "defjkl");
+  EXPECT_EQ(pixels(changed(kTga, 17, "\x00"sv)), "ghijklabcdef");
+  EXPECT_EQ(pixels(changed(kTga, 17, "\x30"sv)), "defabcjklghi");
+}
+
+TEST(Tga, UndoesRunsThatGoOnInTheNextRow) { EXPECT_EQ(pixels(kTgaByRuns), "abcabcabcjkl"); }
+
+TEST(TgaFault, FindsTruncationAtEveryLength) {
+  for (std::size_t size = 0; size < kTga.size(); ++size)
+    EXPECT_NE(decode(as_bytes(kTga.substr(0, size))).fault, "") << size;
+  for (std::size_t size = 0; size < kTgaByRuns.size(); ++size)
+    EXPECT_NE(decode(as_bytes(kTgaByRuns.substr(0, size))).fault, "") << size;
+}
+
+TEST(TgaFault, TakesOnlyPlausibleHeaders) {
+  const std::string unknown = "not a picture of a known type";
+  for (const auto& [at, bytes] : {std::pair{1, "\2"sv},
+                                  {1, "\1"sv},
+                                  {2, "\4"sv},
+                                  {3, "\1"sv},
+                                  {12, "\0\0"sv},
+                                  {16, "\x17"sv},
+                                  {17, "\x40"sv}})
+    EXPECT_EQ(pixels(changed(kTga, static_cast<std::size_t>(at), bytes)), unknown) << at;
+}
+
+TEST(Pnm, GivesItsPixels) {
+  EXPECT_EQ(pixels(kPnm), "abcdefghijkl");
+  EXPECT_EQ(pixels("P5 2 1 255 az"), "az");
+}
+
+TEST(Pnm, ScalesWhereTheLargestValueIsAnother) {
+  EXPECT_EQ(pixels("P5 4 1 3 \0\1\2\3"s), "\0\x55\xaa\xff"s);
+  EXPECT_EQ(pixels("P5 2 1 1023 \2\0\3\xff"s), "\x80\xff"s);
+}
+
+TEST(PnmFault, FindsTruncationAtEveryLength) {
+  for (std::size_t size = 0; size < kPnm.size(); ++size)
+    EXPECT_NE(decode(as_bytes(kPnm.substr(0, size))).fault, "") << size;
+  EXPECT_EQ(pixels(kPnm.substr(0, kPnm.size() - 1)), "truncated: the data ends in row 1 of 2");
+}
+
+TEST(PnmFault, RejectsHeadersThatLie) {
+  const std::string damaged = "damaged PNM: its header is not width, height and largest value";
+  EXPECT_EQ(pixels("P5 2 1 0 ab"), damaged);
+  EXPECT_EQ(pixels("P5 2 1 65536 abcd"), damaged);
+  EXPECT_EQ(pixels("P5 99999999999 1 255 ab"), damaged);
+  EXPECT_EQ(pixels("P5 -2 1 255 ab"), damaged);
+  EXPECT_EQ(pixels("P5 999999999 999999999 255 ab"),
+            "is 999999999 x 999999999 pixels, over the limit of 256000000 pixels");
+  EXPECT_EQ(pixels("P5 0 5 255 ab"), "has no pixels: 0 x 5");
+}
+
+}  // namespace
+}  // namespace chunkhit
