@@ -1,10 +1,12 @@
 // The limit to measure against: libjpeg-turbo alone, decoding whole files from memory to RGB on all threads.
 // usage: bare_decode THREADS FILE... ; prints pictures per second.
+#include <cstddef>
+#include <cstdio>
+// jpeglib.h needs the two above.
 #include <jpeglib.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
