@@ -44,9 +44,13 @@ struct DecodeOptions {
 };
 
 /// Decodes the wanted region of a picture into `image` (shape: region × channels) and returns an empty text,
-/// or returns what is wrong with the file in words that a person understands ("truncated: the data ends in
-/// row 211 of 384"). Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when
-/// `shrink` is 1, also when the region is a part. Only memory exhaustion throws (std::bad_alloc).
+/// or returns what is wrong with the file in words that a person understands ("truncated: the data ends near
+/// row 208 of 384"). Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when
+/// `shrink` is 1; a region always equals that of the whole picture. Unlike Pillow, 16-bit grey is scaled
+/// (PNG: the high byte) instead of saturated, and a PNG's transparent grey of fewer than 8 bits, or colour of
+/// 16, is the one that the format means. JPEG is decoded no further than the region's last row; below it only
+/// the end marker is looked for. Only memory exhaustion and what `plan` throws leave as exceptions.
+/// Thread-safe.
 [[nodiscard]] std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
                                        Image& image);
 

@@ -12,7 +12,7 @@ struct Signature {
   std::string_view magic;
 };
 
-using namespace std::string_view_literals;
+using std::literals::string_view_literals::operator""sv;
 
 constexpr std::array kSignatures{
     Signature{"WebP", 8, "WEBP"sv},

@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::string_view_literals;
+using std::literals::string_view_literals::operator""sv;
 
 constexpr std::string_view kLittle = "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0"sv;
 constexpr std::string_view kBig = "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"sv;

@@ -7,7 +7,8 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::literals;
+using std::literals::string_literals::operator""s;
+using std::literals::string_view_literals::operator""sv;
 
 // Two by one pixels of colours 1 and 2 of four, on a screen of three by one. Codes of three bits: clear 4, 1,
 // 2, end 5.

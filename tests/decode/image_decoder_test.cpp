@@ -8,7 +8,7 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::string_view_literals;
+using std::literals::string_view_literals::operator""sv;
 
 std::string fault_of(std::string_view file) { return decode(as_bytes(file)).fault; }
 

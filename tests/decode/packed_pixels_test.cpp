@@ -10,7 +10,8 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::literals;
+using std::literals::string_literals::operator""s;
+using std::literals::string_view_literals::operator""sv;
 
 // Two by two pixels of 24 bits, the bottom row first, two bytes of padding a row.
 const std::string kBmp =

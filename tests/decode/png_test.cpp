@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::string_view_literals;
+using std::literals::string_view_literals::operator""sv;
 using File = std::vector<std::uint8_t>;
 
 constexpr PngWriteSpec kSmall{.width = 2, .height = 2};

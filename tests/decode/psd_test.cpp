@@ -7,7 +7,8 @@
 namespace chunkhit {
 namespace {
 
-using namespace std::literals;
+using std::literals::string_literals::operator""s;
+using std::literals::string_view_literals::operator""sv;
 
 // Two by two pixels of RGB: signature, version, channels, height, width, depth, mode, three empty blocks.
 const std::string kHeader =

@@ -20,14 +20,9 @@ std::vector<std::uint8_t> exif_marker(int orientation) {
   return bytes;
 }
 
-// Every scan sends the DC coefficients of all components, each but the first one refining the one before: not
-// what an encoder makes, but what libjpeg decodes.
-std::vector<jpeg_scan_info> scans(const JpegWriteSpec& spec, int components) {
-  std::vector<jpeg_scan_info> script;
-  const jpeg_scan_info dc{components, {0, 1, 2, 3}, 0, 0, 0, 1};
-  script.push_back(dc);
-  if (spec.first_scan_only) script.push_back({1, {0, 0, 0, 0}, 1, 5, 0, 2});
-  return script;
+// The DC coefficients of all components, then a coarse part of the first one's AC coefficients, and no more.
+std::vector<jpeg_scan_info> first_scans(int components) {
+  return {{components, {0, 1, 2, 3}, 0, 0, 0, 1}, {1, {0, 0, 0, 0}, 1, 5, 0, 2}};
 }
 
 void set_up(jpeg_compress_struct& info, const Image& image, const JpegWriteSpec& spec) {
@@ -58,7 +53,7 @@ std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& sp
   unsigned long size = 0;
   jpeg_mem_dest(&info, &bytes, &size);
   set_up(info, image, spec);
-  const std::vector<jpeg_scan_info> script = scans(spec, info.num_components);
+  const std::vector<jpeg_scan_info> script = first_scans(info.num_components);
   if (spec.first_scan_only) {
     info.scan_info = script.data();
     info.num_scans = static_cast<int>(script.size());
