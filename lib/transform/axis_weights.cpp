@@ -106,8 +106,8 @@ std::int32_t fixed_point(double weight) {
 }
 
 WeightPair pair_of(std::int32_t first, std::int32_t second) {
-  const auto low = [](std::int32_t weight) { return static_cast<std::int16_t>(weight & 0x7fff); };
-  const auto high = [](std::int32_t weight) { return static_cast<std::int16_t>(weight >> 15); };
+  const auto low = [](std::int32_t weight) { return static_cast<std::int16_t>(weight & 0xffff); };
+  const auto high = [](std::int32_t weight) { return static_cast<std::int8_t>((weight + 0x8000) >> 16); };
   return {{low(first), low(second)}, {high(first), high(second)}};
 }
 

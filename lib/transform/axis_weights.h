@@ -17,11 +17,12 @@ inline constexpr std::array<std::string_view, 6> kFilterNames{"bilinear", "bicub
 /// Weights are fixed point with this many fractional bits.
 inline constexpr int kWeightBits = 22;
 
-/// Two neighbouring weights as 16-bit halves: weight = high · 2^15 + low with 0 ≤ low < 2^15, so that
-/// multiplying 8-bit pixels by them and adding in 32 bits is exact modulo 2^32.
+/// Two neighbouring weights in two parts: weight = high · 2^16 + low with -2^15 ≤ low < 2^15. Multiplying
+/// 8-bit pixels by them is exact, in 16 bits by the high and in 32 bits by the low parts: what the filters'
+/// weights add up to, without their signs, is less than 2, which kWeightBits leaves room for.
 struct WeightPair {
   std::array<std::int16_t, 2> low{};
-  std::array<std::int16_t, 2> high{};
+  std::array<std::int8_t, 2> high{};
 };
 
 /// Which source pixels each output pixel of one axis mixes, and with which weights.

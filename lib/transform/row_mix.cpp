@@ -36,91 +36,126 @@ void mix_bytes(const MixedRow& row, std::size_t begin, std::size_t end, std::uin
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 template <class D8>
+using Tag16 = hn::Repartition<std::int16_t, D8>;
+template <class D8>
 using Tag32 = hn::Repartition<std::int32_t, D8>;
-template <class D8>
-using Sums = hn::Vec<Tag32<D8>>;
 
-// Sums of products with the low and the high halves of the weights, for a quarter of the bytes of a vector.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
+
+HWY_INLINE hn::Vec128<std::int16_t> pair_sums(hn::Vec128<std::uint8_t> bytes,
+                                              hn::Vec128<std::int16_t> weights) {
+  return hn::Vec128<std::int16_t>{_mm_maddubs_epi16(bytes.raw, weights.raw)};
+}
+
+HWY_INLINE hn::Vec128<std::uint8_t> clamped_bytes(hn::Vec128<std::int16_t> lower,
+                                                  hn::Vec128<std::int16_t> upper) {
+  return hn::Vec128<std::uint8_t>{_mm_packus_epi16(lower.raw, upper.raw)};
+}
+
+#if HWY_TARGET <= HWY_AVX2
+
+HWY_INLINE hn::Vec256<std::int16_t> pair_sums(hn::Vec256<std::uint8_t> bytes,
+                                              hn::Vec256<std::int16_t> weights) {
+  return hn::Vec256<std::int16_t>{_mm256_maddubs_epi16(bytes.raw, weights.raw)};
+}
+
+HWY_INLINE hn::Vec256<std::uint8_t> clamped_bytes(hn::Vec256<std::int16_t> lower,
+                                                  hn::Vec256<std::int16_t> upper) {
+  return hn::Vec256<std::uint8_t>{_mm256_packus_epi16(lower.raw, upper.raw)};
+}
+
+#endif
+
+#else
+
+// The sum of each two bytes times the two 8-bit weights that a 16-bit lane holds.
+template <class V8, class V16>
+HWY_INLINE V16 pair_sums(V8 bytes, V16 weights) {
+  const hn::DFromV<V16> d16;
+  const auto pairs = hn::BitCast(hn::RebindToUnsigned<decltype(d16)>(), bytes);
+  const auto second = hn::BitCast(d16, hn::ShiftRight<8>(pairs));
+  const auto first = hn::And(hn::BitCast(d16, pairs), hn::Set(d16, 255));
+  return hn::Add(hn::Mul(first, hn::ShiftRight<8>(hn::ShiftLeft<8>(weights))),
+                 hn::Mul(second, hn::ShiftRight<8>(weights)));
+}
+
+// Each 16 bytes are 8 of `lower` and then 8 of `upper`, clamped.
+template <class V16>
+HWY_INLINE auto clamped_bytes(V16 lower, V16 upper) {
+  const hn::FixedTag<std::uint8_t, 8> half;
+  return hn::Combine(hn::FixedTag<std::uint8_t, 16>(), hn::DemoteTo(half, upper), hn::DemoteTo(half, lower));
+}
+
+#endif
+
+// What the rows give to the bytes of a vector, with the halves of the weights: the low products by quarters
+// (of each 16 bytes), in two parts that belong together, and the high ones by halves.
 template <class D8>
-struct QuarterSum {
-  Sums<D8> low0, low1, high0, high1;
+struct Sums {
+  hn::Vec<Tag32<D8>> low[4], low_rest[4];
+  hn::Vec<Tag16<D8>> high[2];
 };
 
+// Rounding half up to kWeightBits is done in the upper 16 bits.
 template <class D8>
-HWY_INLINE QuarterSum<D8> zero_sum(D8) {
+HWY_INLINE Sums<D8> no_sums(D8) {
   const auto zero = hn::Zero(Tag32<D8>());
-  return {zero, zero, zero, zero};
+  const auto half = hn::Set(Tag16<D8>(), 1 << (kWeightBits - 17));
+  return {{zero, zero, zero, zero}, {zero, zero, zero, zero}, {half, half}};
 }
 
-// `bytes` are pairs of 16-bit pixels of two rows, one above the other.
-template <class D8, class V16>
-HWY_INLINE void add_products(D8, V16 bytes, V16 low, V16 high, QuarterSum<D8>& sum) {
-  const Tag32<D8> d32;
-  sum.low0 = hn::ReorderWidenMulAccumulate(d32, bytes, low, sum.low0, sum.low1);
-  sum.high0 = hn::ReorderWidenMulAccumulate(d32, bytes, high, sum.high0, sum.high1);
-}
-
-// Joins the halves and rounds; still with the fractional bits.
-template <class D8>
-HWY_INLINE Sums<D8> rounded_sum(D8, const QuarterSum<D8>& sum) {
-  const Tag32<D8> d32;
-  const auto low = hn::RearrangeToOddPlusEven(sum.low0, sum.low1);
-  const auto high = hn::RearrangeToOddPlusEven(sum.high0, sum.high1);
-  return hn::Add(hn::Add(low, hn::ShiftLeft<15>(high)), hn::Set(d32, 1 << (kWeightBits - 1)));
-}
-
-// Drops the fractional bits and clamps; 16-bit lanes alternate between `even` and `odd`.
-template <class D8, class V32>
-HWY_INLINE auto clamped_halves(D8, V32 even, V32 odd) {
-  const hn::Repartition<std::int16_t, D8> d16;
-  const auto joined = hn::OddEven(hn::BitCast(d16, hn::ShiftRight<kWeightBits - 16>(odd)),
-                                  hn::BitCast(d16, hn::ShiftRight<kWeightBits>(even)));
-  return hn::Min(hn::Max(joined, hn::Zero(d16)), hn::Set(d16, 255));
-}
-
-// Adds what two rows, one above the other, give to the sums; `bytes` are theirs, alternating.
-template <class D8>
-HWY_INLINE void add_rows(D8 d8, hn::Vec<D8> bytes, const WeightPair& weights, QuarterSum<D8>& even,
-                         QuarterSum<D8>& odd) {
-  const hn::Repartition<std::int16_t, D8> d16;
+// Adds the products of a half of each 16 bytes; `bytes` alternate between two rows.
+template <int kHalf, class D8, class V16>
+HWY_INLINE void add_half(D8 d8, hn::Vec<D8> bytes, V16 low, V16 high, Sums<D8>& sums) {
+  const Tag16<D8> d16;
   const Tag32<D8> d32;
   const auto zero = hn::Zero(d8);
-  std::int32_t low_bits, high_bits;
-  std::memcpy(&low_bits, weights.low.data(), sizeof low_bits);
-  std::memcpy(&high_bits, weights.high.data(), sizeof high_bits);
-  const auto low = hn::BitCast(d16, hn::Set(d32, low_bits));
-  const auto high = hn::BitCast(d16, hn::Set(d32, high_bits));
-  add_products(d8, hn::BitCast(d16, hn::InterleaveLower(d8, bytes, zero)), low, high, even);
-  add_products(d8, hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, zero)), low, high, odd);
+  const auto first = hn::BitCast(d16, hn::InterleaveLower(d8, bytes, zero));
+  const auto second = hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, zero));
+  constexpr int kFirst = 2 * kHalf, kSecond = 2 * kHalf + 1;
+  sums.high[kHalf] = hn::Add(sums.high[kHalf], pair_sums(bytes, high));
+  sums.low[kFirst] = hn::ReorderWidenMulAccumulate(d32, first, low, sums.low[kFirst], sums.low_rest[kFirst]);
+  sums.low[kSecond] =
+      hn::ReorderWidenMulAccumulate(d32, second, low, sums.low[kSecond], sums.low_rest[kSecond]);
 }
 
-// Mixes the lower or the upper 8 of each 16 bytes. Both at once would need more sums than AVX2 has registers.
-template <bool kUpper, class D8>
-HWY_INLINE auto mix_half(D8 d8, const MixedRow& row, std::size_t at) {
-  const auto alternating = [d8](hn::Vec<D8> above, hn::Vec<D8> below) {
-    if constexpr (kUpper) return hn::InterleaveUpper(d8, above, below);
-    return hn::InterleaveLower(d8, above, below);
-  };
-  QuarterSum<D8> even = zero_sum(d8), odd = zero_sum(d8);
+template <class D8>
+HWY_INLINE void add_rows(D8 d8, hn::Vec<D8> above, hn::Vec<D8> below, const WeightPair& weights,
+                         Sums<D8>& sums) {
+  const Tag16<D8> d16;
+  std::int32_t low_bits;
+  std::int16_t high_bits;
+  std::memcpy(&low_bits, weights.low.data(), sizeof low_bits);
+  std::memcpy(&high_bits, weights.high.data(), sizeof high_bits);
+  const auto low = hn::BitCast(d16, hn::Set(Tag32<D8>(), low_bits));
+  const auto high = hn::Set(d16, high_bits);
+  add_half<0>(d8, hn::InterleaveLower(d8, above, below), low, high, sums);
+  add_half<1>(d8, hn::InterleaveUpper(d8, above, below), low, high, sums);
+}
+
+// Joins the sums of a half of each 16 bytes. The low products' part below 16 bits cannot change the result
+// any more: floor((h · 2^16 + l) / 2^22) = floor((h + floor(l / 2^16)) / 2^6).
+template <int kHalf, class D8>
+HWY_INLINE auto mixed_half(D8, const Sums<D8>& sums) {
+  constexpr int kFirst = 2 * kHalf, kSecond = 2 * kHalf + 1;
+  const auto first = hn::RearrangeToOddPlusEven(sums.low[kFirst], sums.low_rest[kFirst]);
+  const auto second = hn::RearrangeToOddPlusEven(sums.low[kSecond], sums.low_rest[kSecond]);
+  const auto low = hn::ReorderDemote2To(Tag16<D8>(), hn::ShiftRight<16>(first), hn::ShiftRight<16>(second));
+  return hn::ShiftRight<kWeightBits - 16>(hn::Add(low, sums.high[kHalf]));
+}
+
+// Mixes as many bytes as the vector has.
+template <class D8>
+HWY_INLINE void mix_vector(D8 d8, const MixedRow& row, std::size_t at, std::uint8_t* out) {
+  Sums<D8> sums = no_sums(d8);
   const std::uint8_t* in = row.rows + at;
   const WeightPair* pair = row.pairs;
   for (const WeightPair* const end = pair + row.count / 2; pair != end; ++pair) {
-    add_rows(d8, alternating(hn::LoadU(d8, in), hn::LoadU(d8, in + row.row_bytes)), *pair, even, odd);
+    add_rows(d8, hn::LoadU(d8, in), hn::LoadU(d8, in + row.row_bytes), *pair, sums);
     in += 2 * row.row_bytes;
   }
-  if (row.count % 2 != 0) add_rows(d8, alternating(hn::LoadU(d8, in), hn::Zero(d8)), *pair, even, odd);
-  return clamped_halves(d8, rounded_sum(d8, even), rounded_sum(d8, odd));
-}
-
-// Mixes as many bytes as the vector has and brings each 16 of them into their order.
-template <class D8>
-HWY_INLINE void mix_vector(D8 d8, const MixedRow& row, std::size_t at, std::uint8_t* out) {
-  alignas(16) static constexpr std::uint8_t kOrder[16] = {0, 4, 8, 12, 2, 6, 10, 14,
-                                                          1, 5, 9, 13, 3, 7, 11, 15};
-  const auto lower = mix_half<false>(d8, row, at);
-  const auto upper = mix_half<true>(d8, row, at);
-  const auto mixed = hn::BitCast(d8, hn::Or(lower, hn::ShiftLeft<8>(upper)));
-  hn::StoreU(hn::TableLookupBytes(mixed, hn::LoadDup128(d8, kOrder)), d8, out + at);
+  if (row.count % 2 != 0) add_rows(d8, hn::LoadU(d8, in), hn::Zero(d8), *pair, sums);
+  hn::StoreU(clamped_bytes(mixed_half<0>(d8, sums), mixed_half<1>(d8, sums)), d8, out + at);
 }
 
 // Whole vectors, then 16 bytes at a time; the last 16 overlap the ones before.

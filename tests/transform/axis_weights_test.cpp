@@ -72,9 +72,22 @@ TEST(AxisWeights, SplitIntoHalvesThatMakeThemUp) {
   ASSERT_EQ(axis.pairs.size() * 2, axis.weights.size());
   for (std::size_t i = 0; i < axis.weights.size(); ++i) {
     const WeightPair& pair = axis.pairs[i / 2];
-    ASSERT_GE(pair.low[i % 2], 0);
-    ASSERT_EQ(pair.high[i % 2] * 32768 + pair.low[i % 2], axis.weights[i]);
+    ASSERT_EQ(pair.high[i % 2] * 65536 + pair.low[i % 2], axis.weights[i]);
   }
+}
+
+// Else the sums of row_mix would not fit.
+TEST(AxisWeights, AddUpToLessThanTwoWithoutTheirSigns) {
+  for (const Filter filter : kMixingFilters)
+    for (const std::uint32_t out_length : {1, 3, 50, 99, 101, 163, 777}) {
+      const AxisWeights axis = axis_weights(filter, whole_axis(100, out_length));
+      for (std::size_t i = 0; i < axis.size(); ++i) {
+        std::int64_t sum = 0;
+        for (std::uint32_t tap = 0; tap < axis.count[i]; ++tap)
+          sum += std::abs(axis.weights[i * axis.stride + tap]);
+        ASSERT_LT(sum, 2 << kWeightBits);
+      }
+    }
 }
 
 TEST(AxisWeights, CopyAnUnchangedAxis) {
