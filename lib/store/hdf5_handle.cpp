@@ -33,4 +33,11 @@ void Hdf5Check::fail(const char* what) const {
   refuse("cannot " + std::string(what) + (reason.empty() ? "" : ": " + reason));
 }
 
+Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path) {
+  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
+  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
+  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
+  return {check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose};
+}
+
 }  // namespace chunkhit

@@ -65,4 +65,7 @@ class Hdf5Check {
   std::string path_;
 };
 
+/// Opens the file at `path` for reading, without locks; closing the handle closes all that was opened in it.
+[[nodiscard]] Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path);
+
 }  // namespace chunkhit

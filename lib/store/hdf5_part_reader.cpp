@@ -41,10 +41,7 @@ void check_chunk_count(const Hdf5Check& check, hid_t file, const PartSpec& spec,
 }
 
 Hdf5Handle open_file(const Hdf5Check& check) {
-  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
-  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
-  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
-  Hdf5Handle file(check(H5Fopen(check.path().c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose);
+  Hdf5Handle file = open_hdf5_file(check, check.path());
   const Hdf5Handle creation(check(H5Fget_create_plist(file.get()), "ask how it was created"), H5Pclose);
   hsize_t user_block = 0;
   check(H5Pget_userblock(creation.get(), &user_block), "ask for the user block");

@@ -14,6 +14,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kRecognisedBytes = 32;
+constexpr std::uint64_t kHashBlockBytes = 256 << 10;
 constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
 
@@ -34,6 +35,29 @@ void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
   if (found != chunk.xxh3)
     throw Error(ErrorCode::bad_data, place(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
                                          hash_text(chunk.xxh3));
+}
+
+std::uint64_t ChunkReader::hash_of_all() const {
+  Xxh3Stream hash;
+  ByteBuffer block;
+  std::uint64_t at = 0;
+  const auto add_to = [&](std::uint64_t end) {
+    while (at < end) {
+      block.resize(std::min(kHashBlockBytes, end - at));
+      file_.read_at(at, block);
+      hash.update(block);
+      at += block.size();
+    }
+  };
+  std::array<std::uint8_t, sizeof(std::uint64_t)> of_chunk{};
+  for (const StoredChunk& chunk : chunks()) {
+    add_to(chunk.offset);
+    store_little(of_chunk.data(), chunk.xxh3);
+    hash.update(of_chunk);
+    at = chunk.offset + chunk.stored_bytes;
+  }
+  add_to(byte_count());
+  return hash.value();
 }
 
 std::string ChunkReader::place(std::size_t chunk_index) const {

@@ -83,7 +83,7 @@ struct EncodedChunk {
 /// What was published.
 struct PartReport {
   std::uint64_t bytes = 0;
-  std::uint64_t xxh3 = 0;  ///< of the whole file
+  std::uint64_t xxh3 = 0;  ///< as ChunkReader::hash_of_all
   std::uint64_t sample_count = 0;
   std::uint64_t chunk_count = 0;
   std::uint64_t stored_bytes = 0;  ///< of all chunks
@@ -121,6 +121,9 @@ class ChunkReader {
   /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
   /// samples.
   void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
+  /// Hashes the whole part as schemas/manifest.md says: the chunks by the hashes that are recorded of them,
+  /// all other bytes as they are; throws bad_data when they cannot be read.
+  [[nodiscard]] std::uint64_t hash_of_all() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".

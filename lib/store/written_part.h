@@ -9,8 +9,8 @@
 
 namespace chunkhit {
 
-/// Opens what was written aside, reads it once from end to end, and compares it with the chunks that were to
-/// be written; throws cannot_write when anything differs.
+/// Opens what was written aside, reads all that stands beside the chunks' stored bytes, and compares it with
+/// the chunks that were to be written; throws cannot_write when anything differs.
 [[nodiscard]] PartReport check_written_part(const PendingFile& file,
                                             std::unique_ptr<ChunkReader> (*open)(const std::string& path),
                                             const std::vector<StoredChunk>& chunks);
