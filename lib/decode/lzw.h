@@ -9,7 +9,7 @@
 namespace chunkhit {
 
 /// Memory that undo_lzw uses for its table.
-inline constexpr std::size_t kLzwTableBytes = 4096 * 6;
+inline constexpr std::size_t kLzwTableBytes = std::size_t{4096} * 6;
 
 /// Fills `out` from codes that begin with `code_bits` + 1 bits (code_bits 1..8), and returns how many bytes
 /// it has filled: fewer than out.size() when the data ends early or holds an impossible code. Goes on with a

@@ -32,7 +32,8 @@ void unpack_16_bits(const std::uint8_t* row, std::uint32_t first, std::uint32_t 
 
 void reverse_pixels(std::uint8_t* pixels, std::uint32_t count, std::uint32_t channels) {
   for (std::uint32_t x = 0; x < count / 2; ++x)
-    std::swap_ranges(pixels + x * channels, pixels + (x + 1) * channels, pixels + (count - 1 - x) * channels);
+    std::swap_ranges(pixels + std::size_t{x} * channels, pixels + (x + std::size_t{1}) * channels,
+                     pixels + (count - std::size_t{1} - x) * channels);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Palette {
   void look_up(const std::uint8_t* indices, std::size_t count, std::uint32_t channels,
                std::uint8_t* out) const;
 
-  std::array<std::uint8_t, 4 * 256> rgba;
+  std::array<std::uint8_t, std::size_t{4} * 256> rgba;
 };
 
 /// Rows of packed pixels and how to read them; the caller has checked that all of them are there.

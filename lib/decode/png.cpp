@@ -80,7 +80,7 @@ std::string read_ihdr(const Chunk& chunk, PngPicture& picture) {
 
 // Order and number of chunks are checked because stb_image relies on them.
 std::string note_chunk(const Chunk& chunk, PngPicture& picture) {
-  const std::string out_of_place = "damaged PNG: chunk " + std::string(chunk.type) + " is out of place";
+  std::string out_of_place = "damaged PNG: chunk " + std::string(chunk.type) + " is out of place";
   const bool has_palette = picture.palette.data.data() != nullptr;
   if (chunk.type == "PLTE") {
     if (has_palette || picture.has_data || picture.has_transparency) return out_of_place;

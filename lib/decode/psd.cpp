@@ -74,7 +74,7 @@ std::string read_psd(Bytes file, PsdPicture& picture) {
   const std::uint32_t bits = load_big16(file.data() + 22);
   picture.sample_bytes = bits / 8;
   picture.mode = load_big16(file.data() + 24);
-  const std::string fault = check_psd(picture, bits);
+  std::string fault = check_psd(picture, bits);
   if (!fault.empty()) return fault;
   std::uint32_t compression = 0;
   if (!find_data(file, picture, compression)) return "truncated: the data ends before the picture";

@@ -25,10 +25,10 @@ double hamming_curve(double x) {
 
 // Keys' cubic convolution (1981) with a = -0.5.
 double bicubic_curve(double x) {
-  constexpr double a = -0.5;
+  constexpr double kA = -0.5;
   x = std::fabs(x);
-  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1;
-  if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * a;
+  if (x < 1.0) return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1;
+  if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * kA;
   return 0.0;
 }
 
