@@ -16,9 +16,8 @@ constexpr std::size_t kNeedsMore = static_cast<std::size_t>(-1);
 bool starts_with(Bytes bytes, std::string_view mark) { return as_text(bytes).substr(0, mark.size()) == mark; }
 
 bool looks_like_wide_characters(Bytes bytes) {
-  using namespace std::string_view_literals;
-  if (starts_with(bytes, "\xff\xfe"sv) || starts_with(bytes, "\xfe\xff"sv)) return true;
-  if (starts_with(bytes, "\0\0\xfe\xff"sv)) return true;
+  if (starts_with(bytes, "\xff\xfe") || starts_with(bytes, "\xfe\xff")) return true;
+  if (starts_with(bytes, std::string_view("\0\0\xfe\xff", 4))) return true;
   return bytes.size() > 1 && (bytes[0] == 0) != (bytes[1] == 0);
 }
 

@@ -13,13 +13,14 @@ namespace chunkhit {
 /// Opens files below one folder; a path that leads out of it (absolute, `..`, a symbolic link) is refused.
 class RootFolder {
  public:
-  /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty", "not a regular
-  /// file"): then `fault` is not empty and the rest means nothing.
+  /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
+  /// "not a regular file"): then `fault` is not empty and the rest means nothing.
   struct File {
     std::string fault;
     std::uint64_t bytes = 0;
     FileDescriptor fd;
-    /// Reads all of it into `buffer` (resized); returns an empty text, or what went wrong ("changed while it was read").
+    /// Reads all of it into `buffer` (resized); returns an empty text, or what went wrong ("changed while it
+    /// was read").
     [[nodiscard]] std::string read(ByteBuffer& buffer) const;
   };
 

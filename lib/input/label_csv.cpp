@@ -107,7 +107,7 @@ class LabelRows {
   // A field that a short row lacks is hashed as what no field can be: a NUL.
   void add_to_hash(const Fields& fields) {
     const auto add = [&](std::size_t at) {
-      hash_.add(at < fields.size() ? fields[at] : std::string_view("", 1));
+      hash_.add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
     for (const std::size_t label : used_.labels) add(label);

@@ -16,8 +16,8 @@ enum class LabelKind {
 
 /// A row that cannot be packed, known before any file is opened or after.
 struct Reject {
-  std::uint64_t row = 0;   ///< zero-based row of the input list
-  std::string file;        ///< as in the input list
+  std::uint64_t row = 0;            ///< zero-based row of the input list
+  std::string file;                 ///< as in the input list
   std::vector<std::string> labels;  ///< as in the input list
   std::string reason;
 };
@@ -25,20 +25,21 @@ struct Reject {
 /// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
 struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
-  std::string file_column = "file";          ///< header of the column of files in a CSV
-  std::vector<std::string> label_columns;    ///< headers of the columns of labels; {"label"} for class folders
-  std::vector<std::string> classes;          ///< sorted names; empty when ids are integers of the input
-  std::uint64_t row_count = 0;               ///< rows of the input: samples + rejects
+  std::string file_column = "file";        ///< header of the column of files in a CSV
+  std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
+  std::vector<std::string> classes;        ///< sorted names; empty when ids are integers of the input
+  std::uint64_t row_count = 0;             ///< rows of the input: samples + rejects
   std::vector<Reject> rejects;
-  std::vector<std::string> notices;          ///< what a user should know ("3 files directly under ROOT have no class")
-  std::uint64_t xxh3 = 0;                    ///< of all rows, files and labels: the same list, the same hash
+  std::vector<std::string>
+      notices;             ///< what a user should know ("3 files directly under ROOT have no class")
+  std::uint64_t xxh3 = 0;  ///< of all rows, files and labels: the same list, the same hash
 
   // Per sample, in the order of rows.
-  std::string text;                     ///< all file names, one after the other
-  std::vector<std::uint64_t> name_ends; ///< where each name ends in `text`
-  std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
-  std::vector<std::int64_t> class_ids;  ///< for class_id
-  std::vector<float> values;            ///< for numbers: label_columns.size() a sample
+  std::string text;                      ///< all file names, one after the other
+  std::vector<std::uint64_t> name_ends;  ///< where each name ends in `text`
+  std::vector<std::uint32_t> rows;       ///< filled only where a row was rejected before it, else row = index
+  std::vector<std::int64_t> class_ids;   ///< for class_id
+  std::vector<float> values;             ///< for numbers: label_columns.size() a sample
 
   [[nodiscard]] std::size_t size() const { return name_ends.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const {
@@ -50,9 +51,10 @@ struct SampleList {
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 
-/// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name (bytes), nested
-/// folders belong to their top one, hidden files and folders are skipped, links to folders and special files are rejected.
-/// Throws usage when `root` is no folder, bad_data when there is no class or no file.
+/// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
+/// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
+/// and special files are rejected. Throws usage when `root` is no folder, bad_data when there is no class or
+/// no file.
 [[nodiscard]] SampleList list_class_folders(const std::string& root);
 
 /// Which columns of a table name the samples.
@@ -63,10 +65,11 @@ struct LabelCsvSpec {
 };
 
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst told by content; "-" is stdin).
-/// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers that are not
-/// integers become a float. A few rows (under 1 %) that break the rule of the others are rejected. Several label columns
-/// are floats. Rows with a missing field or label are rejected. Throws bad_data with line and column for a table that cannot
-/// be read (no such column, an unbalanced quote, a field over 1 MiB, UTF-16).
+/// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers
+/// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
+/// rejected. Several label columns are floats. Rows with a missing field or label are rejected. Throws
+/// bad_data with line and column for a table that cannot be read (no such column, an unbalanced quote, a
+/// field over 1 MiB, UTF-16).
 [[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec);
 
 }  // namespace chunkhit

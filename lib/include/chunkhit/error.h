@@ -1,10 +1,10 @@
 // The one exception of the library: what ended the run, and which exit code says so.
 #pragma once
 
+#include <chunkhit/export.h>
+
 #include <stdexcept>
 #include <string>
-
-#include <chunkhit/export.h>
 
 namespace chunkhit {
 

@@ -95,6 +95,7 @@ struct VerifyReport {
 /// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
 /// statistics, foreign or missing parts. Each part is read in a child process, so that a damaged file cannot
 /// end the caller. Throws bad_data only when there is nothing to check.
-[[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path, const VerifyOptions& options = {});
+[[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
+                                                    const VerifyOptions& options = {});
 
 }  // namespace chunkhit

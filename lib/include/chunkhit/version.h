@@ -1,11 +1,11 @@
 // The version of the library, and of the libraries that it was built with.
 #pragma once
 
+#include <chunkhit/export.h>
+
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <chunkhit/export.h>
 
 namespace chunkhit {
 
