@@ -1,5 +1,7 @@
 #include "manifest/sealed_json.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"

@@ -25,7 +25,9 @@ constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
   std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
   if (parts) message += "; the command that began it goes on where it stopped";
   std::sort(packs.begin(), packs.end());
-  if (!packs.empty()) message = folder + ": holds several packs; name one of them:";
+  if (!packs.empty())
+    message = folder +
+              (packs.size() == 1 ? ": holds a pack; name it:" : ": holds several packs; name one of them:");
   for (const std::string& pack : packs) message += " " + folder + "/" + pack;
   throw Error(ErrorCode::bad_data, message);
 }
@@ -42,7 +44,7 @@ PackSource open_source(const std::string& path) {
     return source;
   }
   source.folder = is_folder ? path : fs::path(path).parent_path().string();
-  if (source.folder.empty()) source.folder = ".";
+  if (source.folder.empty()) source.folder.push_back('.');
   while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
   const std::string manifest = source.folder + "/" + std::string(kManifestName);
   if (!fs::exists(manifest, error)) refuse_folder(source.folder);

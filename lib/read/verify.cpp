@@ -2,6 +2,8 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -11,6 +13,7 @@
 #include "base/hash.h"
 #include "chunkhit/pack.h"
 #include "read/isolated.h"
+#include "read/manifest_check.h"
 #include "read/pack_source.h"
 #include "store/part.h"
 
@@ -24,6 +27,7 @@ struct Expected {
   std::string path;
   std::string name;  ///< for messages
   const Manifest* manifest = nullptr;
+  const PartRecord* listed = nullptr;  ///< without sums, from the manifest
   const PartRecord* record = nullptr;  ///< with sums, from part-NNNNN.json
   std::uint32_t part_index = 0;
 };
@@ -80,7 +84,11 @@ PixelSums check_chunks(const ChunkReader& part, const std::string& name, std::ui
     total.add(sums);
   };
   std::vector<std::jthread> workers;
-  for (std::uint32_t thread = 1; thread < threads; ++thread) workers.emplace_back(work);
+  try {
+    for (std::uint32_t thread = 1; thread < threads; ++thread) workers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads; those that there are do the same work.
+  }
   work();
   workers.clear();
   return total;
@@ -90,13 +98,10 @@ void compare_with_record(const ChunkReader& part, const Expected& expected,
                          std::vector<std::string>& faults) {
   const auto fault = [&](const std::string& what) { faults.push_back(expected.name + ": " + what); };
   const PartSpec& spec = part.spec();
-  if (spec.pack_id != expected.manifest->pack_id)
-    fault("belongs to pack " + hash_text(spec.pack_id) + ", expected " +
-          hash_text(expected.manifest->pack_id));
+  for (std::string& text : compare_with_part(expected.name, *expected.manifest, spec))
+    faults.push_back(std::move(text));
   if (spec.part_index != expected.part_index)
     fault("is part " + std::to_string(spec.part_index) + ", expected " + std::to_string(expected.part_index));
-  if (spec.sample != expected.manifest->sample)
-    fault("holds samples of another shape than the manifest says");
   if (part.chunks().size() != expected.record->chunks)
     fault("has " + std::to_string(part.chunks().size()) + " chunks, expected " +
           std::to_string(expected.record->chunks));
@@ -105,12 +110,24 @@ void compare_with_record(const ChunkReader& part, const Expected& expected,
           std::to_string(expected.record->samples));
 }
 
+void compare_hash(const ChunkReader& part, const Expected& expected, std::vector<std::string>& faults) {
+  const std::uint64_t found = part.hash_of_all();
+  if (found != expected.listed->xxh3)
+    faults.push_back(expected.name + ": checksum of the part " + hash_text(found) + ", expected " +
+                     hash_text(expected.listed->xxh3));
+}
+
+void add(std::vector<std::string> more, std::vector<std::string>& faults) {
+  for (std::string& fault : more) faults.push_back(std::move(fault));
+}
+
 /// Everything that needs the part's own reader; runs in a child process.
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options) {
   std::vector<std::string> faults;
   try {
     const std::unique_ptr<ChunkReader> part = open_part(expected.path);
     if (expected.manifest != nullptr) compare_with_record(*part, expected, faults);
+    if (expected.listed != nullptr) compare_hash(*part, expected, faults);
     if (options.quick) return faults;
     FaultList chunk_faults;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
@@ -122,62 +139,74 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
       faults.push_back(expected.name + ": the pixels' sums differ from those recorded when it was packed");
   } catch (const Error& error) {
     faults.emplace_back(error.what());
+  } catch (const std::bad_alloc&) {
+    faults.push_back(expected.name + ": needs more memory than there is");
   }
   return faults;
 }
 
 void add_isolated(const Expected& expected, const VerifyOptions& options, std::vector<std::string>& faults) {
-  for (std::string& fault : run_isolated(expected.name, [&] { return check_part(expected, options); }))
-    faults.push_back(std::move(fault));
+  add(run_isolated(expected.name, [&] { return check_part(expected, options); }), faults);
 }
 
-/// Size and hash of a file against what a manifest says; false when there is a difference.
-bool check_file(const std::string& path, const std::string& name, std::uint64_t bytes, std::uint64_t hash,
-                bool quick, std::vector<std::string>& faults) {
+/// Says whether a file has the bytes that a manifest says.
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& faults) {
   try {
-    const InputFile file(path);
-    if (file.byte_count() != bytes) {
-      faults.push_back(name + ": has " + std::to_string(file.byte_count()) + " bytes, expected " +
-                       std::to_string(bytes));
-      return false;
-    }
-    if (quick) return true;
-    const std::uint64_t found = hash_file(path);
-    if (found != hash)
-      faults.push_back(name + ": checksum of the file " + hash_text(found) + ", expected " + hash_text(hash));
-    return found == hash;
+    const std::uint64_t found = InputFile(path).byte_count();
+    if (found != bytes)
+      faults.push_back(path + ": has " + std::to_string(found) + " bytes, expected " + std::to_string(bytes));
+    return found == bytes;
   } catch (const Error& error) {
     faults.emplace_back(error.what());
     return false;
   }
 }
 
+bool check_rejects_file(const std::string& path, const Manifest& manifest, std::vector<std::string>& faults) {
+  if (!check_size(path, manifest.rejects_bytes, faults)) return false;
+  const std::uint64_t found = hash_file(path);
+  if (found != manifest.rejects_xxh3)
+    faults.push_back(path + ": checksum of the file " + hash_text(found) + ", expected " +
+                     hash_text(manifest.rejects_xxh3));
+  return found == manifest.rejects_xxh3;
+}
+
 std::string sidecar_name(const std::string& part_file) {
   return part_file.substr(0, part_file.rfind('.')) + ".json";
 }
 
-void check_part_of_pack(const std::string& folder, const Manifest& manifest, std::uint32_t part_index,
-                        const VerifyOptions& options, VerifyReport& report) {
+/// Gives the part's own record where it can be read.
+std::optional<PartManifest> check_sidecar(const std::string& folder, const Manifest& manifest,
+                                          const PartRecord& listed, std::vector<std::string>& faults) {
+  const std::string sidecar = folder + "/" + sidecar_name(listed.file);
+  try {
+    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMostSidecarBytes)), sidecar);
+    const PartRecord& part = own.part;
+    if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
+        part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
+        part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
+      faults.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
+    return own;
+  } catch (const Error& error) {
+    faults.emplace_back(error.what());
+    return std::nullopt;
+  }
+}
+
+/// Gives the part's own record where it can be read.
+std::optional<PartManifest> check_part_of_pack(const std::string& folder, const Manifest& manifest,
+                                               std::uint32_t part_index, const VerifyOptions& options,
+                                               VerifyReport& report) {
   const PartRecord& listed = manifest.parts[part_index];
   const std::string path = folder + "/" + listed.file;
-  const std::string sidecar = folder + "/" + sidecar_name(listed.file);
-  check_file(path, path, listed.bytes, listed.xxh3, options.quick, report.faults);
-  PartRecord record = listed;
-  try {
-    const PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMostSidecarBytes)), sidecar);
-    record = own.part;
-    if (own.pack_id != manifest.pack_id || record.file != listed.file || record.xxh3 != listed.xxh3 ||
-        record.bytes != listed.bytes || record.samples != listed.samples || record.rows != listed.rows)
-      report.faults.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
-  } catch (const Error& error) {
-    report.faults.emplace_back(error.what());
-    record.pixels.pixel_count = 0;
-  }
+  check_size(path, listed.bytes, report.faults);
+  std::optional<PartManifest> own = check_sidecar(folder, manifest, listed, report.faults);
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return;
-  Expected expected{path, path, &manifest, record.pixels.pixel_count > 0 ? &record : &listed, part_index};
-  if (record.pixels.pixel_count == 0) expected.record = nullptr, expected.manifest = nullptr;
+  if (!std::filesystem::exists(path, error)) return own;
+  Expected expected{path, path, nullptr, &listed, nullptr, part_index};
+  if (own) expected.manifest = &manifest, expected.record = &own->part;
   add_isolated(expected, options, report.faults);
+  return own;
 }
 
 void check_strangers(const std::string& folder, const Manifest& manifest, std::vector<std::string>& faults) {
@@ -195,7 +224,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  add_isolated({path, path, nullptr, nullptr, 0}, options, report.faults);
+  add_isolated({path, path, nullptr, nullptr, nullptr, 0}, options, report.faults);
   if (!report.faults.empty()) return report;
   const PackInfo info = read_pack_info(path);
   report.chunks = info.parts[0].chunks;
@@ -210,17 +239,22 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   if (!source.manifest) return verify_part(source.part, options);
   const Manifest& manifest = *source.manifest;
   VerifyReport report;
+  std::vector<PartManifest> own;
   for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const PartRecord& part = manifest.parts[part_index];
     if (options.on_part) options.on_part(part.file);
-    check_part_of_pack(source.folder, manifest, part_index, options, report);
+    if (auto record = check_part_of_pack(source.folder, manifest, part_index, options, report))
+      own.push_back(std::move(*record));
     ++report.parts;
     report.chunks += part.chunks;
     report.samples += part.samples;
     report.bytes += part.bytes;
   }
   const std::string rejects = source.folder + "/" + std::string(kRejectsName);
-  check_file(rejects, rejects, manifest.rejects_bytes, manifest.rejects_xxh3, options.quick, report.faults);
+  if (own.size() == manifest.parts.size())
+    add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
+  if (check_rejects_file(rejects, manifest, report.faults))
+    add(compare_with_rejects(rejects, manifest), report.faults);
   check_strangers(source.folder, manifest, report.faults);
   return report;
 }

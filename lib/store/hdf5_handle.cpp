@@ -1,5 +1,7 @@
 #include "store/hdf5_handle.h"
 
+#include "base/bytes.h"
+
 namespace chunkhit {
 namespace {
 
@@ -21,6 +23,9 @@ herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
 }  // namespace
 
 QuietHdf5::QuietHdf5() {
+  // HDF5 1.10 crashes when it runs out of memory while it starts, which takes some 3 MiB.
+  static const std::size_t room = ByteBuffer(8 << 20).size();
+  static_cast<void>(room);
   H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }

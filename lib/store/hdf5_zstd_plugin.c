@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-enum { kFilterId = 32015, kDefaultLevel = 3 };
+#define FILTER_ID 32015
+#define DEFAULT_LEVEL 3
 /* HDF5 counts a chunk's bytes in 32 bits. */
 static const unsigned long long kMostChunkBytes = 0xffffffffu;
 
@@ -53,10 +54,10 @@ static size_t encode(int level, size_t bytes, size_t *buffer_bytes, void **buffe
 static size_t filter(unsigned flags, size_t value_count, const unsigned values[], size_t bytes,
                      size_t *buffer_bytes, void **buffer) {
   if ((flags & H5Z_FLAG_REVERSE) != 0) return decode(bytes, buffer_bytes, buffer);
-  return encode(value_count > 0 ? (int)values[0] : kDefaultLevel, bytes, buffer_bytes, buffer);
+  return encode(value_count > 0 ? (int)values[0] : DEFAULT_LEVEL, bytes, buffer_bytes, buffer);
 }
 
-static const H5Z_class2_t kZstdClass = {H5Z_CLASS_T_VERS, kFilterId, 1, 1, "zstd", NULL, NULL, filter};
+static const H5Z_class2_t kZstdClass = {H5Z_CLASS_T_VERS, FILTER_ID, 1, 1, "zstd", NULL, NULL, filter};
 
 H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_FILTER; }
 const void *H5PLget_plugin_info(void) { return &kZstdClass; }

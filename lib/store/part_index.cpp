@@ -12,7 +12,9 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kFilterNameBytes = 16;
-enum LabelKind : std::uint64_t { kClassIds = 0, kNumbers = 1 };
+// Kinds of labels.
+constexpr std::uint64_t kClassIds = 0;
+constexpr std::uint64_t kNumbers = 1;
 
 [[noreturn]] void throw_bad_index(const std::string& what) {
   throw Error(ErrorCode::bad_data, "index: " + what);
@@ -150,9 +152,8 @@ ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk
   bytes.reserve(72 + chunks.size() * 56 + samples.rows.size() * 24 + labels.values.size() * 4 +
                 samples.files.text.size());
   for (const std::uint64_t number :
-       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()},
-        std::uint64_t{numbers ? kNumbers : kClassIds}, std::uint64_t{columns.count()},
-        std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
+        std::uint64_t{columns.count()}, std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
         std::uint64_t{samples.files.text.size()}, std::uint64_t{classes.text.size()},
         std::uint64_t{columns.text.size()}})
     append_little(bytes, number);

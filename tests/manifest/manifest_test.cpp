@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hash.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -45,6 +46,26 @@ PartManifest small_part() {
   return manifest;
 }
 
+/// Replaces the first `before` in a manifest's text and sets its hash right.
+std::string edited(std::string text, const std::string& before, const std::string& after) {
+  constexpr std::size_t kSealBytes = 31;
+  text.resize(text.size() - kSealBytes);
+  const std::size_t at = text.find(before);
+  EXPECT_NE(at, std::string::npos) << before;
+  text.replace(at, before.size(), after);
+  return text + "  \"xxh3\": \"" + hash_text(xxh3(as_bytes(text))) + "\"\n}\n";
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    static_cast<void>(text.find("-part\"") == std::string::npos ? parse_manifest(text, "m").rows
+                                                                : parse_part_manifest(text, "m").part.rows);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
 TEST(Manifest, ComesBackAsItWasWritten) {
   const Manifest before = small_manifest();
   const Manifest after = parse_manifest(manifest_text(before), "manifest.json");
@@ -77,6 +98,35 @@ TEST(Manifest, RefusesCountsThatDoNotAddUp) {
   EXPECT_THROW(static_cast<void>(parse_manifest(manifest_text(manifest), "manifest.json")), Error);
 }
 
+TEST(Manifest, RefusesCountsThatAddUpOnlyModulo2To64) {
+  Manifest manifest = small_manifest();
+  manifest.parts.push_back(manifest.parts[0]);
+  manifest.parts[0].samples = ~std::uint64_t{0};
+  manifest.parts[1].samples = manifest.samples + 1;
+  EXPECT_THROW(static_cast<void>(parse_manifest(manifest_text(manifest), "manifest.json")), Error);
+}
+
+TEST(Manifest, RefusesAClassIdThatIsNoWholeNumberOf64Bits) {
+  const std::string text = manifest_text(small_manifest());
+  for (const std::string id : {"1e300", "0.5", "18446744073709551615", "\"0\"", "true"})
+    EXPECT_EQ(fault_of(edited(text, "\"id\": 0", "\"id\": " + id)).find("m: id: expected a whole number"), 0u)
+        << id;
+  EXPECT_EQ(fault_of(edited(text, "\"id\": 0", "\"id\": -9223372036854775808")), "none");
+}
+
+TEST(Manifest, RefusesAnUnknownKindOfLabels) {
+  EXPECT_EQ(fault_of(edited(manifest_text(small_manifest()), "class_id", "pictures")),
+            "m: labels: kind: expected class_id or numbers, found pictures");
+}
+
+TEST(Manifest, RefusesListsOfAnotherType) {
+  const std::string text = manifest_text(small_manifest());
+  EXPECT_EQ(fault_of(edited(text, "\"classes\": [", "\"classes\": null, \"were\": [")),
+            "m: classes: expected a list, found null");
+  EXPECT_EQ(fault_of(edited(text, "\"spec\": {", "\"spec\": [], \"was\": {")),
+            "m: spec: expected an object, found []");
+}
+
 TEST(Manifest, RefusesAPartOutsideItsFolder) {
   Manifest manifest = small_manifest();
   manifest.parts[0].file = "../../etc/passwd";
@@ -88,6 +138,15 @@ TEST(PartManifest, ComesBackAsItWasWritten) {
   EXPECT_EQ(after.part.class_counts, small_part().part.class_counts);
   EXPECT_EQ(after.part.rejects[0].file, "a,b.jpg");
   EXPECT_EQ(part_manifest_text(after), part_manifest_text(small_part()));
+}
+
+TEST(PartManifest, RefusesSumsThatAreNotFourCounts) {
+  const std::string text = part_manifest_text(small_part());
+  for (const std::string sums : {"1e300, 0, 0, 0", "-1, 0, 0, 0", "1, 2, 3", "1, 2, 3, 4, 5"})
+    EXPECT_EQ(fault_of(edited(text, "\"sum\": [", "\"sum\": [" + sums + "], \"was\": ["))
+                  .find("m: sum: expected 4 counts"),
+              0u)
+        << sums;
 }
 
 TEST(PartManifest, IsNoManifest) {

@@ -1,0 +1,42 @@
+// What manifest.json and part-NNNNN.json share: format and version, the spec, a part's row, the naming of
+// faults. Layout: schemas/manifest.md.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/error.h"
+#include "manifest/manifest.h"
+
+namespace chunkhit {
+
+inline constexpr int kManifestVersion = 1;
+
+/// Opens sealed JSON of a format and of `kManifestVersion`; throws bad_data for another.
+[[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
+                                                 std::string_view format);
+
+/// Writes and reads a spec: flag → value.
+[[nodiscard]] nlohmann::ordered_json spec_json(const std::vector<SpecEntry>& spec);
+[[nodiscard]] std::vector<SpecEntry> parse_spec(const nlohmann::ordered_json& object);
+
+/// Writes and reads a part's row: without class counts, rejects and sums.
+[[nodiscard]] nlohmann::ordered_json part_json(const PartRecord& part);
+[[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);
+
+/// Runs `parse`; adds the file's name to whatever is wrong inside the file.
+template <class Parse>
+auto with_name(const std::string& name, Parse parse) {
+  try {
+    return parse();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::bad_data, name + ": " + error.what());
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    throw Error(error.code(), message.starts_with(name) ? message : name + ": " + message);
+  }
+}
+
+}  // namespace chunkhit

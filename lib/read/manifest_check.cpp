@@ -1,0 +1,90 @@
+#include "read/manifest_check.h"
+
+#include <map>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+std::string differ(const std::string& place, const std::string& what, const std::string& found,
+                   const std::string& expected) {
+  return place + ": " + what + " " + found + ", expected " + expected;
+}
+
+/// Rows below the header; a line end inside quotes ends no row.
+std::uint64_t count_csv_rows(std::string_view text) {
+  std::uint64_t lines = 0;
+  bool quoted = false;
+  for (const char letter : text) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == '\n' && !quoted) ++lines;
+  }
+  return lines == 0 ? 0 : lines - 1;
+}
+
+std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& classes) {
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (const ClassRecord& record : classes)
+    if (record.samples > 0) counts[record.id] = record.samples;
+  return counts;
+}
+
+}  // namespace
+
+std::vector<std::string> compare_with_parts(const std::string& manifest_path, const Manifest& manifest,
+                                            const std::vector<PartManifest>& parts) {
+  std::vector<std::string> faults;
+  PixelSums pixels;
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (const PartManifest& part : parts) {
+    pixels.add(part.part.pixels);
+    for (const auto& [id, samples] : part.part.class_counts) counts[id] += samples;
+    if (part.spec != manifest.spec)
+      faults.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
+                       first_difference(part.spec, manifest.spec));
+  }
+  if (manifest.class_labels && counts != counts_of(manifest.classes))
+    faults.push_back(manifest_path + ": the classes' samples are not those of the parts");
+  const std::uint32_t channels = manifest.sample.channels;
+  if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
+    faults.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
+  const std::uint64_t chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
+  if (manifest.chunk_bytes != chunk_bytes)
+    faults.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
+                            std::to_string(chunk_bytes)));
+  return faults;
+}
+
+std::vector<std::string> compare_with_part(const std::string& part_path, const Manifest& manifest,
+                                           const PartSpec& part) {
+  std::vector<std::string> faults;
+  if (part.pack_id != manifest.pack_id)
+    faults.push_back(
+        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
+  if (part.sample != manifest.sample)
+    faults.push_back(part_path + ": holds samples of another shape than the manifest says");
+  if (part.filter != manifest.filter)
+    faults.push_back(differ(part_path, "filter", part.filter, manifest.filter));
+  if (part.chunk_samples != manifest.chunk_samples)
+    faults.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
+                            std::to_string(manifest.chunk_samples)));
+  for (const ClassRecord& record : manifest.classes) {
+    const auto id = static_cast<std::uint64_t>(record.id);
+    const std::string name = record.id >= 0 && id < part.classes.size() ? part.classes[id] : "";
+    if (name != record.name)
+      faults.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
+  }
+  return faults;
+}
+
+std::vector<std::string> compare_with_rejects(const std::string& rejects_path, const Manifest& manifest) {
+  const ByteBuffer text = read_file(rejects_path, manifest.rejects_bytes);
+  const std::uint64_t rows = count_csv_rows(as_text(text));
+  if (rows == manifest.rejected) return {};
+  return {differ(rejects_path, "rows", std::to_string(rows), std::to_string(manifest.rejected))};
+}
+
+}  // namespace chunkhit
