@@ -1,14 +1,19 @@
 #include "cli.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <system_error>
 
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
@@ -34,17 +39,68 @@ std::string version_text(const std::string& command) {
   return text;
 }
 
+// A descriptor below 3 that is closed would be given to the next file that is opened, and messages would be
+// written into a part.
+void open_standard_descriptors() {
+  int fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
+// Where the system gives oneTBB no thread, it throws in a function that must not throw.
+[[noreturn]] void on_terminate() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    if (std::string_view(error.what()).starts_with("pthread_create has failed")) {
+      std::cerr << "no more threads can be started (" << error.what()
+                << "); fewer --threads or more memory let the same command go on\n";
+      ::_exit(static_cast<int>(ErrorCode::try_again));
+    }
+    std::cerr << error.what() << "\n";
+  } catch (...) {
+  }
+  std::abort();
+}
+
+/// What a command prints is its work too, so a full disk behind `>` is a failure; a reader that went away had
+/// enough.
+int check_output(const std::string& name, int code) {
+  errno = 0;
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return code;
+  const std::string reason = errno == 0 ? "" : ": " + std::generic_category().message(errno);
+  std::cerr << name << ": standard output cannot be written" << reason << "\n";
+  return code != 0 ? code : static_cast<int>(ErrorCode::cannot_write);
+}
+
+/// CLI11's help without a heading for the arguments and without blank lines between the groups, so that the
+/// longest one fits a screen.
+class ShortHelp : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    const std::string text = Formatter::make_group(std::move(group), is_positional, std::move(options));
+    return is_positional ? text.substr(text.find('\n', 1) + 1) : text;
+  }
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    return CLI::detail::find_and_replace(Formatter::make_help(app, std::move(name), mode), "\n\n\n", "\n");
+  }
+};
+
 }  // namespace
 
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+  open_standard_descriptors();
+  std::set_terminate(on_terminate);
   // A limit on file sizes is an error of the write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::string name = app.get_name();
   try {
     app.parse(argc, argv);
-    return body();
+    return check_output(name, body());
   } catch (const CLI::Success& asked) {
-    return app.exit(asked);  // --help, --version
+    return check_output(name, app.exit(asked));  // --help, --version
   } catch (const CLI::ParseError& error) {
     std::cerr << name << ": " << error.what() << "\nTry '" << name << " --help'.\n";
     return static_cast<int>(ErrorCode::usage);
@@ -59,11 +115,13 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
   return static_cast<int>(ErrorCode::try_again);
 }
 
-void add_common_flags(CLI::App& app) {
+void add_common_flags(CLI::App& app, const std::string& group) {
   app.set_version_flag("--version", version_text(app.get_name()),
-                       "Print the version and those of the libraries");
-  app.set_help_flag("-h,--help", "Print this help");
-  app.get_formatter()->column_width(27);
+                       "Print the version and those of the libraries")
+      ->group(group);
+  app.set_help_flag("-h,--help", "Print this help")->group(group);
+  app.formatter(std::make_shared<ShortHelp>());
+  app.get_formatter()->column_width(25);
   app.get_formatter()->label("TEXT", "");
 }
 
@@ -95,11 +153,13 @@ std::string bytes_text(double bytes) {
 
 std::string count_text(std::uint64_t count) {
   std::string text = std::to_string(count);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
   return text;
 }
 
 void handle_signals() {
+  // A run goes on when whoever watched its progress is gone.
+  std::signal(SIGPIPE, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);

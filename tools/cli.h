@@ -13,8 +13,8 @@ namespace chunkhit {
 /// code.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
-/// Adds --version (with the libraries' versions) and --help, and sets the width of the help.
-void add_common_flags(CLI::App& app);
+/// Adds --version (with the libraries' versions) and --help to a group of the help, and sets its width.
+void add_common_flags(CLI::App& app, const std::string& group = "Options");
 
 /// Reads "250", "64K", "2G", "1.5GiB" (powers of 1024) as bytes; throws usage naming the flag.
 [[nodiscard]] std::uint64_t parse_bytes(const std::string& flag, const std::string& text);
@@ -28,7 +28,8 @@ void add_common_flags(CLI::App& app);
 /// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
 extern std::atomic<bool> stop_requested;
 
-/// Handles signals for a command that can stop cleanly: first signal sets `stop_requested`, the second exits.
+/// Handles signals for a command that can stop cleanly: first signal sets `stop_requested`, the second exits;
+/// a closed pipe is no reason to stop.
 void handle_signals();
 
 /// 128 + the signal that was seen, 0 without one.

@@ -26,18 +26,19 @@ void print_labels(const PackInfo& info) {
     std::printf("labels     float32, %zu column(s)\n", info.label_columns.size());
     return;
   }
-  std::printf("labels     int64 class ids, %zu classes\n", info.classes.size());
+  std::printf("labels     int64 class ids, %s classes\n", count_text(info.classes.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.classes.size(), kShownClasses); ++index) {
     const PackClass& entry = info.classes[index];
     std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id), entry.name.c_str(),
                 count_text(entry.samples).c_str());
   }
   if (info.classes.size() > kShownClasses)
-    std::printf("           … %zu more (--json lists all)\n", info.classes.size() - kShownClasses);
+    std::printf("           … %s more (--json lists all)\n",
+                count_text(info.classes.size() - kShownClasses).c_str());
 }
 
 void print_parts(const PackInfo& info) {
-  std::printf("parts      %zu\n", info.parts.size());
+  std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
     const PackPart& part = info.parts[index];
     std::printf("           %s  %s samples, %s chunks, %s\n", part.file.c_str(),
@@ -45,7 +46,7 @@ void print_parts(const PackInfo& info) {
                 bytes_text(static_cast<double>(part.bytes)).c_str());
   }
   if (info.parts.size() > kShownParts)
-    std::printf("           … %zu more\n", info.parts.size() - kShownParts);
+    std::printf("           … %s more\n", count_text(info.parts.size() - kShownParts).c_str());
 }
 
 void print_cache(const char* name, const CachePrediction& cache) {
@@ -103,8 +104,8 @@ int print_info(const PackInfo& info) {
 }  // namespace
 }  // namespace chunkhit
 
-int main(int argc, char** argv) {
-  using namespace chunkhit;  // NOLINT: a command's main
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
+  using namespace chunkhit;
   CLI::App app("Says what a pack or a part holds.", "pack-info");
   std::string path;
   bool json = false;

@@ -5,8 +5,8 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 
-int main(int argc, char** argv) {
-  using namespace chunkhit;  // NOLINT: a command's main
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
+  using namespace chunkhit;
   CLI::App app("Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.",
                "pack-verify");
   std::string path;

@@ -36,7 +36,10 @@ ProgressStyle progress_style(const std::string& choice) {
 }
 
 bool ProgressDisplay::is_due(const PackProgress& progress) {
-  if (progress.phase == PackProgress::Phase::listing) return !std::exchange(listing_shown_, true);
+  if (std::exchange(phase_shown_, progress.phase) != progress.phase &&
+      progress.phase != PackProgress::Phase::packing)
+    return style_ != ProgressStyle::lines || progress.phase == PackProgress::Phase::listing;
+  if (progress.phase != PackProgress::Phase::packing) return false;
   const Clock::time_point now = Clock::now();
   if (packing_since_ == Clock::time_point{}) {
     packing_since_ = now;
@@ -57,13 +60,13 @@ double ProgressDisplay::rate(const PackProgress& progress) const {
 void ProgressDisplay::show(const PackProgress& progress) {
   if (style_ == ProgressStyle::none || !is_due(progress)) return;
   if (style_ == ProgressStyle::json) return show_json(progress);
-  if (progress.phase == PackProgress::Phase::listing) {
-    std::fputs(style_ == ProgressStyle::bar ? "listing the input …" : "listing the input …\n", stderr);
-    bar_shown_ = style_ == ProgressStyle::bar;
-    return;
-  }
-  style_ == ProgressStyle::bar ? show_bar(progress) : show_line(progress);
   bar_shown_ = style_ == ProgressStyle::bar;
+  if (progress.phase == PackProgress::Phase::packing)
+    bar_shown_ ? show_bar(progress) : show_line(progress);
+  else
+    std::fprintf(stderr, bar_shown_ ? "\r\033[K%s" : "%s\n",
+                 progress.phase == PackProgress::Phase::listing ? "listing the input …"
+                                                                : "flushing the last part to disk …");
 }
 
 void ProgressDisplay::show_bar(const PackProgress& progress) const {
@@ -95,12 +98,13 @@ void ProgressDisplay::show_line(const PackProgress& progress) const {
 }
 
 void ProgressDisplay::show_json(const PackProgress& progress) const {
+  constexpr const char* kPhases[] = {"listing", "packing", "finishing"};
   const bool listing = progress.phase == PackProgress::Phase::listing;
   std::fprintf(
       stderr,
       "{\"phase\":\"%s\",\"rows_done\":%llu,\"rows_total\":%llu,\"rejected\":%llu,\"rows_per_second\":%.0f,"
       "\"seconds\":%.3f}\n",
-      listing ? "listing" : "packing", static_cast<unsigned long long>(progress.rows_done),
+      kPhases[static_cast<int>(progress.phase)], static_cast<unsigned long long>(progress.rows_done),
       static_cast<unsigned long long>(progress.rows_total),
       static_cast<unsigned long long>(progress.rejected), listing ? 0.0 : rate(progress),
       std::chrono::duration<double>(Clock::now() - begin_).count());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "pack/pack_images.h"
@@ -13,7 +14,8 @@ enum class ProgressStyle { bar, lines, json, none };
 /// Chooses by --progress: auto, json or none.
 [[nodiscard]] ProgressStyle progress_style(const std::string& choice);
 
-/// Writes to stderr: a bar ten times a second, a line after a second and then each 30, JSON once a second.
+/// Writes to stderr: a bar ten times a second, a line after a second and then each 30, JSON once a second;
+/// each phase is told when it begins (on lines: the listing).
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(ProgressStyle style) : style_(style) {}
@@ -33,7 +35,7 @@ class ProgressDisplay {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point packing_since_{};
   Clock::time_point next_{};
-  bool listing_shown_ = false;
+  std::optional<PackProgress::Phase> phase_shown_;
   bool bar_shown_ = false;
 };
 

@@ -1,0 +1,117 @@
+#include "pack_images_flags.h"
+
+#include "cli.h"
+
+namespace chunkhit {
+namespace {
+
+using Names = std::vector<std::string>;
+
+template <std::size_t kCount>
+CLI::IsMember one_of(const std::array<std::string_view, kCount>& names) {
+  return CLI::IsMember(Names(names.begin(), names.end()));
+}
+
+/// A group of the help. The defaults of its flags are part of a saved recipe.
+class FlagGroup {
+ public:
+  FlagGroup(CLI::App& app, std::string name) : app_(app), name_(std::move(name)) {}
+
+  /// Adds a flag with a value; `shape` stands for the value in the help.
+  template <class Value>
+  CLI::Option* add(const std::string& flag, const std::string& shape, Value& value,
+                   const std::string& words) {
+    return app_.add_option(flag, value, words)->option_text(shape)->group(name_)->capture_default_str();
+  }
+
+  CLI::Option* add_switch(const std::string& flag, bool& value, const std::string& words) {
+    return app_.add_flag(flag, value, words)->group(name_);
+  }
+
+ private:
+  CLI::App& app_;
+  std::string name_;
+};
+
+void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
+  LabelCsvSpec& columns = flags.spec.columns;
+  app.add_option("ROOT", flags.options.root, "Folder of the pictures (the folder of --labels)")
+      ->option_text(" ");
+  FlagGroup group(app, "Input");
+  group.add("--labels", "FILE.csv", flags.spec.labels, "Files and labels; - for stdin (class = sub-folder)");
+  group.add("--file-column", "NAME", columns.file_column, "Column of the files, relative to ROOT (file)");
+  group.add("--label-column", "NAME", columns.label_columns, "Column of the labels (label); several: floats")
+      ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
+      ->allow_extra_args(false);               // and it would swallow ROOT
+  group.add("--delimiter", "CHAR", flags.delimiter,
+            "Between the fields (comma or tab, as the header has it)");
+  group.add("--exif", "WORD", flags.exif, "apply: upright pictures; ignore (apply)")
+      ->check(one_of(kExifNames));
+  group.add("--decode", "WORD", flags.decode, "exact: as Pillow does; fast: JPEG shrinks (exact)")
+      ->check(CLI::IsMember(Names{"exact", "fast"}));
+  group.add_switch("--accept-warnings", flags.spec.accept_warnings, "Pack truncated and odd pictures, too");
+  group.add("--max-pixels", "N", flags.max_pixels, "Reject larger pictures (256M)");
+  group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
+}
+
+void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
+  FlagGroup group(app, "Samples");
+  group.add("--resize", "WxH|N", flags.resize, "To exactly WxH; to N on the short side");
+  group.add("--resize-long", "N", flags.resize_long, "To N on the long side");
+  group.add("--fit", "WxH", flags.fit, "To fit inside WxH, padded with --pad-color");
+  group.add("--pad-color", "COLOR", flags.pad_color, "black, white, #rrggbb or r,g,b (black)");
+  group.add("--filter", "NAME", flags.filter, "(bilinear), bicubic, lanczos, box, hamming, nearest")
+      ->check(one_of(kFilterNames));
+  group.add("--crop", "WxH", flags.crop, "Keep the centre");
+  group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")
+      ->check(one_of(kChannelsNames));
+}
+
+void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
+  PackImagesSpec& spec = flags.spec;
+  FlagGroup group(app, "Output");
+  group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of --split");
+  group.add("--container", "NAME", spec.container, "hdf5, shard (hdf5)")
+      ->check(CLI::IsMember(Names{"hdf5", "shard"}));
+  group.add("--layout", "NAME", flags.layout, "nhwc, nchw (nhwc)")->check(one_of(kLayoutNames));
+  group.add("--compress", "NAME[:N]", spec.compress,
+            "hdf5: (none), deflate, zstd; shard: (photo), zstd, none");
+  group.add("--chunk-samples", "N", flags.chunk_samples, "Samples a chunk (auto)");
+  group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Raw bytes a chunk, at most (auto)");
+  group.add("--part-bytes", "SIZE", flags.part_bytes, "Raw bytes a part, at most (1G)");
+  group.add("--order", "WORD", flags.order, "shuffle: by --seed; input: as listed (shuffle)")
+      ->check(one_of(kOrderNames));
+  group.add("--seed", "N", flags.seed, "Of the order and the split (0)");
+  group.add("--split", "SHARES", flags.split, "A pack each, every class divided: train=0.9,val=0.1");
+}
+
+void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
+  FlagGroup group(app, "Run");
+  group.add("--on-error", "WORD", flags.on_error, "skip: to rejects.csv; fail: stop (skip)")
+      ->check(CLI::IsMember(Names{"skip", "fail"}));
+  group.add("--max-errors", "N|N%", flags.max_errors, "Stop above this count or share of rejects (1%)");
+  group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
+  group.add("--memory", "SIZE", flags.memory, "What the process may hold (2G)");
+  group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
+      ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+  group.add_switch("--dry-run", flags.dry_run, "Say what would be packed, write nothing")
+      ->configurable(false);
+  // A recipe must not remove what somebody else packed.
+  group.add_switch("--force", flags.options.force, "Remove what is in --output, start afresh")
+      ->configurable(false);
+  app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group("Run");
+  group.add("--save-config", "FILE", flags.save_config, "Write the recipe, defaults included")
+      ->configurable(false);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+}  // namespace
+
+void add_pack_images_flags(CLI::App& app, PackImagesFlags& flags) {
+  add_input_flags(app, flags);
+  add_sample_flags(app, flags);
+  add_output_flags(app, flags);
+  add_run_flags(app, flags);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,52 @@
+// The flags of pack-images, and the spec and the options that they mean.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "pack/pack_images.h"
+
+namespace chunkhit {
+
+/// What the command line and the recipe say: text where a flag needs a second look, else the value itself.
+struct PackImagesFlags {
+  PackImagesSpec spec;        ///< flags that need no second look are already in it
+  PackImagesOptions options;  ///< the same
+  std::string delimiter;
+  std::string exif = "apply";
+  std::string decode = "exact";
+  std::string max_pixels = "256M";
+  std::string max_input_bytes = "256M";
+  std::string resize;
+  std::string resize_long;
+  std::string fit;
+  std::string pad_color = "black";
+  std::string filter = "bilinear";
+  std::string crop;
+  std::string channels = "rgb";
+  std::string layout = "nhwc";
+  std::string chunk_samples = "auto";
+  std::string chunk_bytes = "auto";
+  std::string part_bytes = "1G";
+  std::string order = "shuffle";
+  std::string seed = "0";
+  std::string split;
+  std::string on_error = "skip";
+  std::string max_errors = "1%";
+  std::string threads = "all";
+  std::string memory = "2G";
+  std::string progress = "auto";
+  std::string save_config;  ///< file for the effective recipe; empty: none
+  bool dry_run = false;
+};
+
+/// Adds every flag, in the groups of the help; `flags` must live until the command line is parsed.
+void add_pack_images_flags(CLI::App& app, PackImagesFlags& flags);
+
+/// Gives what is wanted; throws usage naming the flag.
+[[nodiscard]] PackImagesSpec pack_images_spec(const PackImagesFlags& flags);
+
+/// Gives how to run, without the callbacks; throws usage naming the flag.
+[[nodiscard]] PackImagesOptions pack_images_options(const PackImagesFlags& flags);
+
+}  // namespace chunkhit
