@@ -11,3 +11,12 @@ jobs=$(nproc)
 cmake --preset release -DCHUNKHIT_TESTS=ON >/dev/null
 cmake --build --preset release -j "$jobs"
 ctest --test-dir build/release --output-on-failure -j "$jobs"
+
+# Again under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer. Left out: kill, disk_full and io_faults,
+# some hundred runs of the commands each, which LeakSanitizer makes minutes longer; what limits memory or time, which
+# the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
+cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
+cmake --build --preset asan -j "$jobs" --target chunkhit_tests pack-images pack-info pack-verify fault_shim \
+  hdf5_zstd_plugin {transform,decode,store}_probe replay_{decode,label_csv,manifest,shard}
+ctest --test-dir build/asan --output-on-failure -j "$jobs" \
+  -R '^(chunkhit_tests|replay_.*|.*_equals_pillow|trusted_readers|failures_(end_to_end|usage|flipped_bytes))$'

@@ -5,7 +5,9 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,21 +67,8 @@ class PartPipeline {
         makers_([&job] { return SampleMaker(job.context); }) {}
 
   PartOutcome run() {
-    using tbb::filter_mode;
-    tbb::parallel_pipeline(
-        token_count(),
-        tbb::make_filter<void, Block>(filter_mode::serial_in_order,
-                                      [this](tbb::flow_control& flow) { return next_block(flow); }) &
-            tbb::make_filter<Block, Block>(filter_mode::parallel,
-                                           [this](Block block) { return make(std::move(block)); }) &
-            tbb::make_filter<Block, std::vector<FilledChunk>>(
-                filter_mode::serial_in_order, [this](const Block& block) { return assemble(block); }) &
-            tbb::make_filter<std::vector<FilledChunk>, std::vector<StoredSamples>>(
-                filter_mode::parallel,
-                [this](std::vector<FilledChunk> chunks) { return encode(std::move(chunks)); }) &
-            tbb::make_filter<std::vector<StoredSamples>, void>(
-                filter_mode::serial_in_order,
-                [this](const std::vector<StoredSamples>& chunks) { append(chunks); }));
+    run_steps();
+    if (failed_) std::rethrow_exception(fault_);
     assembler_.finish();
     append(encode(assembler_.collect()));
     record_.samples = outcome_.samples.rows.size();
@@ -90,6 +79,41 @@ class PartPipeline {
   }
 
  private:
+  using Filled = std::vector<FilledChunk>;
+  using Stored = std::vector<StoredSamples>;
+
+  void run_steps() {
+    using tbb::filter_mode;
+    tbb::parallel_pipeline(
+        token_count(),
+        tbb::make_filter<void, Block>(filter_mode::serial_in_order, [this](tbb::flow_control& flow) {
+          if (failed_) flow.stop();
+          return unless_failed([&] { return next_block(flow); });
+        }) & tbb::make_filter<Block, Block>(filter_mode::parallel, [this](Block block) {
+          return unless_failed([&] { return make(std::move(block)); });
+        }) & tbb::make_filter<Block, Filled>(filter_mode::serial_in_order, [this](const Block& block) {
+          return unless_failed([&] { return assemble(block); });
+        }) & tbb::make_filter<Filled, Stored>(filter_mode::parallel, [this](Filled chunks) {
+          return unless_failed([&] { return encode(std::move(chunks)); });
+        }) & tbb::make_filter<Stored, void>(filter_mode::serial_in_order, [this](const Stored& chunks) {
+          unless_failed([&] { append(chunks); });
+        }));
+  }
+
+  /// Runs one step on one token. Keeps the first exception and makes every later step do nothing, so that the
+  /// pipeline runs empty: when an exception reaches oneTBB, the tokens between two steps are never destroyed.
+  template <class Step>
+  auto unless_failed(Step step) -> decltype(step()) {
+    if (!failed_) {
+      try {
+        return step();
+      } catch (...) {
+        if (!failed_.exchange(true)) fault_ = std::current_exception();
+      }
+    }
+    return decltype(step())();
+  }
+
   /// As many blocks at once as keep all threads busy and the chunks in work within their bytes.
   [[nodiscard]] std::size_t token_count() const {
     const std::uint64_t chunk_bytes = job_.chunk_samples * sample_bytes_;
@@ -163,6 +187,7 @@ class PartPipeline {
 
   std::vector<StoredSamples> encode(std::vector<FilledChunk> chunks) {
     std::vector<StoredSamples> stored;
+    stored.reserve(chunks.size());
     for (FilledChunk& chunk : chunks) stored.push_back(encode(std::move(chunk)));
     return stored;
   }
@@ -204,6 +229,8 @@ class PartPipeline {
   tbb::enumerable_thread_specific<SampleMaker> makers_;
   PartRecord record_;
   PartOutcome outcome_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr fault_;  ///< written once, by the step that sets failed_; read when all steps have ended
 };
 
 }  // namespace

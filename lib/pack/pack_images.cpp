@@ -56,6 +56,17 @@ FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, con
                                        " files is a picture that can be packed; the first: " + first_fault);
 }
 
+/// An output below ROOT would be a class of the next run.
+void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  if (!spec.labels.empty()) return;
+  std::error_code error;
+  const auto root = std::filesystem::weakly_canonical(options.root, error);
+  const auto output = std::filesystem::weakly_canonical(options.output, error);
+  if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
+    throw Error(ErrorCode::usage, "output: " + options.output + " lies in " + options.root +
+                                      ", whose sub-folders are the classes; choose a folder outside");
+}
+
 std::uint64_t decode_budget(const PackImagesOptions& options, std::uint32_t threads) {
   // A quarter is for chunks in work, a quarter for everything else; decoding has the rest.
   const std::uint64_t fixed = options.memory_bytes / 4 + threads * kBytesPerThread;
@@ -92,6 +103,7 @@ std::string utc_now() {
 PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
                           std::uint32_t threads) {
   const auto begin = std::chrono::steady_clock::now();
+  const std::string started = utc_now();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
   const RootFolder root(options.root);
@@ -101,9 +113,8 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
 
   MakerContext maker{spec, root, first.sample, first.file, MemoryBudget(decode_budget(options, threads)), {}};
   RejectLimit rejects(options, list.row_count);
-  progress.phase = PackProgress::Phase::packing;
   progress.rows_total = list.size();
-  RunContext run{spec, options, list, maker, rejects, progress, threads, utc_now()};
+  RunContext run{spec, options, list, maker, rejects, progress, threads, started, begin};
 
   PackImagesReport report;
   report.notices = list.notices;
@@ -126,6 +137,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
 
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
   check_spec(spec);
+  check_output(spec, options);
   const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
   // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
@@ -137,6 +149,7 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
 
 PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
   check_spec(spec);
+  check_output(spec, options);
   const RootFolder root(options.root);
   PackImagesPreview preview;
   preview.list = list_samples(spec, options.root);

@@ -140,12 +140,17 @@ std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xx
 }
 
 void check_spec(const PackImagesSpec& spec) {
+  const LabelCsvSpec plain;
+  const LabelCsvSpec& columns = spec.columns;
+  if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0 ||
+                              columns.label_columns != plain.label_columns))
+    refuse("file-column, label-column and delimiter are for a CSV: give it with --labels");
   if (spec.max_pixels < 1) refuse("max-pixels: must be at least 1");
   if (spec.max_input_bytes < 1) refuse("max-input-bytes: must be at least 1");
   if (spec.part_bytes < 1) refuse("part-bytes: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
     refuse("chunk-samples and chunk-bytes exclude each other");
-  if (spec.columns.label_columns.empty()) refuse("label-column: at least one is needed");
+  if (columns.label_columns.empty()) refuse("label-column: at least one is needed");
   check_split(spec.split);
   static_cast<void>(compress_choice(spec));
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
@@ -21,14 +22,18 @@ constexpr double kLeastStoredShare = 0.1;
 /// Rejected rows make a pack smaller than planned; this many of all rows may be.
 constexpr double kExpectedRejectShare = 0.01;
 
-std::string gibibytes(double bytes) {
-  const auto hundredths = static_cast<std::uint64_t>(bytes / (1 << 30) * 100 + 0.5);
+std::string size_text(double bytes) {
+  constexpr std::array<const char*, 4> kUnits{" KiB", " MiB", " GiB", " TiB"};
+  std::size_t unit = 0;
+  for (bytes /= 1024; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  const auto hundredths = static_cast<std::uint64_t>(bytes * 100 + 0.5);
   const std::string digits = std::to_string(hundredths % 100);
-  return std::to_string(hundredths / 100) + "." + (digits.size() < 2 ? "0" : "") + digits + " GiB";
+  return std::to_string(hundredths / 100) + "." + (digits.size() < 2 ? "0" : "") + digits + kUnits[unit];
 }
 
 std::vector<RejectRecord> records_of(const std::vector<Reject>& rejects) {
   std::vector<RejectRecord> records;
+  records.reserve(rejects.size());
   for (const Reject& reject : rejects)
     records.push_back({reject.row, reject.file, reject.labels, reject.reason});
   return records;
@@ -41,6 +46,7 @@ std::vector<ClassRecord> class_records(const SampleList& list, const std::vector
   for (const PartRecord& part : parts)
     for (const auto& [id, samples] : part.class_counts) counts[id] += samples;
   std::vector<ClassRecord> classes;
+  classes.reserve(counts.size());
   for (const auto& [id, samples] : counts)
     classes.push_back({id, list.classes.empty() ? "" : list.classes[static_cast<std::size_t>(id)], samples});
   return classes;
@@ -117,6 +123,7 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
 }
 
 void PackWriter::write_parts() {
+  run_.progress.phase = PackProgress::Phase::packing;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
     if (std::optional<PartRecord> finished = folder_.finished_part(part_index, pack_id_, recorded_)) {
       await_part();
@@ -132,7 +139,13 @@ void PackWriter::write_parts() {
       write_part(part_index);
     }
   }
+  if (finishing_.valid()) tell_phase(PackProgress::Phase::finishing);
   await_part();
+}
+
+void PackWriter::tell_phase(PackProgress::Phase phase) {
+  run_.progress.phase = phase;
+  if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
 
 void PackWriter::check_space(std::uint64_t first_missing_row) const {
@@ -142,16 +155,13 @@ void PackWriter::check_space(std::uint64_t first_missing_row) const {
   const auto free = static_cast<double>(folder_.free_bytes());
   if (free < needed)
     throw Error(ErrorCode::cannot_write, folder_.path() + ": needs " +
-                                             (plan_.compressed ? "at least " : "about ") + gibibytes(needed) +
-                                             ", " + gibibytes(free) + " are free");
+                                             (plan_.compressed ? "at least " : "about ") + size_text(needed) +
+                                             ", " + size_text(free) + " are free");
 }
 
-void PackWriter::write_part(std::uint64_t part_index) {
-  const std::uint64_t first = part_index * plan_.part_samples;
-  const std::uint64_t count = std::min(plan_.part_samples, samples_.indices.size() - first);
-  check_space(first);
-  const Container& kind = container(run_.spec.container);
-  const CacheAdvice advice = advise_cache(plan_, (count + plan_.chunk_samples - 1) / plan_.chunk_samples);
+std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
+                                                     std::uint64_t sample_count) const {
+  const std::uint64_t chunk_count = (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
   const PartSpec part{run_.maker.sample,
                       compress_.filter,
                       plan_.chunk_samples,
@@ -159,10 +169,16 @@ void PackWriter::write_part(std::uint64_t part_index) {
                       run_.list.label_columns,
                       pack_id_,
                       static_cast<std::uint32_t>(part_index),
-                      advice};
-  const std::string file = part_stem(part_index) + std::string(kind.extension);
-  std::unique_ptr<ChunkWriter> writer = kind.create(folder_.file(file), part);
+                      advise_cache(plan_, chunk_count)};
+  const Container& kind = container(run_.spec.container);
+  return kind.create(folder_.file(part_stem(part_index) + std::string(kind.extension)), part);
+}
 
+void PackWriter::write_part(std::uint64_t part_index) {
+  const std::uint64_t first = part_index * plan_.part_samples;
+  const std::uint64_t count = std::min(plan_.part_samples, samples_.indices.size() - first);
+  check_space(first);
+  std::unique_ptr<ChunkWriter> writer = create_part(part_index, count);
   const std::uint64_t rows_before = run_.progress.rows_done;
   const auto on_row = [&](std::uint64_t rows_done, const RejectRecord* reject) {
     run_.progress.rows_done = rows_before + rows_done;
@@ -179,30 +195,32 @@ void PackWriter::write_part(std::uint64_t part_index) {
                     chunk_filter(compress_.filter),
                     compress_.level,
                     plan_.chunk_samples,
-                    kind.pads_last_chunk,
+                    container(run_.spec.container).pads_last_chunk,
                     run_.options.memory_bytes / 4,
                     run_.threads,
                     run_.options.stop,
                     on_row};
   PartOutcome outcome = pack_part(job, *writer);
   await_part();
-  if (outcome.interrupted) {
-    interrupted_ = true;
-    return;
-  }
+  interrupted_ = outcome.interrupted;
+  if (!interrupted_) finish_part(part_index, std::move(writer), std::move(outcome));
+}
+
+// The part is checked and flushed while the next one is packed.
+void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
+                             PartOutcome outcome) {
   samples_packed_now_ += outcome.record.samples;
-  // The part is checked and flushed while the next one is packed.
-  finishing_ = std::async(std::launch::async, [this, file, part_index, writer = std::move(writer),
+  finishing_ = std::async(std::launch::async, [this, part_index, writer = std::move(writer),
                                                outcome = std::move(outcome)]() mutable {
     const PartReport written = writer->finish(outcome.samples);
+    const std::string stem = part_stem(part_index);
     PartRecord& record = outcome.record;
-    record.file = file;
+    record.file = stem + std::string(container(run_.spec.container).extension);
     record.bytes = written.bytes;
     record.xxh3 = written.xxh3;
     record.chunks = written.chunk_count;
     record.stored_bytes = written.stored_bytes;
-    publish_file(folder_.file(part_stem(part_index) + ".json"),
-                 part_manifest_text({pack_id_, recorded_, record}));
+    publish_file(folder_.file(stem + ".json"), part_manifest_text({pack_id_, recorded_, record}));
     return std::move(record);
   });
 }
@@ -252,7 +270,9 @@ void PackWriter::publish_rejects(Manifest& manifest) {
 void PackWriter::publish_run() const {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  RunRecord record{run_.options.tool, run_.options.command_line, host, run_.started, 0, run_.threads, {}};
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run_.begin;
+  RunRecord record{
+      run_.options.tool, run_.options.command_line, host, run_.started, seconds.count(), run_.threads, {}};
   for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
   publish_file(folder_.file(kRunName), run_text(record));
 }

@@ -1,8 +1,10 @@
 // Writes one pack: the parts that are missing, then rejects, run and manifest.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct RunContext {
   PackProgress& progress;
   std::uint32_t threads = 1;
   std::string started;  ///< UTC, ISO 8601
+  std::chrono::steady_clock::time_point begin;
 };
 
 class PackWriter {
@@ -38,9 +41,13 @@ class PackWriter {
  private:
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
   void write_parts();
+  [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
+                                                         std::uint64_t sample_count) const;
   void write_part(std::uint64_t part_index);
+  void finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
   void keep_part(PartRecord record);
   void check_space(std::uint64_t first_missing_row) const;
+  void tell_phase(PackProgress::Phase phase);
   void await_part();
   void publish_rejects(Manifest& manifest);
   void publish_run() const;

@@ -7,13 +7,17 @@
 namespace chunkhit {
 namespace {
 
-/// Quotes a field where RFC 4180 asks for it.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n\t") == std::string::npos && !text.starts_with(' ') && !text.ends_with(' '))
-    return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+/// Appends a comma and a field, quoted where RFC 4180 asks for it.
+void append_field(std::string& line, const std::string& field) {
+  line += ',';
+  if (field.find_first_of(",\"\r\n\t") == std::string::npos && !field.starts_with(' ') &&
+      !field.ends_with(' ')) {
+    line += field;
+    return;
+  }
+  line += '"';
+  for (const char c : field) line.append(c == '"' ? 2 : 1, c);
+  line += '"';
 }
 
 /// A path that a spreadsheet would take for a formula is written as "./path", which names the same file.
@@ -45,14 +49,17 @@ void RejectLimit::add(const RejectRecord& reject) {
 
 std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& list) {
   std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
-  std::string text = "row," + csv_field(list.file_column);
-  for (const std::string& column : list.label_columns) text += "," + csv_field(column);
+  std::string text = "row";
+  append_field(text, list.file_column);
+  for (const std::string& column : list.label_columns) append_field(text, column);
   text += ",reason\n";
   for (const RejectRecord& reject : rejects) {
-    text += std::to_string(reject.row) + "," + csv_field(harmless_path(reject.file));
+    text += std::to_string(reject.row);
+    append_field(text, harmless_path(reject.file));
     for (std::size_t column = 0; column < list.label_columns.size(); ++column)
-      text += "," + (column < reject.labels.size() ? csv_field(reject.labels[column]) : "");
-    text += "," + csv_field(reject.reason) + "\n";
+      append_field(text, column < reject.labels.size() ? reject.labels[column] : "");
+    append_field(text, reject.reason);
+    text += '\n';
   }
   return text;
 }

@@ -107,8 +107,30 @@ def check_jpeg(comparison):
         exif[0x10F] = "camera"
         data = saved(picture((20, 10), "RGB", 1), "JPEG", exif=exif)
         comparison.check("jpeg orientation %d" % orientation, data, orientation=orientation)
-        comparison.check("png orientation %d" % orientation,
-                         saved(picture((20, 10), "RGB", 1), "PNG", exif=exif), orientation=orientation)
+        png = saved(picture((20, 10), "RGB", 1), "PNG", exif=exif)
+        comparison.check("png orientation %d" % orientation, png, orientation=orientation)
+        check_exif_places(comparison, png, orientation)
+
+
+def check_exif_places(comparison, png, orientation):
+    """Where and how often a PNG may have its eXIf; the orientation that Pillow finds is the one to find."""
+    begin = png.index(b"eXIf") - 4
+    end = begin + 12 + struct.unpack_from(">I", png, begin)[0]
+    chunk, without = png[begin:end], png[:begin] + png[end:]
+    last = without[:-12] + chunk + without[-12:]
+    upside_down = Image.Exif()
+    upside_down[0x112] = 3
+    for name, data in (("behind the pixels", last),
+                       ("twice", last[:begin] + png_chunk(b"eXIf", upside_down.tobytes()[6:]) + last[begin:]),
+                       ("cut short", without[:begin] + png_chunk(b"eXIf", chunk[8:20]) + without[begin:]),
+                       ("empty", without[:begin] + png_chunk(b"eXIf", b"") + without[begin:])):
+        pillow = Image.open(io.BytesIO(data))
+        pillow.load()
+        try:
+            expected = pillow.getexif().get(0x112, 1)
+        except Exception:  # what Pillow cannot read is no orientation
+            expected = 1
+        comparison.check("png orientation %d, eXIf %s" % (orientation, name), data, orientation=expected)
 
 
 def check_raw_png(comparison, size, seed, interlaced):

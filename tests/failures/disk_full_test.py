@@ -1,13 +1,55 @@
 """A full disk or a limit on file sizes ends with 73 and a clear message; with room the same command goes on."""
 import os
+import re
 import resource
+import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_pictures, pack, run
 
-ENOSPC = 28
+ENOSPC, EDQUOT = 28, 122
+SMALL_DISK = 150 << 10
+
+
+def set_size(folder, size):
+    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+
+
+def check_refused(text, folder):
+    """Ended with a message, and nothing looks like a pack or a part that is not whole."""
+    check("No space left" in text or "free" in text, text)
+    left = os.listdir(folder) if os.path.isdir(folder) else []
+    check("manifest.json" not in left and not any(name.endswith(".tmp") for name in left), left)
+
+
+def check_preflight(root, disk):
+    """What cannot fit is refused before anything is written, with what is needed and what is free."""
+    text = run("pack-images", root, "--labels", f"{root}/labels.csv", *SMALL, "--output", f"{disk}/out", expect=73)
+    found = re.search(r"needs about (\S+) (\S+), (\S+) (\S+) are free", text)
+    check(found and all(float(found[number]) > 0 for number in (1, 3)), text)
+    check(os.listdir(f"{disk}/out") == [], os.listdir(f"{disk}/out"))
+    check(f"{disk}/out" in text, text)
+    dry = run("pack-images", root, "--labels", f"{root}/labels.csv", *SMALL, "--output", f"{disk}/out", "--dry-run")
+    check("are free" in dry, dry)
+
+
+def check_sizes(root, container, disk, golden):
+    """Disks of growing size: each refuses or holds the whole pack; then there is room and the run goes on."""
+    codes = []
+    for size in range(200, 2600, 300):
+        set_size(disk, f"{size}k")
+        code, text = pack(root, f"{disk}/out", "--container", container, expect=(0, 73))
+        codes.append(code)
+        if code == 73:
+            check_refused(text, f"{disk}/out")
+    check(codes[0] == 73, "200 KiB were enough", codes)
+    set_size(disk, "32m")
+    pack(root, f"{disk}/out", "--container", container)
+    check(fingerprint(f"{disk}/out") == golden, "differs after there was room")
+    return codes
+
 
 with Workspace() as space:
     root = space("photos")
@@ -26,6 +68,12 @@ with Workspace() as space:
                     check(not os.path.exists(out + "/manifest.json"), "a manifest of an unfinished pack")
                 pack(root, out, "--container", container)
                 check(fingerprint(out) == golden, out, "differs")
+        out = space(f"{container}-quota")
+        text = pack(root, out, "--container", container, expect=73,
+                    env={"LD_PRELOAD": SHIM, "FAULT": f"pwrite:5:{EDQUOT}:sticky", "FAULT_PATH": out})
+        check("Disk quota exceeded" in text and out in text, text)
+        pack(root, out, "--container", container)
+        check(fingerprint(out) == golden, out, "differs")
         print(container, "ENOSPC from the nth write passed")
 
         small = space("tmpfs")
@@ -38,6 +86,10 @@ with Workspace() as space:
                 subprocess.run(["mount", "-o", "remount,size=8m", small], check=True)
                 pack(root, small + "/out", "--container", container)
                 check(fingerprint(small + "/out") == golden, "differs after there was room")
+                shutil.rmtree(small + "/out")
+                set_size(small, SMALL_DISK)
+                check_preflight(root, small)
+                print(container, "disks of growing size:", check_sizes(root, container, small, golden))
             finally:
                 subprocess.run(["umount", small], check=True)
             print(container, "small tmpfs passed")

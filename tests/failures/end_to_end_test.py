@@ -1,15 +1,57 @@
-"""Packs small sets and reads them with h5py; equal bytes for any number of threads, whatever is rejected."""
+"""Packs small sets and reads them with h5py; equal bytes in any surroundings; every row is accounted for once."""
 import csv
 import json
 import os
+import random
 import sys
+import time
 
 import h5py
+import jsonschema
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, make_pictures, pack, run
+from packing import SMALL, Workspace, check, fingerprint, make_pictures, pack, run
+
+
+SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
+
+
+def packs_below(folder):
+    return [path for path, _, files in os.walk(folder) if "manifest.json" in files]
+
+
+def check_conservation(folder):
+    """Every number that a pack's files state about its rows agrees with the others and with what the parts hold."""
+    manifest = json.load(open(f"{folder}/manifest.json"))
+    jsonschema.validate(manifest, SCHEMA)
+    check(manifest["rows"] == manifest["samples"] + manifest["rejected"], folder, "rows")
+    with open(f"{folder}/rejects.csv", newline="") as file:
+        rejected = [int(row["row"]) for row in csv.DictReader(file)]
+    check(len(rejected) == manifest["rejected"] and rejected == sorted(set(rejected)), folder, "rejects.csv")
+    totals = {name: sum(part[name] for part in manifest["parts"]) for name in ("samples", "rows")}
+    check(totals["samples"] == manifest["samples"], folder, "samples of the parts")
+    counts, pixels, in_parts = {}, np.zeros((3, 4), dtype=object), []
+    for part in manifest["parts"]:
+        own = json.load(open(f"{folder}/{part['file'].rsplit('.', 1)[0]}.json"))
+        check(all(own["part"][name] == part[name] for name in part), folder, part["file"], "sidecar")
+        check(os.path.getsize(f"{folder}/{part['file']}") == part["bytes"], folder, part["file"], "bytes")
+        check(part["rows"] == part["samples"] + len(own["part"]["rejects"]), folder, part["file"], "rows")
+        in_parts += [reject["row"] for reject in own["part"]["rejects"]]
+        for entry in own["part"]["classes"]:
+            counts[entry["id"]] = counts.get(entry["id"], 0) + entry["samples"]
+        for index, name in enumerate(("sum", "sum_of_squares")):
+            pixels[index] += np.array(own["part"]["pixels"][name], dtype=object)
+        pixels[2] += own["part"]["pixels"]["pixel_count"]
+    check(set(in_parts) <= set(rejected) and len(in_parts) == len(set(in_parts)), folder, "rejects of the parts")
+    check(totals["rows"] == manifest["rows"] - (len(rejected) - len(in_parts)), folder, "rows of the parts")
+    if manifest["labels"]["kind"] == "class_id":
+        check({entry["id"]: entry["samples"] for entry in manifest["classes"] if entry["samples"]} == counts, folder, "classes")
+        check(sum(counts.values()) == manifest["samples"], folder, "samples of the classes")
+    for channel, mean in enumerate(manifest["mean"]):
+        check(abs(pixels[0][channel] / pixels[2][channel] - mean) < 1e-9, folder, "mean")
+    return manifest, rejected
 
 
 def read(folder):
@@ -59,6 +101,81 @@ def test_pixels_threads_and_rejects(space):
             check(data is None or len(data["rows"]) == 391, "samples")
 
 
+def test_every_row_ends_in_one_place(space):
+    """A random list of good, broken, missing and repeated files, and of rows without a label."""
+    seed = random.randrange(1 << 30)
+    print("  seed", seed)
+    rng = random.Random(seed)
+    rows = make_pictures(space("mixed"), 120, bad=25, seed=seed)
+    for number in range(4):
+        listed = [(file, label if rng.random() < 0.9 else "") if rng.random() < 0.9 else (f"missing{rng.random()}.png", label)
+                  for file, label in rng.choices(rows, k=300)]
+        with open(space("mixed/labels.csv"), "w", newline="") as file:
+            csv.writer(file).writerows([("file", "label"), *listed])
+        out = space(f"mixed{number}")
+        split = ["--split", "a=0.7,b=0.3"] if number % 2 else []
+        pack(space("mixed"), out, "--max-errors", "100%", *split)
+        placed = []
+        for folder in packs_below(out):
+            manifest, rejected = check_conservation(folder)
+            packed = read(folder)
+            for row, label in zip(packed["rows"], packed["labels"]):
+                check(manifest["classes"][label]["name"] == listed[row][1], "label of row", row)
+            placed += [*rejected, *map(int, packed["rows"])]
+        check(sorted(placed) == list(range(300)), "each row once", seed)
+
+
+def test_the_same_bytes_in_any_surroundings(space):
+    """Locale, time zone, umask, memory, threads, the order of the folder's entries, a path with a blank."""
+    rows = make_pictures(space("there"), 90)
+    os.makedirs(space("some where"))
+    for name, _ in sorted(rows, key=lambda row: row[0][::-1], reverse=True):
+        path = space(f"some where/{name}")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(space(f"there/{name}"), "rb") as source, open(path, "wb") as copy:
+            copy.write(source.read())
+    packs = []
+    for root, umask, env, arguments in (("there", 0o022, {}, []), ("some where", 0o077, {"LC_ALL": "C"}, ["--threads", "7"]),
+                                        ("there", 0, {"LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"}, ["--memory", "64M"]),
+                                        ("some where", 0o027, {"LC_ALL": "de_DE.UTF-8", "HOME": "/nonexistent", "TMPDIR": "/nonexistent"},
+                                         ["--progress", "json", "--threads", "1"])):
+        out = space(f"surroundings{len(packs)}")
+        before = os.umask(umask)
+        run("pack-images", f"{space(root)}/images", *SMALL, *arguments, "--output", out, env=env)
+        os.umask(before)
+        packs.append(fingerprint(out))
+        check(packs[-1] == packs[0], root, env, arguments, "other bytes")
+
+
+def test_turned_pictures_are_upright_as_in_pillow(space):
+    os.makedirs(space("turned/x"))
+    source = Image.fromarray(np.random.default_rng(3).integers(0, 256, (12, 12, 3), dtype=np.uint8))
+    expected = {}
+    for orientation in range(1, 9):
+        for ending in ("png", "jpg"):
+            exif = Image.Exif()
+            exif[0x112] = orientation
+            name = f"x/{orientation}.{ending}"
+            source.save(space(f"turned/{name}"), exif=exif)
+            expected[name] = np.asarray(ImageOps.exif_transpose(Image.open(space(f"turned/{name}"))))
+    run("pack-images", space("turned"), "--output", space("upright"))
+    data = read(space("upright"))
+    check(len(data["files"]) == 16, data["files"])
+    for file, image in zip(data["files"], data["images"]):
+        check(np.array_equal(image, expected[file.decode()]), file, "is not upright as in Pillow")
+
+
+def test_the_run_is_recorded(space):
+    begin = time.time()
+    run("pack-images", space("turned"), "--output", space("recorded"))
+    taken = time.time() - begin
+    record = json.load(open(space("recorded/run.json")))
+    check(0 < record["seconds"] <= taken, record, taken)
+    check(record["threads"] >= 1 and record["command_line"].endswith(f"--output {space('recorded')}"), record)
+    started = time.strptime(record["started"], "%Y-%m-%dT%H:%M:%SZ")
+    check(abs(time.mktime(started) - time.timezone - begin) < 3, record["started"])
+
+
 def test_class_folders_equal_the_csv(space):
     root = space("photos")
     run("pack-images", root + "/images", "--resize", "16x12", "--output", space("folders"), "--order", "input", "--max-errors", "9")
@@ -95,3 +212,6 @@ with Workspace() as workspace:
         if name.startswith("test_"):
             test(workspace)
             print(name, "passed")
+    checked = [check_conservation(folder) for folder in packs_below(workspace.path)]
+    check(len(checked) > 30, "only", len(checked), "packs were found")
+    print(len(checked), "manifests agree with schemas/manifest.schema.json and with their packs")

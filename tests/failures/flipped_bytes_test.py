@@ -1,7 +1,9 @@
-"""Every flipped bit, truncation, swap, stranger and missing file of a pack is found by pack-verify."""
+"""Every flipped bit, truncation, swap, stranger, edit and missing file of a pack is found by pack-verify."""
+import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
@@ -14,6 +16,122 @@ def expect_fault(folder, what):
     text = run("pack-verify", folder, expect=65)
     check("part-" in text or ".json" in text or ".csv" in text, what, text)
     return text
+
+
+def pages(size):
+    """Ends of pages, and a byte beside them; of many pages the first, the last and some between."""
+    ends = list(range(4096, size, 4096))
+    return [end + beside for end in sorted({*ends[:3], *ends[-3:], *ends[::40]}) for beside in (-1, 0, 1)]
+
+
+def check_pages(good, path):
+    """Cut at the ends of pages, a page of zeros, a page of rubbish behind the end."""
+    data = open(path, "rb").read()
+    for keep in pages(len(data)):
+        if keep < len(data):
+            open(path, "wb").write(data[:keep])
+            expect_fault(good, f"{path}: cut to {keep} bytes")
+    for at in pages(len(data))[::3]:
+        zeroed = data[:at] + bytes(4096) + data[at + 4096:]
+        if zeroed[:len(data)] != data:
+            open(path, "wb").write(zeroed[:len(data)])
+            expect_fault(good, f"{path}: zeros from {at}")
+    open(path, "wb").write(data + random.Random(1).randbytes(4096))
+    expect_fault(good, f"{path}: a page behind the end")
+    open(path, "wb").write(data)
+
+
+def check_swaps(space, root, good, parts, arguments):
+    """Parts in each other's place, under another name, or from a pack of another recipe."""
+    first, second = (os.path.join(good, name) for name in parts[:2])
+    other = space("other")
+    pack(root, other, *arguments, "--max-errors", "10", "--seed", "5", "--force")
+    stems = [name[:name.rindex(".")] for name in parts]
+    saved = space("saved")
+    shutil.copytree(good, saved)
+
+    def restore():
+        shutil.rmtree(good)
+        shutil.copytree(saved, good)
+
+    for with_sidecar in (False, True):
+        for ending in (parts[0][parts[0].rindex("."):], *([".json"] if with_sidecar else [])):
+            for a, b in ((stems[0], stems[1]), (stems[1], stems[0])):
+                shutil.copy(f"{saved}/{a}{ending}", f"{good}/{b}{ending}")
+        expect_fault(good, f"two parts swapped, sidecars too: {with_sidecar}")
+        restore()
+        for ending in (parts[0][parts[0].rindex("."):], *([".json"] if with_sidecar else [])):
+            shutil.copy(f"{other}/{stems[0]}{ending}", f"{good}/{stems[0]}{ending}")
+        expect_fault(good, f"a part of another recipe, its sidecar too: {with_sidecar}")
+        restore()
+    os.rename(first, first.replace("00000", "00100"))
+    text = expect_fault(good, "a part renamed")
+    check("00000" in text and "00100" in text, text)
+    restore()
+    os.remove(second[:second.rindex(".")] + ".json")
+    expect_fault(good, "a sidecar missing")
+    restore()
+    shutil.copy(f"{other}/manifest.json", f"{good}/manifest.json")
+    expect_fault(good, "the manifest of another recipe")
+    restore()
+    shutil.rmtree(saved)
+
+
+def seal(manifest):
+    """The text of a manifest that someone edited with care: its own hash is right."""
+    manifest.pop("xxh3")
+    body = json.dumps(manifest, indent=2, ensure_ascii=False)[:-2] + ",\n"
+    found = subprocess.run(["xxhsum", "-H3", "-"], input=body.encode(), stdout=subprocess.PIPE, check=True).stdout
+    return body + f'  "xxh3": "{found.split(b"= ")[1].strip().decode()}"\n}}\n'
+
+
+def edits():
+    """What may be changed in a manifest."""
+    def change(*keys, by=None, to=None):
+        def edit(manifest):
+            for key in keys[:-1]:
+                manifest = manifest[key]
+            manifest[keys[-1]] = to if by is None else manifest[keys[-1]] + by
+        return edit
+
+    def move_a_sample(manifest):
+        manifest["classes"][0]["samples"] += 1
+        manifest["classes"][1]["samples"] -= 1
+
+    def pretend_a_reject(manifest):
+        manifest["rows"] += 1
+        manifest["rejected"] += 1
+
+    return {"one sample more": change("samples", by=1), "one part less": lambda manifest: manifest["parts"].pop(),
+            "parts in another order": lambda manifest: manifest["parts"].reverse(),
+            "no parts": change("parts", to=[]), "a mean": change("mean", 0, by=0.5), "a deviation": change("std", 1, by=-0.5),
+            "a class's count": change("classes", 0, "samples", by=1), "a sample to another class": move_a_sample,
+            "a reject that there is not": pretend_a_reject, "a class's name": change("classes", 1, "name", to="wasp"),
+            "another pack's id": change("pack_id", to="0123456789abcdef"), "a taller sample": change("sample", "height", by=1),
+            "another filter": change("filter", to="zstd"), "another layout": change("sample", "layout", to="nchw"),
+            "a longer part": change("parts", 0, "bytes", by=1), "another hash": change("parts", 0, "xxh3", to="0123456789abcdef"),
+            "a path out of the folder": change("parts", 0, "file", to="../other/part-00000.h5"),
+            "an absolute path": change("parts", 0, "file", to="/etc/passwd"), "more chunks": change("parts", 0, "chunks", by=1),
+            "more stored bytes": change("parts", 0, "stored_bytes", by=1), "other chunks": change("chunk_samples", by=1),
+            "other rejects": change("rejects", "bytes", by=1), "another version": change("version", by=1),
+            "another format": change("format", to="other"), "nested deep": change("tool", to=json.loads("[" * 400 + "]" * 400)),
+            "a number as text": change("samples", to="many"), "a negative count": change("samples", to=-1)}
+
+
+def check_edits(good):
+    path = os.path.join(good, "manifest.json")
+    data = open(path, encoding="utf-8").read()
+    check(seal(json.loads(data)) == data, "this test seals otherwise than pack-images")
+    missed = []
+    for name, edit in edits().items():
+        manifest = json.loads(data)
+        edit(manifest)
+        open(path, "w", encoding="utf-8").write(seal(manifest))
+        code, text = run("pack-verify", good, expect=(0, 65))
+        if code == 0:
+            missed.append(name)
+    open(path, "w", encoding="utf-8").write(data)
+    check(not missed, "edits of the manifest that were not found:", missed)
 
 
 with Workspace() as space:
@@ -56,5 +174,9 @@ with Workspace() as space:
         shutil.copy(a, os.path.join(good, parts[0].replace("00000", "00099")))
         check("00099" in expect_fault(good, "a stranger"), "names the stranger")
         os.remove(os.path.join(good, parts[0].replace("00000", "00099")))
+        for name in (parts[0], "manifest.json", parts[-1]):
+            check_pages(good, os.path.join(good, name))
+        check_swaps(space, root, good, parts, arguments)
+        check_edits(good)
         check("whole" in run("pack-verify", good), "whole again")
         print(*arguments, "passed")

@@ -27,7 +27,8 @@ std::vector<std::string> assemble(const std::string& kept) {
   for (FilledChunk& chunk : assembler.collect()) chunks.push_back(std::move(chunk));
   std::vector<std::string> texts;
   for (const FilledChunk& chunk : chunks)
-    texts.emplace_back(chunk.buffer->bytes.begin(), chunk.buffer->bytes.begin() + static_cast<long>(chunk.sample_count));
+    texts.emplace_back(chunk.buffer->bytes.begin(),
+                       chunk.buffer->bytes.begin() + static_cast<long>(chunk.sample_count));
   return texts;
 }
 
@@ -52,7 +53,8 @@ TEST(ChunkAssembler, KeepsEveryOrderForEveryPatternOfRejects) {
     const std::vector<std::string> chunks = assemble(kept);
     for (const std::string& chunk : chunks) all += chunk;
     ASSERT_EQ(all, expected) << kept;
-    for (std::size_t chunk = 0; chunk + 1 < chunks.size(); ++chunk) ASSERT_EQ(chunks[chunk].size(), kChunkSamples);
+    for (std::size_t chunk = 0; chunk + 1 < chunks.size(); ++chunk)
+      ASSERT_EQ(chunks[chunk].size(), kChunkSamples);
   }
 }
 

@@ -49,7 +49,9 @@ TEST(Split, DividesEveryClassToWithinOneSample) {
   std::map<std::int64_t, std::size_t> train;
   for (const std::uint32_t index : packs[0].indices) ++train[list.class_ids[index]];
   for (std::size_t id = 0; id < counts.size(); ++id)
-    EXPECT_NEAR(static_cast<double>(train[static_cast<std::int64_t>(id)]), 0.9 * static_cast<double>(counts[id]), 1) << id;
+    EXPECT_NEAR(static_cast<double>(train[static_cast<std::int64_t>(id)]),
+                0.9 * static_cast<double>(counts[id]), 1)
+        << id;
   EXPECT_EQ(train[0], 9u);
   EXPECT_EQ(train[1], 90u);
 }
@@ -59,7 +61,8 @@ TEST(Split, PutsEverySampleIntoExactlyOnePack) {
   spec.split = {{"a", 0.333}, {"b", 0.333}, {"c", 0.334}};
   const SampleList list = list_of({7, 11, 13, 17});
   std::multiset<std::uint32_t> all;
-  for (const PackSamples& pack : order_samples(list, spec)) all.insert(pack.indices.begin(), pack.indices.end());
+  for (const PackSamples& pack : order_samples(list, spec))
+    all.insert(pack.indices.begin(), pack.indices.end());
   EXPECT_EQ(all.size(), 48u);
   EXPECT_EQ(std::set<std::uint32_t>(all.begin(), all.end()).size(), 48u);
 }

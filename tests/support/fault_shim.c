@@ -1,6 +1,6 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
-// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename close fallocate ftruncate;
-// only files below FAULT_PATH count.
+// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename close
+// fallocate ftruncate; only files below FAULT_PATH count.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,8 +58,12 @@ static ssize_t shimmed_pwrite(int fd, const void* data, size_t size, off64_t off
   const int what = fd_below_path(fd) ? fault("pwrite") : 0;
   return what < 0 ? -1 : NEXT(pwrite64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
 }
-ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) { return shimmed_pwrite(fd, data, size, offset); }
-ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) { return shimmed_pwrite(fd, data, size, offset); }
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+  return shimmed_pwrite(fd, data, size, offset);
+}
+ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
+  return shimmed_pwrite(fd, data, size, offset);
+}
 
 ssize_t read(int fd, void* data, size_t size) {
   const int what = fd_below_path(fd) ? fault("read") : 0;
@@ -71,14 +75,20 @@ static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
   return what < 0 ? -1 : NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
 }
 ssize_t pread(int fd, void* data, size_t size, off_t offset) { return shimmed_pread(fd, data, size, offset); }
-ssize_t pread64(int fd, void* data, size_t size, off64_t offset) { return shimmed_pread(fd, data, size, offset); }
+ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
+  return shimmed_pread(fd, data, size, offset);
+}
 
 int fsync(int fd) { return fd_below_path(fd) && fault("fsync") < 0 ? -1 : NEXT(fsync)(fd); }
-int rename(const char* from, const char* to) { return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to); }
+int rename(const char* from, const char* to) {
+  return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to);
+}
 int fallocate(int fd, int mode, off_t offset, off_t size) {
   return fd_below_path(fd) && fault("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
 }
-int ftruncate64(int fd, off64_t size) { return fd_below_path(fd) && fault("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size); }
+int ftruncate64(int fd, off64_t size) {
+  return fd_below_path(fd) && fault("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size);
+}
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
 int close(int fd) {

@@ -12,7 +12,7 @@ void append_big32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
 }
 
 void append(std::vector<std::uint8_t>& bytes, Bytes more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
+  for (const std::uint8_t byte : more) bytes.push_back(byte);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ PixelSums counted_by_hand(const std::vector<std::uint8_t>& sample, const SampleS
 TEST(PixelSums, EqualSumsCountedByHandForEveryShapeAndLayout) {
   for (const Layout layout : {Layout::nhwc, Layout::nchw})
     for (std::uint32_t channels = 1; channels <= 4; ++channels)
-      for (const auto& [height, width] : {std::pair{1u, 1u}, {3u, 5u}, {17u, 31u}, {64u, 64u}, {600u, 501u}}) {
+      for (const auto& [height, width] :
+           {std::pair{1u, 1u}, {3u, 5u}, {17u, 31u}, {64u, 64u}, {600u, 501u}}) {
         const SampleShape shape{height, width, channels, layout};
         const std::vector<std::uint8_t> sample = noise(shape.byte_count());
         PixelSums sums;

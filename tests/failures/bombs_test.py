@@ -1,0 +1,136 @@
+"""Pictures that ask for far more than they are: rejected with a reason, in bounded memory; the run goes on."""
+import csv
+import io
+import os
+import struct
+import sys
+import zlib
+
+import numpy as np
+from PIL import Image
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
+from limits import run_limited
+from packing import Workspace, check, run
+from picture_files import png_chunk, saved
+
+MEMORY = 512 << 20
+HUGE = 65500
+PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8))
+
+
+def png(width, height, data, depth=8, color_type=2, before=b""):
+    header = struct.pack(">IIBBBBB", width, height, depth, color_type, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + before + png_chunk(b"IDAT", data)
+            + png_chunk(b"IEND", b""))
+
+
+def zeros(count):
+    """A zlib stream of so many zeros, a thousandth of that long."""
+    deflate, stream = zlib.compressobj(9), b""
+    for _ in range(count >> 20):
+        stream += deflate.compress(bytes(1 << 20))
+    return stream + deflate.compress(bytes(count & 0xFFFFF)) + deflate.flush()
+
+
+def jpeg_of_size(width, height, **options):
+    """A small JPEG whose header claims another size."""
+    data = bytearray(saved(PICTURE, "JPEG", **options))
+    frame = data.index(b"\xff\xc2" if options.get("progressive") else b"\xff\xc0")
+    data[frame + 5:frame + 9] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+def jpeg_of_scans(count):
+    """A progressive JPEG whose last scan comes again and again."""
+    data = saved(Image.new("RGB", (2000, 2000)), "JPEG", progressive=True)
+    last = data.rindex(b"\xff\xda")
+    return data[:-2] + data[last:-2] * count + data[-2:]
+
+
+def gif(screen, frame, data=b"\x02\x02\x4c\x01\x00"):
+    return (b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0) + bytes(6) + b"\x2c"
+            + struct.pack("<HHHHB", 0, 0, *frame, 0) + data + b"\x3b")
+
+
+def with_exif(exif):
+    data = saved(PICTURE, "JPEG")
+    return data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif + data[2:]
+
+
+def bombs():
+    """Name → bytes of what must be rejected."""
+    return {
+        "jpeg-size.jpg": jpeg_of_size(HUGE, HUGE),
+        "jpeg-progressive-size.jpg": jpeg_of_size(HUGE, HUGE, progressive=True),
+        "jpeg-just-too-large.jpg": jpeg_of_size(16001, 16000),
+        "jpeg-within-limit.jpg": jpeg_of_size(16000, 15999, progressive=True),
+        "jpeg-no-width.jpg": jpeg_of_size(0, 30),
+        "jpeg-scans.jpg": jpeg_of_scans(3000),
+        "png-size.png": png(HUGE, HUGE, zlib.compress(b"")),
+        "png-long.png": png(1, 0x7FFFFFFF, zlib.compress(b"")),
+        "png-wraps-32-bits.png": png(0x10000, 0x10001, zlib.compress(b"")),
+        "png-beyond-31-bits.png": png(0xFFFFFFFF, 0xFFFFFFFF, zlib.compress(b"")),
+        "png-no-height.png": png(10, 0, zlib.compress(b"")),
+        "png-16-bit.png": png(15000, 15000, zlib.compress(b""), 16, 6),
+        "png-inflates.png": png(15000, 15000, zeros(15000 * 45001)),
+        "png-inflates-past-its-size.png": png(10, 10, zeros(900 << 20)),
+        "gif-screen.gif": gif((HUGE, HUGE), (10, 10)),
+        "gif-frame.gif": gif((10, 10), (HUGE, HUGE)),
+        "bmp-size.bmp": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 54, 0, 0, 54, 40, 2**31 - 1, 2**31 - 1, 1, 24, *[0] * 6),
+        "tga-size.tga": struct.pack("<BBBHHBHHHHBB", 0, 0, 10, 0, 0, 0, 0, 0, 65535, 65535, 24, 0) + b"\xffabc" * 100,
+        "psd-size.psd": b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, 300000, 300000, 8, 3) + bytes(200),
+        "pnm-size.ppm": b"P6 99999999999999999999 99999999999999999999 255\n" + bytes(1000),
+        "pnm-large.ppm": b"P6 65500 65500 255\n" + bytes(1000),
+        "svg-entities.svg": b"<!DOCTYPE s [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><svg>&b;</svg>",
+        "zip.jpg": b"PK\x03\x04" + bytes(1000),
+    }
+
+
+def harmless():
+    """Name → bytes of what looks odd, yet is a picture."""
+    tiff = b"II*\0" + struct.pack("<I", 8)
+    loop = tiff + struct.pack("<HHHIII", 1, 0x8769, 4, 1, 8, 8)  # a directory that is its own child and successor
+    notes = b"".join(png_chunk(b"zTXt", b"note\0\0" + zeros(64 << 20)) for _ in range(3))
+    rows = zlib.compress(b"".join(b"\0" + bytes(120) for _ in range(30)))
+    crumbs = b"".join(png_chunk(b"IDAT", rows[at:at + 1]) for at in range(len(rows))) + png_chunk(b"IDAT", b"") * 20000
+    header = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 40, 30, 8, 2, 0, 0, 0))
+    return {
+        "exif-loop.jpg": with_exif(loop),
+        "exif-large.jpg": with_exif(loop + bytes(65000)),
+        "icc-large.jpg": saved(PICTURE, "JPEG", icc_profile=bytes(3 << 20)),
+        "png-notes-inflate.png": png(40, 30, rows, before=notes),
+        "png-crumbs.png": b"\x89PNG\r\n\x1a\n" + header + crumbs + png_chunk(b"IEND", b""),
+        "animated.gif": saved(PICTURE, "GIF", save_all=True, append_images=[PICTURE.rotate(k) for k in range(200)]),
+        "cmyk.jpg": saved(PICTURE.convert("CMYK"), "JPEG", progressive=True),
+    }
+
+
+with Workspace() as space:
+    os.makedirs(space("root"))
+    bad, good = bombs(), harmless()
+    with open(space("list.csv"), "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("file", "label"))
+        for name, data in {**good, **bad}.items():
+            open(space(f"root/{name}"), "wb").write(data)
+            rows.writerow((name, "x"))
+    for threads in (1, 4):
+        out = space(f"out{threads}")
+        done = run_limited("pack-images", space("root"), "--labels", space("list.csv"), "--resize", "16x16", "--output", out,
+                           "--max-errors", "100%", "--memory", "512M", "--threads", threads)
+        check(done.code == 0, done)
+        check(done.peak_bytes < MEMORY, done)
+        with open(f"{out}/rejects.csv", newline="") as file:
+            reasons = {row["file"]: row["reason"] for row in csv.DictReader(file)}
+        check(set(reasons) == set(bad), "wrongly packed:", set(bad) - set(reasons), "wrongly rejected:",
+              {name: reasons[name] for name in set(reasons) - set(bad)})
+        for name in ("jpeg-size.jpg", "jpeg-just-too-large.jpg", "png-size.png", "gif-frame.gif", "pnm-large.ppm"):
+            check("pixels" in reasons[name], name, reasons[name])
+        for name in ("jpeg-within-limit.jpg", "png-inflates.png"):
+            check("memory" in reasons[name], name, reasons[name])
+        run("pack-verify", out)
+        print(len(bad), "bombs rejected with", threads, "threads, peak", done.peak_bytes >> 20, "MiB")
+    for name, reason in sorted(reasons.items()):
+        print(f"  {name}: {reason}")

@@ -1,0 +1,103 @@
+"""Little memory: --memory is kept; where there is less, a clear error or a whole pack, never a wrong one."""
+import csv
+import os
+import shutil
+import signal
+import sys
+
+import numpy as np
+from PIL import Image
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from limits import MemoryGroup, run_limited
+from packing import SMALL, Workspace, check, fingerprint, make_pictures, pack, run, sanitizer_runtimes
+
+MIB = 1 << 20
+# Exit codes that a lack of memory may have: rejects over the limit, bad input, not written, try again.
+CLEAN = (1, 65, 73, 75)
+
+
+def make_large_pictures(root):
+    """Eight pictures of 64 megapixels; a whole one is 192 MB."""
+    os.makedirs(f"{root}/x")
+    coarse = np.random.default_rng(1).integers(0, 256, (80, 80, 3), dtype=np.uint8)
+    Image.fromarray(coarse).resize((8000, 8000), Image.BICUBIC).save(f"{root}/x/0.jpg", quality=80)
+    Image.open(f"{root}/x/0.jpg").save(f"{root}/x/1.jpg", quality=80, progressive=True)
+    for index in range(2, 8):
+        os.link(f"{root}/x/{index % 2}.jpg", f"{root}/x/{index}.jpg")
+
+
+def test_large_pictures_stay_within_the_memory_that_is_given(space):
+    make_large_pictures(space("large"))
+    for memory, packed in ((1024, 8), (512, 4), (256, 0)):
+        out = space(f"large{memory}")
+        done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", 4, "--memory", f"{memory}M",
+                           "--max-errors", "100%", "--output", out)
+        check(done.code == 0, memory, done)
+        check(done.peak_bytes <= 1.2 * memory * MIB, memory, done)
+        with open(f"{out}/rejects.csv", newline="") as file:
+            reasons = [row["reason"] for row in csv.DictReader(file)]
+        check(len(reasons) == 8 - packed, memory, reasons)
+        check(all("--memory leaves" in reason for reason in reasons), reasons)
+        print(f"  --memory {memory}M: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
+
+
+def test_memory_that_no_chunk_fits_is_refused(space):
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "1K",
+               "--output", space("none"), expect=2)
+    check("memory" in text and "need at least" in text, text)
+    check(not os.path.exists(space("none")), "left an output")
+
+
+def arguments(space, out):
+    return [space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "64M", "--threads", 2,
+            "--on-error", "fail", "--output", out]
+
+
+def finish(space, out):
+    """The same command without a limit makes the pack whole."""
+    pack(space("photos"), out)
+    check(fingerprint(out) == fingerprint(space("golden")), out, "differs from a pack made with enough memory")
+    shutil.rmtree(out)
+
+
+def test_a_limit_on_the_address_space_ends_in_a_message_or_a_whole_pack(space):
+    if sanitizer_runtimes():
+        return print("  not run: the address sanitizer takes terabytes of addresses")
+    ended = []
+    for mebibytes in (48, 64, 80, 96, 112, 128, 160, 192, 256, 512):
+        out = space(f"address{mebibytes}")
+        done = run_limited("pack-images", *arguments(space, out), address_bytes=mebibytes * MIB)
+        # 127: the dynamic loader could not map the libraries.
+        check(done.code in (0, 127, *CLEAN) and done.text, mebibytes, done)
+        ended.append((mebibytes, done.code))
+        if done.code == 0:
+            check(fingerprint(out) == fingerprint(space("golden")), mebibytes, "exit 0, but other bytes")
+        finish(space, out)
+    print(" ", ended)
+    check(ended[-1][1] == 0, "512 MiB are enough", ended)
+    check(any(code in CLEAN for _, code in ended), "no limit was felt", ended)
+
+
+def test_a_memory_cgroup_is_survived(space):
+    with MemoryGroup(96 * MIB) as group:
+        if not group.path:
+            print("  no memory cgroup can be made here: the limit on the address space stands for it")
+            return
+        done = run_limited("pack-images", *arguments(space, space("group")), cgroup=group.path)
+        check(done.code == 0, "96 MiB are enough for --memory 64M", done)
+        finish(space, space("group"))
+    with MemoryGroup(8 * MIB) as group:
+        done = run_limited("pack-images", *arguments(space, space("group")), cgroup=group.path)
+        check(done.code in (0, -signal.SIGKILL, *CLEAN), done)
+        print("  8 MiB: exit", done.code)
+        finish(space, space("group"))
+
+
+with Workspace() as workspace:
+    make_pictures(workspace("photos"), 300)
+    pack(workspace("photos"), workspace("golden"))
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")

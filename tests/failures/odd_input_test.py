@@ -1,0 +1,175 @@
+"""Input that nobody plans for: packed as it should be, or refused with words that say what to do."""
+import csv
+import json
+import os
+import subprocess
+import sys
+
+from PIL import Image
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import BIN, Workspace, check, make_pictures, run
+
+
+def info(out):
+    return json.loads(run("pack-info", out, "--json"))
+
+
+def picture(path, size=(8, 8)):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    Image.new("RGB", size, (9, 8, 7)).save(path)
+
+
+def test_nothing_to_pack(space):
+    os.makedirs(space("empty/class"))
+    os.makedirs(space("flat"))
+    picture(space("flat/a.png"))
+    for root in ("empty", "flat"):
+        text = run("pack-images", space(root), "--output", space("none"), expect=65)
+        check("sub-folder" in text and "--labels" in text, text)
+    os.makedirs(space("broken/x"))
+    for index in range(3):
+        with open(space(f"broken/x/{index}.jpg"), "w") as file:
+            file.write("nothing")
+    text = run("pack-images", space("broken"), "--max-errors", "100%", "--output", space("none"), expect=65)
+    check("none of the first 3 files" in text and "x/0.jpg" in text, text)
+    check(not os.path.exists(space("none")), "left an output")
+
+
+def test_one_picture_of_one_pixel(space):
+    picture(space("pixel/k/a.png"), (1, 1))
+    for container in ("hdf5", "shard"):
+        for arguments in ([], ["--resize", "5x3"], ["--crop", "4x4"], ["--resize", "2", "--crop", "1x1"]):
+            out = space(f"pixel-{container}-{len(arguments)}-{'crop' in str(arguments)}")
+            run("pack-images", space("pixel"), "--container", container, *arguments, "--output", out)
+            check(info(out)["samples"] == 1, info(out))
+            run("pack-verify", out)
+
+
+def test_crop_larger_than_resize_pads_with_zeros(space):
+    import h5py
+    run("pack-images", space("pixel"), "--resize", "2x2", "--crop", "4x6", "--output", space("padded"))
+    with h5py.File(space("padded/part-00000.h5")) as part:
+        image = part["images"][0]
+    check(image.shape == (6, 4, 3) and image[2:4, 1:3].tolist() == [[[9, 8, 7]] * 2] * 2, image)
+    check(int(image.sum()) == 4 * (9 + 8 + 7), image.sum())
+
+
+def test_every_label_rejected(space):
+    with open(space("labels.csv"), "w") as file:
+        file.write("file,label\n" + "images/ant/00000.png,\n" * 4)
+    text = run("pack-images", space("photos"), "--labels", space("labels.csv"), "--output", space("none"), expect=65)
+    check("label is missing" in text, text)
+
+
+def test_a_part_whose_rows_are_all_rejected(space):
+    """Only the first picture is one; every part but its own stays empty."""
+    with open(space("sparse.csv"), "w") as file:
+        file.write("file,label\nimages/ant/00000.png,a\n" + "missing.png,b\n" * 30)
+    for container in ("hdf5", "shard"):
+        out = space(f"sparse-{container}")
+        run("pack-images", space("photos"), "--labels", space("sparse.csv"), "--resize", "8x8", "--order", "input", "--part-bytes", "600",
+            "--chunk-samples", "2", "--container", container, "--max-errors", "100%", "--output", out)
+        found = info(out)
+        check((found["samples"], found["rejected"], found["rows"]) == (1, 30, 31), found)
+        check(len(found["parts"]) > 5, found["parts"])
+        run("pack-verify", out)
+        run("pack-info", out + "/" + found["parts"][-1]["file"])
+
+
+def test_ten_thousand_classes(space):
+    picture(space("one.png"))
+    for index in range(10_000):
+        os.makedirs(space(f"many/c{index:05d}"))
+        os.link(space("one.png"), space(f"many/c{index:05d}/a.png"))
+    run("pack-images", space("many"), "--output", space("classes"))
+    found = info(space("classes"))["classes"]
+    check(len(found) == 10_000 and found[-1] == {"id": 9999, "name": "c09999", "samples": 1}, found[-1])
+    text = run("pack-info", space("classes"))
+    check("10,000 classes" in text and "9,980 more" in text and text.count("\n") < 50, text)
+    run("pack-verify", space("classes"))
+
+
+def test_output_and_root_inside_each_other(space):
+    for output in ("photos/images/pack", "photos/images", "photos/images/ant/pack", "photos/../photos/images/pack"):
+        text = run("pack-images", space("photos/images"), "--resize", "8x8", "--output", space(output), expect=2)
+        check("output" in text and "choose a folder outside" in text, text)
+        check(not os.path.exists(space("photos/images/pack")), "made a folder in ROOT")
+    # With a list nothing is found by looking, so the pack may lie anywhere.
+    run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "--output", space("photos/pack"))
+    text = run("pack-images", space("photos/images"), "--resize", "8x8", "--output", space("photos"), expect=73)
+    check("belongs to no pack" in text, text)
+    check(os.path.exists(space("photos/labels.csv")), "something in the output was removed")
+
+
+def test_strange_outputs(space):
+    with open(space("file"), "w") as file:
+        file.write("mine")
+    for output in ("file", "file/below"):
+        text = run("pack-images", space("pixel"), "--output", space(output), expect=73)
+        check("cannot create the folder" in text, text)
+    os.makedirs(space("strange/.git"))
+    for force in ([], ["--force"]):
+        text = run("pack-images", space("pixel"), "--output", space("strange"), *force, expect=73)
+        check(".git" in text and "new folder" in text, text)
+    with open(space("pixel-hdf5-0-False/manifest.json"), "r+b") as file:
+        file.truncate(100)
+    text = run("pack-images", space("pixel"), "--output", space("pixel-hdf5-0-False"), expect=65)
+    check("manifest.json" in text, text)
+    run("pack-images", space("pixel"), "--output", space("pixel-hdf5-0-False"), "--force")
+
+
+def test_contradictions(space):
+    for arguments, words in ((["--resize", "8x8", "--fit", "8x8"], "exclude"), (["--file-column", "x"], "--labels"),
+                             (["--label-column", "x"], "--labels"), (["--delimiter", ";"], "--labels"),
+                             (["--chunk-samples", "3", "--chunk-bytes", "1M"], "exclude"), (["--threads", "0"], "threads"),
+                             (["--split", "../a=0.5,b=0.5"], "no name for a folder"), (["--split", "a=0.5,a=0.5"], "twice"),
+                             (["--max-errors", "101%"], "max-errors"), (["--resize", "60000x60000"], "chunk"),
+                             (["--container", "shard", "--channels", "gray", "--compress", "deflate"], "photo")):
+        text = run("pack-images", space("pixel"), "--output", space("none"), *arguments, expect=2)
+        check(words in text, arguments, text)
+        check(not os.path.exists(space("none")), arguments, "left an output")
+
+
+def test_without_rights(space):
+    if os.geteuid() != 0:
+        return print("  not run: who is not root may not become another user")
+    os.makedirs(space("secret/x"))
+    for index in range(8):
+        picture(space(f"secret/x/{index}.png"))
+    os.chmod(space("secret/x/3.png"), 0)
+    os.makedirs(space("mine"))
+    for folder, mode in ((space.path, 0o755), (space("mine"), 0o777)):
+        os.chmod(folder, mode)
+
+    def pack_as_nobody(output):
+        return subprocess.run([f"{BIN}/pack-images", space("secret"), "--max-errors", "1", "--output", output], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, user=65534, group=65534, extra_groups=[])
+
+    done = pack_as_nobody(space("mine/pack"))
+    check(done.returncode == 0, done.stdout.decode())
+    with open(space("mine/pack/rejects.csv"), newline="") as file:
+        check([row["file"] for row in csv.DictReader(file) if "permission denied" in row["reason"]] == ["x/3.png"], "rejects")
+    done = pack_as_nobody(space("theirs"))
+    check(done.returncode == 73 and b"Permission denied" in done.stdout, done.stdout.decode())
+    os.chmod(space("secret/x"), 0o700)
+    done = pack_as_nobody(space("mine/other"))
+    check(done.returncode == 65 and b"Permission denied" in done.stdout, done.stdout.decode())
+
+
+def test_what_is_no_pack(space):
+    for command in ("pack-info", "pack-verify"):
+        for path, words in ((space("nowhere"), "No such file"), ("/dev/null", "not a regular file"),
+                            (space("photos/images"), "manifest.json is missing"),
+                            (space("photos"), "holds a pack; name it: " + space("photos/pack")), (space("one.png"), "one.png")):
+            text = run(command, path, expect=65)
+            check(words in text, command, path, text)
+        check("required" in run(command, expect=2), command)
+
+
+with Workspace() as workspace:
+    make_pictures(workspace("photos"), 20)
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")

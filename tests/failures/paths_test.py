@@ -1,0 +1,128 @@
+"""Paths that lead out of ROOT, or to what is no file, are rejects with a reason; nothing else is opened."""
+import csv
+import os
+import socket
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+from PIL import Image
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import BIN, Workspace, check, run
+
+SECRET = 77  # the grey of the picture outside, which must be in no pack
+
+
+def make_root(space):
+    """A root with pictures that are fine, and every way out of it."""
+    root = space("root")
+    os.makedirs(f"{root}/in/deep")
+    os.makedirs(space("outside"))
+    Image.new("RGB", (8, 8), (SECRET,) * 3).save(space("outside/secret.png"))
+    for name in ("in/a.png", "in/deep/b.png", "UPPER.png", "upper.png", "cafe\u0301.png", "caf\u00e9.png", "line\nend.png"):
+        Image.new("RGB", (8, 8), (10, 20, 30)).save(f"{root}/{name}")
+    for name, target in {"link-within.png": "in/a.png", "link-out.png": "../outside/secret.png",
+                         "link-absolute.png": space("outside/secret.png"), "folder-out": "../outside",
+                         "loop.png": "loop.png", "proc.png": "/proc/self/exe", "dangling.png": "nothing",
+                         "magic": "/proc/self/cwd", "link-to-link.png": "folder-out/secret.png",
+                         "within-absolute.png": f"{root}/in/a.png"}.items():
+        os.symlink(target, f"{root}/{name}")
+    os.mkfifo(f"{root}/fifo.png")
+    socket.socket(socket.AF_UNIX).bind(f"{root}/socket.png")
+    os.makedirs(f"{root}/folder.png")
+    open(f"{root}/empty.png", "w").close()
+    with open(f"{root}/other.png", "w") as file:
+        file.write("no picture at all")
+    if os.geteuid() == 0:
+        subprocess.run(["mknod", f"{root}/device.png", "c", "1", "5"], stderr=subprocess.DEVNULL)  # /dev/zero
+    return root
+
+
+GOOD = ["in/a.png", "in/deep/b.png", "./in/a.png", "in/../in/a.png", "in//a.png", "in/deep/../../in/a.png",
+        "link-within.png", "UPPER.png", "upper.png", "cafe\u0301.png", "caf\u00e9.png", "line\nend.png"]
+LEADS_OUT = ["../outside/secret.png", "in/../../outside/secret.png", "link-out.png", "link-absolute.png",
+             "folder-out/secret.png", "link-to-link.png", "within-absolute.png", "/etc/passwd", "/dev/zero",
+             "../root/in/a.png", "in/deep/../../../root/in/a.png", "/proc/self/exe", "..", "proc.png", "magic/x"]
+REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "no such file", "in/a.png/b": "no such file",
+            "fifo.png": "not a regular file", "socket.png": "not a regular file", "folder.png": "folder", ".": "folder", "in/": "folder",
+            "empty.png": "empty", "other.png": "not a picture",
+            "x" * 300 + ".png": "name too long", "d/" * 2500 + "a.png": "name too long", "~/a.png": "no such file",
+            "$HOME/a.png": "no such file", "in\\a.png": "no such file", "IN/A.PNG": "no such file",
+            "file:///etc/passwd": "no such file", "http://localhost/a.png": "no such file"}
+
+
+def check_packed(space, out):
+    """Every row is where it belongs, and the picture outside is nowhere."""
+    with open(f"{out}/rejects.csv", newline="") as file:
+        reasons = {row["file"]: row["reason"] for row in csv.DictReader(file)}
+    expected = {*LEADS_OUT, *REJECTED}
+    check(set(reasons) == expected, set(reasons) ^ expected)
+    for name in LEADS_OUT:
+        check("leads out of the root" in reasons[name], name, reasons[name])
+    for name, words in REJECTED.items():
+        check(words in reasons[name].lower(), name[:40], reasons[name])
+    with h5py.File(f"{out}/part-00000.h5") as part:
+        check(sorted(file.decode() for file in part["files"][:]) == sorted(GOOD), part["files"][:])
+        check(not np.any(part["images"][:] == SECRET), "a picture from outside was packed")
+
+
+def test_rows_of_a_list(space):
+    root = make_root(space)
+    if os.path.exists(f"{root}/device.png"):
+        REJECTED["device.png"] = "not a regular file"
+    with open(space("list.csv"), "w", newline="") as file:
+        csv.writer(file).writerows([("file", "label"), *((name, "a") for name in [*GOOD, *LEADS_OUT, *REJECTED])])
+    run("pack-images", root, "--labels", space("list.csv"), "--max-errors", "100%", "--output", space("listed"), timeout=30)
+    check_packed(space, space("listed"))
+
+
+def test_class_folders(space):
+    run("pack-images", space("root"), "--resize", "8x8", "--max-errors", "100%", "--output", space("found"), timeout=30)
+    with open(space("found/rejects.csv"), newline="") as file:
+        found = {row["file"]: row["reason"] for row in csv.DictReader(file)}
+    check("folder-out" in found and "link" in found["folder-out"], found)
+    with h5py.File(space("found/part-00000.h5")) as part:
+        check({file.decode() for file in part["files"][:]} == {"in/a.png", "in/deep/b.png"}, part["files"][:])
+
+
+def test_a_link_that_is_swapped_meanwhile_leads_nowhere(space):
+    """A file that is by turns a picture and a link out of ROOT: packed, or rejected, but never the one outside."""
+    root = space("racing")
+    os.makedirs(f"{root}/x")
+    Image.new("RGB", (8, 8), (10, 20, 30)).save(f"{root}/good.png")
+    with open(space("race.csv"), "w") as file:
+        file.write("file,label\ngood.png,a\n" + "x/swapped.png,a\n" * 5000)
+    os.link(f"{root}/good.png", f"{root}/x/swapped.png")
+    swapper = subprocess.Popen(
+        ["bash", "-c", f"cd {root}; while :; do ln -sf ../../outside/secret.png x/swapped.png; ln -f good.png x/swapped.png; done"])
+    try:
+        run("pack-images", root, "--labels", space("race.csv"), "--resize", "8x8", "--max-errors", "100%",
+            "--output", space("raced"))
+    finally:
+        swapper.kill()
+        swapper.wait()
+    with h5py.File(space("raced/part-00000.h5")) as part:
+        check(not np.any(part["images"][:] == SECRET), "the picture outside was packed")
+        print("  packed", len(part["images"]), "of 5001")
+
+
+def test_links_in_the_output_are_not_followed(space):
+    os.makedirs(space("trap"))
+    with open(space("precious"), "w") as file:
+        file.write("precious")
+    for name in ("part-00000.h5", ".part-00000.h5.tmp", "manifest.json", ".manifest.json.tmp", "rejects.csv"):
+        os.symlink(space("precious"), space(f"trap/{name}"))
+        run("pack-images", space("root"), "--resize", "8x8", "--max-errors", "100%", "--output", space("trap"), expect=(0, 65, 73))
+        check(open(space("precious")).read() == "precious", name, "was written through")
+        for left in os.listdir(space("trap")):
+            os.remove(space(f"trap/{left}"))
+
+
+with Workspace() as workspace:
+    check(os.path.exists(f"{BIN}/pack-images"), BIN)
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")
