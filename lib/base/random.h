@@ -17,7 +17,15 @@ namespace chunkhit {
 }
 
 /// What a random number is drawn for; two purposes never share numbers.
-enum class Purpose : std::uint64_t { pack_order = 1, split = 2 };
+enum class Purpose : std::uint64_t {
+  pack_order = 1,
+  split = 2,
+  epoch_order = 3,   ///< of the samples (global) or chunks (window)
+  window_order = 4,  ///< of the samples inside a window
+  echo_order = 5,    ///< of a block's samples in each of its uses
+  flip = 6,
+  crop = 7,
+};
 
 /// Gives 64 random bits for one place: (seed, purpose, index).
 [[nodiscard]] constexpr std::uint64_t random_bits(std::uint64_t seed, Purpose purpose, std::uint64_t index) {

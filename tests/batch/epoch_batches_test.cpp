@@ -1,0 +1,260 @@
+#include "batch/epoch_batches.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace chunkhit {
+namespace {
+
+using Places = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t kSeed = 7;
+constexpr std::uint64_t kEpoch = 2;
+
+BatchSpec spec_of(std::uint64_t batch_size, std::uint32_t rank = 0, std::uint32_t world_size = 1) {
+  BatchSpec spec;
+  spec.batch_size = batch_size;
+  spec.rank = rank;
+  spec.world_size = world_size;
+  return spec;
+}
+
+Places places_of(const EpochBatches& batches, std::uint64_t index) {
+  const EpochBatches::Batch batch = batches.batch(index);
+  Places places;
+  for (std::uint64_t i = 0; i < batch.size; ++i) places.push_back(batches.place(batch, i));
+  return places;
+}
+
+std::vector<Places> all_of(const EpochBatches& batches) {
+  std::vector<Places> all;
+  for (std::uint64_t index = 0; index < batches.batch_count(); ++index)
+    all.push_back(places_of(batches, index));
+  return all;
+}
+
+std::vector<Places> all_of(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t first_place = 0) {
+  return all_of(EpochBatches(sample_count, spec, kSeed, kEpoch, first_place));
+}
+
+/// Calls `check(sample_count, spec)` for every combination of small sizes; the rank is 0.
+template <class Check>
+void for_each_case(const Check& check) {
+  for (const std::uint64_t sample_count : {1u, 2u, 3u, 7u, 12u, 24u, 25u, 61u})
+    for (const std::uint64_t batch_size : {1u, 2u, 3u, 5u, 100u})
+      for (const std::uint32_t world_size : {1u, 2u, 3u, 4u})
+        for (const std::uint32_t echo : {1u, 2u, 3u})
+          for (const Uneven uneven : {Uneven::pad, Uneven::drop})
+            for (const bool drop_last : {false, true}) {
+              const BatchSpec spec{batch_size, 0, world_size, uneven, drop_last, echo};
+              SCOPED_TRACE(testing::Message() << sample_count << " samples, batch " << batch_size
+                                              << ", ranks " << world_size << ", echo " << echo << ", drop "
+                                              << (uneven == Uneven::drop) << ", drop_last " << drop_last);
+              check(sample_count, spec);
+              if (testing::Test::HasFatalFailure()) return;
+            }
+}
+
+TEST(EpochBatches, SharesAGlobalBatchAmongRanksInTheirOrder) {
+  EXPECT_EQ(all_of(10, spec_of(2, 0, 2)), (std::vector<Places>{{0, 1}, {4, 5}, {8}}));
+  EXPECT_EQ(all_of(10, spec_of(2, 1, 2)), (std::vector<Places>{{2, 3}, {6, 7}, {9}}));
+}
+
+TEST(EpochBatches, PadsFromTheBeginningAndDropsTheEnd) {
+  BatchSpec spec = spec_of(4, 2, 3);
+  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {18, 0, 1}}));
+  spec.uneven = Uneven::drop;
+  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {16, 17}}));
+  spec.drop_last = true;
+  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}}));
+}
+
+// What torch's DistributedSampler does: no rank goes without, however few samples there are.
+TEST(EpochBatches, GivesEachRankAPlaceOfASampleCountBelowTheWorldSize) {
+  for (std::uint32_t rank = 0; rank < 5; ++rank)
+    EXPECT_EQ(all_of(2, spec_of(4, rank, 5)), (std::vector<Places>{{rank % 2}})) << rank;
+  BatchSpec spec = spec_of(4, 1, 5);
+  spec.uneven = Uneven::drop;
+  EXPECT_TRUE(all_of(2, spec).empty());
+}
+
+TEST(EpochBatches, HasNoneOfNoSamples) {
+  EXPECT_EQ(EpochBatches(0, spec_of(4), kSeed, kEpoch).batch_count(), 0u);
+  EXPECT_EQ(EpochBatches(9, spec_of(4), kSeed, kEpoch, 9).batch_count(), 0u);
+}
+
+TEST(EpochBatches, TakesABatchLargerThanAllNumbers) {
+  BatchSpec spec = spec_of(~std::uint64_t{0}, 0, 4'000'000'000u);
+  spec.uneven = Uneven::drop;
+  EXPECT_TRUE(all_of(1000, spec).empty());
+  spec.world_size = 1;
+  spec.drop_last = true;
+  EXPECT_TRUE(all_of(1000, spec).empty());
+  spec.drop_last = false;
+  EXPECT_EQ(all_of(3, spec), (std::vector<Places>{{0, 1, 2}}));
+}
+
+// Every sample is used `echo` times by all ranks together, but for those that padding adds or dropping leaves
+// out.
+TEST(EpochBatches, UseEverySampleAsOftenAsAsked) {
+  for_each_case([](std::uint64_t sample_count, BatchSpec spec) {
+    std::vector<std::uint64_t> uses(sample_count);
+    std::uint64_t sum = 0;
+    const EpochBatches of_first_rank(sample_count, spec, kSeed, kEpoch);
+    const std::uint64_t batch_count = of_first_rank.batch_count();
+    for (spec.rank = 0; spec.rank < spec.world_size; ++spec.rank) {
+      const EpochBatches batches(sample_count, spec, kSeed, kEpoch);
+      ASSERT_EQ(batches.batch_count(), batch_count);
+      for (std::uint64_t index = 0; index < batch_count; ++index) {
+        ASSERT_EQ(batches.batch(index).size, of_first_rank.batch(index).size);
+        for (const std::uint64_t place : places_of(batches, index)) {
+          ASSERT_LT(place, sample_count);
+          ++uses[place];
+          ++sum;
+        }
+      }
+    }
+    const std::uint64_t once = sample_count * spec.echo;
+    const std::uint64_t one_each = std::uint64_t{spec.world_size} * spec.echo;
+    if (spec.uneven == Uneven::pad) {
+      ASSERT_LT(sum, once + one_each);
+      for (const std::uint64_t count : uses) ASSERT_GE(count, spec.drop_last ? 0 : spec.echo);
+    } else {
+      ASSERT_GT(sum + one_each * (spec.drop_last ? spec.batch_size : 1), once);
+      for (const std::uint64_t count : uses) ASSERT_TRUE(count == 0 || count == spec.echo);
+    }
+  });
+}
+
+TEST(EpochBatches, LeavesOutSmallBatchesWhenAsked) {
+  for_each_case([](std::uint64_t sample_count, BatchSpec spec) {
+    const std::vector<Places> all = all_of(sample_count, spec);
+    std::size_t full = 0;
+    for (const Places& places : all) full += places.size() == spec.batch_size ? 1 : 0;
+    if (spec.drop_last) {
+      ASSERT_EQ(full, all.size());
+      spec.drop_last = false;
+      for (const Places& places : all_of(sample_count, spec))
+        full -= places.size() == spec.batch_size ? 1 : 0;
+      ASSERT_EQ(full, 0u);
+    } else {
+      // Only the last batch of each pass over the last block may be smaller.
+      ASSERT_LE(all.size() - full, spec.echo);
+    }
+  });
+}
+
+// After g global blocks the same samples are used for any number of ranks that share them.
+TEST(EpochBatches, UseTheSamePrefixForAnyWorldSize) {
+  constexpr std::uint64_t kGlobal = 24;
+  for (const std::uint32_t world_size : {1u, 2u, 3u, 4u, 8u})
+    for (std::uint64_t done = 0; done * kGlobal < 200; ++done) {
+      std::set<std::uint64_t> used;
+      for (std::uint32_t rank = 0; rank < world_size; ++rank) {
+        const EpochBatches batches(200, spec_of(kGlobal / world_size, rank, world_size), kSeed, kEpoch);
+        for (std::uint64_t index = 0; index < done; ++index)
+          for (const std::uint64_t place : places_of(batches, index)) used.insert(place);
+      }
+      ASSERT_EQ(used.size(), done * kGlobal);
+      ASSERT_TRUE(used.empty() || *used.rbegin() == done * kGlobal - 1);
+    }
+}
+
+TEST(EpochBatches, GoesOnFromTheEndOfAnyBlock) {
+  for_each_case([](std::uint64_t sample_count, BatchSpec spec) {
+    spec.rank = spec.world_size - 1;
+    const EpochBatches whole(sample_count, spec, kSeed, kEpoch);
+    std::vector<Places> left = all_of(whole);
+    for (std::uint64_t index = 0; index < whole.batch_count(); ++index) {
+      left.erase(left.begin());
+      const EpochBatches::Batch batch = whole.batch(index);
+      ASSERT_EQ(batch.ends_block && batch.places_done == sample_count, index + 1 == whole.batch_count());
+      if (!batch.ends_block) continue;
+      ASSERT_EQ(all_of(sample_count, spec, batch.places_done), left) << index;
+    }
+  });
+}
+
+// Stopped after any block, it goes on with another number of ranks: together still every sample
+// `echo` times.
+TEST(EpochBatches, GoesOnWithAnotherWorldSize) {
+  for (const std::uint32_t echo : {1u, 2u})
+    for (const std::uint32_t later_size : {1u, 2u, 5u}) {
+      BatchSpec spec = spec_of(4, 0, 3);
+      spec.echo = echo;
+      const std::uint64_t blocks = 100 / (4 * 3 * echo);
+      for (std::uint64_t done = 0; done <= blocks; ++done) {
+        const std::uint64_t place = done * 4 * 3 * echo;
+        std::vector<std::uint64_t> uses(100);
+        for (spec.rank = 0, spec.world_size = 3; spec.rank < 3; ++spec.rank)
+          for (std::uint64_t index = 0; index < done * echo * echo; ++index) {
+            const EpochBatches batches(100, spec, kSeed, kEpoch);
+            for (const std::uint64_t used : places_of(batches, index)) ++uses[used];
+            ASSERT_LE(batches.batch(index).places_done, place);
+          }
+        spec.world_size = later_size;
+        spec.uneven = Uneven::drop;
+        for (spec.rank = 0; spec.rank < later_size; ++spec.rank)
+          for (const Places& places : all_of(100, spec, place))
+            for (const std::uint64_t used : places) ++uses[used];
+        const auto missed = std::count(uses.begin(), uses.end(), 0u);
+        ASSERT_EQ(missed, static_cast<std::ptrdiff_t>((100 - place) % later_size));
+        ASSERT_EQ(std::count(uses.begin(), uses.end(), echo), 100 - missed);
+        spec.uneven = Uneven::pad;
+      }
+    }
+}
+
+TEST(EpochBatches, OfAnEchoUseTheirBlockOnceAPassEachTimeInAnotherOrder) {
+  for (const std::uint64_t sample_count : {3u * 2u * 20u, 3u * 2u * 20u + 37u}) {
+    BatchSpec spec = spec_of(20, 1, 2);
+    spec.echo = 3;
+    const EpochBatches batches(sample_count, spec, kSeed, kEpoch);
+    std::map<std::pair<std::uint64_t, std::uint32_t>, Places> passes;
+    std::set<Places> seen;
+    for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
+      const EpochBatches::Batch batch = batches.batch(index);
+      const Places places = places_of(batches, index);
+      EXPECT_TRUE(seen.insert(places).second) << index;
+      Places& pass = passes[{batch.block, batch.pass}];
+      ASSERT_EQ(pass.size(), batch.first_in_block);
+      pass.insert(pass.end(), places.begin(), places.end());
+    }
+    ASSERT_EQ(passes.size(), sample_count == 120 ? 3u : 6u);
+    for (auto& [key, pass] : passes) {
+      Places expected;
+      for (std::uint64_t i = 0; i < (key.first == 0 ? 60u : 19u); ++i)
+        expected.push_back(((key.first == 0 ? 60 : 139) + i) % sample_count);
+      EXPECT_NE(pass, expected);
+      std::sort(pass.begin(), pass.end());
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(pass, expected);
+    }
+  }
+}
+
+TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
+  BatchSpec spec = spec_of(5);
+  spec.echo = 2;
+  const std::vector<Places> alone = all_of(40, spec);
+  spec.world_size = 2;
+  spec.rank = 1;
+  const std::vector<Places> second = all_of(40, spec);
+  EXPECT_EQ(std::vector<Places>(second.begin(), second.begin() + 4),
+            std::vector<Places>(alone.begin() + 4, alone.begin() + 8));
+}
+
+// Batches are a format: these are for ever. Expected: tests/batch/order_test.py's arithmetic.
+TEST(EpochBatches, KeepsItsEchoes) {
+  BatchSpec spec = spec_of(2, 1, 2);
+  spec.echo = 2;
+  EXPECT_EQ(all_of(13, spec),
+            (std::vector<Places>{{6, 4}, {7, 5}, {4, 6}, {7, 5}, {12, 11}, {0}, {0, 11}, {12}}));
+}
+
+}  // namespace
+}  // namespace chunkhit

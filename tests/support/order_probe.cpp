@@ -1,0 +1,86 @@
+// Tells orders that another program asks for. Reads lines of numbers from stdin and answers each with one
+// line:
+//   permutation COUNT KEY INDEX...                                   the places of the indices
+//   order SHUFFLE(0 none, 1 window, 2 global) SEED WINDOW_CHUNKS EPOCH SAMPLES_OF_CHUNK...
+//                                                                    the sample at each place, in the
+//                                                                    source's order
+//   batches SAMPLES BATCH RANK RANKS PAD(0, 1) DROP_LAST(0, 1) ECHO SEED EPOCH FIRST_PLACE
+//                                                                    the places, batches divided by "|"
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "batch/epoch_batches.h"
+#include "batch/epoch_order.h"
+
+namespace {
+
+using namespace chunkhit;
+
+std::uint64_t next_number(std::istream& line) {
+  std::uint64_t number = 0;
+  line >> number;
+  return number;
+}
+
+void answer_permutation(std::istream& line) {
+  const std::uint64_t count = next_number(line);
+  const Permutation permutation(count, next_number(line));
+  for (std::uint64_t index = 0; line >> index;) std::cout << permutation(index) << ' ';
+}
+
+void answer_order(std::istream& line) {
+  OrderSpec spec;
+  spec.shuffle = static_cast<Shuffle>(next_number(line));
+  spec.seed = next_number(line);
+  spec.window_chunks = static_cast<std::uint32_t>(next_number(line));
+  const std::uint64_t epoch = next_number(line);
+  std::vector<std::uint64_t> counts;
+  for (std::uint64_t count = 0; line >> count;) counts.push_back(count);
+  const ChunkGrid grid(counts);
+  const EpochOrder order(grid, spec, epoch);
+  for (std::uint64_t place = 0; place < grid.sample_count(); ++place) {
+    const ChunkGrid::Place found = order(place);
+    std::cout << grid.first_sample(found.chunk) + found.in_chunk << ' ';
+  }
+}
+
+void answer_batches(std::istream& line) {
+  const std::uint64_t sample_count = next_number(line);
+  BatchSpec spec;
+  spec.batch_size = next_number(line);
+  spec.rank = static_cast<std::uint32_t>(next_number(line));
+  spec.world_size = static_cast<std::uint32_t>(next_number(line));
+  spec.uneven = next_number(line) != 0 ? Uneven::pad : Uneven::drop;
+  spec.drop_last = next_number(line) != 0;
+  spec.echo = static_cast<std::uint32_t>(next_number(line));
+  const std::uint64_t seed = next_number(line);
+  const std::uint64_t epoch = next_number(line);
+  const EpochBatches batches(sample_count, spec, seed, epoch, next_number(line));
+  for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
+    const EpochBatches::Batch batch = batches.batch(index);
+    for (std::uint64_t i = 0; i < batch.size; ++i) std::cout << batches.place(batch, i) << ' ';
+    std::cout << "| ";
+  }
+}
+
+}  // namespace
+
+int main() {
+  for (std::string text; std::getline(std::cin, text);) {
+    std::istringstream line(text);
+    std::string kind;
+    line >> kind;
+    if (kind == "permutation")
+      answer_permutation(line);
+    else if (kind == "order")
+      answer_order(line);
+    else if (kind == "batches")
+      answer_batches(line);
+    else
+      return 2;
+    std::cout << '\n';
+  }
+  return std::cout.flush() ? 0 : 1;
+}
