@@ -1,5 +1,7 @@
 #include "compress/photo_predictor.h"
 
+#include <cstring>
+
 // Compiled once for each instruction set; the one to run is chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compress/photo_predictor.cpp"
@@ -96,8 +98,11 @@ using SampleFunction = void (*)(const std::uint8_t*, const SampleShape&, Mutable
 void for_each_sample(SampleFunction function, Bytes from, const SampleShape& shape, std::uint8_t* to) {
   const std::size_t sample_bytes = shape.byte_count();
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
-  // A row of zeros, which lies above the first row, and room for two rows.
-  ByteBuffer scratch(row_bytes * 3);
+  // A row of zeros, which lies above the first row, and room for two rows. Kept, so that a thread allocates
+  // once.
+  thread_local ByteBuffer kept;
+  if (kept.size() < row_bytes * 3) kept.resize(row_bytes * 3);
+  const MutableBytes scratch(kept.data(), row_bytes * 3);
   std::memset(scratch.data(), 0, row_bytes);
   for (std::size_t at = 0; at + sample_bytes <= from.size(); at += sample_bytes)
     function(from.data() + at, shape, scratch, to + at);

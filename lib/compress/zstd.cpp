@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include <memory>
+#include <new>
 #include <string>
 
 #include "chunkhit/error.h"

@@ -1,0 +1,44 @@
+// Bytes to normalised floats, (x / 255 - mean) / std, with torchvision's rounding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "chunkhit/reader.h"
+
+namespace chunkhit {
+
+/// One set of constants for each of the values that follow one another; repeats after `period`.
+struct ValueConstants {
+  const float* mean;
+  const float* std;
+  const float* reciprocal;  ///< 1 / std, or nullptr where only a division gives the right bits
+  std::size_t period;       ///< a multiple of kConstantLanes; each array has kConstantLanes more
+};
+
+inline constexpr std::size_t kConstantLanes = 16;
+
+/// Writes `count` floats. With `stream`, whole cache lines go past the caches; hwy::FlushStream must follow.
+void normalize_values(const ValueConstants& constants, const std::uint8_t* values, std::size_t count,
+                      bool stream, float* out);
+
+/// Holds the constants of pixels (nhwc) or planes (nchw).
+class Normalizer {
+ public:
+  /// Normalizes nothing.
+  Normalizer() = default;
+  /// Throws usage, naming the option, when there is not one finite mean and std, other than 0, per channel.
+  Normalizer(const NormalizeSpec& spec, std::uint32_t channels, Layout layout);
+  /// Constants for whole pixels (nhwc, channel 0), or for a channel's plane (nchw).
+  [[nodiscard]] ValueConstants constants(std::uint32_t channel) const;
+
+ private:
+  void append(const std::vector<float>& means, const std::vector<float>& stds);
+
+  std::vector<float> means_, stds_, reciprocals_;
+  std::size_t period_ = 0;
+  bool divides_ = false;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,20 @@
+// Rows of pixels: copied past the caches, mirrored, and put together from planes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace chunkhit {
+
+/// Copies bytes past the caches, whole cache lines of them; hwy::FlushStream must follow.
+void stream_bytes(const std::uint8_t* bytes, std::size_t count, std::uint8_t* out);
+
+/// Writes pixels of `pixel_bytes` bytes in reverse order. The buffers do not overlap.
+void reverse_pixels(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t pixel_bytes,
+                    std::uint8_t* out);
+
+/// Puts pixels of `channels` bytes, 2 to 4, together from planes that are `plane_bytes` apart.
+void join_channels(const std::uint8_t* planes, std::size_t plane_bytes, std::uint32_t channels,
+                   std::size_t pixel_count, std::uint8_t* pixels);
+
+}  // namespace chunkhit

@@ -1,0 +1,79 @@
+// Copies a stored sample into a batch and changes it on the way: crop, flip, layout, normalised floats; one
+// pass.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "augment/normalizer.h"
+#include "augment/random_cut.h"
+#include "base/bytes.h"
+#include "chunkhit/reader.h"
+#include "types/sample_shape.h"
+
+namespace chunkhit {
+
+/// What becomes of each sample.
+struct SampleFormat {
+  SampleShape stored;
+  AugmentSpec augment;
+  PixelType as = PixelType::u8;
+  Layout layout = Layout::nhwc;
+  NormalizeSpec normalize;  ///< one mean and std per channel; only for f32
+};
+
+/// Writes samples; holds tables only, so any thread may use it.
+class SampleWriter {
+ public:
+  /// Throws usage, naming the option, when the format makes no sense for the stored shape.
+  explicit SampleWriter(const SampleFormat& format);
+  /// The shape of one written sample (batch = 1).
+  [[nodiscard]] const BatchShape& shape() const;
+  /// Bytes of one written sample.
+  [[nodiscard]] std::size_t sample_bytes() const;
+  [[nodiscard]] PixelType as() const { return format_.as; }
+  /// Whether samples are copied byte for byte.
+  [[nodiscard]] bool copies() const;
+  /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored bytes. What it wrote
+  /// is seen by a thread that is told of it afterwards, by a mutex or an atomic, say.
+  void write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
+
+ private:
+  // Bytes in `pieces` (one of whole pixels, or a plane of each channel) that are piece_bytes apart.
+  struct Rows {
+    const std::uint8_t* bytes;
+    std::size_t piece_bytes;
+  };
+  struct MutableRows {
+    std::uint8_t* bytes;
+    std::size_t piece_bytes;
+  };
+  struct RowRange {
+    std::size_t first;
+    std::size_t count;
+  };
+  [[nodiscard]] std::size_t stored_values() const;
+  [[nodiscard]] std::size_t written_values() const;
+  [[nodiscard]] bool keeps_layout() const;
+  [[nodiscard]] bool streams() const;
+  [[nodiscard]] MutableRows written_rows(std::uint8_t* out, std::size_t first) const;
+  void write_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range, std::uint8_t* out) const;
+  [[nodiscard]] Rows cut_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
+                              std::uint8_t* room) const;
+  void copy_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
+                 const MutableRows& to) const;
+  void copy_row(const std::uint8_t* row, const Cut& cut, std::uint8_t* out) const;
+  void copy_pieces(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
+  void copy_bytes(const std::uint8_t* bytes, std::size_t count, std::uint8_t* out) const;
+  void arrange(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
+  void normalize_rows(const Rows& from, const RowRange& range, float* out) const;
+
+  SampleFormat format_;
+  BatchShape shape_;
+  RandomCut random_cut_;
+  Normalizer normalizer_;
+  bool copies_;
+  std::size_t block_rows_;
+};
+
+}  // namespace chunkhit
