@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -31,8 +31,6 @@ std::string aside_name(const std::string& path) {
   const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
   return path.substr(0, name) + "." + path.substr(name) + ".tmp";
 }
-
-std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
 [[noreturn]] void throw_read_error(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::bad_data, path + ": " + what);
@@ -158,12 +156,20 @@ void make_folders(const std::string& path) {
   sync_folder(parent);
 }
 
+std::string error_text(int error_number) { return std::generic_category().message(error_number); }
+
+std::uint64_t free_bytes(const std::string& path) {
+  struct statvfs space {};
+  if (::statvfs(path.c_str(), &space) != 0) return UINT64_MAX;
+  return std::uint64_t{space.f_bavail} * space.f_frsize;
+}
+
 void throw_write_error(const std::string& path, const char* what, int error_number) {
   std::string message = path + ": " + what + ": " + error_text(error_number);
   struct statvfs space {};
   if (error_number == ENOSPC && ::statvfs(folder_of(path).c_str(), &space) == 0)
-    message += " (" + std::to_string(space.f_bavail * space.f_frsize) + " bytes and " +
-               std::to_string(space.f_favail) + " inodes are free)";
+    message += " (" + bytes_text(static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize)) +
+               " and " + count_text(space.f_favail) + " inodes are free)";
   throw Error(ErrorCode::cannot_write, message);
 }
 

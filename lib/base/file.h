@@ -34,6 +34,8 @@ class InputFile {
   explicit InputFile(std::string path);
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  /// The descriptor, for mapping the file; it stays this object's.
+  [[nodiscard]] int fd() const { return fd_.get(); }
   /// Fills `out` from `offset`; throws bad_data when the file ends earlier.
   void read_at(std::uint64_t offset, MutableBytes out) const;
 
@@ -85,6 +87,13 @@ void publish_file(const std::string& path, std::string_view text);
 
 /// Creates a folder and its parents, on disk when this returns; throws cannot_write.
 void make_folders(const std::string& path);
+
+/// Gives errno in words, whatever the locale.
+[[nodiscard]] std::string error_text(int error_number);
+
+/// Gives the bytes that this user may still write on the file system of a file or folder that exists; the
+/// largest number where the system does not tell.
+[[nodiscard]] std::uint64_t free_bytes(const std::string& path);
 
 /// Throws cannot_write with the path, what was tried and errno in words (with free space where the disk is
 /// full).

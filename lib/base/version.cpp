@@ -1,5 +1,6 @@
 #include "chunkhit/version.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace chunkhit {

@@ -3,7 +3,6 @@
 
 #include <hdf5.h>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,10 @@
 
 namespace chunkhit {
 
+/// Whether an attribute is one value or a list of them.
 enum class AttributeShape { scalar, array };
 
+/// Writes `count` values of an HDF5 type.
 void write_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_t type, AttributeShape shape,
                      hsize_t count, const void* values);
 
@@ -37,6 +38,7 @@ void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name
 /// Counts the values of an attribute: 0 where there is none of that name.
 [[nodiscard]] std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name);
 
+/// Reads all values of an attribute as an HDF5 type; the caller has made room for `attribute_count` of them.
 void read_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_t type, void* values);
 
 /// Reads one number or an array of them; nothing where there is no such attribute.

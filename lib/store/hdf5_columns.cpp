@@ -119,14 +119,28 @@ std::uint64_t Hdf5Column::count() const {
 }
 
 bool has_object(const Hdf5Check& check, hid_t file, const char* name) {
-  return check(H5Lexists(file, name, H5P_DEFAULT), "look for an object") > 0;
+  const std::string path = name;
+  for (std::size_t end = 0; end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string step = path.substr(0, end);
+    if (check(H5Lexists(file, step.c_str(), H5P_DEFAULT), "look for an object") == 0) return false;
+    H5L_info_t link;
+    check(H5Lget_info(file, step.c_str(), &link, H5P_DEFAULT), "look for an object");
+    if (link.type != H5L_TYPE_HARD) return true;  // what lies behind it is not looked at: it will be refused
+  }
+  return !path.empty();
 }
 
 Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name) {
-  H5L_info_t link;
-  check(H5Lget_info(file, name, &link, H5P_DEFAULT), (std::string("find /") + name).c_str());
-  if (link.type != H5L_TYPE_HARD) check.refuse(std::string("/") + name + " is a link to elsewhere");
-  return {check(H5Dopen2(file, name, H5P_DEFAULT), (std::string("open /") + name).c_str()), H5Dclose};
+  const std::string path = name;
+  for (std::size_t end = 0; end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string step = path.substr(0, end);
+    H5L_info_t link;
+    check(H5Lget_info(file, step.c_str(), &link, H5P_DEFAULT), ("find /" + step).c_str());
+    if (link.type != H5L_TYPE_HARD) check.refuse("/" + step + " is a link to elsewhere");
+  }
+  return {check(H5Dopen2(file, name, H5P_DEFAULT), ("open /" + path).c_str()), H5Dclose};
 }
 
 std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset) {
@@ -143,7 +157,7 @@ Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name) {
   column.dimensions = dataset_dimensions(check, column.dataset.get());
   const Hdf5Handle type(check(H5Dget_type(column.dataset.get()), "ask for a type"), H5Tclose);
   const H5T_class_t kind = H5Tget_class(type.get());
-  if (kind != H5T_INTEGER && kind != H5T_FLOAT)
+  if (kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)  // h5py's bool is an enumeration
     check.refuse(std::string("/") + name + " does not hold numbers");
   column.is_floating = kind == H5T_FLOAT;
   check_size(check, column.dataset.get(), column.dimensions, H5Tget_size(type.get()));

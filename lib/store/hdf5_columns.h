@@ -1,4 +1,4 @@
-// Columns and attributes of an HDF5 file: what stands beside the pixels. Layout: schemas/images-hdf5.md.
+// Columns of an HDF5 file: datasets of numbers or text beside the pixels. Layout: schemas/images-hdf5.md.
 #pragma once
 
 #include <hdf5.h>
@@ -20,6 +20,7 @@ inline hid_t hdf5_type(std::uint64_t) { return H5T_NATIVE_UINT64; }
 inline hid_t hdf5_type(float) { return H5T_NATIVE_FLOAT; }
 inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 
+/// Writes numbers of an HDF5 type as a contiguous dataset.
 void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
                   std::span<const hsize_t> dimensions, const void* numbers);
 
@@ -41,10 +42,11 @@ struct Hdf5Column {
   [[nodiscard]] std::uint64_t count() const;
 };
 
-/// Whether the file's root has an object of that name.
+/// Whether the file has an object of that path from its root.
 [[nodiscard]] bool has_object(const Hdf5Check& check, hid_t file, const char* name);
 
-/// Opens a dataset that lies in this very file; a link to elsewhere is refused.
+/// Opens a dataset, by its path from the root, that lies in this very file; a link to elsewhere on the way is
+/// refused.
 [[nodiscard]] Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name);
 
 /// Asks for the dimensions of a dataset.
@@ -54,6 +56,7 @@ struct Hdf5Column {
 /// other files' data.
 [[nodiscard]] Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name);
 
+/// Reads all numbers of a column as an HDF5 type into room for `column.count()` of them.
 void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, void* numbers);
 
 /// Reads all numbers of a column, converted.

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "compress/chunk_filter.h"
-#include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 
 namespace chunkhit {
@@ -70,13 +69,6 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
                            H5P_DEFAULT),
                 "create /images"),
           H5Dclose};
-}
-
-Layout read_layout(const Hdf5Check& check, hid_t images) {
-  const std::string text = read_text_attribute(check, images, "layout");
-  if (text.empty() || text == kLayoutNames[0]) return Layout::nhwc;
-  if (text == kLayoutNames[1]) return Layout::nchw;
-  check.refuse("/images has layout \"" + text + "\", expected nhwc or nchw");
 }
 
 std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout, PartSpec& spec) {

@@ -32,9 +32,6 @@ using ImageDimensions = std::array<hsize_t, 4>;
 /// Creates `/images` without samples.
 [[nodiscard]] Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spec);
 
-/// Reads the attribute `layout`; without one it is nhwc.
-[[nodiscard]] Layout read_layout(const Hdf5Check& check, hid_t images);
-
 /// Reads shape, filter and chunk size of `/images` into `spec`; returns the number of samples. Refuses what
 /// is not chunked by whole samples of 8-bit values.
 [[nodiscard]] std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout,

@@ -10,8 +10,12 @@
 
 namespace chunkhit {
 
-/// HDF5 counts a chunk's bytes in 32 bits; the half of that keeps away from its edge.
+/// HDF5 counts a chunk's bytes in 32 bits; half of that keeps away from the edge.
 inline constexpr std::uint64_t kMostHdf5ChunkBytes = std::uint64_t{1} << 31;
+
+/// Gives the size of the blocks that hold a part's metadata: 1 MiB, so that they lie together, and less where
+/// a chunk of `chunk_bytes` raw bytes is less.
+[[nodiscard]] std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes);
 
 /// Tells an HDF5 file by its first bytes.
 [[nodiscard]] bool is_hdf5_part(Bytes first_bytes);
@@ -19,8 +23,9 @@ inline constexpr std::uint64_t kMostHdf5ChunkBytes = std::uint64_t{1} << 31;
 /// Starts an HDF5 part aside; throws cannot_write.
 [[nodiscard]] std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec);
 
-/// Opens an HDF5 part, or an ordinary file of that shape; throws bad_data when it is damaged or something
-/// else.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path);
+/// Opens an HDF5 part, or a file that someone else made; throws bad_data when it is damaged or holds no such
+/// samples.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path,
+                                                          const Hdf5Names& names = {});
 
 }  // namespace chunkhit

@@ -1,22 +1,24 @@
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
+#include "store/hdf5_foreign.h"
 #include "store/hdf5_images.h"
 #include "store/hdf5_part.h"
+#include "store/hdf5_source.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 
 namespace chunkhit {
 namespace {
-
-// Finding n chunks takes the library n² / 2 steps; more than this are minutes.
-constexpr std::uint64_t kMostLookedUpChunks = 1 << 15;
-constexpr std::uint64_t kMostOrdinarySamples = 1 << 26;
 
 /// Puts the path before what a step says.
 template <class Step>
@@ -33,20 +35,19 @@ std::uint64_t chunk_count_of(const PartSpec& spec, std::uint64_t sample_count) {
 }
 
 /// Refuses more chunks than the file has bytes, before memory is taken for them.
-void check_chunk_count(const Hdf5Check& check, hid_t file, const PartSpec& spec, std::uint64_t sample_count) {
-  hsize_t file_bytes = 0;
-  with_path(check, [&] { check_part_spec(spec, container("hdf5")); });
-  check(H5Fget_filesize(file, &file_bytes), "ask for the file's size");
-  if (chunk_count_of(spec, sample_count) > file_bytes) check.refuse("has more chunks than bytes");
+void check_chunk_count(const Hdf5Source& source, const PartSpec& spec, std::uint64_t sample_count) {
+  with_path(source.check(), [&] { check_part_spec(spec, container("hdf5")); });
+  if (chunk_count_of(spec, sample_count) > source.byte_count())
+    source.check().refuse("has more chunks than bytes");
 }
 
-Hdf5Handle open_file(const Hdf5Check& check) {
-  Hdf5Handle file = open_hdf5_file(check, check.path());
-  const Hdf5Handle creation(check(H5Fget_create_plist(file.get()), "ask how it was created"), H5Pclose);
+/// With one, addresses count from its end.
+void refuse_user_block(const Hdf5Source& source) {
+  const Hdf5Check& check = source.check();
+  const Hdf5Handle creation(check(H5Fget_create_plist(source.file()), "ask how it was created"), H5Pclose);
   hsize_t user_block = 0;
   check(H5Pget_userblock(creation.get(), &user_block), "ask for the user block");
   if (user_block != 0) check.refuse("has a user block");
-  return file;
 }
 
 /// Reads what the chunk table says of the part. Unlike the attributes for others it needs no variable-length
@@ -137,34 +138,40 @@ void check_index_hash(const Hdf5Check& check, hid_t file, const PartContents& co
                  (expected.size() == 1 ? hash_text(expected[0]) : "one"));
 }
 
-void look_up_all(const Hdf5Check& check, hid_t images, PartContents& contents) {
-  if (contents.chunks.size() > kMostLookedUpChunks)
-    check.refuse("has " + std::to_string(contents.chunks.size()) +
-                 " chunks in another order than /_chunks says, " + "or no /_chunks; at most " +
-                 std::to_string(kMostLookedUpChunks) + " can be looked up");
-  for (StoredChunk& chunk : contents.chunks) look_up_chunk(check, images, contents.spec, chunk);
+/// Asks the library where a chunk of a part of ours lies.
+StoredChunk look_up_chunk(Hdf5Source& source, hid_t images, const PartSpec& spec, StoredChunk chunk) {
+  const ImageDimensions at{chunk.first_sample, 0, 0, 0};
+  const std::optional<Hdf5ChunkPlace> place = source.find_chunk(images, at);
+  if (!place)
+    source.check().refuse("the chunk of sample " + std::to_string(chunk.first_sample) + " was never written");
+  chunk.offset = place->offset;
+  chunk.stored_bytes = place->stored_bytes;
+  chunk.filtered = spec.filter != "none" && (place->filter_mask & 1) == 0;
+  return chunk;
 }
 
 /// Follows chunks that a tool like h5repack moved; their bytes, and so their hashes, must still be the same.
-void follow_moved_chunks(const Hdf5Check& check, hid_t images, PartContents& contents) {
-  const std::vector<StoredChunk> recorded = contents.chunks;
-  const auto in_place = [&](StoredChunk chunk) {
-    const StoredChunk before = chunk;
-    look_up_chunk(check, images, contents.spec, chunk);
-    return chunk == before;
+void follow_moved_chunks(Hdf5Source& source, hid_t images, PartContents& contents) {
+  std::vector<StoredChunk>& chunks = contents.chunks;
+  const auto found = [&](const StoredChunk& chunk) {
+    return look_up_chunk(source, images, contents.spec, chunk);
   };
-  if (recorded.empty() || (in_place(recorded.front()) && in_place(recorded.back()))) return;
-  look_up_all(check, images, contents);
-  for (std::size_t i = 0; i < recorded.size(); ++i)
-    if (contents.chunks[i].stored_bytes != recorded[i].stored_bytes ||
-        contents.chunks[i].filtered != recorded[i].filtered)
-      check.refuse("chunk " + std::to_string(i) + " has " + std::to_string(contents.chunks[i].stored_bytes) +
-                   " bytes, expected " + std::to_string(recorded[i].stored_bytes) +
-                   ": filtered anew, or damaged");
+  if (chunks.empty() || (found(chunks.front()) == chunks.front() && found(chunks.back()) == chunks.back()))
+    return;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const StoredChunk moved = found(chunks[i]);
+    if (moved.stored_bytes != chunks[i].stored_bytes || moved.filtered != chunks[i].filtered)
+      source.check().refuse("chunk " + std::to_string(i) + " has " + std::to_string(moved.stored_bytes) +
+                            " bytes, expected " + std::to_string(chunks[i].stored_bytes) +
+                            ": filtered anew, or damaged");
+    chunks[i] = moved;
+  }
 }
 
 /// Reads a part that we wrote; its private index guards all of it.
-void read_part(const Hdf5Check& check, hid_t file, hid_t images, PartContents& contents) {
+void read_part(Hdf5Source& source, hid_t images, PartContents& contents) {
+  const Hdf5Check& check = source.check();
+  const hid_t file = source.file();
   PartSpec& spec = contents.spec;
   PartSamples& samples = contents.samples;
   spec = read_recorded_spec(check, file);
@@ -175,7 +182,7 @@ void read_part(const Hdf5Check& check, hid_t file, hid_t images, PartContents& c
   if (spec.filter != recorded.filter)
     check.refuse("/images has filter " + spec.filter + ", expected " + recorded.filter +
                  ": filtered anew, or damaged");
-  check_chunk_count(check, file, spec, sample_count);
+  check_chunk_count(source, spec, sample_count);
   spec.cache_advice = read_cache_advice(check, images);
   spec.classes = read_list(check, file, kClassesName);
   spec.label_columns = read_list(check, file, kColumnsName);
@@ -187,49 +194,36 @@ void read_part(const Hdf5Check& check, hid_t file, hid_t images, PartContents& c
   if (samples.rows.size() != sample_count) check.refuse("/rows has another length than /images");
   contents.chunks = read_chunk_table(check, file, spec, sample_count);
   check_index_hash(check, file, contents);
-  follow_moved_chunks(check, images, contents);
+  follow_moved_chunks(source, images, contents);
 }
 
-/// Reads a file that someone else made; what it lacks is made up, and its chunks carry no hashes.
-void read_ordinary_file(const Hdf5Check& check, hid_t file, hid_t images, PartContents& contents) {
-  const std::uint64_t sample_count =
-      read_images_spec(check, images, read_layout(check, images), contents.spec);
-  check_chunk_count(check, file, contents.spec, sample_count);
-  if (sample_count > kMostOrdinarySamples ||
-      chunk_count_of(contents.spec, sample_count) > kMostLookedUpChunks)
-    check.refuse("has more samples or chunks than a file without /_chunks may");
-  contents.has_hashes = false;
-  contents.chunks = expected_chunks(contents.spec, sample_count, chunk_count_of(contents.spec, sample_count));
-  look_up_all(check, images, contents);
-  PartSamples& samples = contents.samples;
-  if (has_object(check, file, kLabelsName))
-    samples.labels = read_labels(check, file, contents.spec);
-  else
-    samples.labels.ids.assign(sample_count, -1);
-  contents.spec.classes = read_list(check, file, kClassesName);
-  if (has_object(check, file, kRowsName)) {
-    samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowsName));
-  } else {
-    samples.rows.resize(sample_count);
-    std::iota(samples.rows.begin(), samples.rows.end(), std::uint64_t{0});
-  }
-  if (samples.rows.size() != sample_count) check.refuse("/rows has another length than /images");
-  if (has_object(check, file, kFilesName))
-    samples.files = read_text_column(check, file, kFilesName);
-  else
-    samples.files.ends.assign(sample_count, 0);
+bool is_own_part(const Hdf5Source& source, const Hdf5Names& names) {
+  return names.images == kImagesName &&
+         (has_object(source.check(), source.file(), kChunksName) ||
+          attribute_count(source.check(), source.file(), kFormatAttribute) != 0);
 }
 
-PartContents read_contents(const Hdf5Check& check, std::uint64_t file_bytes) {
-  const Hdf5Handle file = open_file(check);
-  const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
+PartContents read_contents(const Hdf5Check& check, const InputFile& input, const Hdf5Names& names) {
+  Hdf5Source source(check, input);
+  refuse_user_block(source);
   PartContents contents;
-  if (has_object(check, file.get(), kChunksName) || attribute_count(check, file.get(), kFormatAttribute) != 0)
-    read_part(check, file.get(), images.get(), contents);
-  else
-    read_ordinary_file(check, file.get(), images.get(), contents);
-  with_path(check, [&] { check_part_contents(contents, container("hdf5"), file_bytes); });
+  if (!is_own_part(source, names)) {
+    contents = read_foreign_file(source, names);
+    with_path(check, [&] { check_foreign_contents(contents, container("hdf5"), input.byte_count()); });
+    return contents;
+  }
+  const Hdf5Handle images = open_dataset(check, source.file(), kImagesName);
+  read_part(source, images.get(), contents);
+  with_path(check, [&] { check_part_contents(contents, container("hdf5"), input.byte_count()); });
+  if (names.labels != kLabelsName)
+    contents.samples.labels =
+        read_foreign_labels(source, names.labels, contents.samples.rows.size(), contents.spec);
   return contents;
+}
+
+/// Takes a path from the root with or without the root's own slash.
+std::string without_root(const std::string& name) {
+  return name.substr(std::min(name.find_first_not_of('/'), name.size()));
 }
 
 }  // namespace
@@ -240,11 +234,12 @@ bool is_hdf5_part(Bytes first_bytes) {
          as_text(first_bytes.first(kSignature.size())) == kSignature;
 }
 
-std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
+std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path, const Hdf5Names& names) {
   const QuietHdf5 quiet;
-  InputFile file(path);
-  PartContents contents = read_contents(Hdf5Check(ErrorCode::bad_data, path), file.byte_count());
-  return std::make_unique<ChunkReader>(std::move(file), std::move(contents));
+  InputFile input(path);
+  PartContents contents = read_contents(Hdf5Check(ErrorCode::bad_data, path), input,
+                                        {without_root(names.images), without_root(names.labels)});
+  return std::make_unique<ChunkReader>(std::move(input), std::move(contents));
 }
 
 }  // namespace chunkhit

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "store/hdf5_attributes.h"
@@ -19,13 +23,14 @@
 namespace chunkhit {
 namespace {
 
-constexpr hsize_t kMetadataBlockBytes = 1 << 20;
+constexpr std::uint64_t kLeastMetadataBlockBytes = 16 << 10;
+constexpr std::uint64_t kMostMetadataBlockBytes = 1 << 20;
 
-Hdf5Handle create_file(const Hdf5Check& check, const std::string& path) {
+Hdf5Handle create_file(const Hdf5Check& check, const std::string& path, std::uint64_t metadata_block_bytes) {
   const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
   const Hdf5Handle creation(check(H5Pcreate(H5P_FILE_CREATE), "create a property list"), H5Pclose);
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "set the version bounds");
-  check(H5Pset_meta_block_size(access.get(), kMetadataBlockBytes), "set the metadata block");
+  check(H5Pset_meta_block_size(access.get(), metadata_block_bytes), "set the metadata block");
   // Small chunks lie where the file ended, as large ones do, so that their addresses are known.
   check(H5Pset_small_data_block_size(access.get(), 0), "set the data block");
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
@@ -118,9 +123,12 @@ void check_library_index(const Hdf5Check& check, const std::string& path,
 class Hdf5PartWriter final : public ChunkWriter {
  public:
   Hdf5PartWriter(const std::string& path, const PartSpec& spec)
-      : spec_(spec), pending_(path), check_(ErrorCode::cannot_write, path) {
-    reserve(pending_, 0, kMetadataBlockBytes);
-    file_ = create_file(check_, pending_.aside_path());
+      : spec_(spec),
+        metadata_block_bytes_(hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())),
+        pending_(path),
+        check_(ErrorCode::cannot_write, path) {
+    reserve(pending_, 0, metadata_block_bytes_);
+    file_ = create_file(check_, pending_.aside_path(), metadata_block_bytes_);
     images_ = create_images(check_, file_.get(), spec_);
     write_spec_attributes(check_, file_.get(), images_.get(), spec_);
   }
@@ -156,7 +164,8 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_(file_.close(), "close");
     // HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
     check_library_index(check_, pending_.aside_path(), chunks_);
-    const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
+    const PartReport report = check_written_part(
+        pending_, [](const std::string& path) { return open_hdf5_part(path); }, chunks_);
     // Gives back what was reserved and not used.
     if (::ftruncate(pending_.fd(), static_cast<off_t>(report.bytes)) != 0)
       throw_write_error(pending_.path(), "cannot set the size", errno);
@@ -186,10 +195,11 @@ class Hdf5PartWriter final : public ChunkWriter {
     for (std::size_t i = 0; i < samples.files.count(); ++i)
       longest = std::max(longest, samples.files[i].size());
     const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
-    return samples.rows.size() * (longest + numbers) + chunks_.size() * 128 + 2 * kMetadataBlockBytes;
+    return samples.rows.size() * (longest + numbers) + chunks_.size() * 128 + 2 * metadata_block_bytes_;
   }
 
   PartSpec spec_;
+  std::uint64_t metadata_block_bytes_;
   PendingFile pending_;
   Hdf5Check check_;
   Hdf5Handle file_;
@@ -199,6 +209,11 @@ class Hdf5PartWriter final : public ChunkWriter {
 };
 
 }  // namespace
+
+std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes) {
+  return std::clamp(std::bit_ceil(std::min(chunk_bytes, kMostMetadataBlockBytes)), kLeastMetadataBlockBytes,
+                    kMostMetadataBlockBytes);
+}
 
 std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {
   // A file that could not be written must not be written once more when the process ends.

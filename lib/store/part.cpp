@@ -18,19 +18,35 @@ constexpr std::uint64_t kHashBlockBytes = 256 << 10;
 constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
 
+/// A shard has no other names for its samples.
+std::unique_ptr<ChunkReader> open_nameless_shard(const std::string& path, const Hdf5Names&) {
+  return open_shard(path);
+}
+
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
      open_hdf5_part},
-    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard, open_shard},
+    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard,
+     open_nameless_shard},
 }};
 
 }  // namespace
 
 void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
+  fetch_unchecked(chunk_index, stored);
+  check(chunk_index, stored);
+}
+
+void ChunkReader::fetch_unchecked(std::size_t chunk_index, ByteBuffer& stored) const {
   const StoredChunk& chunk = chunks()[chunk_index];
   stored.resize(chunk.stored_bytes);
+  if (chunk.filtered && tiles() != nullptr) return fetch_tiles(file_, tiles()->tiles_of(chunk_index), stored);
   file_.read_at(chunk.offset, stored);
+}
+
+void ChunkReader::check(std::size_t chunk_index, Bytes stored) const {
   if (!has_hashes()) return;
+  const StoredChunk& chunk = chunks()[chunk_index];
   const std::uint64_t found = xxh3(stored);
   if (found != chunk.xxh3)
     throw Error(ErrorCode::bad_data, place(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
@@ -51,6 +67,7 @@ std::uint64_t ChunkReader::hash_of_all() const {
   };
   std::array<std::uint8_t, sizeof(std::uint64_t)> of_chunk{};
   for (const StoredChunk& chunk : chunks()) {
+    if (!has_hashes()) break;
     add_to(chunk.offset);
     store_little(of_chunk.data(), chunk.xxh3);
     hash.update(of_chunk);
@@ -71,7 +88,9 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
   const StoredChunk& chunk = part.chunks()[chunk_index];
   const PartSpec& spec = part.spec();
   try {
-    if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
+    if (chunk.filtered && part.tiles() != nullptr)
+      decode_tiles(*part.tiles(), chunk_index, stored, raw);
+    else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else
       chunk_filter(chunk.filtered ? spec.filter : "none").decode(stored, spec.sample, raw);
@@ -100,6 +119,8 @@ const Container& container_of(const std::string& path) {
   throw Error(ErrorCode::bad_data, path + ": neither an HDF5 file nor a chunkhit shard");
 }
 
-std::unique_ptr<ChunkReader> open_part(const std::string& path) { return container_of(path).open(path); }
+std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
+  return container_of(path).open(path, names);
+}
 
 }  // namespace chunkhit

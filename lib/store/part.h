@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunk/cache_advice.h"
+#include "store/tile_grid.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -63,11 +65,11 @@ struct PartSamples {
 struct StoredChunk {
   std::uint64_t offset = 0;  ///< of its first stored byte in the file
   std::uint64_t stored_bytes = 0;
-  std::uint64_t raw_bytes = 0;     ///< after decoding; for HDF5 always whole chunks, padded with zeros
+  std::uint64_t raw_bytes = 0;  ///< after decoding; in our HDF5 parts always whole chunks, padded with zeros
   std::uint64_t first_sample = 0;  ///< in the part
   std::uint64_t sample_count = 0;
   std::uint64_t xxh3 = 0;  ///< of the stored bytes
-  bool filtered = true;    ///< false: stored raw, because the filter did not make it smaller
+  bool filtered = true;    ///< false: stored raw, as without a filter or where it did not make it smaller
   bool operator==(const StoredChunk&) const = default;
 };
 
@@ -105,7 +107,8 @@ struct PartContents {
   PartSpec spec;
   std::vector<StoredChunk> chunks;
   PartSamples samples;
-  bool has_hashes = true;
+  bool has_hashes = true;         ///< false for files that someone else made
+  std::optional<TileGrid> tiles;  ///< of which chunks are made that are `filtered`; offset is the first one's
 };
 
 /// Reads a part; every number in it was checked when this exists. Any thread may fetch.
@@ -121,11 +124,27 @@ class ChunkReader {
   /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
   /// samples.
   void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
+  /// The two halves of `fetch`.
+  void fetch_unchecked(std::size_t chunk_index, ByteBuffer& stored) const;
+  void check(std::size_t chunk_index, Bytes stored) const;
   /// Hashes the whole part as schemas/manifest.md says: the chunks by the hashes that are recorded of them,
   /// all other bytes as they are; throws bad_data when they cannot be read.
   [[nodiscard]] std::uint64_t hash_of_all() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
+  /// Whether the bytes of a chunk's samples lie in the file as they are, one after the other from
+  /// `raw_offset` on: who trusts them may map the file by `fd` instead of fetching and decoding.
+  [[nodiscard]] bool stored_raw(std::size_t chunk_index) const {
+    const StoredChunk& chunk = chunks()[chunk_index];
+    return !chunk.filtered && chunk.stored_bytes == chunk.raw_bytes;
+  }
+  [[nodiscard]] std::uint64_t raw_offset(std::size_t chunk_index) const {
+    return chunks()[chunk_index].offset;
+  }
+  /// The file's descriptor; it stays the reader's.
+  [[nodiscard]] int fd() const { return file_.fd(); }
+  /// Nothing where every chunk is stored as a whole.
+  [[nodiscard]] const TileGrid* tiles() const { return contents_.tiles ? &*contents_.tiles : nullptr; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
   [[nodiscard]] std::string place(std::size_t chunk_index) const;
 
@@ -138,6 +157,12 @@ class ChunkReader {
 /// place.
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
 
+/// Names of datasets in an HDF5 file, as paths from its root.
+struct Hdf5Names {
+  std::string images = "images";
+  std::string labels = "labels";  ///< empty: none are read; missing under this default: all are -1
+};
+
 /// A kind of file that holds parts; one static row per container.
 struct Container {
   std::string_view name;                      ///< "hdf5", "shard"
@@ -148,7 +173,7 @@ struct Container {
   bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
-  std::unique_ptr<ChunkReader> (*open)(const std::string& path);
+  std::unique_ptr<ChunkReader> (*open)(const std::string& path, const Hdf5Names& names);
 };
 
 /// All containers.
@@ -160,7 +185,8 @@ struct Container {
 /// Tells a part's container by its first bytes; throws bad_data when it is none.
 [[nodiscard]] const Container& container_of(const std::string& path);
 
-/// Opens a part of any container; throws bad_data when it is none or damaged.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path);
+/// Opens a part of any container, or another HDF5 file with an array of bytes under `names.images`; throws
+/// bad_data when it is none or damaged.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
 }  // namespace chunkhit

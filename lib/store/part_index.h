@@ -13,6 +13,7 @@ namespace chunkhit {
 /// Bytes 32–87 of a shard's header: pack id to chunk samples.
 using PartSpecBytes = std::array<std::uint8_t, 56>;
 
+/// Writes all of a spec but the names of classes and columns and the cache advice.
 [[nodiscard]] PartSpecBytes encode_part_spec(const PartSpec& spec);
 
 /// Reads what `encode_part_spec` wrote; throws bad_data. Names of classes and columns are in the index.

@@ -30,6 +30,12 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
                 container.frames_raw_chunks ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
 }
 
+void check_place(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {
+  if (stored_bytes > file_bytes || offset > file_bytes - stored_bytes)
+    throw_broken("bytes " + std::to_string(offset) + " and " + std::to_string(stored_bytes) +
+                 " more lie outside of the file's " + std::to_string(file_bytes));
+}
+
 void check_chunks(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
   const std::uint64_t samples = contents.samples.rows.size();
   const std::uint64_t step = contents.spec.chunk_samples;
@@ -39,9 +45,7 @@ void check_chunks(const PartContents& contents, const Container& container, std:
     const std::uint64_t first_sample = i * step;
     try {
       check_chunk(chunk, first_sample, std::min(step, samples - first_sample), contents.spec, container);
-      if (chunk.stored_bytes > file_bytes || chunk.offset > file_bytes - chunk.stored_bytes)
-        throw_broken("bytes " + std::to_string(chunk.offset) + " and " + std::to_string(chunk.stored_bytes) +
-                     " more lie outside of the file's " + std::to_string(file_bytes));
+      check_place(chunk.offset, chunk.stored_bytes, file_bytes);
     } catch (const Error& error) {
       throw_broken("chunk " + std::to_string(i) + ": " + error.what());
     }
@@ -86,6 +90,17 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
   check_part_spec(contents.spec, container);
   check_chunks(contents, container, file_bytes);
+  check_samples(contents.spec, contents.samples);
+}
+
+void check_foreign_contents(const PartContents& contents, const Container& container,
+                            std::uint64_t file_bytes) {
+  check_part_spec(contents.spec, container);
+  if (contents.tiles)
+    for (const StoredTile& tile : contents.tiles->tiles)
+      check_place(tile.offset, tile.stored_bytes, file_bytes);
+  for (const StoredChunk& chunk : contents.chunks)
+    if (!chunk.filtered) check_place(chunk.offset, chunk.stored_bytes, file_bytes);
   check_samples(contents.spec, contents.samples);
 }
 

@@ -26,6 +26,7 @@ struct ShardHeader {
   std::uint64_t file_bytes = 0;
 };
 
+/// Writes the header frame with its hash.
 [[nodiscard]] ShardHeaderBytes encode_shard_header(const ShardHeader& header);
 
 /// Reads a header frame and checks its hash, not its numbers; throws bad_data.

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"

@@ -65,6 +65,13 @@ TEST(Shard, BeginsEveryChunkAtAPage) {
   for (const StoredChunk& chunk : part->chunks()) EXPECT_EQ(chunk.offset % 4096, 0u);
 }
 
+TEST(Shard, StoresNoChunkAsItIs) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part.zst");
+  write_known_part(container("shard"), path, known_spec({20, 17, 3, Layout::nhwc}, "none"), 10);
+  EXPECT_FALSE(open_part(path)->stored_raw(0)) << "a frame's header stands before every block";
+}
+
 TEST(Shard, PadsWithRoomForAFrame) {
   for (std::uint64_t end = 4096; end < 3 * 4096; ++end) {
     const std::uint64_t padding = shard_padding(end);

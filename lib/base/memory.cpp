@@ -1,0 +1,56 @@
+#include "base/memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace chunkhit {
+namespace {
+
+/// The first number of a file, or nothing where there is no file or no number ("max").
+std::optional<std::uint64_t> read_number(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+std::uint64_t free_on_machine() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  std::uint64_t kibibytes = 0;
+  while (file >> name >> kibibytes) {
+    if (name == "MemAvailable:") return kibibytes * 1024;
+    std::getline(file, unit);
+  }
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+}
+
+/// The path of this process's group below /sys/fs/cgroup (version 2).
+std::string group_path() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("0::")) return line.substr(3);
+  return "/";
+}
+
+}  // namespace
+
+std::uint64_t available_memory() {
+  std::uint64_t left = free_on_machine();
+  std::string group = group_path();
+  while (true) {
+    const std::string folder = "/sys/fs/cgroup" + group + (group.ends_with('/') ? "" : "/");
+    const auto most = read_number(folder + "memory.max");
+    const auto used = read_number(folder + "memory.current");
+    if (most && used) left = std::min(left, *most - std::min(*most, *used));
+    if (group.empty() || group == "/") return left;
+    group.resize(group.rfind('/'));
+  }
+}
+
+}  // namespace chunkhit

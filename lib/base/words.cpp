@@ -1,0 +1,55 @@
+#include "base/words.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+
+namespace chunkhit {
+namespace {
+
+std::string escaped(unsigned char byte) {
+  if (byte == '\n') return "\\n";
+  if (byte == '\r') return "\\r";
+  if (byte == '\t') return "\\t";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+}  // namespace
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 6> kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  // What would be rounded to 1000.0 is 1.0 of the next unit.
+  for (; bytes >= (unit == 0 ? 999.5 : 999.95) && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
+  std::array<char, 64> text;
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
+  return text.data();
+}
+
+std::string count_text(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+std::string count_text(std::uint64_t count, const char* thing) {
+  return count_text(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string printable_text(std::string_view text) {
+  std::string printable;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    // U+0080 to U+009F, of which 9B begins a terminal's command, too.
+    const bool second_set = byte == 0xc2 && at + 1 < text.size() && (text[at + 1] & 0xe0) == 0x80;
+    if (byte < 0x20 || byte == 0x7f || second_set)
+      printable += escaped(byte);
+    else
+      printable += text[at];
+    if (second_set) printable += escaped(static_cast<unsigned char>(text[++at]));
+  }
+  return printable;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,23 @@
+// Numbers and foreign text in messages: the same spelling everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace chunkhit {
+
+/// Writes bytes for people, in powers of 1000: "512 B", "31.1 MB".
+[[nodiscard]] std::string bytes_text(double bytes);
+
+/// Writes a count with commas: "1,234,567".
+[[nodiscard]] std::string count_text(std::uint64_t count);
+/// Writes how many things: "1 part", "1,234 parts".
+[[nodiscard]] std::string count_text(std::uint64_t count, const char* thing);
+
+/// Writes text from outside such that it stays on its line and tells a terminal nothing: control characters
+/// as
+/// "\n", "\t" or "\x1b", all else as it is.
+[[nodiscard]] std::string printable_text(std::string_view text);
+
+}  // namespace chunkhit

@@ -1,0 +1,32 @@
+// HDF5 files that someone else made. schemas/images-hdf5.md, "Other files".
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <string>
+
+#include "store/hdf5_array.h"
+#include "store/hdf5_source.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// More samples than this are more likely a damaged number.
+inline constexpr std::uint64_t kMostForeignSamples = 1 << 26;
+
+/// Reads a file that is no part of ours: what it lacks is made up, and its chunks carry no hashes.
+[[nodiscard]] PartContents read_foreign_file(Hdf5Source& source, const Hdf5Names& names);
+
+/// Fills chunks, tiles, filter and chunk samples for an array whose sample shape is in `contents.spec`.
+void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, PartContents& contents);
+
+/// Reads the labels of `sample_count` samples: one dimension of whole numbers (or two with one column) as
+/// class ids, all else as numbers. Without a name, or where the default one is missing, all are -1.
+[[nodiscard]] Labels read_foreign_labels(const Hdf5Source& source, const std::string& name,
+                                         std::uint64_t sample_count, PartSpec& spec);
+
+/// Throws that there is no such dataset, and which paths there are instead.
+[[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name);
+
+}  // namespace chunkhit

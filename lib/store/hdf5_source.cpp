@@ -1,0 +1,142 @@
+#include "store/hdf5_source.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
+
+namespace chunkhit {
+
+/// While it is on, reads of array data are noted instead of done.
+struct ReadWatch {
+  const InputFile* input = nullptr;
+  bool is_on = false;
+  unsigned read_count = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+namespace {
+
+// HDF5's own drivers go as far.
+constexpr haddr_t kMostAddress = (haddr_t{1} << 63) - 1;
+
+/// What HDF5 hands to the driver's `open`, copied byte by byte.
+struct DriverSettings {
+  ReadWatch* watch = nullptr;
+};
+
+/// What the driver keeps of an open file.
+struct DriverFile : H5FD_t {
+  ReadWatch* watch = nullptr;
+  haddr_t end_of_addresses = 0;
+};
+
+DriverFile& driver_file(H5FD_t* file) { return *static_cast<DriverFile*>(file); }
+
+const DriverFile& driver_file(const H5FD_t* file) { return *static_cast<const DriverFile*>(file); }
+
+/// Reads like HDF5's own driver: zeros behind the file's end. No exception may pass through C.
+herr_t read_bytes(const InputFile& input, haddr_t at, std::size_t bytes, void* to) {
+  const std::uint64_t there =
+      std::min<std::uint64_t>(bytes, input.byte_count() - std::min(at, input.byte_count()));
+  try {
+    const MutableBytes out(static_cast<std::uint8_t*>(to), bytes);
+    if (there > 0) input.read_at(at, out.first(there));
+    std::ranges::fill(out.subspan(there), std::uint8_t{0});
+    return 0;
+  } catch (const std::exception& error) {
+    H5Epush2(H5E_DEFAULT, "hdf5_source.cpp", __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "%s",
+             error.what());
+    return -1;
+  }
+}
+
+herr_t read_or_note(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t at, std::size_t bytes, void* to) {
+  ReadWatch& watch = *driver_file(file).watch;
+  if (!watch.is_on || type != H5FD_MEM_DRAW) return read_bytes(*watch.input, at, bytes, to);
+  ++watch.read_count;
+  watch.offset = at;
+  watch.bytes = bytes;
+  return 0;
+}
+
+H5FD_t* open_driver_file(const char*, unsigned, hid_t access, haddr_t) {
+  const void* info = H5Pget_driver_info(access);
+  auto* file = new (std::nothrow) DriverFile{};
+  if (file == nullptr || info == nullptr) {
+    delete file;
+    return nullptr;
+  }
+  file->watch = static_cast<const DriverSettings*>(info)->watch;
+  return file;
+}
+
+/// A driver of HDF5's virtual file layer (H5FDpublic.h of 1.10) that only reads.
+H5FD_class_t make_driver() {
+  H5FD_class_t driver{};
+  driver.name = "chunkhit";
+  driver.maxaddr = kMostAddress;
+  driver.fc_degree = H5F_CLOSE_STRONG;
+  driver.fapl_size = sizeof(DriverSettings);
+  driver.open = open_driver_file;
+  driver.close = [](H5FD_t* file) -> herr_t {
+    delete &driver_file(file);
+    return 0;
+  };
+  driver.query = [](const H5FD_t*, unsigned long* flags) -> herr_t {
+    *flags = 0;
+    return 0;
+  };
+  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return driver_file(file).end_of_addresses; };
+  driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
+    driver_file(file).end_of_addresses = address;
+    return 0;
+  };
+  driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t {
+    return driver_file(file).watch->input->byte_count();
+  };
+  driver.read = read_or_note;
+  driver.write = [](H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) -> herr_t { return -1; };
+  return driver;
+}
+
+}  // namespace
+
+Hdf5Source::Hdf5Source(const Hdf5Check& check, const InputFile& input)
+    : check_(check), input_(input), watch_(std::make_unique<ReadWatch>()) {
+  watch_->input = &input;
+  const H5FD_class_t driver = make_driver();
+  driver_ = Hdf5Handle(check(H5FDregister(&driver), "register a driver"), H5FDunregister);
+  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
+  const DriverSettings settings{watch_.get()};
+  check(H5Pset_driver(access.get(), driver_.get(), &settings), "set the driver");
+  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
+  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
+  file_ = Hdf5Handle(check(H5Fopen(input.path().c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose);
+}
+
+Hdf5Source::~Hdf5Source() = default;
+
+std::optional<Hdf5ChunkPlace> Hdf5Source::find_chunk(hid_t dataset, std::span<const hsize_t> first) {
+  hsize_t bytes = 0;
+  if (H5Dget_chunk_storage_size(dataset, first.data(), &bytes) < 0 || bytes == 0) return std::nullopt;
+  if (bytes > byte_count())
+    check_.refuse("the chunk of sample " + std::to_string(first[0]) + " has " + std::to_string(bytes) +
+                  " bytes, the file " + std::to_string(byte_count()));
+  if (untouched_.size() < bytes) untouched_ = ByteBuffer(bytes);
+  Hdf5ChunkPlace place;
+  *watch_ = {.input = &input_, .is_on = true};
+  const herr_t status =
+      H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &place.filter_mask, untouched_.data());
+  watch_->is_on = false;
+  check_(status, "look up a chunk");
+  if (watch_->read_count != 1 || watch_->bytes != bytes)
+    check_.refuse("the HDF5 library does not tell where the chunk of sample " + std::to_string(first[0]) +
+                  " lies");
+  place.offset = watch_->offset;
+  place.stored_bytes = bytes;
+  return place;
+}
+
+}  // namespace chunkhit
