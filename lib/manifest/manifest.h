@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "types/pixel_sums.h"
+#include "types/reject.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -16,6 +17,9 @@ namespace chunkhit {
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
 inline constexpr std::string_view kRunName = "run.json";
+
+/// A manifest.json or part-NNNNN.json above this is refused unread.
+inline constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
 
 /// One recorded choice: the flag's name and its effective value as text.
 struct SpecEntry {
@@ -29,14 +33,6 @@ struct SpecEntry {
 [[nodiscard]] std::string first_difference(const std::vector<SpecEntry>& before,
                                            const std::vector<SpecEntry>& now);
 
-/// A row that was not packed.
-struct RejectRecord {
-  std::uint64_t row = 0;
-  std::string file;
-  std::vector<std::string> labels;
-  std::string reason;
-};
-
 /// A finished part, as its part-NNNNN.json has it.
 struct PartRecord {
   std::string file;  ///< "part-00000.h5"
@@ -48,7 +44,7 @@ struct PartRecord {
   std::uint64_t stored_bytes = 0;  ///< of all chunks
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
-  std::vector<RejectRecord> rejects;
+  std::vector<Reject> rejects;
 };
 
 /// What part-NNNNN.json holds: the part, and which pack it belongs to.

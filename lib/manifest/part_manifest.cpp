@@ -13,16 +13,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPartFormat = "chunkhit-images-part";
 
-Json rejects_json(const std::vector<RejectRecord>& rejects) {
+Json rejects_json(const std::vector<Reject>& rejects) {
   Json list = Json::array();
-  for (const RejectRecord& reject : rejects)
+  for (const Reject& reject : rejects)
     list.push_back(
         {{"row", reject.row}, {"file", reject.file}, {"labels", reject.labels}, {"reason", reject.reason}});
   return list;
 }
 
-std::vector<RejectRecord> parse_rejects(const Json& list) {
-  std::vector<RejectRecord> rejects;
+std::vector<Reject> parse_rejects(const Json& list) {
+  std::vector<Reject> rejects;
   for (const Json& entry : list)
     rejects.push_back({count_field(entry, "row"), entry.at("file").get<std::string>(),
                        entry.at("labels").get<std::vector<std::string>>(),

@@ -15,7 +15,6 @@ constexpr std::size_t kSealBytes = kSealBegin.size() + 16 + kSealEnd.size();
 constexpr int kMostNesting = 16;
 
 bool nests_too_deep(std::string_view text) {
-  // Braces inside strings only make this stricter by a few; no manifest comes near the limit outside them.
   int depth = 0;
   int deepest = 0;
   bool in_string = false;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
 #include "base/file.h"
 #include "chunkhit/error.h"
@@ -59,11 +60,11 @@ std::vector<std::string> run_isolated(const std::string& name,
                                       const std::function<std::vector<std::string>()>& check) {
   int ends[2];
   if (::pipe(ends) != 0)
-    throw Error(ErrorCode::try_again, std::string("cannot open a pipe: ") + std::strerror(errno));
+    throw Error(ErrorCode::try_again, std::string("cannot open a pipe: ") + error_text(errno));
   const FileDescriptor read_end(ends[0]);
   FileDescriptor write_end(ends[1]);
   const pid_t child = ::fork();
-  if (child < 0) throw Error(ErrorCode::try_again, std::string("cannot fork: ") + std::strerror(errno));
+  if (child < 0) throw Error(ErrorCode::try_again, std::string("cannot fork: ") + error_text(errno));
   if (child == 0) run_child(write_end.get(), check);
   ::close(write_end.release());
   std::vector<std::string> faults = receive(read_end.get());

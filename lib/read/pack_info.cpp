@@ -1,3 +1,5 @@
+#include "read/pack_info.h"
+
 #include <filesystem>
 #include <map>
 
@@ -45,31 +47,6 @@ std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std
   return classes;
 }
 
-PackInfo part_info(const std::string& path) {
-  const std::unique_ptr<ChunkReader> part = open_part(path);
-  PackInfo info;
-  info.path = path;
-  info.lone_part = true;
-  info.container = container_of(path).name;
-  info.filter = part->spec().filter;
-  info.label_columns = part->spec().label_columns;
-  info.class_labels = part->samples().labels.values.empty();
-  info.classes = count_classes(part->spec(), part->samples().labels.ids);
-  info.mean = part->samples().mean;
-  info.std = part->samples().std;
-  info.chunk_samples = part->spec().chunk_samples;
-  info.chunk_bytes = info.chunk_samples * part->spec().sample.byte_count();
-  for (const StoredChunk& chunk : part->chunks()) {
-    info.stored_bytes += chunk.stored_bytes;
-    info.samples += chunk.sample_count;
-  }
-  info.parts.push_back({std::filesystem::path(path).filename().string(), info.samples, part->chunks().size(),
-                        std::filesystem::file_size(path)});
-  info.pack_id = hash_text(part->spec().pack_id);
-  set_shape(info, part->spec().sample);
-  return info;
-}
-
 PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info;
   info.path = folder;
@@ -100,9 +77,34 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
 
 }  // namespace
 
+PackInfo part_info(const ChunkReader& part) {
+  PackInfo info;
+  info.path = part.path();
+  info.lone_part = true;
+  info.container = container_of(part.path()).name;
+  info.filter = part.spec().filter;
+  info.label_columns = part.spec().label_columns;
+  info.class_labels = part.samples().labels.values.empty();
+  info.classes = count_classes(part.spec(), part.samples().labels.ids);
+  info.mean = part.samples().mean;
+  info.std = part.samples().std;
+  info.chunk_samples = part.spec().chunk_samples;
+  info.chunk_bytes = info.chunk_samples * part.spec().sample.byte_count();
+  for (const StoredChunk& chunk : part.chunks()) {
+    info.stored_bytes += chunk.stored_bytes;
+    info.samples += chunk.sample_count;
+  }
+  info.parts.push_back({std::filesystem::path(part.path()).filename().string(), info.samples,
+                        part.chunks().size(), part.byte_count()});
+  info.pack_id = hash_text(part.spec().pack_id);
+  set_shape(info, part.spec().sample);
+  return info;
+}
+
 PackInfo read_pack_info(const std::string& path) {
   const PackSource source = open_source(path);
-  PackInfo info = source.manifest ? manifest_info(source.folder, *source.manifest) : part_info(source.part);
+  PackInfo info =
+      source.manifest ? manifest_info(source.folder, *source.manifest) : part_info(*open_part(source.part));
   set_cache(info);
   return info;
 }

@@ -11,8 +11,6 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
-
 [[noreturn]] void refuse_folder(const std::string& folder) {
   std::vector<std::string> packs;
   bool parts = false;

@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/cpu.h"
 #include "base/file.h"
@@ -19,8 +24,6 @@
 
 namespace chunkhit {
 namespace {
-
-constexpr std::uint64_t kMostSidecarBytes = 1ull << 30;
 
 /// What a part must be, from its own record or from nothing for a lone part.
 struct Expected {
@@ -180,7 +183,7 @@ std::optional<PartManifest> check_sidecar(const std::string& folder, const Manif
                                           const PartRecord& listed, std::vector<std::string>& faults) {
   const std::string sidecar = folder + "/" + sidecar_name(listed.file);
   try {
-    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMostSidecarBytes)), sidecar);
+    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMostManifestBytes)), sidecar);
     const PartRecord& part = own.part;
     if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
         part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
@@ -216,7 +219,13 @@ void check_strangers(const std::string& folder, const Manifest& manifest, std::v
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (!known.contains(entry.path().filename().string())) strangers.insert(entry.path().filename().string());
   for (const std::string& name : strangers)
-    faults.push_back(folder + "/" + name + ": is not in the manifest");
+    faults.push_back(folder + "/" + name + ": is not part of the pack");
+}
+
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
+  const std::string path = folder + "/" + std::string(name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
 }
 
 VerifyReport verify_part(const std::string& path, const VerifyOptions& options) {
@@ -243,8 +252,12 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const PartRecord& part = manifest.parts[part_index];
     if (options.on_part) options.on_part(part.file);
+    const std::size_t faults = report.faults.size();
     if (auto record = check_part_of_pack(source.folder, manifest, part_index, options, report))
       own.push_back(std::move(*record));
+    if (report.faults.size() > faults)
+      for (const std::string& file : {part.file, sidecar_name(part.file)})
+        add_damaged(source.folder, file, report);
     ++report.parts;
     report.chunks += part.chunks;
     report.samples += part.samples;
@@ -253,8 +266,11 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   const std::string rejects = source.folder + "/" + std::string(kRejectsName);
   if (own.size() == manifest.parts.size())
     add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
+  const std::size_t faults = report.faults.size();
   if (check_rejects_file(rejects, manifest, report.faults))
     add(compare_with_rejects(rejects, manifest), report.faults);
+  if (report.faults.size() > faults) add_damaged(source.folder, kRejectsName, report);
+  if (!report.faults.empty()) add_damaged(source.folder, kManifestName, report);
   check_strangers(source.folder, manifest, report.faults);
   return report;
 }

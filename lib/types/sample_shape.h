@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace chunkhit {
+#include "chunkhit/layout.h"
 
-/// How a sample's bytes lie: pixels after pixels (height, width, channel) or planes after planes (channel,
-/// height, width).
-enum class Layout { nhwc, nchw };
+namespace chunkhit {
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames{"nhwc", "nchw"};
 

@@ -73,7 +73,8 @@ struct PackInfo {
 /// none of these, is unfinished or damaged.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path);
 
-/// Writes PackInfo as one JSON object; keys are the fields' names.
+/// Writes PackInfo as one JSON object. What manifest.json has, too, is named and nested as there
+/// (schemas/manifest.md); the other keys are the fields' names.
 [[nodiscard]] CHUNKHIT_API std::string pack_info_json(const PackInfo& info);
 
 /// How to verify.
@@ -90,11 +91,15 @@ struct VerifyReport {
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> faults;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
+  /// Files of a pack that, once removed, the command that made it writes again: what is damaged, and the
+  /// manifest.
+  std::vector<std::string> damaged;
 };
 
 /// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
 /// statistics, foreign or missing parts. Each part is read in a child process, so that a damaged file cannot
-/// end the caller. Throws bad_data only when there is nothing to check.
+/// end the caller, which must have no other threads while it calls. Throws bad_data only when there is
+/// nothing to check.
 [[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
                                                     const VerifyOptions& options = {});
 

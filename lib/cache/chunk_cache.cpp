@@ -1,0 +1,205 @@
+#include "cache/chunk_cache.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
+    : chunks_(chunks), spec_(spec), entries_(chunks.chunk_count()) {
+  if (spec.residency == Residency::decoded) arena_ = MemoryMap::of_memory(chunks.raw_bytes());
+  for (std::size_t part = 0; part < chunks.parts().size(); ++part) {
+    const ChunkReader& file = *chunks.parts()[part];
+    mapped_.push_back(chunks.is_raw(part) ? MemoryMap::of_file(file.fd(), file.byte_count()) : MemoryMap());
+  }
+}
+
+bool ChunkCache::is_mapped(ChunkSet::Place place) const { return mapped_[place.part].data() != nullptr; }
+
+// Whether a chunk, once there, is there for ever.
+bool ChunkCache::stays(ChunkSet::Place place) const {
+  return spec_.residency == Residency::decoded || (spec_.residency == Residency::stream && is_mapped(place));
+}
+
+const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
+  if (spec_.residency == Residency::decoded)
+    return arena_.data() + chunks_.first_sample(place) * chunks_.sample().byte_count();
+  if (stays(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
+  return entries_[chunk].decoded->data();
+}
+
+void ChunkCache::want(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  ++entries_[chunk].wanted;
+  settle(chunk);
+}
+
+void ChunkCache::unwant(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  --entries_[chunk].wanted;
+  settle(chunk);
+}
+
+void ChunkCache::unpin(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  --entries_[chunk].pins;
+  settle(chunk);
+}
+
+// Under the lock: what nobody holds any more is listed as idle, and the longest idle chunks go.
+void ChunkCache::settle(std::size_t chunk) {
+  Entry& entry = entries_[chunk];
+  const bool idles = entry.decoded != nullptr && entry.wanted == 0 && entry.pins == 0 &&
+                     entry.state.load(std::memory_order_relaxed) == State::ready;
+  if (entry.is_idle && !idles) idle_.erase(entry.idle);
+  if (!entry.is_idle && idles) entry.idle = idle_.insert(idle_.end(), chunk);
+  entry.is_idle = idles;
+  while (idle_.size() > spec_.idle_chunks) {
+    release(entries_[idle_.front()]);
+    idle_.pop_front();
+  }
+}
+
+void ChunkCache::release(Entry& entry) {
+  entry.is_idle = false;
+  entry.state.store(State::absent, std::memory_order_relaxed);
+  free_.push_back(std::move(entry.decoded));
+}
+
+// Under the lock; false when the chunk is there, or known to be damaged.
+bool ChunkCache::begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [&] { return entry.state.load(std::memory_order_relaxed) != State::loading; });
+  if (entry.state.load(std::memory_order_relaxed) != State::absent) return false;
+  entry.state.store(State::loading, std::memory_order_relaxed);
+  return true;
+}
+
+void ChunkCache::end_loading(std::size_t chunk, State state) {
+  {
+    const std::lock_guard lock(mutex_);
+    entries_[chunk].state.store(state, std::memory_order_release);
+    if (state == State::corrupt) ++stats_.corrupt_chunks;
+    if (state != State::ready && entries_[chunk].decoded) free_.push_back(std::move(entries_[chunk].decoded));
+    settle(chunk);
+  }
+  changed_.notify_all();
+}
+
+Bytes ChunkCache::fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch) {
+  const ChunkReader& part = chunks_.part(place);
+  const StoredChunk& stored = chunks_.stored(place);
+  const bool checks = part.has_hashes() && (spec_.check_hashes == CheckHashes::always ||
+                                            (spec_.check_hashes == CheckHashes::first_use && !entry.checked));
+  Bytes bytes;
+  if (is_mapped(place)) {
+    bytes = Bytes(mapped_[place.part].data() + stored.offset, stored.stored_bytes);
+  } else if (!entry.stored.empty()) {
+    bytes = entry.stored;
+  } else {
+    ByteBuffer& target = spec_.residency == Residency::compressed ? entry.stored : scratch;
+    part.fetch_unchecked(place.chunk, target);
+    bytes = target;
+  }
+  if (checks) part.check(place.chunk, bytes);
+  entry.checked = true;
+  return bytes;
+}
+
+void ChunkCache::decode(Entry& entry, ChunkSet::Place place, Bytes stored) {
+  const StoredChunk& chunk = chunks_.stored(place);
+  const std::uint64_t sample_bytes = chunk.sample_count * chunks_.sample().byte_count();
+  if (spec_.residency != Residency::decoded) {
+    entry.decoded->resize(chunk.raw_bytes);
+    return decode_chunk(chunks_.part(place), place.chunk, stored, *entry.decoded);
+  }
+  std::uint8_t* const samples = arena_.data() + chunks_.first_sample(place) * chunks_.sample().byte_count();
+  if (chunk.raw_bytes == sample_bytes)
+    return decode_chunk(chunks_.part(place), place.chunk, stored, {samples, sample_bytes});
+  ByteBuffer padded(chunk.raw_bytes);
+  decode_chunk(chunks_.part(place), place.chunk, stored, padded);
+  std::memcpy(samples, padded.data(), sample_bytes);
+}
+
+void ChunkCache::take_buffer(Entry& entry) {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    entry.decoded = std::make_unique<ByteBuffer>();
+    return;
+  }
+  entry.decoded = std::move(free_.back());
+  free_.pop_back();
+}
+
+void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
+  Entry& entry = entries_[chunk];
+  if (!stays(place)) take_buffer(entry);
+  const auto begin = std::chrono::steady_clock::now();
+  const Bytes stored = fetch(entry, place, scratch);
+  const double fetch_seconds = seconds_since(begin);
+  const bool in_place = spec_.residency == Residency::stream && is_mapped(place);
+  if (!in_place) decode(entry, place, stored);
+  const double all_seconds = seconds_since(begin);
+  const std::lock_guard lock(mutex_);
+  ++stats_.fetches;
+  stats_.stored_bytes += stored.size();
+  stats_.fetch_seconds += fetch_seconds;
+  stats_.decode_seconds += all_seconds - fetch_seconds;
+}
+
+ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
+  const ChunkSet::Place place = chunks_.find(chunk);
+  Entry& entry = entries_[chunk];
+  if (entry.state.load(std::memory_order_acquire) == State::ready && stays(place))
+    return {nullptr, chunk, address(chunk, place), true};
+  std::unique_lock lock(mutex_);
+  const State before = entry.state.load(std::memory_order_relaxed);
+  ++entry.pins;
+  Pin pin(this, chunk, nullptr, before == State::ready || before == State::corrupt);
+  if (begin_loading(entry, lock)) {
+    lock.unlock();
+    load_now(chunk, place, scratch);
+    lock.lock();
+  }
+  if (entry.state.load(std::memory_order_relaxed) == State::ready) pin.samples_ = address(chunk, place);
+  lock.unlock();
+  return pin;
+}
+
+// By the one who has begun loading.
+void ChunkCache::load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
+  try {
+    read(chunk, place, scratch);
+  } catch (const Error& error) {
+    if (spec_.on_corrupt == OnCorrupt::fail || error.code() != ErrorCode::bad_data) {
+      end_loading(chunk, State::absent);
+      throw;
+    }
+    return end_loading(chunk, State::corrupt);
+  } catch (...) {
+    end_loading(chunk, State::absent);
+    throw;
+  }
+  end_loading(chunk, State::ready);
+}
+
+ChunkCacheStats ChunkCache::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void ChunkCache::reset_stats() {
+  const std::lock_guard lock(mutex_);
+  stats_ = {};
+}
+
+}  // namespace chunkhit

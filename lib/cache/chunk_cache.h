@@ -1,0 +1,124 @@
+// Keeps the chunks that are about to be used, decoded; knows who still wants them and never guesses.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "cache/chunk_set.h"
+#include "cache/memory_map.h"
+#include "chunkhit/reader.h"
+
+namespace chunkhit {
+
+struct ChunkCacheSpec {
+  Residency residency = Residency::stream;  ///< not automatic
+  CheckHashes check_hashes = CheckHashes::first_use;
+  OnCorrupt on_corrupt = OnCorrupt::fail;
+  std::size_t idle_chunks =
+      0;  ///< decoded chunks that are kept though nobody has asked for them, the last used
+};
+
+/// What the cache has done. Times in seconds, summed over threads.
+struct ChunkCacheStats {
+  std::uint64_t fetches = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t corrupt_chunks = 0;
+  double fetch_seconds = 0;
+  double decode_seconds = 0;
+};
+
+/// Gives the samples of chunks. Any thread may call anything.
+class ChunkCache {
+ public:
+  ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec);
+  ChunkCache(const ChunkCache&) = delete;
+  ChunkCache& operator=(const ChunkCache&) = delete;
+
+  /// Holds a chunk's samples in place until it is destroyed.
+  class Pin {
+   public:
+    Pin() = default;
+    /// `cache`: whom to tell at the end; null for samples that stay anyway.
+    Pin(ChunkCache* cache, std::size_t chunk, const std::uint8_t* samples, bool was_there)
+        : cache_(cache), chunk_(chunk), samples_(samples), was_there_(was_there) {}
+    Pin(Pin&& other) noexcept { *this = std::move(other); }
+    Pin& operator=(Pin&& other) noexcept {
+      std::swap(cache_, other.cache_);
+      std::swap(chunk_, other.chunk_);
+      std::swap(samples_, other.samples_);
+      std::swap(was_there_, other.was_there_);
+      return *this;
+    }
+    ~Pin() {
+      if (cache_ != nullptr) cache_->unpin(chunk_);
+    }
+    /// The chunk's samples one after the other; null where OnCorrupt::skip leaves the chunk out.
+    [[nodiscard]] const std::uint8_t* samples() const { return samples_; }
+    /// Whether nobody had to wait for it.
+    [[nodiscard]] bool was_there() const { return was_there_; }
+
+   private:
+    friend class ChunkCache;
+    ChunkCache* cache_ = nullptr;
+    std::size_t chunk_ = 0;
+    const std::uint8_t* samples_ = nullptr;
+    bool was_there_ = false;
+  };
+
+  /// Keeps a chunk, once it is there, until as many `unwant` were called.
+  void want(std::size_t chunk);
+  void unwant(std::size_t chunk);
+  /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
+  /// bad_data naming the place when it is damaged.
+  [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
+
+  [[nodiscard]] ChunkCacheStats stats() const;
+  void reset_stats();
+
+ private:
+  enum class State : std::uint8_t { absent, loading, ready, corrupt };
+  struct Entry {
+    std::atomic<State> state{State::absent};
+    bool checked = false;  // the hash was right once; only who loads looks at it
+    bool is_idle = false;
+    std::uint32_t wanted = 0;
+    std::uint32_t pins = 0;
+    std::unique_ptr<ByteBuffer> decoded;    // where chunks come and go
+    ByteBuffer stored;                      // Residency::compressed
+    std::list<std::size_t>::iterator idle;  // valid where is_idle
+  };
+
+  [[nodiscard]] bool is_mapped(ChunkSet::Place place) const;
+  [[nodiscard]] bool stays(ChunkSet::Place place) const;
+  [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Place place) const;
+  [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
+  void read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  [[nodiscard]] Bytes fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch);
+  void decode(Entry& entry, ChunkSet::Place place, Bytes stored);
+  void load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  void take_buffer(Entry& entry);
+  void end_loading(std::size_t chunk, State state);
+  void unpin(std::size_t chunk);
+  void settle(std::size_t chunk);
+  void release(Entry& entry);
+
+  const ChunkSet& chunks_;
+  ChunkCacheSpec spec_;
+  MemoryMap arena_;                // Residency::decoded: all samples
+  std::vector<MemoryMap> mapped_;  // of each part that holds samples as they are; else empty
+  std::vector<Entry> entries_;
+  mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it
+  std::condition_variable changed_;
+  std::list<std::size_t> idle_;  // the longest unused first
+  std::vector<std::unique_ptr<ByteBuffer>> free_;
+  ChunkCacheStats stats_;
+};
+
+}  // namespace chunkhit

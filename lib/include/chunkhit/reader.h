@@ -1,0 +1,265 @@
+// Batches of samples that are always ready: the header that training code includes.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/export.h>
+#include <chunkhit/layout.h>
+#include <chunkhit/pack.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+
+/// The order of an epoch.
+enum class Shuffle {
+  none,    ///< as packed
+  window,  ///< chunks permuted, samples permuted within windows of chunks: each chunk is read once an epoch
+  global,  ///< any sample may follow any other; for what is in memory, or stored raw
+};
+
+/// Where samples wait until they are used.
+enum class Residency {
+  automatic,   ///< the first of decoded, compressed, stream that fits memory_bytes
+  decoded,     ///< all samples in memory, ready to copy
+  compressed,  ///< the stored bytes in memory, decompressed on use
+  stream,      ///< in the files; what comes next is read ahead
+};
+
+/// What a batch's pixels are.
+enum class PixelType { u8, f32 };
+
+/// When the stored hash of a chunk is compared with its bytes.
+enum class CheckHashes { first_use, always, never };
+
+/// What a damaged chunk does: ends the epoch with an Error, or is left out and counted.
+enum class OnCorrupt { fail, skip };
+
+/// What happens with samples that cannot be shared out evenly among the ranks: some are used twice, or left
+/// out.
+enum class Uneven { pad, drop };
+
+/// Random and fixed changes of the pictures, made while they are copied into the batch; the same for any
+/// number of threads.
+struct AugmentSpec {
+  double flip_horizontal = 0;      ///< the share of pictures that are mirrored, 0..1
+  std::uint32_t crop_height = 0;   ///< 0: no crop
+  std::uint32_t crop_width = 0;    ///< 0: no crop
+  bool random_crop = false;        ///< the crop's place is random; else it is in the centre
+  std::uint32_t crop_padding = 0;  ///< zeros around the picture before a crop, pixels a side
+  bool operator==(const AugmentSpec&) const = default;
+};
+
+/// How batches become f32: (x / 255 - mean) / std per channel, as torchvision's ToTensor and Normalize do,
+/// bit for bit. Empty: the pack's own mean and std.
+struct NormalizeSpec {
+  std::vector<float> mean{};  ///< 0..1
+  std::vector<float> std{};
+};
+
+/// Memory for the batches' pixels, from the caller (pinned, say). Called from the loader's constructor and
+/// destructor.
+struct BatchAllocator {
+  std::function<void*(std::size_t bytes)> allocate;  ///< at least 64-byte aligned
+  std::function<void(void* memory, std::size_t bytes)> release;
+};
+
+struct ImageLoaderOptions {
+  std::size_t batch_size = 256;
+  Shuffle shuffle = Shuffle::none;
+  std::uint64_t seed = 0;
+  std::uint32_t window_chunks = 64;  ///< of Shuffle::window; part of the order
+  std::uint32_t rank = 0;            ///< which of world_size readers this is
+  std::uint32_t world_size = 1;
+  Uneven uneven = Uneven::pad;
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size samples is used
+  AugmentSpec augment{};
+  PixelType as = PixelType::u8;
+  NormalizeSpec normalize{};
+  std::optional<Layout> layout{};  ///< of the batches; as stored where it is not set
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
+  std::uint32_t threads = 0;       ///< 0: all allowed CPUs
+  std::uint32_t prefetch = 4;      ///< batches made ahead
+  CheckHashes check_hashes = CheckHashes::first_use;
+  OnCorrupt on_corrupt = OnCorrupt::fail;
+  BatchAllocator allocator{};
+  std::string images = "images";  ///< the dataset of an HDF5 file that no pack-images wrote
+  std::string labels = "labels";  ///< its labels; it may lack them
+};
+
+/// The shape of a batch's pixels.
+struct BatchShape {
+  std::size_t batch = 0;
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;
+  Layout layout = Layout::nhwc;  ///< (batch, height, width, channels), or (batch, channels, height, width)
+  bool operator==(const BatchShape&) const = default;
+};
+
+/// A batch; all spans are valid until the next one is asked for.
+struct ImageBatch {
+  std::span<const std::uint8_t> pixels;    ///< PixelType::u8
+  std::span<const float> values;           ///< PixelType::f32
+  std::span<const std::int64_t> labels;    ///< class ids; -1 where there are none
+  std::span<const float> label_values;     ///< (batch, columns) where labels are numbers
+  std::span<const std::uint64_t> samples;  ///< which samples of the source these are
+  BatchShape shape;
+  std::uint64_t epoch = 0;
+  std::uint64_t index = 0;  ///< in the epoch, of this rank
+};
+
+/// Who waited for whom since the loader was made, or since reset_stats. Times in seconds; busy times are
+/// summed over the threads. lib/README.md explains each and the verdict.
+struct LoaderStats {
+  double seconds = 0;           ///< between the first and the last request for a batch
+  double wait_seconds = 0;      ///< the caller waited for a batch
+  double step_seconds = 0;      ///< the caller was busy with a batch
+  double fetch_seconds = 0;     ///< reading stored bytes and checking their hashes
+  double decode_seconds = 0;    ///< decompressing them
+  double assemble_seconds = 0;  ///< copying, augmenting and converting into batches
+  double idle_seconds = 0;      ///< threads had nothing to do: batches waited for the caller
+  std::uint64_t batches = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t batch_bytes = 0;     ///< pixels that were handed out
+  std::uint64_t stored_bytes = 0;    ///< fetched
+  std::uint64_t chunk_hits = 0;      ///< a batch needed a chunk that was there
+  std::uint64_t chunk_misses = 0;    ///< a batch had to wait for its chunk
+  std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
+  std::uint64_t corrupt_chunks = 0;  ///< left out by OnCorrupt::skip
+  std::uint64_t corrupt_samples = 0;
+  Residency residency = Residency::stream;
+  std::uint32_t threads = 0;
+  [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
+  /// Whether training waits for data, which stage is to blame, and what to change.
+  [[nodiscard]] CHUNKHIT_API std::string verdict() const;
+};
+CHUNKHIT_API std::ostream& operator<<(std::ostream& out, const LoaderStats& stats);
+
+/// How well a windowed order mixes.
+struct MixingInfo {
+  std::uint64_t chunks = 0;
+  std::uint64_t chunks_in_window = 0;   ///< of each window but the last
+  std::uint64_t samples_in_window = 0;  ///< of each window but the last
+  double same_chunk_neighbors =
+      0;  ///< expected share of neighbours in the order that come from one chunk, 0..1
+};
+
+/// Gives the batches of one epoch after the other. One thread at a time may use it; it has threads of its
+/// own, which read ahead across the end of an epoch. A forked child must make its own.
+class CHUNKHIT_API ImageLoader {
+ public:
+  class Epoch;
+
+  /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
+  /// several are read as one, in this order. Throws bad_data when one is damaged or their shapes differ,
+  /// usage when the options make no sense.
+  explicit ImageLoader(const std::string& path, ImageLoaderOptions options = {});
+  explicit ImageLoader(const std::vector<std::string>& paths, ImageLoaderOptions options = {});
+  ImageLoader(ImageLoader&&) noexcept;
+  ImageLoader& operator=(ImageLoader&&) noexcept;
+  ~ImageLoader();
+
+  /// The batches of an epoch, from its first, or from where `restore` left it. To be iterated once.
+  [[nodiscard]] Epoch epoch(std::uint64_t epoch);
+  /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
+  /// chunk.
+  [[nodiscard]] const ImageBatch* next();
+
+  [[nodiscard]] std::uint64_t size() const;         ///< samples of the source
+  [[nodiscard]] std::uint64_t batch_count() const;  ///< of a whole epoch of this rank
+  [[nodiscard]] BatchShape batch_shape() const;     ///< of a full batch
+  [[nodiscard]] const PackInfo& info() const;       ///< of the (first) source
+  [[nodiscard]] MixingInfo mixing() const;
+  [[nodiscard]] LoaderStats stats() const;
+  void reset_stats();
+
+  /// Where reading stands, after the batch that was handed out last, as one line of JSON.
+  [[nodiscard]] std::string state() const;
+  /// Goes on there: epoch(e) of the state's epoch gives exactly the batches that were left, for any number of
+  /// threads; for another world_size where every rank stopped after the same batch. Throws usage when the
+  /// state belongs to another source, seed or order.
+  void restore(const std::string& state);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A range over the batches that are left of an epoch.
+class ImageLoader::Epoch {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = ImageBatch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const ImageBatch*;
+    using reference = const ImageBatch&;
+    Iterator() = default;
+    explicit Iterator(ImageLoader& loader) : loader_(&loader), batch_(loader.next()) {}
+    const ImageBatch& operator*() const { return *batch_; }
+    const ImageBatch* operator->() const { return batch_; }
+    Iterator& operator++() {
+      batch_ = loader_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return batch_ == nullptr; }
+
+   private:
+    ImageLoader* loader_ = nullptr;
+    const ImageBatch* batch_ = nullptr;
+  };
+
+  explicit Epoch(ImageLoader& loader) : loader_(&loader) {}
+  [[nodiscard]] Iterator begin() const { return Iterator(*loader_); }
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+ private:
+  ImageLoader* loader_;
+};
+
+struct ImageDatasetOptions {
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
+  CheckHashes check_hashes = CheckHashes::first_use;
+  std::string images = "images";  ///< as in ImageLoaderOptions
+  std::string labels = "labels";
+};
+
+/// Random access to the samples of a source. Any thread may read.
+class CHUNKHIT_API ImageDataset {
+ public:
+  explicit ImageDataset(const std::string& path, ImageDatasetOptions options = {});
+  explicit ImageDataset(const std::vector<std::string>& paths, ImageDatasetOptions options = {});
+  ImageDataset(ImageDataset&&) noexcept;
+  ImageDataset& operator=(ImageDataset&&) noexcept;
+  ~ImageDataset();
+
+  [[nodiscard]] std::uint64_t size() const;
+  [[nodiscard]] const PackInfo& info() const;     ///< of the (first) source
+  [[nodiscard]] BatchShape sample_shape() const;  ///< of a batch of one, as stored
+  /// Copies samples, as stored, one after the other; `out` has their bytes. Throws usage for an index ≥
+  /// size(), bad_data for a damaged chunk.
+  void read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
+  /// A sample's class id, or -1; its numbers where labels are numbers.
+  [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
+  [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,33 @@
+// Where a loader stands, as one line of JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace chunkhit {
+
+/// What a loader needs to go on. What is equal in two loaders makes their orders equal.
+struct LoaderState {
+  std::uint64_t source = 0;  ///< ChunkSet::id
+  std::string shuffle;       ///< as the enumerator is spelled
+  std::uint64_t seed = 0;
+  std::uint64_t window_chunks = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t batch_size = 0;
+  std::uint64_t world_size = 1;
+  std::uint64_t echo = 1;
+  std::string uneven;  ///< as the enumerator is spelled
+  bool drop_last = false;
+  std::uint64_t first_place = 0;        ///< where the batches are counted from
+  std::uint64_t batches = 0;            ///< that were used, from there
+  std::optional<std::uint64_t> places;  ///< that all ranks have used; nothing in the midst of an echoed block
+  bool operator==(const LoaderState&) const = default;
+};
+
+[[nodiscard]] std::string loader_state_text(const LoaderState& state);
+
+/// Throws usage when the text is no state.
+[[nodiscard]] LoaderState parse_loader_state(const std::string& text);
+
+}  // namespace chunkhit

@@ -1,0 +1,39 @@
+// The memory of one batch, used again and again.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "chunkhit/reader.h"
+
+namespace chunkhit {
+
+/// Memory from the caller's allocator, or ours.
+class BatchMemory {
+ public:
+  BatchMemory(const BatchAllocator& allocator, std::size_t bytes);
+  BatchMemory(BatchMemory&& other) noexcept;
+  BatchMemory& operator=(BatchMemory&&) = delete;
+  ~BatchMemory();
+  [[nodiscard]] std::uint8_t* data() const { return data_; }
+
+ private:
+  BatchAllocator allocator_;
+  std::uint8_t* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A batch being made or waiting to be used.
+struct BatchBuffer {
+  BatchMemory pixels;
+  std::vector<std::int64_t> labels;
+  std::vector<float> label_values;
+  std::vector<std::uint64_t> samples;
+  ImageBatch batch;                   ///< views of the above
+  std::uint64_t corrupt_samples = 0;  ///< that were left out
+  std::exception_ptr fault;
+  bool ready = false;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,225 @@
+#include "read/batch_pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace chunkhit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, const EpochStart& start) {
+  return {sample_count, spec.batches, spec.order.seed, start.epoch, start.first_place};
+}
+
+void make_buffers(const ImageSource& source, const SampleWriter& writer, const BatchAllocator& allocator,
+                  const PipelineSpec& spec, std::vector<BatchBuffer>& ring) {
+  // One more than are made ahead: the caller holds it.
+  const std::size_t count = std::size_t{1} + std::max(spec.prefetch, spec.threads);
+  const std::size_t size = spec.batches.batch_size;
+  for (std::size_t i = 0; i < count; ++i) {
+    ring.push_back({BatchMemory(allocator, size * writer.sample_bytes()), {}, {}, {}, {}, 0, nullptr, false});
+    BatchBuffer& buffer = ring.back();
+    buffer.samples.resize(size);
+    if (source.label_columns() == 0)
+      buffer.labels.resize(size);
+    else
+      buffer.label_values.resize(size * source.label_columns());
+  }
+}
+
+}  // namespace
+
+void PipelineStats::add(const PipelineStats& other) {
+  wait_seconds += other.wait_seconds;
+  step_seconds += other.step_seconds;
+  idle_seconds += other.idle_seconds;
+  batches += other.batches;
+  samples += other.samples;
+  batch_bytes += other.batch_bytes;
+  corrupt_samples += other.corrupt_samples;
+  made.add(other.made);
+}
+
+BatchPipeline::Plan::Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start)
+    : epoch(start.epoch),
+      sample_count(grid.sample_count()),
+      order(grid, spec.order, start.epoch),
+      batches(batches_of(grid.sample_count(), spec, start)),
+      next_batch(start.first_batch),
+      next_slot(0),
+      first_slot(0),
+      end_slot(0) {
+  if (!spec.loads_ahead || !has_batches()) return;
+  next_slot = first_slot = slots_of(next_batch).first;
+  end_slot = slots_of(batches.batch_count() - 1).end;
+}
+
+// Places behind the end begin at 0 again; these few samples are loaded when they are used.
+EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
+  const EpochBatches::Batch wanted = batches.batch(batch);
+  return order.slots_of(std::min(wanted.first_place, sample_count - 1),
+                        std::min(wanted.end_place, sample_count));
+}
+
+BatchPipeline::BatchPipeline(const ImageSource& source, const ChunkGrid& grid, ChunkCache& cache,
+                             const SampleWriter& writer, const BatchAllocator& allocator,
+                             const PipelineSpec& spec, const EpochStart& start)
+    : source_(source),
+      grid_(grid),
+      cache_(cache),
+      writer_(writer),
+      spec_(spec),
+      start_(start),
+      batches_(batches_of(grid.sample_count(), spec, start)),
+      next_batch_(start.first_batch) {
+  make_buffers(source, writer, allocator, spec, ring_);
+  plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
+  for (std::uint32_t i = 0; i < spec_.threads; ++i)
+    threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
+}
+
+BatchPipeline::~BatchPipeline() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+  for (const auto& plan : plans_) let_go(*plan, plan->next_slot);
+}
+
+void BatchPipeline::run(const std::stop_token& stop) {
+  BatchMaker maker(source_, grid_, cache_, writer_, spec_.order.seed);
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    Work work;
+    if (!take_work(work)) {
+      const auto begin = Clock::now();
+      work_changed_.wait(lock, stop, [&] { return take_work(work); });
+      stats_.idle_seconds += seconds_between(begin, Clock::now());
+      if (work.plan == nullptr) return;
+    }
+    lock.unlock();
+    if (work.loads)
+      load(work, maker);
+    else
+      make(work, maker);
+    lock.lock();
+    if (!work.loads) finish(work, maker.counts());
+  }
+}
+
+// Under the lock. First what the next batch needs, then the batch, then what later ones need.
+bool BatchPipeline::take_work(Work& work) {
+  if (!plans_.back()->has_batches())
+    plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
+  Plan& plan =
+      **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
+  const bool has_room = next_number_ - used_up_ < ring_.size();
+  const bool lacks_chunks = spec_.loads_ahead && plan.next_slot < plan.slots_of(plan.next_batch).end;
+  if (has_room && !lacks_chunks) {
+    work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
+    given_out_.push_back(work);
+    // Others may find work that depended on this.
+    work_changed_.notify_one();
+    return true;
+  }
+  return spec_.loads_ahead && (has_room || wanted_chunks_ < spec_.chunks_ahead) && take_load(work);
+}
+
+bool BatchPipeline::take_load(Work& work) {
+  for (const auto& plan : plans_) {
+    if (plan->next_slot >= plan->end_slot) continue;
+    work = {.plan = plan.get(), .chunk = plan->order.chunk_at(plan->next_slot++), .loads = true};
+    ++wanted_chunks_;
+    cache_.want(work.chunk);
+    return true;
+  }
+  return false;
+}
+
+void BatchPipeline::load(const Work& work, BatchMaker& maker) {
+  try {
+    static_cast<void>(cache_.acquire(work.chunk, maker.stored()));
+  } catch (...) {
+    // Whoever uses the chunk will be told.
+  }
+}
+
+void BatchPipeline::make(const Work& work, BatchMaker& maker) {
+  BatchBuffer& made = buffer(work.number);
+  made.fault = nullptr;
+  try {
+    maker.make(work.plan->epoch, work.plan->order, work.plan->batches, work.batch, made);
+  } catch (...) {
+    made.fault = std::current_exception();
+  }
+}
+
+void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
+  buffer(work.number).ready = true;
+  stats_.made.add(counts);
+  given_out_[work.number - given_out_.front().number].done = true;
+  while (!given_out_.empty() && given_out_.front().done) given_out_.pop_front();
+  const Plan* const oldest = given_out_.empty() ? nullptr : given_out_.front().plan;
+  while (plans_.size() > 1 && plans_.front().get() != oldest && !plans_.front()->has_batches()) {
+    let_go(*plans_.front(), plans_.front()->next_slot);
+    plans_.pop_front();
+  }
+  Plan& plan = *plans_.front();
+  const std::uint64_t batch = oldest == &plan ? given_out_.front().batch : plan.next_batch;
+  if (spec_.loads_ahead && batch < plan.batches.batch_count()) let_go(plan, plan.slots_of(batch).first);
+  batch_ready_.notify_one();
+  work_changed_.notify_all();
+}
+
+// Chunks of slots before `end_slot` are not needed any more.
+void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
+  for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
+    cache_.unwant(plan.order.chunk_at(plan.first_slot));
+    --wanted_chunks_;
+  }
+}
+
+const ImageBatch* BatchPipeline::next() {
+  const auto asked = Clock::now();
+  std::unique_lock lock(mutex_);
+  if (holds_batch_) {
+    stats_.step_seconds += seconds_between(handed_out_, asked);
+    buffer(used_up_).ready = false;
+    ++used_up_;
+    holds_batch_ = false;
+    work_changed_.notify_all();
+  }
+  if (next_batch_ >= batches_.batch_count()) {
+    start_ = {start_.epoch + 1, 0, 0};
+    batches_ = batches_of(grid_.sample_count(), spec_, start_);
+    next_batch_ = 0;
+    return nullptr;
+  }
+  BatchBuffer& wanted = buffer(used_up_);
+  batch_ready_.wait(lock, [&] { return wanted.ready; });
+  handed_out_ = Clock::now();
+  stats_.wait_seconds += seconds_between(asked, handed_out_);
+  if (wanted.fault) std::rethrow_exception(wanted.fault);
+  holds_batch_ = true;
+  ++next_batch_;
+  ++stats_.batches;
+  stats_.samples += wanted.batch.shape.batch;
+  stats_.batch_bytes += wanted.batch.shape.batch * writer_.sample_bytes();
+  stats_.corrupt_samples += wanted.corrupt_samples;
+  return &wanted.batch;
+}
+
+PipelineStats BatchPipeline::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void BatchPipeline::reset_stats() {
+  const std::lock_guard lock(mutex_);
+  stats_ = {};
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "chunkhit/reader.h"
+
+namespace chunkhit {
+namespace {
+
+// The thresholds of TensorFlow's input-pipeline analyser.
+constexpr double kNotInputBound = 0.05;
+constexpr double kHighlyInputBound = 0.20;
+
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
+  return text.data();
+}
+
+std::string advice(const LoaderStats& stats) {
+  const std::array<std::pair<double, const char*>, 3> stages{{
+      {stats.fetch_seconds,
+       "reading stored bytes takes longest: keep them in memory (residency compressed or decoded, more "
+       "memory_bytes), "
+       "use faster storage, or echo batches (echo = 2)"},
+      {stats.decode_seconds,
+       "decompressing takes longest: keep samples decoded (residency decoded, more memory_bytes), give more "
+       "threads, "
+       "or pack with a faster filter"},
+      {stats.assemble_seconds,
+       "copying and converting takes longest: give more threads, or hand out u8 and convert on the GPU"},
+  }};
+  const auto worst = std::max_element(stages.begin(), stages.end(),
+                                      [](const auto& a, const auto& b) { return a.first < b.first; });
+  const double busy = stats.fetch_seconds + stats.decode_seconds + stats.assemble_seconds;
+  if (busy < 0.5 * stats.seconds * stats.threads)
+    return "the threads were idle most of the time: raise prefetch, or let the loader run before it is asked";
+  return worst->second;
+}
+
+}  // namespace
+
+std::string LoaderStats::verdict() const {
+  if (batches == 0) return "no batch was asked for yet";
+  const double share = wait_fraction();
+  const std::string waited = "training waited " + percent(share) + " of the time for data";
+  if (share < kNotInputBound) return "not input-bound: " + waited;
+  return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
+         advice(*this);
+}
+
+std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
+  constexpr std::array<const char*, 4> kResidencies{"automatic", "decoded", "compressed", "stream"};
+  std::array<char, 512> text{};
+  std::snprintf(
+      text.data(), text.size(),
+      "%llu batches, %llu samples in %.3f s (%.0f samples/s, %.2f GB/s); %s, %u threads\n"
+      "caller: waited %.3f s, busy %.3f s; threads: fetch %.3f s, decode %.3f s, assemble %.3f s, idle %.3f "
+      "s\n"
+      "chunks: %llu hits, %llu misses, %llu fetches, %.1f MB fetched; left out: %llu chunks, %llu samples\n",
+      static_cast<unsigned long long>(stats.batches), static_cast<unsigned long long>(stats.samples),
+      stats.seconds, stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
+      stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
+      kResidencies[static_cast<std::size_t>(stats.residency)], stats.threads, stats.wait_seconds,
+      stats.step_seconds, stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds,
+      stats.idle_seconds, static_cast<unsigned long long>(stats.chunk_hits),
+      static_cast<unsigned long long>(stats.chunk_misses),
+      static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
+      static_cast<unsigned long long>(stats.corrupt_chunks),
+      static_cast<unsigned long long>(stats.corrupt_samples));
+  return out << text.data() << stats.verdict() << '\n';
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,56 @@
+#include "read/residency.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/memory.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+[[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
+  throw Error(ErrorCode::usage, "memory_bytes: " + std::string(what) + " needs " + mebibytes(needed) + ", " +
+                                    mebibytes(given) + " are given: " + change);
+}
+
+Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t needed) {
+  if (chunks.raw_bytes() <= memory) return Residency::decoded;
+  if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Residency::compressed;
+  return Residency::stream;
+}
+
+}  // namespace
+
+ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) {
+  const std::uint64_t memory = spec.memory_bytes != 0 ? spec.memory_bytes : available_memory() / 2;
+  const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.most_chunk_bytes());
+  const std::uint64_t needed = spec.chunks_needed * chunk_bytes;
+  ResidencyPlan plan;
+  plan.residency = spec.residency == Residency::automatic ? choose(chunks, memory, needed) : spec.residency;
+  if (plan.residency == Residency::decoded) {
+    if (chunks.raw_bytes() > memory)
+      refuse("residency decoded", chunks.raw_bytes(), memory, "give more, or take residency stream");
+    plan.chunks_ahead = 2 * spec.chunks_needed;
+    return plan;
+  }
+  std::uint64_t left = memory;
+  if (plan.residency == Residency::compressed) {
+    if (chunks.stored_bytes() + needed > memory)
+      refuse("residency compressed", chunks.stored_bytes() + needed, memory,
+             "give more, or take residency stream");
+    left -= chunks.stored_bytes();
+  }
+  const bool in_files = plan.residency == Residency::stream && chunks.is_raw();
+  if (!in_files && needed > left)
+    refuse("this order", needed, left, "give more, or take smaller window_chunks");
+  const std::uint64_t fitting = in_files ? 2 * spec.chunks_needed : left / chunk_bytes;
+  plan.chunks_ahead =
+      static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, 2 * spec.chunks_needed));
+  if (!spec.in_order) plan.idle_chunks = static_cast<std::size_t>(fitting);
+  return plan;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,28 @@
+// Where samples wait, and how much memory that may take.
+#pragma once
+
+#include <cstdint>
+
+#include "cache/chunk_cache.h"
+
+namespace chunkhit {
+
+/// What a reader wants of memory.
+struct ResidencySpec {
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;   ///< 0: half of what the process may still take
+  std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
+  bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
+};
+
+/// What it gets.
+struct ResidencyPlan {
+  Residency residency = Residency::stream;  ///< not automatic
+  std::size_t chunks_ahead = 1;             ///< decoded chunks that may be there at a time
+  std::size_t idle_chunks = 0;              ///< of these, such as nobody has asked for
+};
+
+/// Chooses; throws usage, saying what to change, when memory_bytes is too little for what is wanted.
+[[nodiscard]] ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec);
+
+}  // namespace chunkhit

@@ -1,0 +1,40 @@
+#include "base/words.h"
+
+#include <gtest/gtest.h>
+
+namespace chunkhit {
+namespace {
+
+TEST(BytesText, CountsInPowersOfAThousand) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(1000), "1.0 kB");
+  EXPECT_EQ(bytes_text(1 << 20), "1.0 MB");
+  EXPECT_EQ(bytes_text(31'100'000), "31.1 MB");
+}
+
+TEST(BytesText, NeverSaysAThousandOfAUnit) {
+  EXPECT_EQ(bytes_text(999'949), "999.9 kB");
+  EXPECT_EQ(bytes_text(999'950), "1.0 MB");
+}
+
+TEST(CountText, SeparatesThousandsAndKnowsOne) {
+  EXPECT_EQ(count_text(1'234'567), "1,234,567");
+  EXPECT_EQ(count_text(1, "part"), "1 part");
+  EXPECT_EQ(count_text(1'000, "part"), "1,000 parts");
+}
+
+TEST(PrintableText, EscapesWhatATerminalObeys) {
+  EXPECT_EQ(printable_text("a\x1b[31m\nb\t\r\x7f"), "a\\x1b[31m\\nb\\t\\r\\x7f");
+  EXPECT_EQ(printable_text("\xc2\x9b"
+                           "31m"),
+            "\\xc2\\x9b31m");
+}
+
+TEST(PrintableText, LeavesOtherTextAsItIs) {
+  EXPECT_EQ(printable_text("größe 犬 …\xc2\xa0"), "größe 犬 …\xc2\xa0");
+  EXPECT_EQ(printable_text("cut \xc2"), "cut \xc2");
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "chunkhit/reader.h"
+#include "loaded_batches.h"
+
+namespace chunkhit {
+namespace {
+
+/// Flips a bit in the midst of the stored bytes of chunk 5.
+void damage(const std::string& path) {
+  const std::uint64_t at = open_part(path)->chunks()[5].offset + 9;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char byte = static_cast<char>(file.get() ^ 4);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
+TEST(ImageLoader, NamesADamagedChunkOrLeavesItOut) {
+  const TemporaryFolder folder;
+  for (const auto& [kind, filter] : kKinds) {
+    const std::string path = write_part(folder, kind, filter);
+    damage(path);
+    for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global}) {
+      ImageLoader strict(path, {.batch_size = 10, .shuffle = shuffle, .threads = 2});
+      try {
+        read_epoch(strict, 0);
+        ADD_FAILURE() << "no fault was seen";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_data);
+        EXPECT_NE(std::string(error.what()).find("chunk 5 (samples 20-23)"), std::string::npos)
+            << error.what();
+      }
+      ImageLoader lenient(
+          path, {.batch_size = 10, .shuffle = shuffle, .threads = 2, .on_corrupt = OnCorrupt::skip});
+      const std::vector<Seen> batches = read_epoch(lenient, 0);
+      expect_known_pixels(batches);
+      EXPECT_EQ(samples_of(batches).size(), kSamples - 4);
+      EXPECT_EQ(lenient.stats().corrupt_samples, 4u);
+      EXPECT_EQ(lenient.stats().corrupt_chunks, 1u);
+    }
+  }
+}
+
+TEST(ImageLoader, UsesTheCallersMemory) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  std::vector<void*> given;
+  std::size_t returned = 0;
+  {
+    ImageLoader loader(path, {.batch_size = 8,
+                              .threads = 2,
+                              .allocator = {[&](std::size_t bytes) {
+                                              given.push_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+                                              return given.back();
+                                            },
+                                            [&](void* memory, std::size_t) {
+                                              std::free(memory);
+                                              ++returned;
+                                            }}});
+    for (const ImageBatch& batch : loader.epoch(0))
+      EXPECT_TRUE(std::find(given.begin(), given.end(), batch.pixels.data()) != given.end());
+  }
+  EXPECT_FALSE(given.empty());
+  EXPECT_EQ(given.size(), returned);
+}
+
+TEST(ImageLoader, RefusesOptionsThatMakeNoSense) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "deflate");
+  const std::vector<ImageLoaderOptions> wrong{
+      {.batch_size = 0},
+      {.window_chunks = 0},
+      {.rank = 2, .world_size = 2},
+      {.world_size = 0},
+      {.echo = 0},
+      {.prefetch = 0},
+      {.batch_size = 1000, .drop_last = true},
+      {.residency = Residency::decoded, .memory_bytes = 1000},
+      {.shuffle = Shuffle::window, .residency = Residency::stream, .memory_bytes = 500}};
+  for (const ImageLoaderOptions& options : wrong) {
+    try {
+      ImageLoader loader(path, options);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();
+    }
+  }
+}
+
+TEST(ImageLoader, TellsAForkedChildToMakeItsOwn) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  ImageLoader loader(path, {.batch_size = 8});
+  static_cast<void>(loader.epoch(0));
+  ASSERT_NE(loader.next(), nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      static_cast<void>(loader.next());
+    } catch (const Error& error) {
+      ::_exit(std::string(error.what()).find("fork") != std::string::npos ? 7 : 8);
+    }
+    ::_exit(9);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_NE(loader.next(), nullptr);
+}
+
+TEST(ImageDataset, ReadsAnySamples) {
+  const TemporaryFolder folder;
+  for (const auto& [kind, filter] : kKinds)
+    for (const Residency residency :
+         {Residency::automatic, Residency::decoded, Residency::compressed, Residency::stream}) {
+      const ImageDataset dataset(write_part(folder, kind, filter), {.residency = residency});
+      const std::vector<std::uint64_t> wanted{102, 0, 50, 50, 3, 101};
+      std::vector<std::uint8_t> out(wanted.size() * kShape.byte_count());
+      dataset.read(wanted, out);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const ByteBuffer expected = known_samples(kShape, wanted[i], 1);
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                               out.begin() + static_cast<std::ptrdiff_t>(i * kShape.byte_count())));
+        EXPECT_EQ(dataset.label(wanted[i]), static_cast<std::int64_t>(wanted[i] % 3));
+      }
+      EXPECT_THROW(dataset.read(std::vector<std::uint64_t>{103}, std::span(out).first(kShape.byte_count())),
+                   Error);
+    }
+}
+
+}  // namespace
+}  // namespace chunkhit
