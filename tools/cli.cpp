@@ -73,6 +73,27 @@ int check_output(const std::string& name, int code) {
   return code != 0 ? code : static_cast<int>(ErrorCode::cannot_write);
 }
 
+/// The recipe that --config names, for messages.
+std::string recipe_name(const CLI::App& app) {
+  const CLI::Option* config = app.get_config_ptr();
+  return config == nullptr || config->count() == 0 ? "the recipe" : config->as<std::string>();
+}
+
+/// Says in this project's words what CLI11 found.
+std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
+  constexpr std::string_view kUnknownKey = "INI was not able to parse ";
+  const std::string text = error.what();
+  if (text.starts_with(kUnknownKey))
+    return "unknown key \"" + text.substr(kUnknownKey.size()) + "\" in " + recipe_name(app);
+  if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr) return recipe_name(app) + ": " + text;
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return recipe_name(app) + " cannot be read";
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
+  // In the order of the command line, the mistyped flag first.
+  std::string unknown;
+  for (const std::string& argument : app.remaining()) unknown += " " + argument;
+  return "not expected:" + unknown;
+}
+
 /// CLI11's help without a heading for the arguments and without blank lines between the groups, so that the
 /// longest one fits a screen.
 class ShortHelp : public CLI::Formatter {
@@ -102,10 +123,11 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
   } catch (const CLI::Success& asked) {
     return check_output(name, app.exit(asked));  // --help, --version
   } catch (const CLI::ParseError& error) {
-    std::cerr << name << ": " << error.what() << "\nTry '" << name << " --help'.\n";
+    std::cerr << name << ": " << printable_text(parse_error_text(app, error)) << "\nTry '" << name
+              << " --help'.\n";
     return static_cast<int>(ErrorCode::usage);
   } catch (const Error& error) {
-    std::cerr << name << ": " << error.what() << "\n";
+    std::cerr << name << ": " << printable_text(error.what()) << "\n";
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     std::cerr << name << ": out of memory; a lower --memory or fewer --threads need less\n";
@@ -140,21 +162,6 @@ std::uint64_t parse_bytes(const std::string& flag, const std::string& text) {
       bytes > 9e18)
     throw Error(ErrorCode::usage, flag + ": expected a size like 512M or 2G, found " + text);
   return static_cast<std::uint64_t>(bytes);
-}
-
-std::string bytes_text(double bytes) {
-  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  int unit = 0;
-  for (; bytes >= 1000 && unit < 5; ++unit) bytes /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
-  return text;
-}
-
-std::string count_text(std::uint64_t count) {
-  std::string text = std::to_string(count);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
-  return text;
 }
 
 void handle_signals() {

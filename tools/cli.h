@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "base/words.h"
+
 namespace chunkhit {
 
 /// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
@@ -18,12 +20,6 @@ void add_common_flags(CLI::App& app, const std::string& group = "Options");
 
 /// Reads "250", "64K", "2G", "1.5GiB" (powers of 1024) as bytes; throws usage naming the flag.
 [[nodiscard]] std::uint64_t parse_bytes(const std::string& flag, const std::string& text);
-
-/// Writes bytes for people: "31.1 MB".
-[[nodiscard]] std::string bytes_text(double bytes);
-
-/// Writes a count with commas: "1,234,567".
-[[nodiscard]] std::string count_text(std::uint64_t count);
 
 /// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
 extern std::atomic<bool> stop_requested;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <system_error>
 
 #include "chunkhit/error.h"
@@ -47,7 +46,7 @@ std::uint32_t parse_side(const std::string& flag, const std::string& text) {
 
 std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag, const std::string& text) {
   const std::size_t cross = text.find('x');
-  if (cross == std::string::npos) refuse(flag, "WIDTHxHEIGHT", text);
+  if (cross == std::string::npos) refuse(flag, "WxH", text);
   return {parse_side(flag, text.substr(0, cross)), parse_side(flag, text.substr(cross + 1))};
 }
 

@@ -15,14 +15,14 @@ namespace {
 constexpr const char* kDescription =
     "Packs a folder of pictures, once, into chunked uint8 HDF5 or compressed shards.";
 constexpr const char* kExamples =
-    "Examples, the second with class = sub-folder:\n"
+    "Examples, the second with class = first folder level under ROOT:\n"
     "  pack-images photos --labels photos.csv --resize 96x128 --crop 64x64 -o train\n"
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train";
 
 void save_config(const CLI::App& app, const std::string& path) {
   std::ofstream file(path);
   file << app.config_to_str(/*default_also=*/true, /*write_description=*/false);
-  if (!file.flush()) throw Error(ErrorCode::cannot_write, "save-config: cannot write " + path);
+  if (!file.flush()) throw Error(ErrorCode::cannot_write, "--save-config: cannot write " + path);
 }
 
 /// Packs, and shows how far it is.

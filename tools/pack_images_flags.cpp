@@ -1,6 +1,7 @@
 #include "pack_images_flags.h"
 
 #include "cli.h"
+#include "store/part.h"
 
 namespace chunkhit {
 namespace {
@@ -10,6 +11,12 @@ using Names = std::vector<std::string>;
 template <std::size_t kCount>
 CLI::IsMember one_of(const std::array<std::string_view, kCount>& names) {
   return CLI::IsMember(Names(names.begin(), names.end()));
+}
+
+Names container_names() {
+  Names names;
+  for (const Container& container : containers()) names.emplace_back(container.name);
+  return names;
 }
 
 /// A group of the help. The defaults of its flags are part of a saved recipe.
@@ -38,7 +45,8 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   app.add_option("ROOT", flags.options.root, "Folder of the pictures (the folder of --labels)")
       ->option_text(" ");
   FlagGroup group(app, "Input");
-  group.add("--labels", "FILE.csv", flags.spec.labels, "Files and labels; - for stdin (class = sub-folder)");
+  group.add("--labels", "FILE.csv", flags.spec.labels,
+            "Files and labels; - for stdin (class = first folder)");
   group.add("--file-column", "NAME", columns.file_column, "Column of the files, relative to ROOT (file)");
   group.add("--label-column", "NAME", columns.label_columns, "Column of the labels (label); several: floats")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
@@ -72,10 +80,10 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Output");
   group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of --split");
   group.add("--container", "NAME", spec.container, "hdf5, shard (hdf5)")
-      ->check(CLI::IsMember(Names{"hdf5", "shard"}));
+      ->check(CLI::IsMember(container_names()));
   group.add("--layout", "NAME", flags.layout, "nhwc, nchw (nhwc)")->check(one_of(kLayoutNames));
   group.add("--compress", "NAME[:N]", spec.compress,
-            "hdf5: (none), deflate, zstd; shard: (photo), zstd, none");
+            "(none), deflate, zstd; shard: (photo: rgb), zstd, none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples a chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Raw bytes a chunk, at most (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Raw bytes a part, at most (1G)");
@@ -89,7 +97,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Run");
   group.add("--on-error", "WORD", flags.on_error, "skip: to rejects.csv; fail: stop (skip)")
       ->check(CLI::IsMember(Names{"skip", "fail"}));
-  group.add("--max-errors", "N|N%", flags.max_errors, "Stop above this count or share of rejects (1%)");
+  group.add("--max-errors", "N|N%", flags.max_errors, "Stop above this count or share of rejects (1%, or 1)");
   group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
   group.add("--memory", "SIZE", flags.memory, "What the process may hold (2G)");
   group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")

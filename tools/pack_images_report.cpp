@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "chunk/cache_advice.h"
 #include "cli.h"
@@ -11,27 +14,39 @@
 namespace chunkhit {
 namespace {
 
-constexpr int kShownReasons = 3;
+constexpr std::size_t kShownReasons = 3;
+constexpr std::size_t kShownClasses = 10;
 
 void print_notices(const std::vector<std::string>& notices) {
-  for (const std::string& notice : notices) std::printf("note: %s\n", notice.c_str());
+  for (const std::string& notice : notices) std::printf("note: %s\n", printable_text(notice).c_str());
 }
 
-void print_labels(const SampleList& list) {
-  if (list.label_kind == LabelKind::numbers)
-    std::printf("labels: %s float32 column(s)\n", count_text(list.label_columns.size()).c_str());
-  else
-    std::printf("labels: class ids, %s named classes\n", count_text(list.classes.size()).c_str());
+void print_labels(const LabelSummary& labels) {
+  if (labels.kind == LabelKind::numbers) {
+    std::printf("labels: %s of float32\n", count_text(labels.columns.size(), "column").c_str());
+    return;
+  }
+  if (labels.classes.empty()) {
+    std::printf("labels: %s %s, ids as the list has them\n", count_text(labels.class_count).c_str(),
+                labels.class_count == 1 ? "class" : "classes");
+    return;
+  }
+  const std::size_t count = labels.classes.size();
+  std::printf("labels: %s %s:", count_text(count).c_str(), count == 1 ? "class" : "classes");
+  for (std::size_t id = 0; id < std::min(count, kShownClasses); ++id)
+    std::printf("%s %zu = %s", id == 0 ? "" : ",", id, printable_text(labels.classes[id]).c_str());
+  std::printf("%s\n", count > kShownClasses ? ", …" : "");
 }
 
-void print_plan(const std::string& path, std::uint64_t rows, const PackImagesPreview& preview,
-                const ChunkPlan& plan) {
-  std::printf("%s: %s samples of %ux%ux%u uint8 = %s, filter %s\n", path.c_str(), count_text(rows).c_str(),
-              preview.sample.width, preview.sample.height, preview.sample.channels,
+void print_plan(std::size_t index, const PackImagesPreview& preview) {
+  const auto& [path, rows] = preview.packs[index];
+  const ChunkPlan& plan = preview.plans[index];
+  std::printf("%s: %s = %s raw, filter %s, %s on disk\n", printable_text(path).c_str(),
+              count_text(rows, "sample").c_str(),
               bytes_text(static_cast<double>(rows * preview.sample.byte_count())).c_str(),
-              preview.filter.c_str());
-  std::printf("  %s parts, %s chunks of %s samples (%s; %s)\n", count_text(plan.part_count).c_str(),
-              count_text(plan.chunk_count).c_str(), count_text(plan.chunk_samples).c_str(),
+              preview.filter.c_str(), space_text(preview.needs[index]).c_str());
+  std::printf("  %s, %s of %s (%s; %s)\n", count_text(plan.part_count, "part").c_str(),
+              count_text(plan.chunk_count, "chunk").c_str(), count_text(plan.chunk_samples, "sample").c_str(),
               bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(), plan.reason.c_str());
 }
 
@@ -49,35 +64,59 @@ void print_cache(const char* name, const HitRates& rates, const CacheAdvice& cac
 void print_caches(const ChunkPlan& plan) {
   const std::uint64_t chunks = std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
   const CacheAdvice advice = advise_cache(plan, chunks);
-  print_cache("h5py untuned:", predict_hit_rates(plan, chunks, kDefaultCache.rdcc_nbytes), kDefaultCache);
+  const HitRates untuned = predict_hit_rates(plan, chunks, kDefaultCache.rdcc_nbytes);
+  if (advice.rdcc_nbytes == kDefaultCache.rdcc_nbytes && advice.rdcc_nslots == kDefaultCache.rdcc_nslots) {
+    print_cache("h5py, no tuning needed:", untuned, kDefaultCache);
+    return;
+  }
+  print_cache("h5py untuned:", untuned, kDefaultCache);
   print_cache("h5py advised:", predict_hit_rates(plan, chunks, advice.rdcc_nbytes), advice);
 }
 
 void print_top_reasons(const std::map<std::string, std::uint64_t>& reasons) {
   std::multimap<std::uint64_t, std::string, std::greater<>> most;
   for (const auto& [reason, count] : reasons) most.emplace(count, reason);
-  int shown = 0;
+  std::size_t shown = 0;
   for (const auto& [count, reason] : most)
-    if (shown++ < kShownReasons) std::printf("  %s times: %s\n", count_text(count).c_str(), reason.c_str());
+    if (shown++ < kShownReasons)
+      std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(reason).c_str());
+  if (most.size() > kShownReasons)
+    std::printf("  … and %s\n", count_text(most.size() - kShownReasons, "more reason").c_str());
 }
 
 void print_pack(const PackReport& pack) {
   if (pack.already_finished) {
-    std::printf("%s: already packed, nothing to do (%s samples in %s parts)\n", pack.path.c_str(),
-                count_text(pack.samples).c_str(), count_text(pack.parts).c_str());
+    std::printf("%s: already packed, nothing to do (%s in %s)\n", printable_text(pack.path).c_str(),
+                count_text(pack.samples, "sample").c_str(), count_text(pack.parts, "part").c_str());
     return;
   }
-  std::printf("%s: %s of %s rows packed, %s rejected; %s parts, %s", pack.path.c_str(),
+  std::printf("%s: %s of %s rows packed, %s rejected; %s, %s", printable_text(pack.path).c_str(),
               count_text(pack.samples).c_str(), count_text(pack.rows).c_str(),
-              count_text(pack.rejected).c_str(), count_text(pack.parts).c_str(),
+              count_text(pack.rejected).c_str(), count_text(pack.parts, "part").c_str(),
               bytes_text(static_cast<double>(pack.bytes)).c_str());
   if (pack.bytes < pack.raw_bytes)
     std::printf(" (%.2f times smaller than raw)",
                 static_cast<double>(pack.raw_bytes) / static_cast<double>(pack.bytes));
-  if (pack.parts_kept > 0) std::printf("; %s parts were there", count_text(pack.parts_kept).c_str());
+  if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
+  if (pack.repaired) std::printf("; it was finished, but not whole: what was missing is written again");
   std::printf("\n");
+  if (pack.samples == 0) std::printf("  warning: no sample was packed: every row was rejected\n");
   print_top_reasons(pack.reasons);
-  if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", pack.path.c_str());
+  if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", printable_text(pack.path).c_str());
+}
+
+void print_space(const std::string& output, const PackImagesPreview& preview) {
+  SpaceNeed all;
+  for (const SpaceNeed& need : preview.needs) {
+    all.bytes += need.bytes;
+    all.is_least = all.is_least || need.is_least;
+  }
+  const std::string fault = space_fault(all, preview.free_bytes);
+  if (fault.empty())
+    std::printf("%s are free for %s\n", bytes_text(static_cast<double>(preview.free_bytes)).c_str(),
+                printable_text(output).c_str());
+  else
+    std::printf("warning: %s: %s: packing would be refused\n", printable_text(output).c_str(), fault.c_str());
 }
 
 }  // namespace
@@ -85,21 +124,24 @@ void print_pack(const PackReport& pack) {
 void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
                    const PackImagesPreview& preview) {
   const SampleList& list = preview.list;
-  std::printf("%s rows, %s of them rejected while listing\n", count_text(list.row_count).c_str(),
+  std::printf("%s, %s of them rejected while listing\n", count_text(list.row_count, "row").c_str(),
               count_text(list.rejects.size()).c_str());
-  print_notices(list.notices);
-  print_labels(list);
+  print_notices(preview.notices);
+  print_labels(summarize_labels(list));
+  std::printf(
+      "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
+      preview.sample.width, preview.sample.height, preview.sample.channels,
+      printable_text(preview.first_file).c_str());
   for (std::size_t index = 0; index < preview.packs.size(); ++index) {
-    const auto& [path, rows] = preview.packs[index];
-    print_plan(path, rows, preview, preview.plans[index]);
+    print_plan(index, preview);
     if (spec.container == "hdf5") print_caches(preview.plans[index]);
   }
-  std::printf("%s are free for %s\n", bytes_text(static_cast<double>(preview.free_bytes)).c_str(),
-              options.output.c_str());
+  print_space(options.output, preview);
 }
 
 void print_report(const PackImagesReport& report) {
   print_notices(report.notices);
+  print_labels(report.labels);
   for (const PackReport& pack : report.packs) print_pack(pack);
   if (report.interrupted) {
     std::printf("stopped; finished parts are kept, the same command goes on\n");
@@ -111,7 +153,8 @@ void print_report(const PackImagesReport& report) {
                 report.seconds, count_text(static_cast<std::uint64_t>(per_second)).c_str());
   }
   const std::string& path = report.packs[0].path;
-  std::printf("next: pack-info %s; pack-verify %s\n", path.c_str(), path.c_str());
+  std::printf("next: pack-info %s; pack-verify %s\n", printable_text(path).c_str(),
+              printable_text(path).c_str());
 }
 
 }  // namespace chunkhit

@@ -22,19 +22,21 @@ Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::
 void set_resize(const PackImagesFlags& flags, TransformSpec& transform) {
   const int ways =
       (flags.resize.empty() ? 0 : 1) + (flags.resize_long.empty() ? 0 : 1) + (flags.fit.empty() ? 0 : 1);
-  if (ways > 1) refuse("resize, resize-long and fit exclude each other");
+  if (ways > 1) refuse("--resize, --resize-long and --fit exclude each other");
   if (!flags.fit.empty()) {
     transform.resize = Resize::fit;
-    std::tie(transform.resize_width, transform.resize_height) = parse_size("fit", flags.fit);
+    std::tie(transform.resize_width, transform.resize_height) = parse_size("--fit", flags.fit);
   } else if (!flags.resize_long.empty()) {
     transform.resize = Resize::long_side;
-    transform.resize_width = parse_side("resize-long", flags.resize_long);
+    transform.resize_width = parse_side("--resize-long", flags.resize_long);
+  } else if (flags.resize.find_first_not_of("0123456789x") != std::string::npos) {
+    refuse("--resize: expected WxH or N, found '" + flags.resize + "'");
   } else if (flags.resize.find('x') != std::string::npos) {
     transform.resize = Resize::exact;
-    std::tie(transform.resize_width, transform.resize_height) = parse_size("resize", flags.resize);
+    std::tie(transform.resize_width, transform.resize_height) = parse_size("--resize", flags.resize);
   } else if (!flags.resize.empty()) {
     transform.resize = Resize::short_side;
-    transform.resize_width = parse_side("resize", flags.resize);
+    transform.resize_width = parse_side("--resize", flags.resize);
   }
 }
 
@@ -42,8 +44,8 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   TransformSpec transform;
   set_resize(flags, transform);
   if (!flags.crop.empty())
-    std::tie(transform.crop_width, transform.crop_height) = parse_size("crop", flags.crop);
-  transform.pad_color = parse_color("pad-color", flags.pad_color);
+    std::tie(transform.crop_width, transform.crop_height) = parse_size("--crop", flags.crop);
+  transform.pad_color = parse_color("--pad-color", flags.pad_color);
   transform.filter = parse_choice<Filter>(kFilterNames, flags.filter);
   transform.channels = parse_choice<Channels>(kChannelsNames, flags.channels);
   transform.layout = parse_choice<Layout>(kLayoutNames, flags.layout);
@@ -55,7 +57,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
 std::string root_folder(const PackImagesFlags& flags) {
   const std::string& labels = flags.spec.labels;
   if (!flags.options.root.empty()) return flags.options.root;
-  if (labels.empty()) refuse("ROOT is required: the folder of the pictures");
+  if (labels.empty()) refuse("ROOT is required: the folder of the pictures; see pack-images --help");
   const std::size_t slash = labels.rfind('/');
   return labels == "-" || slash == std::string::npos ? "." : labels.substr(0, slash + 1);
 }
@@ -64,34 +66,34 @@ std::string root_folder(const PackImagesFlags& flags) {
 
 PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   PackImagesSpec spec = flags.spec;
-  if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("delimiter", flags.delimiter);
+  if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("--delimiter", flags.delimiter);
   spec.transform = transform_spec(flags);
   spec.exif = parse_choice<Exif>(kExifNames, flags.exif);
-  spec.max_pixels = parse_pixels("max-pixels", flags.max_pixels);
-  spec.max_input_bytes = parse_bytes("max-input-bytes", flags.max_input_bytes);
+  spec.max_pixels = parse_pixels("--max-pixels", flags.max_pixels);
+  spec.max_input_bytes = parse_bytes("--max-input-bytes", flags.max_input_bytes);
   if (flags.chunk_samples != "auto")
-    spec.chunk_samples = parse_count("chunk-samples", flags.chunk_samples, {.least = 1});
+    spec.chunk_samples = parse_count("--chunk-samples", flags.chunk_samples, {.least = 1});
   if (flags.chunk_bytes != "auto") {
-    spec.chunk_bytes = parse_bytes("chunk-bytes", flags.chunk_bytes);
-    if (spec.chunk_bytes < 1) refuse("chunk-bytes: must be at least 1");
+    spec.chunk_bytes = parse_bytes("--chunk-bytes", flags.chunk_bytes);
+    if (spec.chunk_bytes < 1) refuse("--chunk-bytes: must be at least 1");
   }
-  spec.part_bytes = parse_bytes("part-bytes", flags.part_bytes);
+  spec.part_bytes = parse_bytes("--part-bytes", flags.part_bytes);
   spec.order = parse_choice<Order>(kOrderNames, flags.order);
-  spec.seed = parse_count("seed", flags.seed, {});
-  spec.split = parse_split("split", flags.split);
+  spec.seed = parse_count("--seed", flags.seed, {});
+  spec.split = parse_split("--split", flags.split);
   return spec;
 }
 
 PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
   PackImagesOptions options = flags.options;
-  if (options.output.empty()) refuse("--output is required");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   options.root = root_folder(flags);
+  if (options.output.empty()) refuse("--output is required: a folder for the pack; see pack-images --help");
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   if (flags.threads != "all")
-    options.threads = static_cast<std::uint32_t>(parse_count("threads", flags.threads, {1, 4096}));
-  options.memory_bytes = parse_bytes("memory", flags.memory);
+    options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
+  options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.fail_on_error = flags.on_error == "fail";
-  const ErrorLimit limit = parse_error_limit("max-errors", flags.max_errors);
+  const ErrorLimit limit = parse_error_limit("--max-errors", flags.max_errors);
   options.max_error_share = limit.share;
   options.max_error_count = limit.count;
   options.tool = "pack-images " + version();

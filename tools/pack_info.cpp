@@ -23,14 +23,14 @@ std::string numbers_text(const std::vector<double>& numbers) {
 
 void print_labels(const PackInfo& info) {
   if (!info.class_labels) {
-    std::printf("labels     float32, %zu column(s)\n", info.label_columns.size());
+    std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
     return;
   }
   std::printf("labels     int64 class ids, %s classes\n", count_text(info.classes.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.classes.size(), kShownClasses); ++index) {
     const PackClass& entry = info.classes[index];
-    std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id), entry.name.c_str(),
-                count_text(entry.samples).c_str());
+    std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id),
+                printable_text(entry.name).c_str(), count_text(entry.samples).c_str());
   }
   if (info.classes.size() > kShownClasses)
     std::printf("           … %s more (--json lists all)\n",
@@ -41,8 +41,8 @@ void print_parts(const PackInfo& info) {
   std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
     const PackPart& part = info.parts[index];
-    std::printf("           %s  %s samples, %s chunks, %s\n", part.file.c_str(),
-                count_text(part.samples).c_str(), count_text(part.chunks).c_str(),
+    std::printf("           %s  %s, %s, %s\n", part.file.c_str(), count_text(part.samples, "sample").c_str(),
+                count_text(part.chunks, "chunk").c_str(),
                 bytes_text(static_cast<double>(part.bytes)).c_str());
   }
   if (info.parts.size() > kShownParts)
@@ -60,19 +60,30 @@ void print_cache(const char* name, const CachePrediction& cache) {
                 cache.sequential * 100, cache.windowed * 100, cache.random * 100);
 }
 
+void print_caches(const PackInfo& info) {
+  const CachePrediction& plain = info.default_cache;
+  const CachePrediction& advised = info.advised_cache;
+  print_cache("default", plain);
+  if (plain.rdcc_nbytes == advised.rdcc_nbytes && plain.rdcc_nslots == advised.rdcc_nslots)
+    std::printf("  no tuning needed\n");
+  else
+    print_cache("advised", advised);
+}
+
 void print_provenance(const PackInfo& info) {
   if (info.lone_part) {
     std::printf("made by    (a lone part: the manifest of its pack knows)\n");
     return;
   }
   std::printf("made by    %s\n           ", info.tool.c_str());
-  for (const auto& [name, value] : info.spec) std::printf(" %s=%s", name.c_str(), value.c_str());
+  for (const auto& [name, value] : info.spec)
+    std::printf(" %s=%s", name.c_str(), printable_text(value).c_str());
   std::printf("\ninput      list %s\n", info.input_xxh3.c_str());
 }
 
 int print_info(const PackInfo& info) {
-  std::printf("%s: %s, pack %s\n", info.path.c_str(), info.lone_part ? "a part" : "a finished pack",
-              info.pack_id.c_str());
+  std::printf("%s: %s, pack %s\n", printable_text(info.path).c_str(),
+              info.lone_part ? "a part" : "a finished pack", info.pack_id.c_str());
   if (info.lone_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
@@ -81,8 +92,9 @@ int print_info(const PackInfo& info) {
   std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", info.height, info.width,
               info.channels, info.layout.c_str());
   print_labels(info);
-  std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(info.mean).c_str(),
-              numbers_text(info.std).c_str());
+  if (!info.mean.empty())
+    std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(info.mean).c_str(),
+                numbers_text(info.std).c_str());
   std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
               bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
   std::printf("stored     %s, filter %s: %s raw in %s, ratio %.2f\n", info.container.c_str(),
@@ -95,8 +107,7 @@ int print_info(const PackInfo& info) {
   print_provenance(info);
   if (info.container == "hdf5") {
     std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
-    print_cache("default", info.default_cache);
-    print_cache("advised", info.advised_cache);
+    print_caches(info);
   }
   return 0;
 }

@@ -5,6 +5,17 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 
+namespace {
+
+void print_repair(const chunkhit::VerifyReport& report) {
+  if (report.damaged.empty()) return;
+  std::printf("to repair, remove these and run the same pack-images command again (see run.json):\n");
+  for (const std::string& file : report.damaged)
+    std::printf("  %s\n", chunkhit::printable_text(file).c_str());
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
   CLI::App app("Checks a pack or a part: manifest against parts, every chunk's hash, every chunk decoded.",
@@ -14,20 +25,22 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   add_common_flags(app);
   app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no pixel is read");
-  app.add_option("--threads", options.threads, "All allowed CPUs by default")->check(CLI::Range(1, 4096));
+  app.add_option("--threads", options.threads, "All allowed CPUs by default")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N");
   app.footer(
       "Exit code 65 when anything is wrong.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
   return run_command(app, argc, argv, [&] {
     const auto begin = std::chrono::steady_clock::now();
     const VerifyReport report = verify_pack(path, options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    for (const std::string& fault : report.faults) std::printf("%s\n", fault.c_str());
-    std::printf("%s: %s parts, %s chunks, %s samples, %s in %.2f s: %s\n", path.c_str(),
-                count_text(report.parts).c_str(), count_text(report.chunks).c_str(),
-                count_text(report.samples).c_str(), bytes_text(static_cast<double>(report.bytes)).c_str(),
-                seconds,
+    for (const std::string& fault : report.faults) std::printf("%s\n", printable_text(fault).c_str());
+    std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
+                count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
+                bytes_text(static_cast<double>(report.bytes)).c_str(), seconds,
                 report.faults.empty() ? (options.quick ? "nothing wrong (quick: no pixel was read)" : "whole")
-                                      : (count_text(report.faults.size()) + " faults").c_str());
+                                      : count_text(report.faults.size(), "fault").c_str());
+    print_repair(report);
     return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   });
 }

@@ -24,7 +24,7 @@ HitRates predict_hit_rates(const ChunkPlan& plan, std::uint64_t chunk_count, std
   rates.sequential = 1.0 - first_touch;
   const auto share = [&](std::uint64_t of) {
     const double kept = std::min(1.0, static_cast<double>(cached) / static_cast<double>(of));
-    return kept >= 1.0 ? 1.0 - first_touch : kept;
+    return std::min(kept, 1.0 - first_touch);
   };
   rates.windowed = share(window);
   rates.random = share(chunk_count);

@@ -9,9 +9,19 @@ namespace {
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
 constexpr std::uint64_t kLargestDefaultCache = 8 * kMebibyte;  // HDF5 2.0; 1 MiB before
-constexpr std::uint64_t kMostHdf5ChunkBytes = 0xffffffff;      // HDF5's limit for one chunk
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+bool bypasses_cache(const ChunkPlanSpec& spec) { return spec.hdf5 && !spec.compressed; }
+
+/// HDF5 stores the last chunk whole, so all chunks get about the same number of samples. Where a chunk must
+/// lie above the caches there are rather fewer chunks, else rather more.
+std::uint64_t balanced(const ChunkPlanSpec& spec, std::uint64_t chunk_samples) {
+  if (!spec.hdf5 || spec.sample_count <= chunk_samples) return chunk_samples;
+  const std::uint64_t chunks =
+      bypasses_cache(spec) ? spec.sample_count / chunk_samples : divide_up(spec.sample_count, chunk_samples);
+  return divide_up(spec.sample_count, chunks);
+}
 
 std::uint64_t computed_chunk_samples(const ChunkPlanSpec& spec, std::string& reason) {
   if (spec.chunk_samples > 0) {
@@ -22,13 +32,25 @@ std::uint64_t computed_chunk_samples(const ChunkPlanSpec& spec, std::string& rea
     reason = "as many as --chunk-bytes holds";
     return std::max<std::uint64_t>(1, spec.chunk_bytes / spec.sample_bytes);
   }
-  if (spec.hdf5 && !spec.compressed) {
+  if (bypasses_cache(spec)) {
     reason = "above every default chunk cache, so that reading one sample fetches exact bytes";
-    return kLargestDefaultCache / spec.sample_bytes + 1;
+    return balanced(spec, kLargestDefaultCache / spec.sample_bytes + 1);
   }
   reason = spec.hdf5 ? "within HDF5's default chunk cache of 1 MiB"
                      : "1 MiB of samples, decoded inside a core's cache";
-  return std::max<std::uint64_t>(1, kMebibyte / spec.sample_bytes);
+  const std::uint64_t fitting = kMebibyte / spec.sample_bytes;
+  if (fitting > 0) return balanced(spec, fitting);
+  reason = "one sample, which is over 1 MiB";
+  return 1;
+}
+
+/// A chunk is never larger than a part, nor than the whole set.
+void limit_chunk_samples(const ChunkPlanSpec& spec, ChunkPlan& plan) {
+  const std::uint64_t part = std::max<std::uint64_t>(1, spec.part_bytes / spec.sample_bytes);
+  const std::uint64_t all = std::max<std::uint64_t>(1, spec.sample_count);
+  if (plan.chunk_samples > part) plan.reason = "as many as --part-bytes holds";
+  if (plan.chunk_samples > std::min(part, all) && all <= part) plan.reason = "all samples in one chunk";
+  plan.chunk_samples = std::min({plan.chunk_samples, part, all});
 }
 
 }  // namespace
@@ -37,14 +59,12 @@ ChunkPlan plan_chunks(const ChunkPlanSpec& spec) {
   ChunkPlan plan;
   plan.compressed = spec.compressed;
   plan.chunk_samples = computed_chunk_samples(spec, plan.reason);
-  // A chunk is never larger than the whole set, nor than a part.
-  plan.chunk_samples = std::min(plan.chunk_samples, std::max<std::uint64_t>(1, spec.sample_count));
-  plan.chunk_samples =
-      std::min(plan.chunk_samples, std::max<std::uint64_t>(1, spec.part_bytes / spec.sample_bytes));
+  limit_chunk_samples(spec, plan);
   plan.chunk_bytes = plan.chunk_samples * spec.sample_bytes;
-  if (plan.chunk_bytes > kMostHdf5ChunkBytes)
-    throw Error(ErrorCode::usage, "chunk-samples: a chunk of " + std::to_string(plan.chunk_bytes) +
-                                      " bytes, expected at most " + std::to_string(kMostHdf5ChunkBytes));
+  if (plan.chunk_bytes > spec.most_chunk_bytes)
+    throw Error(ErrorCode::usage, "--chunk-samples: a chunk of " + std::to_string(plan.chunk_samples) +
+                                      " samples has " + std::to_string(plan.chunk_bytes) +
+                                      " bytes, expected at most " + std::to_string(spec.most_chunk_bytes));
   const std::uint64_t chunks_a_part = std::max<std::uint64_t>(1, spec.part_bytes / plan.chunk_bytes);
   plan.part_samples = chunks_a_part * plan.chunk_samples;
   plan.part_count = divide_up(spec.sample_count, plan.part_samples);

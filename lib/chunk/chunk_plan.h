@@ -13,9 +13,10 @@ struct ChunkPlanSpec {
   std::uint64_t sample_count = 0;
   bool hdf5 = true;  ///< the container's rules: HDF5's chunk cache, or none for shards
   bool compressed = false;
-  std::uint64_t chunk_samples = 0;        ///< 0: computed
-  std::uint64_t chunk_bytes = 0;          ///< at most this many raw bytes a chunk; 0: computed
-  std::uint64_t part_bytes = 1ull << 30;  ///< at most this many raw bytes a part, at least one chunk
+  std::uint64_t most_chunk_bytes = 1ull << 31;  ///< the container's limit, raw
+  std::uint64_t chunk_samples = 0;              ///< 0: computed
+  std::uint64_t chunk_bytes = 0;                ///< at most this many raw bytes a chunk; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;        ///< at most this many raw bytes a part, at least one chunk
 };
 
 /// The sizes chosen, and why.
@@ -31,8 +32,9 @@ struct ChunkPlan {
 
 /// Plans: compressed chunks of at most 1,048,576 raw bytes, so that one fits HDF5's default chunk cache;
 /// uncompressed HDF5 chunks just above 8 MiB, so that a read of one sample bypasses every default cache and
-/// fetches exact bytes; raw shard chunks of 1 MiB, the unit that is hashed. Throws usage when one sample does
-/// not fit an HDF5 chunk (4 GiB).
+/// fetches exact bytes; raw shard chunks of 1 MiB, the unit that is hashed. HDF5 chunks of computed size are
+/// balanced, so that the last one is nearly full: uncompressed ones may so become twice as large. Throws
+/// usage for a chunk above the container's limit.
 [[nodiscard]] ChunkPlan plan_chunks(const ChunkPlanSpec& spec);
 
 }  // namespace chunkhit

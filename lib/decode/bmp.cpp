@@ -1,5 +1,9 @@
 // Windows and OS/2 bitmaps: 1, 4, 8, 16, 24 and 32 bits a pixel, without run lengths.
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "decode/formats.h"
 #include "decode/packed_pixels.h"

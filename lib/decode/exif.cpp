@@ -3,6 +3,7 @@
 #include <libexif/exif-data.h>
 
 #include <memory>
+#include <new>
 
 namespace chunkhit {
 namespace {

@@ -1,5 +1,6 @@
 #include "decode/lzw.h"
 
+#include <algorithm>
 #include <array>
 
 namespace chunkhit {

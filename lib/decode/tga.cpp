@@ -1,5 +1,6 @@
 // Truevision TGA: palette, RGB and grey, plain or by run lengths, any corner first.
 #include <algorithm>
+#include <initializer_list>
 
 #include "decode/formats.h"
 #include "decode/packed_pixels.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,8 +22,7 @@ constexpr std::size_t kNamesInNotice = 5;
 FileDescriptor open_root(const std::string& root) {
   FileDescriptor fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.is_open()) return fd;
-  const auto code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::usage : ErrorCode::bad_data;
-  throw Error(code, root + ": cannot be opened as a folder: " + std::generic_category().message(errno));
+  throw Error(ErrorCode::bad_data, root + ": cannot be opened as a folder: " + error_text(errno));
 }
 
 /// Lists one class after the other.
@@ -41,6 +39,8 @@ class ClassFolders {
     }
     list_.xxh3 = hash_.value();
     notice_empty_folders();
+    notice_deep_classes();
+    notice_single_class();
   }
 
  private:
@@ -80,6 +80,7 @@ class ClassFolders {
       }
       hash_.add(path);
       rows_.add(path);
+      has_shallow_files_ = has_shallow_files_ || path.find('/', name.size() + 1) == std::string::npos;
       list_.class_ids.push_back(id);
     }
     if (list_.size() == before)
@@ -94,6 +95,23 @@ class ClassFolders {
                  kind == EntryKind::file      ? "file name is not UTF-8"
                  : kind == EntryKind::special ? "not a regular file"
                                               : "a link to a folder, which is not followed");
+  }
+
+  void notice_single_class() {
+    if (list_.classes.size() == 1 && has_shallow_files_)
+      list_.notices.push_back("there is only one class, " + list_.classes[0] +
+                              ": a class is a folder directly under " + root_);
+  }
+
+  // A level too high every picture lies in a folder of its class folder: train/cat/1.jpg.
+  void notice_deep_classes() {
+    if (list_.size() == 0 || has_shallow_files_) return;
+    const std::string_view file = list_.file(0);
+    const std::size_t first = file.find('/');
+    const std::size_t second = file.find('/', first + 1);
+    list_.notices.push_back("no class folder holds a picture itself, only in sub-folders like " +
+                            std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" +
+                            std::string(file.substr(0, first)) + " as ROOT?");
   }
 
   void notice_empty_folders() {
@@ -113,6 +131,7 @@ class ClassFolders {
   FolderTree tree_;
   TextHash hash_;
   std::vector<std::string> empty_folders_;
+  bool has_shallow_files_ = false;  // directly in a class folder
 };
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <climits>
 #include <cstdlib>
 #include <memory>
-#include <system_error>
 
 #include "chunkhit/error.h"
 
@@ -21,8 +20,6 @@ namespace {
 // O_NONBLOCK keeps the opening of a FIFO from waiting for its writer.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kMostTries = 100;
-
-std::string error_text(int error_number) { return std::generic_category().message(error_number); }
 
 int open_beneath(int folder, const char* path) {
   open_how how{};
@@ -63,7 +60,7 @@ std::string open_fault(int error_number) {
     case ENOENT:
       return "no such file";
     case EXDEV:
-      return "leads out of the root folder";
+      return "leads out of the root folder (by .., an absolute path or a symbolic link)";
     case ENOTDIR:
       return "no such file: a part of its path is not a folder";
     case ELOOP:
@@ -97,9 +94,9 @@ std::string kind_fault(const FileDescriptor& file, std::uint64_t& byte_count) {
 RootFolder::RootFolder(const std::string& path)
     : path_(path), fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (!fd_.is_open())
-    throw Error(ErrorCode::usage, path + ": cannot be opened as a folder: " + error_text(errno));
+    throw Error(ErrorCode::bad_data, path + ": cannot be opened as a folder: " + error_text(errno));
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  if (real == nullptr) throw Error(ErrorCode::usage, path + ": cannot be resolved: " + error_text(errno));
+  if (real == nullptr) throw Error(ErrorCode::bad_data, path + ": cannot be resolved: " + error_text(errno));
   real_path_ = real.get();
 }
 

@@ -24,7 +24,7 @@ class RootFolder {
     [[nodiscard]] std::string read(ByteBuffer& buffer) const;
   };
 
-  /// Opens the folder; throws usage when it is none.
+  /// Opens the folder; throws bad_data when it is none.
   explicit RootFolder(const std::string& path);
   /// Opens a regular file of at least one byte. Never waits on a FIFO or device. Thread-safe.
   [[nodiscard]] File open(std::string_view relative_path) const;

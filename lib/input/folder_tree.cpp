@@ -8,17 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <numeric>
-#include <system_error>
 
 #include "chunkhit/error.h"
 
 namespace chunkhit {
-namespace {
-
-std::string error_text(int error_number) { return std::generic_category().message(error_number); }
-
-}  // namespace
-
 FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path)
     : path_(relative_path == "." ? root : root + "/" + relative_path) {
   const int fd = ::openat(root_fd, relative_path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -22,11 +22,12 @@ struct UsedFields {
   std::size_t file = 0;
   std::vector<std::size_t> labels;
   std::size_t least_count = 0;  // a row with fewer fields lacks one that is used
+  bool of_rejects = false;      // the header is that of a rejects.csv
 };
 
 void check_spec(const LabelCsvSpec& spec) {
   std::vector<std::string> names = spec.label_columns;
-  if (names.empty()) throw Error(ErrorCode::usage, "label-column: at least one is needed");
+  if (names.empty()) throw Error(ErrorCode::usage, "--label-column: at least one is needed");
   names.push_back(spec.file_column);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -68,6 +69,7 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   if (!table.next_row(header))
     throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
   UsedFields used;
+  used.of_rejects = header.front() == "row" && header.back() == "reason";
   used.file = find_column(table, header, spec.file_column);
   used.least_count = used.file + 1;
   for (const std::string& name : spec.label_columns) {
@@ -166,7 +168,8 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   SampleList list;
   list.file_column = spec.file_column;
   list.label_columns = spec.label_columns;
-  LabelRows rows(list, find_columns(table, spec));
+  const UsedFields used = find_columns(table, spec);
+  LabelRows rows(list, used);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
   rows.finish();
@@ -176,6 +179,11 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
     throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
                                          " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
+  if (used.of_rejects && !list.classes.empty())
+    list.notices.push_back(
+        table.name() +
+        " lists the rejects of a pack: class ids follow from its own classes and may differ from "
+        "that pack's; compare by names");
   return list;
 }
 

@@ -1,9 +1,9 @@
 #include "input/label_text.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "input/utf8.h"
 

@@ -23,8 +23,10 @@ inline constexpr std::size_t kLabelFormCount = 6;
 
 /// Tells whether a text of this form is a label in some column.
 [[nodiscard]] constexpr bool can_be_label(LabelForm form) { return form <= LabelForm::name; }
+/// Tells whether a text of this form is a number, whole or not.
 [[nodiscard]] constexpr bool is_number(LabelForm form) { return form <= LabelForm::number; }
 
+/// Tells the form of a text on its own.
 [[nodiscard]] LabelForm label_form(std::string_view text);
 
 /// Reads an integer of 64 bits; blanks around it and one sign are allowed.

@@ -6,20 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "types/reject.h"
+
 namespace chunkhit {
 
 /// How labels are kept.
 enum class LabelKind {
   class_id,  ///< one integer a sample; names in `classes` where the input has names
   numbers,   ///< `label_columns` floats a sample
-};
-
-/// A row that cannot be packed, known before any file is opened or after.
-struct Reject {
-  std::uint64_t row = 0;            ///< zero-based row of the input list
-  std::string file;                 ///< as in the input list
-  std::vector<std::string> labels;  ///< as in the input list
-  std::string reason;
 };
 
 /// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
@@ -53,8 +47,8 @@ struct SampleList {
 
 /// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
 /// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
-/// and special files are rejected. Throws usage when `root` is no folder, bad_data when there is no class or
-/// no file.
+/// and special files are rejected. Throws bad_data when `root` is no folder or there is no class or no
+/// file.
 [[nodiscard]] SampleList list_class_folders(const std::string& root);
 
 /// Which columns of a table name the samples.

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <new>
-#include <system_error>
 
 #include "base/file.h"
 #include "chunkhit/error.h"
@@ -46,7 +45,7 @@ struct TextStream::State {
 int TextStream::State::open_file(const std::string& path) {
   if (path == "-") return STDIN_FILENO;
   file = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.is_open()) fail(std::string("cannot be opened: ") + std::generic_category().message(errno));
+  if (!file.is_open()) fail(std::string("cannot be opened: ") + error_text(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) fail("is a folder, expected a file");
   return file.get();

@@ -26,7 +26,7 @@ struct PartJob {
   std::uint32_t threads = 1;
   const std::atomic<bool>* stop = nullptr;
   /// Called for every row in order, by one thread at a time; throws to end the run.
-  std::function<void(std::uint64_t rows_done, const RejectRecord* reject)> on_row;
+  std::function<void(std::uint64_t rows_done, const Reject* reject)> on_row;
 };
 
 /// What came out beside the chunks.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,8 +15,6 @@
 
 namespace chunkhit {
 namespace {
-
-constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
 
 bool is_part_file(std::string_view name) {
   if (!name.starts_with("part-")) return false;
@@ -41,6 +38,18 @@ bool is_left_over(std::string_view name) {
          is_pack_file(name.substr(1, name.size() - 5));
 }
 
+/// The folders of a path that are not there, the deepest first.
+std::vector<std::string> missing_folders(const std::string& path) {
+  std::vector<std::string> missing;
+  std::error_code error;
+  std::filesystem::path at(path);
+  while (!at.empty() && !std::filesystem::exists(std::filesystem::symlink_status(at, error))) {
+    missing.push_back(at.string());
+    at = at.parent_path();
+  }
+  return missing;
+}
+
 void remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_write_error(path, "cannot remove", errno);
 }
@@ -54,9 +63,15 @@ std::string part_stem(std::uint64_t part_index) {
 }
 
 OutputFolder::OutputFolder(const std::string& path, bool force) : path_(path) {
+  made_ = missing_folders(path_);
   make_folders(path_);
   take_lock();
   check_entries(force);
+}
+
+OutputFolder::~OutputFolder() {
+  for (const std::string& folder : made_)
+    if (::rmdir(folder.c_str()) != 0) break;
 }
 
 void OutputFolder::take_lock() {
@@ -93,30 +108,45 @@ std::optional<Manifest> OutputFolder::finished_pack() const {
   return parse_manifest(as_text(read_file(path, kMostManifestBytes)), path);
 }
 
-std::optional<PartRecord> OutputFolder::finished_part(std::uint64_t part_index, std::uint64_t pack_id,
-                                                      const std::vector<SpecEntry>& spec) const {
+bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {
+  std::error_code error;
+  return std::filesystem::file_size(file(name), error) == bytes && !error;
+}
+
+bool OutputFolder::is_whole(const Manifest& manifest, std::size_t part_index) const {
+  const PartRecord& listed = manifest.parts[part_index];
+  if (!holds(listed.file, listed.bytes)) return false;
+  try {
+    const std::optional<PartManifest> own = part_manifest(part_index);
+    return own && own->pack_id == manifest.pack_id && own->part.file == listed.file &&
+           own->part.xxh3 == listed.xxh3;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool OutputFolder::is_whole(const Manifest& manifest) const {
+  for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index)
+    if (!is_whole(manifest, part_index)) return false;
+  return holds(std::string(kRejectsName), manifest.rejects_bytes);
+}
+
+void OutputFolder::reopen(const Manifest& manifest) const {
+  remove_file(file(kManifestName));
+  for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
+    if (is_whole(manifest, part_index)) continue;
+    remove_file(file(part_stem(part_index) + ".json"));
+    remove_file(file(manifest.parts[part_index].file));
+  }
+}
+
+std::optional<PartManifest> OutputFolder::part_manifest(std::uint64_t part_index) const {
   const std::string path = file(part_stem(part_index) + ".json");
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  const PartManifest manifest = parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path);
-  if (manifest.pack_id != pack_id) throw_other_pack(path_, manifest.spec, spec);
-  if (std::filesystem::file_size(file(manifest.part.file), error) != manifest.part.bytes || error)
-    return std::nullopt;
-  return manifest.part;
+  return parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path);
 }
 
-std::uint64_t OutputFolder::free_bytes() const {
-  struct statvfs space {};
-  if (::statvfs(path_.c_str(), &space) != 0) return UINT64_MAX;
-  return std::uint64_t{space.f_bavail} * space.f_frsize;
-}
-
-void throw_other_pack(const std::string& path, const std::vector<SpecEntry>& before,
-                      const std::vector<SpecEntry>& now) {
-  const std::string difference = first_difference(before, now);
-  throw Error(ErrorCode::cannot_write, path + ": holds another pack (" +
-                                           (difference.empty() ? "the input list changed" : difference) +
-                                           "); --force starts afresh, another --output keeps both");
-}
+std::uint64_t OutputFolder::free_bytes() const { return chunkhit::free_bytes(path_); }
 
 }  // namespace chunkhit

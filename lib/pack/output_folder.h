@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -21,27 +22,33 @@ class OutputFolder {
   /// cannot_write when it holds what no pack holds. `force` removes an earlier pack; left-overs of killed
   /// runs are always removed.
   OutputFolder(const std::string& path, bool force);
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+  /// Removes the folders that the constructor made where nothing was put into them.
+  ~OutputFolder();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
   /// The manifest of a finished pack.
   [[nodiscard]] std::optional<Manifest> finished_pack() const;
-  /// A part that an earlier run of the same pack finished: its record is whole and its file has the recorded
-  /// size. Throws cannot_write when the part was made with another spec, naming the first difference.
-  [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index, std::uint64_t pack_id,
-                                                        const std::vector<SpecEntry>& spec) const;
+  /// Whether all that a manifest lists is there: each part in its size and with its record, and rejects.csv.
+  [[nodiscard]] bool is_whole(const Manifest& manifest) const;
+  /// Makes a finished pack unfinished: removes its manifest, then what of its parts is not whole.
+  void reopen(const Manifest& manifest) const;
+  /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
+  [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
+  /// Whether a file of this size is there.
+  [[nodiscard]] bool holds(const std::string& name, std::uint64_t bytes) const;
   /// Free bytes for this user on the file system.
   [[nodiscard]] std::uint64_t free_bytes() const;
 
  private:
   void take_lock();
   void check_entries(bool force) const;
+  [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;
 
   std::string path_;
+  std::vector<std::string> made_;  ///< folders that were not there before, the deepest first
   FileDescriptor lock_;
 };
-
-/// Throws cannot_write that names the first difference between an earlier pack's spec and this one.
-[[noreturn]] void throw_other_pack(const std::string& path, const std::vector<SpecEntry>& before,
-                                   const std::vector<SpecEntry>& now);
 
 }  // namespace chunkhit

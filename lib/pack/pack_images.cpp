@@ -2,14 +2,16 @@
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <system_error>
 
 #include "base/cpu.h"
+#include "base/file.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
@@ -56,19 +58,64 @@ FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, con
                                        " files is a picture that can be packed; the first: " + first_fault);
 }
 
-/// An output below ROOT would be a class of the next run.
-void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  if (!spec.labels.empty()) return;
+void check_outside_root(const PackImagesOptions& options) {
   std::error_code error;
   const auto root = std::filesystem::weakly_canonical(options.root, error);
   const auto output = std::filesystem::weakly_canonical(options.output, error);
   if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
-    throw Error(ErrorCode::usage, "output: " + options.output + " lies in " + options.root +
+    throw Error(ErrorCode::usage, "--output: " + options.output + " lies in " + options.root +
                                       ", whose sub-folders are the classes; choose a folder outside");
 }
 
+/// Other programs have a manifest.json, too.
+bool is_finished_pack(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / kManifestName, error) &&
+         std::filesystem::exists(folder / kRejectsName, error);
+}
+
+/// A pack in a pack would be a stranger there.
+void check_outside_packs(const PackImagesOptions& options) {
+  std::error_code error;
+  std::filesystem::path at =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(options.output), error);
+  while (at.has_relative_path()) {
+    at = at.parent_path();
+    if (is_finished_pack(at))
+      throw Error(ErrorCode::usage, "--output: " + options.output + " lies in the pack " + at.string() +
+                                        "; choose a folder outside");
+  }
+}
+
+void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  // An output below ROOT would be a class of the next run.
+  if (spec.labels.empty()) check_outside_root(options);
+  check_outside_packs(options);
+}
+
+/// Divides the list into packs; throws usage for a share that gets nothing.
+std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpec& spec) {
+  std::vector<PackSamples> packs = order_samples(list, spec);
+  for (const PackSamples& samples : packs)
+    if (samples.indices.empty())
+      throw Error(ErrorCode::usage, "--split: " + samples.name + " gets none of the " +
+                                        count_text(list.size(), "sample") +
+                                        ", because each class is divided by itself; give it a larger share");
+  return packs;
+}
+
+std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec) {
+  std::vector<std::string> notices = list.notices;
+  if (spec.container == "hdf5" && compress_choice(spec).filter == "zstd")
+    notices.emplace_back(
+        "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
+        "opens everywhere");
+  return notices;
+}
+
 std::uint64_t decode_budget(const PackImagesOptions& options, std::uint32_t threads) {
-  // A quarter is for chunks in work, a quarter for everything else; decoding has the rest.
+  // A quarter is for chunks in work and some for each thread; decoding has the rest, and a quarter in any
+  // case.
   const std::uint64_t fixed = options.memory_bytes / 4 + threads * kBytesPerThread;
   return std::max<std::uint64_t>(options.memory_bytes / 4,
                                  options.memory_bytes - std::min(options.memory_bytes, fixed));
@@ -76,19 +123,10 @@ std::uint64_t decode_budget(const PackImagesOptions& options, std::uint32_t thre
 
 void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
   if (options.memory_bytes / 4 < 2 * plan.chunk_bytes)
-    throw Error(ErrorCode::usage, "memory: chunks of " + std::to_string(plan.chunk_bytes) +
-                                      " bytes need at least " + std::to_string(8 * plan.chunk_bytes) +
-                                      " bytes; lower --chunk-samples or raise --memory");
-}
-
-void check_list(const PackImagesOptions& options, const SampleList& list) {
-  if (list.size() > UINT32_MAX)
-    throw Error(ErrorCode::bad_data, "more than 4,294,967,295 samples; pack them in several runs");
-  if (list.size() > 0) return;
-  std::string message = options.root + ": no sample to pack";
-  if (!list.rejects.empty())
-    message += "; the first row was rejected: " + list.rejects[0].file + ": " + list.rejects[0].reason;
-  throw Error(ErrorCode::bad_data, message);
+    throw Error(ErrorCode::usage, "--memory: chunks of " + bytes_text(static_cast<double>(plan.chunk_bytes)) +
+                                      " need at least " +
+                                      bytes_text(8 * static_cast<double>(plan.chunk_bytes)) +
+                                      "; lower --chunk-samples or raise --memory");
 }
 
 std::string utc_now() {
@@ -108,7 +146,6 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   if (options.on_progress) options.on_progress(progress);
   const RootFolder root(options.root);
   const SampleList list = list_samples(spec, options.root);
-  check_list(options, list);
   const FirstPicture first = probe_shape(spec, root, list);
 
   MakerContext maker{spec, root, first.sample, first.file, MemoryBudget(decode_budget(options, threads)), {}};
@@ -117,8 +154,9 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   RunContext run{spec, options, list, maker, rejects, progress, threads, started, begin};
 
   PackImagesReport report;
-  report.notices = list.notices;
-  const std::vector<PackSamples> packs = order_samples(list, spec);
+  report.notices = all_notices(list, spec);
+  report.labels = summarize_labels(list);
+  const std::vector<PackSamples> packs = divide_list(list, spec);
   for (const PackSamples& samples : packs) {
     progress.pack = pack_path(options, samples);
     check_memory(options, plan_pack(spec, first.sample, samples.indices.size()));
@@ -134,6 +172,13 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
 }
 
 }  // namespace
+
+LabelSummary summarize_labels(const SampleList& list) {
+  std::vector<std::int64_t> ids = list.class_ids;
+  std::sort(ids.begin(), ids.end());
+  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
+  return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
+}
 
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
   check_spec(spec);
@@ -153,19 +198,23 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   const RootFolder root(options.root);
   PackImagesPreview preview;
   preview.list = list_samples(spec, options.root);
-  check_list(options, preview.list);
-  preview.sample = probe_shape(spec, root, preview.list).sample;
+  preview.notices = all_notices(preview.list, spec);
+  const FirstPicture first = probe_shape(spec, root, preview.list);
+  preview.sample = first.sample;
+  preview.first_file = first.file;
   preview.filter = compress_choice(spec).filter;
-  for (const PackSamples& samples : order_samples(preview.list, spec)) {
-    preview.packs.emplace_back(pack_path(options, samples), samples.indices.size());
-    preview.plans.push_back(plan_pack(spec, preview.sample, samples.indices.size()));
+  for (const PackSamples& samples : divide_list(preview.list, spec)) {
+    const std::uint64_t count = samples.indices.size();
+    preview.packs.emplace_back(pack_path(options, samples), count);
+    preview.plans.push_back(plan_pack(spec, preview.sample, count));
+    preview.needs.push_back(
+        needed_space(preview.plans.back(), preview.sample, spec.container == "hdf5", count));
   }
   // The output need not exist yet: its nearest existing parent tells the free space.
   std::filesystem::path at = std::filesystem::absolute(options.output);
   std::error_code error;
   while (!std::filesystem::exists(at, error) && at.has_relative_path()) at = at.parent_path();
-  struct statvfs space {};
-  if (::statvfs(at.c_str(), &space) == 0) preview.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  preview.free_bytes = free_bytes(at.string());
   return preview;
 }
 

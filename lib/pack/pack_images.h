@@ -1,23 +1,28 @@
 // Packs a folder of pictures: list, split, order, parts, manifest.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "chunk/chunk_plan.h"
 #include "input/sample_list.h"
 #include "manifest/manifest.h"
+#include "pack/disk_space.h"
 #include "transform/image_transform.h"
 
 namespace chunkhit {
 
+/// In which order samples are packed.
 enum class Order { shuffle, input };
 inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"};
+/// Whether pictures are turned as their EXIF orientation says.
 enum class Exif { apply, ignore };
 inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
 
@@ -64,7 +69,7 @@ struct PackImagesOptions {
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs
   std::uint64_t memory_bytes = 2ull << 30;
   bool fail_on_error = false;                            ///< stop at the first reject
-  double max_error_share = 0.01;                         ///< stop when more of all rows are rejected …
+  double max_error_share = 0.01;                         ///< stop when more of all rows (one is allowed) …
   std::uint64_t max_error_count = 0;                     ///< … or, when not 0, more than this many
   bool force = false;                                    ///< remove what an earlier run left
   std::string tool;                                      ///< "pack-images 0.1.0"
@@ -84,12 +89,22 @@ struct PackReport {
   std::uint64_t bytes = 0;       ///< of all parts
   std::uint64_t raw_bytes = 0;   ///< of all samples
   bool already_finished = false;
+  bool repaired = false;  ///< finished before, but not whole: what was missing was written again
   std::map<std::string, std::uint64_t> reasons;  ///< rejects by the first words of their reason
+};
+
+/// What the labels of a list are; ids of classes belong to this list alone.
+struct LabelSummary {
+  LabelKind kind = LabelKind::class_id;
+  std::vector<std::string> columns;
+  std::vector<std::string> classes;  ///< names by id; empty where the list has ids
+  std::uint64_t class_count = 0;     ///< different ids of the samples
 };
 
 /// What happened to all.
 struct PackImagesReport {
   std::vector<PackReport> packs;
+  LabelSummary labels;
   std::vector<std::string> notices;
   double seconds = 0;
   std::uint64_t samples_packed_now = 0;
@@ -99,19 +114,27 @@ struct PackImagesReport {
 /// What would happen.
 struct PackImagesPreview {
   SampleList list;
-  SampleShape sample;
+  std::vector<std::string> notices;
+  SampleShape sample;      ///< of the first picture; whether all have it only packing tells
+  std::string first_file;  ///< that picture
   std::vector<std::pair<std::string, std::uint64_t>> packs;  ///< folder, rows
   std::vector<ChunkPlan> plans;                              ///< per pack
+  std::vector<SpaceNeed> needs;                              ///< per pack
   std::string filter;
   std::uint64_t free_bytes = 0;
 };
 
-/// The filter's name and level that a spec means; throws usage.
+/// A filter of chunks and its level.
 struct CompressChoice {
   std::string filter;
   int level = 0;
 };
+
+/// Tells the filter that a spec means; throws usage.
 [[nodiscard]] CompressChoice compress_choice(const PackImagesSpec& spec);
+
+/// Gives what there is to say of the labels.
+[[nodiscard]] LabelSummary summarize_labels(const SampleList& list);
 
 /// Packs. Throws Error with the code that the command exits with; published parts stay.
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options);

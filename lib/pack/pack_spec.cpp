@@ -1,11 +1,15 @@
 #include "pack/pack_spec.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <string_view>
+#include <system_error>
 
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "compress/chunk_filter.h"
 #include "store/part.h"
@@ -56,6 +60,12 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+/// chunk-samples follows from the number of samples where no flag gives it.
+std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
+  std::erase_if(spec, [](const SpecEntry& entry) { return entry.name == "chunk-samples"; });
+  return spec;
+}
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 void check_split(const std::vector<SplitShare>& split) {
@@ -63,14 +73,14 @@ void check_split(const std::vector<SplitShare>& split) {
   std::set<std::string> names;
   for (const SplitShare& share : split) {
     if (share.name.empty() || share.name.find('/') != std::string::npos || share.name.starts_with("."))
-      refuse("split: '" + share.name + "' is no name for a folder");
-    if (!names.insert(share.name).second) refuse("split: " + share.name + " is there twice");
-    if (!(share.share > 0)) refuse("split: " + share.name + ": expected a share above 0");
+      refuse("--split: '" + share.name + "' is no name for a folder");
+    if (!names.insert(share.name).second) refuse("--split: " + share.name + " is there twice");
+    if (!(share.share > 0)) refuse("--split: " + share.name + ": expected a share above 0");
     sum += share.share;
   }
-  if (split.size() > 255) refuse("split: at most 255 shares");
+  if (split.size() > 255) refuse("--split: at most 255 shares");
   if (!split.empty() && std::abs(sum - 1) > 1e-6)
-    refuse("split: the shares add up to " + number_text(sum) + ", expected 1");
+    refuse("--split: the shares add up to " + number_text(sum) + ", expected 1");
 }
 
 }  // namespace
@@ -81,20 +91,20 @@ CompressChoice compress_choice(const PackImagesSpec& spec) {
   std::string text = spec.compress;
   if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
   const std::size_t colon = text.find(':');
-  const ChunkFilter& filter = chunk_filter(text.substr(0, colon));
-  if (std::find(kind.filters.begin(), kind.filters.end(), filter.name) == kind.filters.end()) {
+  const std::string name = text.substr(0, colon);
+  if (std::find(kind.filters.begin(), kind.filters.end(), name) == kind.filters.end()) {
     std::string valid;
-    for (const std::string_view name : kind.filters) valid += (valid.empty() ? "" : ", ") + std::string(name);
-    refuse("compress: " + std::string(filter.name) + " is not for " + spec.container + ", expected one of " +
-           valid);
+    for (const std::string_view one : kind.filters) valid += (valid.empty() ? "" : ", ") + std::string(one);
+    refuse("--compress: '" + name + "' is not for " + spec.container + ", expected one of " + valid);
   }
+  const ChunkFilter& filter = chunk_filter(name);
   CompressChoice choice{std::string(filter.name), filter.default_level};
   if (colon == std::string::npos) return choice;
   const std::string level = text.substr(colon + 1);
   const auto end = std::from_chars(level.data(), level.data() + level.size(), choice.level);
   if (end.ec != std::errc() || end.ptr != level.data() + level.size() || choice.level < filter.least_level ||
       choice.level > filter.most_level)
-    refuse("compress: " + text + ": expected a level from " + std::to_string(filter.least_level) + " to " +
+    refuse("--compress: " + text + ": expected a level from " + std::to_string(filter.least_level) + " to " +
            std::to_string(filter.most_level));
   return choice;
 }
@@ -139,18 +149,32 @@ std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xx
   return xxh3(as_bytes(text));
 }
 
+std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
+  const bool list_changed = pack_id(before.spec, now.input_xxh3) != before.pack_id;
+  const bool computed = now.flags.chunk_samples == 0 && now.flags.chunk_bytes == 0;
+  std::string difference =
+      computed ? first_difference(without_chunk_samples(before.spec), without_chunk_samples(now.spec))
+               : first_difference(before.spec, now.spec);
+  if (!list_changed) return difference.empty() ? first_difference(before.spec, now.spec) : difference;
+  std::string text = "the input list changed";
+  if (before.rows && *before.rows == now.rows)
+    text += ": other files, labels or order in its " + count_text(now.rows, "row");
+  else if (before.rows)
+    text += ": " + count_text(*before.rows, "row") + " before, " + count_text(now.rows) + " now";
+  return difference.empty() ? text : text + "; " + difference;
+}
+
 void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0 ||
                               columns.label_columns != plain.label_columns))
-    refuse("file-column, label-column and delimiter are for a CSV: give it with --labels");
-  if (spec.max_pixels < 1) refuse("max-pixels: must be at least 1");
-  if (spec.max_input_bytes < 1) refuse("max-input-bytes: must be at least 1");
-  if (spec.part_bytes < 1) refuse("part-bytes: must be at least 1");
+    refuse("--file-column, --label-column and --delimiter are for a CSV: give it with --labels");
+  if (spec.max_pixels < 1) refuse("--max-pixels: must be at least 1");
+  if (spec.max_input_bytes < 1) refuse("--max-input-bytes: must be at least 1");
+  if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
-    refuse("chunk-samples and chunk-bytes exclude each other");
-  if (columns.label_columns.empty()) refuse("label-column: at least one is needed");
+    refuse("--chunk-samples and --chunk-bytes exclude each other");
   check_split(spec.split);
   static_cast<void>(compress_choice(spec));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,26 @@ namespace chunkhit {
 
 /// The same for the same input list and spec, whatever the machine.
 [[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);
+
+/// A pack that lies where another is to be written.
+struct EarlierPack {
+  std::uint64_t pack_id = 0;
+  const std::vector<SpecEntry>& spec;
+  std::optional<std::uint64_t> rows;  ///< where they are known
+};
+
+/// The pack that is to be written there.
+struct WantedPack {
+  const PackImagesSpec& flags;
+  const std::vector<SpecEntry>& spec;
+  std::uint64_t input_xxh3 = 0;
+  std::uint64_t rows = 0;
+};
+
+/// Says what differs between two packs of different ids, the input list first: "the input list changed: 30
+/// rows before, 31 now", "seed: 0 before, 1 now". A value that was computed is named only where nothing else
+/// differs.
+[[nodiscard]] std::string pack_difference(const EarlierPack& before, const WantedPack& now);
 
 /// Checks the spec at the door; throws usage naming the field.
 void check_spec(const PackImagesSpec& spec);

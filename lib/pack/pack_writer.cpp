@@ -3,41 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <set>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
-#include "pack/pack_spec.h"
+#include "pack/disk_space.h"
 
 namespace chunkhit {
 namespace {
-
-/// No filter here makes photographs smaller than this share; less free space cannot be enough.
-constexpr double kLeastStoredShare = 0.1;
-
-/// Rejected rows make a pack smaller than planned; this many of all rows may be.
-constexpr double kExpectedRejectShare = 0.01;
-
-std::string size_text(double bytes) {
-  constexpr std::array<const char*, 4> kUnits{" KiB", " MiB", " GiB", " TiB"};
-  std::size_t unit = 0;
-  for (bytes /= 1024; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  const auto hundredths = static_cast<std::uint64_t>(bytes * 100 + 0.5);
-  const std::string digits = std::to_string(hundredths % 100);
-  return std::to_string(hundredths / 100) + "." + (digits.size() < 2 ? "0" : "") + digits + kUnits[unit];
-}
-
-std::vector<RejectRecord> records_of(const std::vector<Reject>& rejects) {
-  std::vector<RejectRecord> records;
-  records.reserve(rejects.size());
-  for (const Reject& reject : rejects)
-    records.push_back({reject.row, reject.file, reject.labels, reject.reason});
-  return records;
-}
 
 std::vector<ClassRecord> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
   if (list.label_kind != LabelKind::class_id) return {};
@@ -59,6 +36,7 @@ ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::
   plan.sample_bytes = sample.byte_count();
   plan.sample_count = sample_count;
   plan.hdf5 = spec.container == "hdf5";
+  plan.most_chunk_bytes = container(spec.container).most_chunk_bytes;
   plan.compressed = compress_choice(spec).filter != "none";
   plan.chunk_samples = spec.chunk_samples;
   plan.chunk_bytes = spec.chunk_bytes;
@@ -78,21 +56,24 @@ PackWriter::PackWriter(RunContext& run, const PackSamples& samples, const std::v
       recorded_(recorded_spec(run.spec, plan_, samples.name)),
       pack_id_(chunkhit::pack_id(recorded_, run.list.xxh3)),
       folder_(pack_path(run.options, samples), run.options.force),
-      rejects_(records_of(list_rejects)) {}
+      rejects_(list_rejects) {}
 
 PackReport PackWriter::write() {
   if (const std::optional<Manifest> finished = folder_.finished_pack()) {
-    if (finished->pack_id != pack_id_) throw_other_pack(folder_.path(), finished->spec, recorded_);
-    return finished_report(*finished);
+    if (finished->pack_id != pack_id_) refuse_other_pack({finished->pack_id, finished->spec, finished->rows});
+    if (folder_.is_whole(*finished)) return finished_report(*finished);
+    folder_.reopen(*finished);
+    repaired_ = true;
   }
   try {
-    for (const RejectRecord& reject : rejects_) run_.rejects.add(reject);
+    for (const Reject& reject : rejects_) run_.rejects.add(reject);
     write_parts();
   } catch (const Error& error) {
+    if (error.code() != ErrorCode::too_many_rejects) throw;
     // Whoever looks why the run ended finds the rows in the same place as after a whole run.
-    if (error.code() == ErrorCode::too_many_rejects)
-      publish_file(folder_.file(kRejectsName), rejects_csv(rejects_, run_.list));
-    throw;
+    publish_file(folder_.file(kRejectsName), rejects_csv(rejects_, run_.list));
+    throw Error(error.code(),
+                std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)");
   }
   if (interrupted_) return report();
   Manifest manifest = manifest_so_far();
@@ -122,13 +103,29 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   return report;
 }
 
+void PackWriter::refuse_other_pack(const EarlierPack& before) const {
+  // While nothing is packed, the rejects are those of the list.
+  const WantedPack now{run_.spec, recorded_, run_.list.xxh3, samples_.indices.size() + rejects_.size()};
+  throw Error(ErrorCode::cannot_write, folder_.path() + ": holds another pack (" +
+                                           pack_difference(before, now) +
+                                           "); --force starts afresh, another --output keeps both");
+}
+
+std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) const {
+  std::optional<PartManifest> found = folder_.part_manifest(part_index);
+  if (!found) return std::nullopt;
+  if (found->pack_id != pack_id_) refuse_other_pack({found->pack_id, found->spec, std::nullopt});
+  if (!folder_.holds(found->part.file, found->part.bytes)) return std::nullopt;
+  return std::move(found->part);
+}
+
 void PackWriter::write_parts() {
   run_.progress.phase = PackProgress::Phase::packing;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
-    if (std::optional<PartRecord> finished = folder_.finished_part(part_index, pack_id_, recorded_)) {
+    if (std::optional<PartRecord> finished = finished_part(part_index)) {
       await_part();
       ++parts_kept_;
-      for (const RejectRecord& reject : finished->rejects) {
+      for (const Reject& reject : finished->rejects) {
         rejects_.push_back(reject);
         run_.rejects.add(reject);
       }
@@ -149,14 +146,10 @@ void PackWriter::tell_phase(PackProgress::Phase phase) {
 }
 
 void PackWriter::check_space(std::uint64_t first_missing_row) const {
-  const auto raw =
-      static_cast<double>((samples_.indices.size() - first_missing_row) * run_.maker.sample.byte_count());
-  const double needed = raw * (plan_.compressed ? kLeastStoredShare : 1 - kExpectedRejectShare);
-  const auto free = static_cast<double>(folder_.free_bytes());
-  if (free < needed)
-    throw Error(ErrorCode::cannot_write, folder_.path() + ": needs " +
-                                             (plan_.compressed ? "at least " : "about ") + size_text(needed) +
-                                             ", " + size_text(free) + " are free");
+  const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5",
+                                      samples_.indices.size() - first_missing_row);
+  const std::string fault = space_fault(need, folder_.free_bytes());
+  if (!fault.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + fault);
 }
 
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
@@ -180,7 +173,7 @@ void PackWriter::write_part(std::uint64_t part_index) {
   check_space(first);
   std::unique_ptr<ChunkWriter> writer = create_part(part_index, count);
   const std::uint64_t rows_before = run_.progress.rows_done;
-  const auto on_row = [&](std::uint64_t rows_done, const RejectRecord* reject) {
+  const auto on_row = [&](std::uint64_t rows_done, const Reject* reject) {
     run_.progress.rows_done = rows_before + rows_done;
     if (reject != nullptr) {
       rejects_.push_back(*reject);
@@ -282,6 +275,7 @@ PackReport PackWriter::report() const {
   report.path = folder_.path();
   report.parts = parts_.size();
   report.parts_kept = parts_kept_;
+  report.repaired = repaired_;
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   for (const PartRecord& part : parts_) {
@@ -291,7 +285,7 @@ PackReport PackWriter::report() const {
   }
   report.rows = samples_.indices.size() + rejects_.size() - (part_rows - report.samples);
   report.raw_bytes = report.samples * run_.maker.sample.byte_count();
-  for (const RejectRecord& reject : rejects_) ++report.reasons[reason_kind(reject.reason)];
+  for (const Reject& reject : rejects_) ++report.reasons[reason_kind(reject.reason)];
   return report;
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pack/image_pipeline.h"
 #include "pack/output_folder.h"
 #include "pack/pack_images.h"
+#include "pack/pack_spec.h"
 #include "pack/rejects.h"
 #include "pack/sample_order.h"
 
@@ -29,6 +31,7 @@ struct RunContext {
   std::chrono::steady_clock::time_point begin;
 };
 
+/// Writes one pack of a run, or what is missing of it.
 class PackWriter {
  public:
   /// `list_rejects`: rows that were rejected while listing and are accounted for in this pack.
@@ -40,6 +43,9 @@ class PackWriter {
 
  private:
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
+  [[noreturn]] void refuse_other_pack(const EarlierPack& before) const;
+  /// A part that an earlier run of the same pack finished; throws cannot_write when it is of another pack.
+  [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
   void write_parts();
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
@@ -61,11 +67,12 @@ class PackWriter {
   std::vector<SpecEntry> recorded_;
   std::uint64_t pack_id_;
   OutputFolder folder_;
-  std::vector<RejectRecord> rejects_;
+  std::vector<Reject> rejects_;
   std::vector<PartRecord> parts_;
   std::uint64_t parts_kept_ = 0;
   std::uint64_t samples_packed_now_ = 0;
   bool interrupted_ = false;
+  bool repaired_ = false;
   // Last: it ends before anything that it uses does.
   std::future<PartRecord> finishing_;
 };

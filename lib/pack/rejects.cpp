@@ -28,7 +28,9 @@ std::string harmless_path(const std::string& path) {
 std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t row_count) {
   if (options.fail_on_error) return 0;
   if (options.max_error_count > 0) return options.max_error_count;
-  return static_cast<std::uint64_t>(options.max_error_share * static_cast<double>(row_count));
+  const auto share = static_cast<std::uint64_t>(options.max_error_share * static_cast<double>(row_count));
+  // One broken file must not end the run of a short list.
+  return options.max_error_share > 0 ? std::max<std::uint64_t>(1, share) : 0;
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ RejectLimit::RejectLimit(const PackImagesOptions& options, std::uint64_t row_cou
       row_count_(row_count),
       allowed_(allowed_rejects(options, row_count)) {}
 
-void RejectLimit::add(const RejectRecord& reject) {
+void RejectLimit::add(const Reject& reject) {
   if (++count_ <= allowed_) return;
   const std::string last = reject.file + ": " + reject.reason;
   if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (--on-error fail)");
@@ -47,13 +49,13 @@ void RejectLimit::add(const RejectRecord& reject) {
                                                std::to_string(allowed_) + "; the last: " + last);
 }
 
-std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& list) {
+std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list) {
   std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
   std::string text = "row";
   append_field(text, list.file_column);
   for (const std::string& column : list.label_columns) append_field(text, column);
   text += ",reason\n";
-  for (const RejectRecord& reject : rejects) {
+  for (const Reject& reject : rejects) {
     text += std::to_string(reject.row);
     append_field(text, harmless_path(reject.file));
     for (std::size_t column = 0; column < list.label_columns.size(); ++column)
@@ -65,9 +67,15 @@ std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& lis
 }
 
 std::string reason_kind(const std::string& reason) {
-  std::string kind = reason.substr(0, reason.find_first_of(":,(0123456789"));
+  if (reason.starts_with("column \"")) return reason;
+  std::string kind;
+  for (const char c : reason.substr(0, reason.find_first_of(":,("))) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) kind += c;
+    if (digit && !kind.ends_with('N')) kind += 'N';
+  }
   while (kind.ends_with(' ')) kind.pop_back();
-  return kind.find(' ') == std::string::npos && kind.size() < 6 ? reason : kind;
+  return kind;
 }
 
 }  // namespace chunkhit

@@ -15,7 +15,7 @@ class RejectLimit {
  public:
   RejectLimit(const PackImagesOptions& options, std::uint64_t row_count);
   /// Counts one; throws too_many_rejects when the limit is passed.
-  void add(const RejectRecord& reject);
+  void add(const Reject& reject);
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
@@ -26,9 +26,10 @@ class RejectLimit {
 };
 
 /// The text of rejects.csv (schemas/manifest.md): row, file, labels, reason; sorted by row.
-[[nodiscard]] std::string rejects_csv(std::vector<RejectRecord> rejects, const SampleList& list);
+[[nodiscard]] std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list);
 
-/// The first words of a reason, without what differs from file to file.
+/// The first words of a reason, with N for every number, so that equal faults of different files count
+/// together.
 [[nodiscard]] std::string reason_kind(const std::string& reason);
 
 }  // namespace chunkhit

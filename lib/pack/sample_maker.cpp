@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "transform/orientation.h"
 
@@ -16,7 +17,12 @@ std::string shape_text(const SampleShape& shape) {
          std::to_string(shape.channels);
 }
 
-std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+/// Why a picture that needs so much is not decoded; empty where it may be.
+std::string over_budget(std::uint64_t needed, const MemoryBudget& budget) {
+  if (needed <= budget.total()) return {};
+  return "needs " + bytes_text(static_cast<double>(needed)) + " of memory to decode, over the " +
+         bytes_text(static_cast<double>(budget.total())) + " that --memory leaves";
+}
 
 void release_if_large(ByteBuffer& buffer) {
   if (buffer.capacity() > kKeptBufferBytes) ByteBuffer().swap(buffer);
@@ -56,11 +62,8 @@ std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHe
   // The region may be held twice: as stored and upright.
   const std::uint64_t region_bytes = std::uint64_t{wanted.region.width} * wanted.region.height * 4;
   const std::uint64_t needed = file_.size() + header.extra_bytes + region_bytes * (orientation_ == 1 ? 1 : 2);
-  if (needed > context_.budget.total()) {
-    fault = "needs " + mebibytes(needed) + " of memory to decode, over the " +
-            mebibytes(context_.budget.total()) + " that --memory leaves";
-    return std::nullopt;
-  }
+  fault = over_budget(needed, context_.budget);
+  if (!fault.empty()) return std::nullopt;
   share_ = MemoryBudget::Share(context_.budget, needed);
   return wanted;
 }
@@ -89,10 +92,11 @@ std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
   RootFolder::File opened = context_.root.open(file);
   if (!opened.fault.empty()) return opened.fault;
   if (opened.bytes > context_.spec.max_input_bytes)
-    return "is " + mebibytes(opened.bytes) + ", over the limit of " +
-           mebibytes(context_.spec.max_input_bytes);
+    return "is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
+           bytes_text(static_cast<double>(context_.spec.max_input_bytes));
+  std::string fault = over_budget(opened.bytes, context_.budget);
+  if (!fault.empty()) return fault;
   if (opened.bytes > kSmallFileBytes) large.lock();
-  std::string fault;
   try {
     fault = opened.read(file_);
     if (fault.empty()) fault = decode(file, slot);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "decode/image_decoder.h"
 #include "input/folder.h"
@@ -49,10 +51,10 @@ class SampleMaker {
   MemoryBudget::Share share_;
 };
 
-/// The upright size of a picture, and how to plan for it.
+/// Plans the transformation of a picture of this header, turned upright if the spec says so.
 [[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
 
-/// The orientation that a spec lets a picture have.
+/// Gives the orientation that a spec lets a picture have: 1 where EXIF is ignored.
 [[nodiscard]] int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header);
 
 }  // namespace chunkhit

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "base/random.h"
 
@@ -29,20 +30,35 @@ std::vector<std::uint64_t> divide(std::uint64_t count, const std::vector<SplitSh
   return parts;
 }
 
-/// Which share each sample of the list belongs to.
+/// Divides the samples of one class.
+void assign_class(std::span<std::uint32_t> indices, std::int64_t id, const PackImagesSpec& spec,
+                  std::vector<std::uint8_t>& shares) {
+  shuffle(indices, spec.seed ^ mix_bits(static_cast<std::uint64_t>(id)), Purpose::split);
+  std::size_t next = 0;
+  const std::vector<std::uint64_t> counts = divide(indices.size(), spec.split);
+  for (std::size_t share = 0; share < counts.size(); ++share)
+    for (std::uint64_t taken = 0; taken < counts[share]; ++taken)
+      shares[indices[next++]] = static_cast<std::uint8_t>(share);
+}
+
+/// Which share each sample of the list belongs to. A sorted list of indices, because there may be as many
+/// classes as samples.
 std::vector<std::uint8_t> assign_shares(const SampleList& list, const PackImagesSpec& spec) {
-  std::map<std::int64_t, std::vector<std::uint32_t>> members;
-  for (std::size_t index = 0; index < list.size(); ++index)
-    members[list.label_kind == LabelKind::class_id ? list.class_ids[index] : 0].push_back(
-        static_cast<std::uint32_t>(index));
+  const auto class_of = [&](std::uint32_t index) {
+    return list.label_kind == LabelKind::class_id ? list.class_ids[index] : 0;
+  };
+  std::vector<std::uint32_t> by_class(list.size());
+  std::iota(by_class.begin(), by_class.end(), 0u);
+  std::sort(by_class.begin(), by_class.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(class_of(a), a) < std::pair(class_of(b), b);
+  });
   std::vector<std::uint8_t> shares(list.size());
-  for (auto& [id, indices] : members) {
-    shuffle(std::span(indices), spec.seed ^ mix_bits(static_cast<std::uint64_t>(id)), Purpose::split);
-    std::size_t next = 0;
-    const std::vector<std::uint64_t> counts = divide(indices.size(), spec.split);
-    for (std::size_t share = 0; share < counts.size(); ++share)
-      for (std::uint64_t taken = 0; taken < counts[share]; ++taken)
-        shares[indices[next++]] = static_cast<std::uint8_t>(share);
+  for (auto begin = by_class.begin(); begin != by_class.end();) {
+    const std::int64_t id = class_of(*begin);
+    const auto end =
+        std::find_if(begin, by_class.end(), [&](std::uint32_t index) { return class_of(index) != id; });
+    assign_class({begin, end}, id, spec, shares);
+    begin = end;
   }
   return shares;
 }

@@ -10,6 +10,7 @@
 
 namespace chunkhit {
 
+/// Names the curve that weighs source pixels; spelled as Pillow does.
 enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
 inline constexpr std::array<std::string_view, 6> kFilterNames{"bilinear", "bicubic", "lanczos",
                                                               "box",      "hamming", "nearest"};

@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import sys
 import time
 
@@ -181,7 +182,18 @@ def test_class_folders_equal_the_csv(space):
     run("pack-images", root + "/images", "--resize", "16x12", "--output", space("folders"), "--order", "input", "--max-errors", "9")
     data = read(space("folders"))
     check(list(data["labels"]) == sorted(data["labels"]), "classes in order")
-    check(json.loads(run("pack-info", space("folders"), "--json"))["classes"][1]["name"] == "bee", "class names")
+
+
+def test_pack_info_names_things_as_the_manifest_does(space):
+    info = json.loads(run("pack-info", space("folders"), "--json"))
+    manifest = json.load(open(space("folders/manifest.json")))
+    check(info["classes"][1]["name"] == "bee", info["classes"])
+    check({name for name in manifest if name not in info} == {"format", "version", "rejects", "xxh3"}, sorted(info))
+    for name, value in manifest.items():
+        if name in info and name != "parts":
+            check(info[name] == value, name, info[name], value)
+    for part, own in zip(info["parts"], manifest["parts"]):
+        check(part.items() <= own.items(), part, own)
 
 
 def test_split_covers_every_row_once(space):
@@ -195,6 +207,9 @@ def test_rejects_are_an_input_again(space):
     text = run("pack-images", space("photos"), "--labels", space("out-compress-none1/rejects.csv"), "--resize", "16x12",
                "--accept-warnings", "--output", space("again"), "--max-errors", "100%", expect=(0, 1, 65))[1]
     check("9 rows" in text or "9 files" in text, text)
+    text = run("pack-images", space("photos"), "--labels", space("out-compress-none1/rejects.csv"), "--resize", "16x12",
+               "--accept-warnings", "--output", space("again"), "--dry-run")
+    check("compare by names" in text, text)
 
 
 def test_same_command_again_does_nothing(space):
@@ -202,9 +217,56 @@ def test_same_command_again_does_nothing(space):
     before = fingerprint(out)
     check("already packed" in pack(space("photos"), out, "--max-errors", "10%"), "already packed")
     check(fingerprint(out) == before, "the finished pack changed")
+    shutil.copytree(space("photos"), space("longer"))
+    with open(space("longer/labels.csv"), "a") as file:
+        file.write("images/ant/00000.png,bee\n")
+    text = run("pack-images", space("longer"), "--labels", space("longer/labels.csv"), "--resize", "16x12", "--part-bytes", "40000",
+               "--output", out, expect=73)
+    check("the input list changed: 400 rows before, 401 now)" in text, text)
     text = pack(space("photos"), out, "--seed", "1", expect=73)
     check("seed: 0 before, 1 now" in text, text)
     pack(space("photos"), out, "--seed", "1", "--max-errors", "10%", "--force")
+
+
+def test_a_finished_pack_that_is_not_whole_is_packed_again(space):
+    """Removed and shortened parts, records and rejects.csv: pack-verify names them, the same command mends them."""
+    out = space("mended")
+    pack(space("photos"), out, "--max-errors", "10%")
+    golden = fingerprint(out)
+    parts = [part["file"] for part in json.load(open(f"{out}/manifest.json"))["parts"]]
+    for name in (parts[0], parts[-1], "part-00001.json", "rejects.csv"):
+        for damage in (os.remove, lambda path: os.truncate(path, os.path.getsize(path) - 1)):
+            damage(f"{out}/{name}")
+            text = run("pack-verify", "--quick", out, expect=65)
+            check(name in text and "to repair" in text, text)
+            text = pack(space("photos"), out, "--max-errors", "10%")
+            check("not whole" in text and "already packed" not in text, name, text)
+            check(fingerprint(out) == golden, name, "differs after it was mended")
+    check("already packed" in pack(space("photos"), out, "--max-errors", "10%"), "already packed")
+
+
+def test_what_pack_verify_says_repairs_a_pack(space):
+    """Flipped bytes keep a file's size, so only pack-verify sees them; following its words gives the pack again."""
+    out = space("mended")
+    golden = fingerprint(out)
+    for name in ("part-00000.h5", "part-00001.json", "rejects.csv"):
+        with open(f"{out}/{name}", "r+b") as file:
+            file.seek(os.path.getsize(f"{out}/{name}") // 2)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+        text = run("pack-verify", out, expect=65)
+        named = [line.strip() for line in text.split("to repair")[1].splitlines()[1:]]
+        check(f"{out}/{name}" in named and f"{out}/manifest.json" in named, text)
+        for path in named:
+            if path.startswith(out):
+                os.remove(path)
+        pack(space("photos"), out, "--max-errors", "10%")
+        check(fingerprint(out) == golden, name, "differs after it was repaired")
+    open(f"{out}/notes.txt", "w").close()
+    text = run("pack-verify", out, expect=65)
+    check("notes.txt: is not part of the pack" in text and "to repair" not in text, text)
+    os.remove(f"{out}/notes.txt")
 
 
 with Workspace() as workspace:

@@ -3,6 +3,7 @@ import csv
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -10,9 +11,16 @@ from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from limits import MemoryGroup, run_limited
-from packing import SMALL, Workspace, check, fingerprint, make_pictures, pack, run, sanitizer_runtimes
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack, run, sanitizer_runtimes
 
 MIB = 1 << 20
+# Both give every class two rows at least, one for each share of the split.
+FEW_ROWS, LIST_ROWS, LIST_BYTES = 2_000, 200_000, 200
+# Runs a command and prints its peak in KiB. The peak of a process counts what it was before it became the command, so a
+# command with a small peak must be started by a small process.
+PEAK = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 # Exit codes that a lack of memory may have: rejects over the limit, bad input, not written, try again.
 CLEAN = (1, 65, 73, 75)
 
@@ -34,7 +42,7 @@ def test_large_pictures_stay_within_the_memory_that_is_given(space):
         done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", 4, "--memory", f"{memory}M",
                            "--max-errors", "100%", "--output", out)
         check(done.code == 0, memory, done)
-        check(done.peak_bytes <= 1.2 * memory * MIB, memory, done)
+        check(done.peak_bytes <= memory * MIB, memory, done)
         with open(f"{out}/rejects.csv", newline="") as file:
             reasons = [row["reason"] for row in csv.DictReader(file)]
         check(len(reasons) == 8 - packed, memory, reasons)
@@ -47,6 +55,48 @@ def test_memory_that_no_chunk_fits_is_refused(space):
                "--output", space("none"), expect=2)
     check("memory" in text and "need at least" in text, text)
     check(not os.path.exists(space("none")), "left an output")
+
+
+def bytes_a_row(space, listed):
+    """What listing `listed(rows)` takes for each row more: the peak of many rows over that of a few."""
+    peaks = []
+    for rows in (FEW_ROWS, LIST_ROWS):
+        command = [f"{BIN}/pack-images", *listed(rows), "--resize", "16x12", "--split", "a=0.5,b=0.5", "--dry-run",
+                   "--output", space("none")]
+        *text, peak = subprocess.check_output([sys.executable, "-ISc", PEAK, *command]).decode().splitlines()
+        check(f"{rows:,} rows" in text[0], text)
+        peaks.append(int(peak) * 1024)
+    return (peaks[1] - peaks[0]) / (LIST_ROWS - FEW_ROWS)
+
+
+def test_a_list_takes_no_more_than_200_bytes_a_file(space):
+    """File names as long as ImageNet's; labels that are class names, integers or different for every two rows; class folders."""
+    def name(index):
+        return f"train/n{index % 1000:08d}/n{index % 1000:08d}_{index:07d}.JPEG"
+
+    def labels(text):
+        def listed(rows):
+            with open(space("list.csv"), "w") as file:
+                file.write(f"file,label\nimages/ant/00000.png,{text(0)}\n")
+                file.writelines(f"{name(index)},{text(index)}\n" for index in range(1, rows))
+            return [space("photos"), "--labels", space("list.csv")]
+        return listed
+
+    def folders(rows):
+        for index in range(rows):
+            folder = space(f"listed{rows}/{index % 10}/{index // 10 % 100}")
+            if index < 1000:
+                os.makedirs(folder, exist_ok=True)
+                os.link(space("photos/images/ant/00000.png"), f"{folder}/n{index:08d}_{index:07d}.png")
+            else:
+                os.symlink("nothing", f"{folder}/n{index:08d}_{index:07d}.png")
+        return [space(f"listed{rows}")]
+
+    for kind, listed in (("names", labels(lambda index: f"class {index % 1000}")), ("integers", labels(lambda index: index % 1000)),
+                         ("pairs", labels(lambda index: f"label {index // 2:07d}")), ("folders", folders)):
+        found = bytes_a_row(space, listed)
+        print(f"  {kind}: {found:.0f} bytes a file")
+        check(16 < found <= LIST_BYTES, kind, found)
 
 
 def arguments(space, out):

@@ -77,6 +77,47 @@ def test_a_part_whose_rows_are_all_rejected(space):
         run("pack-info", out + "/" + found["parts"][-1]["file"])
 
 
+def test_every_picture_of_a_pack_rejected(space):
+    """The header of a picture gives the shape, but its data is cut off."""
+    os.makedirs(space("cut/x"))
+    with open(space("photos/images/bee/00001.jpg"), "rb") as file:
+        picture_bytes = file.read()
+    for name in ("a", "b"):
+        with open(space(f"cut/x/{name}.jpg"), "wb") as file:
+            file.write(picture_bytes[:len(picture_bytes) * 3 // 4])
+    text = run("pack-images", space("cut"), "--max-errors", "100%", "--output", space("nothing"))
+    check("warning: no sample was packed" in text, text)
+    check("mean" not in run("pack-info", space("nothing")) and info(space("nothing"))["mean"] == [], "mean of nothing")
+    run("pack-verify", space("nothing"))
+    text = run("pack-images", space("pixel"), "--split", "train=0.9,val=0.1", "--output", space("none"), expect=2)
+    check("--split: val gets none of the 1 sample" in text and not os.path.exists(space("none")), text)
+
+
+def test_control_characters_are_shown_and_not_obeyed(space):
+    picture(space("control/\x1b[31mred/line\nend.png"))
+    picture(space("control/plain/b.png"), (9, 9))
+    text = run("pack-images", space("control"), "--output", space("none"), expect=65)
+    check("\\x1b[31mred/line\\nend.png" in text and "\x1b" not in text, text)
+    text = run("pack-images", space("control"), "--resize", "8x8", "--output", space("escaped"))
+    check("labels: 2 classes: 0 = \\x1b[31mred, 1 = plain" in text and "\x1b" not in text, text)
+    check("\x1b" not in run("pack-info", space("escaped")), "obeyed")
+
+
+def test_reasons_are_counted_by_kind(space):
+    with open(space("kinds.csv"), "w") as file:
+        file.write("file,label\nimages/ant/00000.png,a\nimages/bee/00001.jpg\nmissing.png,b\nimages,b\n/etc/passwd,b\nimages/ant/00003.jpg,\n")
+    text = run("pack-images", space("photos"), "--labels", space("kinds.csv"), "--max-errors", "100%", "--output", space("kinds"))
+    check("1 time: " in text and "… and 2 more reasons" in text, text)
+
+
+def test_dry_run_says_why(space):
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--output", space("none"), "--dry-run")
+    check("all samples in one chunk" in text and "no tuning needed" in text and "above every" not in text, text)
+    check("64 wide x 48 high x 3 channels" in text and "images/ant/00000.png" in text, text)
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--compress", "zstd", "--output", space("none"), "--dry-run")
+    check("HDF5_PLUGIN_PATH" in text, text)
+
+
 def test_ten_thousand_classes(space):
     picture(space("one.png"))
     for index in range(10_000):
@@ -97,6 +138,8 @@ def test_output_and_root_inside_each_other(space):
         check(not os.path.exists(space("photos/images/pack")), "made a folder in ROOT")
     # With a list nothing is found by looking, so the pack may lie anywhere.
     run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "--output", space("photos/pack"))
+    text = run("pack-images", space("pixel"), "--output", space("photos/pack/below"), expect=2)
+    check("lies in the pack" in text and not os.path.exists(space("photos/pack/below")), text)
     text = run("pack-images", space("photos/images"), "--resize", "8x8", "--output", space("photos"), expect=73)
     check("belongs to no pack" in text, text)
     check(os.path.exists(space("photos/labels.csv")), "something in the output was removed")

@@ -15,8 +15,11 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--compress", "photo"], "deflate"),
                              ([root, "-o", space("x"), "--compress", "deflate:99"], "level"),
                              ([root, "-o", space("x"), "--memory", "lots"], "memory"),
+                             ([root, "-o", space("x"), "--resize", "9000x9000", "--container", "shard"], "expected at most 134217728"),
                              ([root, "-o", space("x"), "--split", "a=0.5"], "add up"),
-                             ([space("nowhere"), "-o", space("x")], "nowhere")):
+                             ([root, "-o", space("x"), "--compress", "lz4"], "expected one of none, deflate, zstd"),
+                             ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
+                             (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
     check("Examples" in run("pack-images", "--help"), "examples in the help")
@@ -25,6 +28,10 @@ with Workspace() as space:
     run("pack-verify", space("nowhere"), expect=65)
     print("usage passed")
 
+    for arguments in ([space("nowhere")], [root, "--labels", space("nowhere")]):
+        text = run("pack-images", *arguments, "-o", space("x"), expect=65)
+        check("nowhere" in text and not os.path.exists(space("x")), arguments, text)
+    check("UINT" not in run("pack-verify", "--help"), "CLI11's words in the help")
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
     os.makedirs(space("taken"))
@@ -54,12 +61,13 @@ with Workspace() as space:
     print("hostile paths passed")
 
     text = run("pack-images", root, "--labels", space("hostile.csv"), "-o", space("stopped"), expect=1)
-    check("--max-errors" in text and os.path.exists(space("stopped/rejects.csv")), text)
+    check("--max-errors" in text and space("stopped/rejects.csv") in text and os.path.exists(space("stopped/rejects.csv")), text)
     check("--on-error fail" in run("pack-images", root, "--labels", space("hostile.csv"), "-o", space("failed"), "--on-error", "fail", expect=1), "fail")
     dry = run("pack-images", root, "--labels", labels, "-o", space("dry"), "--resize", "8x8", "--dry-run")
-    check("30 rows" in dry and not os.path.exists(space("dry")), dry)
+    check("30 rows" in dry and "3 classes: 0 = ant" in dry and not os.path.exists(space("dry")), dry)
     run("pack-images", root, "--labels", labels, "-o", space("recipe"), "--resize", "8x8", "--save-config", space("r.toml"))
     run("pack-images", root, "--labels", labels, "-o", space("recipe2"), "--config", space("r.toml"))
     open(space("bad.toml"), "w").write("rezise = '8x8'\n")
-    check("rezise" in run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2), "unknown key")
+    text = run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2)
+    check(f'unknown key "rezise" in {space("bad.toml")}' in text and "--help" in text, text)
     print("limits, dry run and recipes passed")

@@ -67,21 +67,40 @@ TEST(ClassFolders, SkipsWhatIsHidden) {
 
 TEST(ClassFolders, CountsFilesThatHaveNoClass) {
   const TemporaryFolder root;
-  for (const char* file : {"labels.csv", "b.jpg", "cat/a.jpg"}) root.write(file, "x");
+  for (const char* file : {"labels.csv", "b.jpg", "cat/a.jpg", "dog/a.jpg"}) root.write(file, "x");
   const SampleList list = list_class_folders(root.path());
-  EXPECT_EQ(list.row_count, 1u);
+  EXPECT_EQ(list.row_count, 2u);
   EXPECT_EQ(list.notices,
             Texts{"2 files directly under " + root.path() + " have no class and will not be packed"});
+}
+
+TEST(ClassFolders, SaysThatThereIsOnlyOneClass) {
+  const TemporaryFolder root;
+  root.write("cat/a.jpg", "x");
+  EXPECT_EQ(list_class_folders(root.path()).notices,
+            Texts{"there is only one class, cat: a class is a folder directly under " + root.path()});
+}
+
+TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAPictureItself) {
+  const TemporaryFolder root;
+  for (const char* file : {"images/cat/a.jpg", "masks/cat/a.jpg"}) root.write(file, "x");
+  EXPECT_EQ(
+      list_class_folders(root.path()).notices,
+      Texts{"no class folder holds a picture itself, only in sub-folders like images/cat; did you mean " +
+            root.path() + "/images as ROOT?"});
+  root.write("masks/b.jpg", "x");
+  EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
 }
 
 TEST(ClassFolders, LeavesOutEmptyFolders) {
   const TemporaryFolder root;
   root.write("dog/a.jpg", "x");
+  root.write("eel/a.jpg", "x");
   root.make_folder("ant/nothing/here");
   root.make_folder("cat");
   const SampleList list = list_class_folders(root.path());
-  EXPECT_EQ(list.classes, Texts{"dog"});
-  EXPECT_EQ(list.class_ids, std::vector<std::int64_t>{0});
+  EXPECT_EQ(list.classes, (Texts{"dog", "eel"}));
+  EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files and will be no class: ant, cat"});
 }
 
@@ -137,8 +156,8 @@ TEST(ClassFolders, HashesTheNames) {
 
 TEST(ClassFolders, NeedsAFolderWithFilesInSubFolders) {
   const TemporaryFolder root;
-  EXPECT_EQ(code_of(root.path("none")), ErrorCode::usage);
-  EXPECT_EQ(code_of(root.write("a.jpg", "x")), ErrorCode::usage);
+  EXPECT_EQ(code_of(root.path("none")), ErrorCode::bad_data);
+  EXPECT_EQ(code_of(root.write("a.jpg", "x")), ErrorCode::bad_data);
   EXPECT_EQ(code_of(root.path()), ErrorCode::bad_data);
   root.make_folder("cat");
   EXPECT_EQ(code_of(root.path()), ErrorCode::bad_data);

@@ -223,7 +223,7 @@ TEST(LabelCsv, RefusesASpecThatNamesAColumnTwiceOrNone) {
   spec.label_columns = {"file"};
   EXPECT_EQ(fault_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
   spec.label_columns = {};
-  EXPECT_EQ(fault_of("file\n", spec, ErrorCode::usage), "label-column: at least one is needed");
+  EXPECT_EQ(fault_of("file\n", spec, ErrorCode::usage), "--label-column: at least one is needed");
 }
 
 TEST(LabelCsv, RefusesATableWithoutRows) {

@@ -20,6 +20,9 @@
 namespace chunkhit {
 namespace {
 
+constexpr const char* kLeadsOut =
+    "[leads out of the root folder (by .., an absolute path or a symbolic link)]";
+
 namespace fs = std::filesystem;
 
 /// Opens and reads: the file's text, or what is wrong in square brackets.
@@ -79,7 +82,7 @@ TEST_F(RootFolderTest, RefusesPathsThatLeadOut) {
   fs::create_directory_symlink("..", path + "/up");
   for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret, file,
                                  std::string("link"), std::string("absolute_link"), std::string("up/secret")})
-    EXPECT_EQ(content(root, out), "[leads out of the root folder]") << out;
+    EXPECT_EQ(content(root, out), kLeadsOut) << out;
 }
 
 TEST_F(RootFolderTest, FollowsPathsAndLinksThatStayInside) {
@@ -107,7 +110,7 @@ TEST_F(RootFolderTest, SaysWhatIsNoFile) {
 
 TEST_F(RootFolderTest, RefusesADeviceAndProcLinks) {
   fs::create_symlink("/dev/zero", path + "/zero");
-  EXPECT_EQ(content(root, "zero"), "[leads out of the root folder]");
+  EXPECT_EQ(content(root, "zero"), kLeadsOut);
   EXPECT_EQ(content(RootFolder("/dev"), "zero"), "[not a regular file]");
   const std::string fault = RootFolder("/proc/self").open("root/etc/passwd").fault;
   EXPECT_EQ(fault, "symbolic links that go round in circles or lead through /proc");
@@ -134,7 +137,7 @@ TEST_F(RootFolderTest, NeedsAFolder) {
       const RootFolder none(wrong);
       FAIL() << wrong;
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_EQ(error.code(), ErrorCode::bad_data);
       EXPECT_TRUE(std::string_view(error.what()).starts_with(wrong)) << error.what();
     }
   }
@@ -149,7 +152,7 @@ TEST_F(RootFolderTest, IsAsStrictWhereTheKernelLacksOpenat2) {
   const auto check = [&] {
     for (const std::string& out : {std::string("../secret"), secret, file, std::string("link"),
                                    std::string("../root-sibling/a.jpg"), std::string("cat/../../secret")})
-      if (content(root, out) != "[leads out of the root folder]") return false;
+      if (content(root, out) != kLeadsOut) return false;
     return content(root, "cat/a.jpg") == "pixels" && content(root, "inside") == "pixels" &&
            content(root, "fifo") == "[not a regular file]" && content(root, "cat") == "[is a folder]" &&
            content(root, ".") == "[is a folder]" && content(root, "none") == "[no such file]" &&

@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 
-const RejectRecord kReject{3, "a.jpg", {"cat"}, "is empty"};
+const Reject kReject{3, "a.jpg", {"cat"}, "is empty"};
 
 TEST(RejectLimit, StopsOnTheFirstRejectAboveAShareOfAllRows) {
   PackImagesOptions options;
@@ -34,6 +34,17 @@ TEST(RejectLimit, CountsWhenACountIsGiven) {
   EXPECT_THROW(limit.add(kReject), Error);
 }
 
+TEST(RejectLimit, LetsOneRowOfAShortListPass) {
+  PackImagesOptions options;
+  options.max_error_share = 0.01;
+  RejectLimit limit(options, 30);
+  limit.add(kReject);
+  EXPECT_THROW(limit.add(kReject), Error);
+  options.max_error_share = 0;
+  RejectLimit none(options, 30);
+  EXPECT_THROW(none.add(kReject), Error);
+}
+
 TEST(RejectsCsv, IsSortedQuotedAndHarmlessInASpreadsheet) {
   SampleList list;
   list.label_columns = {"label"};
@@ -48,6 +59,9 @@ TEST(RejectsCsv, IsSortedQuotedAndHarmlessInASpreadsheet) {
 TEST(RejectReasons, AreCountedByTheirFirstWords) {
   EXPECT_EQ(reason_kind("truncated data: ends near row 211 of 384"), "truncated data");
   EXPECT_EQ(reason_kind("no such file"), "no such file");
+  EXPECT_EQ(reason_kind("row has 1 field, expected at least 2"), "row has N field");
+  EXPECT_EQ(reason_kind("is 70000x12 pixels, over the limit of 1"), "is NxN pixels");
+  EXPECT_EQ(reason_kind("column \"x1\": label is missing"), "column \"x1\": label is missing");
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+#include "pack/disk_space.h"
+
+#include "base/words.h"
+#include "store/hdf5_part.h"
+
+namespace chunkhit {
+namespace {
+
+/// No filter here makes photographs smaller than this share.
+constexpr double kLeastStoredShare = 0.1;
+
+/// Rejected rows make a pack smaller than planned; this many of all rows may be.
+constexpr double kExpectedRejectShare = 0.01;
+
+std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
+
+}  // namespace
+
+SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
+                       std::uint64_t sample_count) {
+  const std::uint64_t samples = sample_count * sample.byte_count();
+  const std::uint64_t chunks = divide_up(sample_count, plan.chunk_samples) * plan.chunk_bytes;
+  const std::uint64_t metadata =
+      hdf5 ? divide_up(sample_count, plan.part_samples) * hdf5_metadata_block_bytes(plan.chunk_bytes) : 0;
+  if (plan.compressed)
+    return {static_cast<std::uint64_t>(static_cast<double>(samples) * kLeastStoredShare) + metadata, true};
+  return {(hdf5 ? chunks : samples) + metadata, false};
+}
+
+std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes) {
+  const double least = static_cast<double>(need.bytes) * (need.is_least ? 1 : 1 - kExpectedRejectShare);
+  if (static_cast<double>(free_bytes) >= least) return {};
+  return "needs " + space_text(need) + ", " + bytes_text(static_cast<double>(free_bytes)) + " are free";
+}
+
+std::string space_text(const SpaceNeed& need) {
+  return (need.is_least ? "at least " : "about ") + bytes_text(static_cast<double>(need.bytes));
+}
+
+}  // namespace chunkhit

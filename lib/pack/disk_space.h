@@ -1,0 +1,30 @@
+// How much disk a pack takes, told before it is written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "chunk/chunk_plan.h"
+#include "types/sample_shape.h"
+
+namespace chunkhit {
+
+/// What the parts of a pack take on disk.
+struct SpaceNeed {
+  std::uint64_t bytes = 0;
+  bool is_least = false;  ///< compressed: how small nobody knows before, but not smaller
+};
+
+/// Tells what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's
+/// metadata included.
+[[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
+                                     std::uint64_t sample_count);
+
+/// Says why the free bytes cannot be enough ("needs about 31.1 MB, 12.0 MB are free"); empty where they may
+/// be.
+[[nodiscard]] std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes);
+
+/// Writes a need: "about 31.1 MB", "at least 3.1 MB".
+[[nodiscard]] std::string space_text(const SpaceNeed& need);
+
+}  // namespace chunkhit
