@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  hdf5-tools libgtest-dev python3-h5py python3-jsonschema \
+  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev python3-h5py python3-jsonschema \
   python3-numpy python3-pil strace xxhash zstd
 
 jobs=$(nproc)
@@ -16,7 +16,12 @@ ctest --test-dir build/release --output-on-failure -j "$jobs"
 # some hundred runs of the commands each, which LeakSanitizer makes minutes longer; what limits memory or time, which
 # the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
 cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
-cmake --build --preset asan -j "$jobs" --target chunkhit_tests pack-images pack-info pack-verify fault_shim \
-  hdf5_zstd_plugin {transform,decode,store}_probe replay_{decode,label_csv,manifest,shard}
+cmake --build --preset asan -j "$jobs" --target chunkhit_tests reader_tests pack-images pack-info pack-verify fault_shim \
+  hdf5_zstd_plugin {augment,decode,hdf5,order,store,transform}_probe replay_{decode,label_csv,manifest,shard}
 ctest --test-dir build/asan --output-on-failure -j "$jobs" \
-  -R '^(chunkhit_tests|replay_.*|.*_equals_pillow|trusted_readers|failures_(end_to_end|usage|flipped_bytes))$'
+  -R '^(chunkhit_tests|reader_tests|replay_.*|.*_equals_.*|order_is_as_described|foreign_hdf5|trusted_readers|failures_(end_to_end|usage|flipped_bytes))$'
+
+# The reader's threads under ThreadSanitizer.
+cmake --preset tsan -DCHUNKHIT_TESTS=ON >/dev/null
+cmake --build --preset tsan -j "$jobs" --target reader_tests
+ctest --test-dir build/tsan --output-on-failure -R '^reader_tests$'
