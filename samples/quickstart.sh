@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 work=${1:-build/quickstart}
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  dataset-fashion-mnist python3-h5py python3-numpy python3-pil
+  dataset-fashion-mnist python3-numpy python3-pil
 cmake --preset release -DCHUNKHIT_TESTS=OFF >/dev/null
 cmake --build --preset release
 
@@ -19,4 +19,4 @@ for split in train test; do
 done
 "$bin/pack-info" "$work/train"
 "$bin/pack-verify" "$work/train"
-/usr/bin/python3 samples/train_softmax.py "$work/train" "$work/test"
+build/release/samples/train_images "$work/train" "$work/test"

@@ -26,10 +26,10 @@ struct ImageDataset::Impl {
   ChunkCache cache;
 };
 
-ImageDataset::ImageDataset(const std::string& path, ImageDatasetOptions options)
-    : ImageDataset(std::vector{path}, std::move(options)) {}
+ImageDataset::ImageDataset(const std::string& path, const ImageDatasetOptions& options)
+    : ImageDataset(std::vector{path}, options) {}
 
-ImageDataset::ImageDataset(const std::vector<std::string>& paths, ImageDatasetOptions options)
+ImageDataset::ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
     : impl_(std::make_unique<Impl>(paths, options)) {}
 
 ImageDataset::ImageDataset(ImageDataset&&) noexcept = default;

@@ -37,7 +37,8 @@ std::string advice(const LoaderStats& stats) {
                                       [](const auto& a, const auto& b) { return a.first < b.first; });
   const double busy = stats.fetch_seconds + stats.decode_seconds + stats.assemble_seconds;
   if (busy < 0.5 * stats.seconds * stats.threads)
-    return "the threads were idle most of the time: raise prefetch, or let the loader run before it is asked";
+    return "the threads were idle most of the time: raise prefetch, or leave them a CPU that training does "
+           "not take";
   return worst->second;
 }
 

@@ -1,10 +1,33 @@
 #!/usr/bin/env bash
-# Installs the build in $1 below $2 and builds and runs a stranger's project against it.
+# Installs the build in $1 below $2, packs pictures with it, and builds and runs a stranger's project that reads them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$2"
 cmake --install "$1" --prefix "$2/prefix" >/dev/null
+"$2/prefix/bin/pack-info" --version
+
+# Ten pictures of 2×1 pixels in two classes.
+mkdir -p "$2"/pictures/{ant,bee}
+for digit in 0 1 2 3 4; do
+  printf 'P6 2 1 255\n%s12345' "$digit" >"$2/pictures/ant/$digit.ppm"
+  printf 'P6 2 1 255\n12345%s' "$digit" >"$2/pictures/bee/$digit.ppm"
+done
+"$2/prefix/bin/pack-images" "$2/pictures" --chunk-samples 3 --progress none --output "$2/pack"
+
 cmake -S "$here" -B "$2/build" -DCMAKE_PREFIX_PATH="$2/prefix" >/dev/null
 cmake --build "$2/build"
-"$2/build/stranger"
-"$2/prefix/bin/pack-info" --version
+"$2/build/stranger" "$2/pack" 10
+
+# The library exports what its headers declare and nothing else: no Impl, no HDF5, no zstd. What is weak or unique may
+# also come from the standard library's templates, and names that begin with __ are the compiler's.
+library=$(echo "$2"/prefix/lib*/libchunkhit.so "$2"/prefix/lib*/*/libchunkhit.so | tr ' ' '\n' | grep -v '\*')
+nm -D --defined-only "$library" | c++filt | cut -d' ' -f2- >"$2/exports"
+if grep -vE '^[WVu] .*\bstd::|^. __' "$2/exports" |
+  grep -vE '^. (vtable for |typeinfo (name )?for )?chunkhit::' || grep '::Impl' "$2/exports"; then
+  echo "is exported, but not public"
+  exit 1
+fi
+grep -oE '^. (vtable for |typeinfo (name )?for )?chunkhit::[^(]*' "$2/exports" | sed -E 's/.*chunkhit:://; s/\[.*//' |
+  grep -oE '[A-Za-z_]+' | sort -u | while read -r name; do
+  grep -rqwE "$name" "$2/prefix/include/chunkhit" || { echo "exported, but in no header: $name"; exit 1; }
+done

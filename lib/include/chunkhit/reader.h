@@ -192,7 +192,7 @@ class CHUNKHIT_API ImageLoader {
   void restore(const std::string& state);
 
  private:
-  struct Impl;
+  struct CHUNKHIT_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -241,8 +241,8 @@ struct ImageDatasetOptions {
 /// Random access to the samples of a source. Any thread may read.
 class CHUNKHIT_API ImageDataset {
  public:
-  explicit ImageDataset(const std::string& path, ImageDatasetOptions options = {});
-  explicit ImageDataset(const std::vector<std::string>& paths, ImageDatasetOptions options = {});
+  explicit ImageDataset(const std::string& path, const ImageDatasetOptions& options = {});
+  explicit ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options = {});
   ImageDataset(ImageDataset&&) noexcept;
   ImageDataset& operator=(ImageDataset&&) noexcept;
   ~ImageDataset();
@@ -258,7 +258,7 @@ class CHUNKHIT_API ImageDataset {
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
 
  private:
-  struct Impl;
+  struct CHUNKHIT_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 
