@@ -17,7 +17,7 @@ ctest --test-dir build/release --output-on-failure -j "$jobs"
 # the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
 cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
 cmake --build --preset asan -j "$jobs" --target chunkhit_tests reader_tests pack-images pack-info pack-verify fault_shim \
-  hdf5_zstd_plugin {augment,decode,hdf5,order,store,transform}_probe replay_{decode,label_csv,manifest,shard}
+  hdf5_zstd_plugin {augment,decode,hdf5,loader,order,store,transform}_probe replay_{decode,label_csv,manifest,shard}
 ctest --test-dir build/asan --output-on-failure -j "$jobs" \
   -R '^(chunkhit_tests|reader_tests|replay_.*|.*_equals_.*|order_is_as_described|foreign_hdf5|trusted_readers|failures_(end_to_end|usage|flipped_bytes))$'
 

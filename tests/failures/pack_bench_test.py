@@ -1,0 +1,124 @@
+"""pack-bench: its JSON is complete and adds up, wrong use is named, and --tune ends with a loader that compiles."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import Workspace, check, make_pictures, pack, run
+
+INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib/include")
+PIXELS = 16 * 12 * 3  # values a sample, as packing.SMALL says
+KEYS = {"samples_per_second", "bytes_per_second", "batch_seconds_median", "first_batch_seconds", "wait_fraction",
+        "chunk_hits", "chunk_misses", "chunk_fetches", "peak_rss_bytes", "verdict", "settings"}
+
+
+def bench(*arguments):
+    return json.loads(run("pack-bench", *arguments, "--json"))
+
+
+def compile_snippet(space, snippet):
+    source = space("snippet.cpp")
+    with open(source, "w") as file:
+        file.write("#include <chunkhit/reader.h>\nvoid train() {\n" + snippet + "}\n")
+    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", INCLUDE, source], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    check(done.returncode == 0, snippet, done.stdout.decode())
+
+
+def check_numbers(train):
+    for more in ([], ["--cold"]):
+        found = bench(train, "--batch", 32, "--epochs", 3, *more)
+        check(KEYS <= set(found), "keys that are missing:", KEYS - set(found))
+        check([epoch["samples"] for epoch in found["epochs"]] == [400] * 3, found["epochs"])
+        check([epoch["batches"] for epoch in found["epochs"]] == [13] * 3, found["epochs"])
+        check(abs(found["bytes_per_second"] / found["samples_per_second"] - PIXELS) < 1e-6, found)
+        # Batches of a whole pack need each of its 25 chunks; a cold loader fetches them anew.
+        least = 25 * (3 if more else 1)
+        check(found["chunk_fetches"] >= least and found["chunk_hits"] + found["chunk_misses"] >= 75, found)
+        check(found["stats"]["samples"] == 1200 and found["stats"]["batch_bytes"] == 1200 * PIXELS, found["stats"])
+        check(0 < found["wait_fraction"] <= 1 and found["utilization"] == 0, found)
+        check(found["peak_rss_bytes"] > 1 << 20 and found["batch_seconds_median"] > 0, found)
+        check(found["settings"]["cold"] == bool(more) and found["settings"]["batch_size"] == 32, found["settings"])
+
+
+def check_settings(train):
+    found = bench(train, "--batch", 30, "--shuffle", "window", "--window", 4, "--seed", 2**64 - 1, "--residency", "stream",
+                  "--threads", 3, "--memory", "64M", "--prefetch", 2, "--echo", 2, "--flip", 0.5, "--as", "f32",
+                  "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
+    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
+              "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "as": "f32",
+              "layout": "nchw", "epochs": 1, "step_ms": 1, "cold": False, "paths": [train]}
+    check(found["settings"] == wanted, found["settings"])
+    check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])
+    check(found["stats"]["samples"] == 800, "each sample twice by --echo 2:", found["stats"])
+    check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * PIXELS) < 1e-6, "four bytes a value", found)
+    # A sleep is never shorter than was asked for.
+    check(found["stats"]["step_seconds"] >= 0.001 * (found["stats"]["batches"] - 1), found["stats"])
+    check(0 < found["utilization"] <= 1, found)
+
+
+def check_wrong_use(space, train):
+    for arguments, words in (([], "PATH is required"), ([train, "--nonsense"], "nonsense"), ([train, "--batch", 0], "--batch"),
+                             ([train, "--shuffle", "well"], "--shuffle"), ([train, "--window", 0], "--window"),
+                             ([train, "--seed", -1], "--seed"), ([train, "--echo", 0], "--echo"),
+                             ([train, "--flip", 1.5], "--flip"), ([train, "--as", "f16"], "--as"),
+                             ([train, "--layout", "chwn"], "--layout"), ([train, "--memory", "lots"], "--memory"),
+                             ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
+                             ([train, "--residency", "decoded", "--memory", "1K"], "residency decoded needs"),
+                             ([train, "--tune", "--epochs", 2], "--epochs")):
+        text = run("pack-bench", *arguments, expect=2)
+        check(words in text, arguments, text)
+    for path in (space("nowhere"), space("photos"), space("photos/labels.csv")):
+        for more in ([], ["--cold"], ["--tune"]):
+            check(path in run("pack-bench", path, *more, expect=65), path)
+    text = run("pack-bench", "--help")
+    check(text.count("\n  pack-bench ") == 2 and len(text.splitlines()) <= 40, "two examples on one screen", text)
+
+
+def check_damage(space, train):
+    part = os.path.join(train, "part-00003.h5")
+    with open(part, "r+b") as file:
+        file.seek(os.path.getsize(part) // 2)
+        damaged = bytes(byte ^ 0xFF for byte in file.read(64))
+        file.seek(-64, os.SEEK_CUR)
+        file.write(damaged)
+    check("part-00003.h5" in run("pack-bench", train, expect=65), "a damaged part is named")
+    check("part-00003.h5" in run("pack-bench", train, "--tune", expect=65), "also while tuning")
+
+
+def check_tune(space, train):
+    arguments = [train, "--tune", "--batch", 20, "--shuffle", "window", "--flip", 0.5]
+    text = run("pack-bench", *arguments)
+    check("best of" in text and "neighbours from one chunk" in text, text)
+    compile_snippet(space, text[text.index("chunkhit::ImageLoader loader("):])
+
+    found = bench(*arguments, "--as", "f32", "--layout", "nchw", "--seed", 2**64 - 1)
+    compile_snippet(space, found["snippet"])
+    tries = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+             for one in found["tries"] if not one["again"]]
+    check(len(tries) == len(set(tries)) >= 5, "no setting is tried twice:", tries)
+    for knob, name in enumerate(("threads", "prefetch", "window_chunks", "residency")):
+        check(len({one[knob] for one in tries}) >= 2, name, "was not searched:", tries)
+    best = tuple(found["best"][key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+    check(best in tries and found["best"]["end"] == "measured", found["best"])
+    for key, value in (("threads", best[0]), ("prefetch", best[1]), ("window_chunks", best[2])):
+        check(f".{key} = {value}" in found["snippet"], key, found["snippet"])
+
+    refused = bench(train, "--tune", "--memory", "100K", "--residency", "stream")
+    check(any(one["end"] == "refused" and "memory_bytes" in one["reason"] for one in refused["tries"]), refused["tries"])
+    check(refused["best"]["residency"] != "decoded", refused["best"])
+
+
+with Workspace() as space:
+    root, train = space("photos"), space("train \"1\"")
+    make_pictures(root, 400)
+    pack(root, train)
+    check_numbers(train)
+    check_settings(train)
+    check_wrong_use(space, train)
+    print("numbers, settings and wrong use passed")
+    check_tune(space, train)
+    print("tune passed")
+    check_damage(space, train)
+    print("damage passed")

@@ -1,0 +1,30 @@
+// What pack-bench prints: for people, and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pack_bench_loop.h"
+#include "pack_bench_tune.h"
+
+namespace chunkhit {
+
+struct BenchReport {
+  std::vector<EpochTimes> epochs;
+  LoaderStats stats;                 ///< of all epochs
+  std::uint64_t peak_rss_bytes = 0;  ///< of the process, mapped files included
+};
+
+void print_bench(const BenchSpec& spec, const BenchReport& report);
+/// The totals are those of all epochs; `epochs` has each.
+[[nodiscard]] std::string bench_json(const BenchSpec& spec, const BenchReport& report);
+
+void print_try(const TuneTry& tried, double best_samples_per_second);
+void print_tuned(const BenchSpec& spec, const TuneReport& report);
+[[nodiscard]] std::string tune_json(const BenchSpec& spec, const TuneReport& report);
+
+/// Writes the loader with these options as C++; what has its default is left out.
+[[nodiscard]] std::string loader_snippet(const std::vector<std::string>& paths,
+                                         const ImageLoaderOptions& options);
+
+}  // namespace chunkhit
