@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,9 @@ SHIM = ":".join([*sanitizer_runtimes(), sys.argv[2]])
 os.environ.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1")
 os.environ.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions="
                       + os.path.join(os.path.dirname(__file__), "hdf5_leaks.supp"))
+# Started in the background or by nohup, scripts ignore signals, and so would the commands that they start.
+for ended_by in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    signal.signal(ended_by, signal.SIG_DFL)
 # Small parts and chunks, so that the paths of many parts run on little data.
 SMALL = ["--resize", "16x12", "--chunk-samples", "16", "--part-bytes", "40000"]
 

@@ -1,0 +1,205 @@
+// The reader beside its limits, in one run: bare copies, bare decompression, bare streaming writes, on as
+// many threads. usage: reader_bench RAW_HDF5_PACK PHOTO_SHARD_PACK [ROUNDS]; prints medians of ROUNDS (5)
+// interleaved rounds.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "batch/permutation.h"
+#include "cache/memory_map.h"
+#include "chunkhit/reader.h"
+#include "read/image_source.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kBatch = 256;
+constexpr std::size_t kRing = 4;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void on_threads(const std::function<void(std::uint32_t thread)>& work) {
+  std::vector<std::jthread> threads;
+  for (std::uint32_t thread = 0; thread < allowed_cpus(); ++thread) threads.emplace_back(work, thread);
+}
+
+/// All samples of a pack in memory, and buffers to copy batches to.
+class BareMemory {
+ public:
+  explicit BareMemory(const std::string& pack)
+      : dataset_(pack, {.residency = Residency::stream}),
+        sample_bytes_(dataset_.info().raw_bytes / dataset_.size()),
+        samples_(MemoryMap::of_memory(dataset_.info().raw_bytes)) {
+    std::vector<std::uint64_t> all(dataset_.size());
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    dataset_.read(all, {samples_.data(), samples_.size()});
+    for (std::uint32_t i = 0; i < allowed_cpus() * kRing; ++i)
+      ring_.push_back(MemoryMap::of_memory(kBatch * sample_bytes_ * sizeof(float)));
+  }
+  [[nodiscard]] double gather() const {
+    const Permutation order(dataset_.size(), mix_bits(7));
+    return per_second([&](std::uint64_t place, std::uint8_t* out) {
+      std::memcpy(out, samples_.data() + order(place) * sample_bytes_, sample_bytes_);
+    });
+  }
+  /// Writes as many floats as there are values, past the caches.
+  [[nodiscard]] double stream_floats() const {
+    const hwy::HWY_NAMESPACE::ScalableTag<float> tag;
+    return per_second([&](std::uint64_t place, std::uint8_t* out) {
+      auto* const floats =
+          reinterpret_cast<float*>(out + (place % kBatch) * sample_bytes_ * (sizeof(float) - 1));
+      const auto value = hwy::HWY_NAMESPACE::Set(tag, static_cast<float>(place));
+      for (std::size_t i = 0; i < sample_bytes_; i += hwy::HWY_NAMESPACE::Lanes(tag))
+        hwy::HWY_NAMESPACE::Stream(value, tag, floats + i);
+    });
+  }
+
+ private:
+  /// Samples per second of `write`, batch by batch, on all threads.
+  [[nodiscard]] double per_second(const std::function<void(std::uint64_t, std::uint8_t*)>& write) const {
+    std::atomic<std::uint64_t> next{0};
+    const double seconds = seconds_of([&] {
+      on_threads([&](std::uint32_t thread) {
+        for (std::uint64_t first = next.fetch_add(kBatch), turn = 0; first < dataset_.size();
+             first = next.fetch_add(kBatch), ++turn)
+          for (std::uint64_t i = 0; i < std::min<std::uint64_t>(kBatch, dataset_.size() - first); ++i)
+            write(first + i, ring_[thread * kRing + turn % kRing].data() + i * sample_bytes_);
+      });
+    });
+    return static_cast<double>(dataset_.size()) / seconds;
+  }
+
+  ImageDataset dataset_;
+  std::size_t sample_bytes_;
+  MemoryMap samples_;
+  std::vector<MemoryMap> ring_;
+};
+
+/// Stored chunks in memory, decompressed and unfiltered by all threads.
+class BareDecode {
+ public:
+  explicit BareDecode(const std::string& pack) : source_({pack}, {}) {
+    stored_.resize(source_.chunks().chunk_count());
+    for (std::size_t chunk = 0; chunk < stored_.size(); ++chunk) {
+      const ChunkSet::Place place = source_.chunks().find(chunk);
+      source_.chunks().part(place).fetch(place.chunk, stored_[chunk]);
+    }
+  }
+  [[nodiscard]] double decode() const {
+    std::atomic<std::size_t> next{0};
+    const double seconds = seconds_of([&] {
+      on_threads([&](std::uint32_t) {
+        ByteBuffer raw(source_.chunks().most_chunk_bytes());
+        for (std::size_t chunk = next++; chunk < stored_.size(); chunk = next++) {
+          const ChunkSet::Place place = source_.chunks().find(chunk);
+          decode_chunk(source_.chunks().part(place), place.chunk, stored_[chunk],
+                       MutableBytes(raw).first(source_.chunks().stored(place).raw_bytes));
+        }
+      });
+    });
+    return static_cast<double>(source_.size()) / seconds;
+  }
+
+ private:
+  ImageSource source_;
+  std::vector<ByteBuffer> stored_;
+};
+
+/// Samples per second of epochs: the first, and those after it.
+class Loading {
+ public:
+  Loading(const std::string& pack, ImageLoaderOptions options) : loader_(pack, std::move(options)) {
+    first_ = epoch();
+  }
+  [[nodiscard]] double first() const { return first_; }
+  [[nodiscard]] double epoch() {
+    std::uint64_t samples = 0;
+    const double seconds = seconds_of([&] {
+      for (const ImageBatch& batch : loader_.epoch(epoch_)) samples += batch.samples.size();
+    });
+    ++epoch_;
+    return static_cast<double>(samples) / seconds;
+  }
+
+ private:
+  ImageLoader loader_;
+  std::uint64_t epoch_ = 0;
+  double first_ = 0;
+};
+
+struct Case {
+  std::string name;
+  std::string limit;  // what it is compared with; empty for a limit
+  std::function<double()> run;
+  double first = 0;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void print(const std::vector<Case>& cases, int rounds) {
+  std::map<std::string, std::vector<double>> rates;
+  for (int round = 0; round < rounds; ++round)
+    for (const Case& each : cases) rates[each.name].push_back(each.run());
+  for (const Case& each : cases) {
+    const double rate = median(rates[each.name]);
+    std::printf("%-34s %9.0f samples/s", each.name.c_str(), rate);
+    if (!each.limit.empty())
+      std::printf("  %.2f of %s", rate / median(rates[each.limit]), each.limit.c_str());
+    if (each.first != 0) std::printf("  (first epoch %.0f)", each.first);
+    std::printf("\n");
+  }
+}
+
+void run(const std::string& raw, const std::string& photo, int rounds) {
+  const BareMemory memory(raw);
+  const BareDecode bare_decode(photo);
+  Loading decoded(raw, {.batch_size = kBatch, .shuffle = Shuffle::global, .residency = Residency::decoded});
+  Loading window(raw, {.batch_size = kBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
+  Loading none(raw, {.batch_size = kBatch, .residency = Residency::stream});
+  Loading floats(raw, {.batch_size = kBatch,
+                       .shuffle = Shuffle::global,
+                       .augment = {.flip_horizontal = 0.5},
+                       .as = PixelType::f32,
+                       .layout = Layout::nchw,
+                       .residency = Residency::decoded});
+  Loading shards(photo, {.batch_size = kBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
+  const auto next_of = [](Loading& loading) { return [&loading] { return loading.epoch(); }; };
+  print({{"bare gather", "", [&] { return memory.gather(); }},
+         {"global, decoded", "bare gather", next_of(decoded), decoded.first()},
+         {"window, stream", "bare gather", next_of(window), window.first()},
+         {"none, stream", "bare gather", next_of(none), none.first()},
+         {"bare streaming write", "", [&] { return memory.stream_floats(); }},
+         {"f32 nchw, normalised, flipped", "bare streaming write", next_of(floats), floats.first()},
+         {"bare decompression", "", [&] { return bare_decode.decode(); }},
+         {"photo shards, window, stream", "bare decompression", next_of(shards), shards.first()}},
+        rounds);
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  chunkhit::run(argv[1], argv[2], argc > 3 ? std::atoi(argv[3]) : 5);
+}
