@@ -5,6 +5,16 @@
 #include <span>
 
 namespace chunkhit {
+namespace {
+
+/// Brings the first lines of a sample near, and its page's address: the rest the processor foresees.
+void prefetch(const std::uint8_t* sample) {
+  constexpr std::size_t kLineBytes = 64;
+  constexpr std::size_t kLines = 4;
+  for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kLineBytes);
+}
+
+}  // namespace
 
 void BatchCounts::add(const BatchCounts& other) {
   assemble_seconds += other.assemble_seconds;
@@ -74,7 +84,9 @@ std::uint64_t BatchMaker::leave_out_corrupt() {
 
 void BatchMaker::copy_samples(std::uint64_t epoch, std::uint32_t pass, BatchBuffer& buffer) {
   const std::size_t sample_bytes = writer_.sample_bytes();
-  for (const Wanted& wanted : wanted_) {
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const Wanted& wanted = wanted_[i];
+    if (i + 1 < wanted_.size()) prefetch(wanted_[i + 1].stored);
     const std::uint64_t sample = grid_.first_sample(wanted.chunk) + wanted.in_chunk;
     writer_.write(wanted.stored, {seed_, epoch, sample, pass},
                   buffer.pixels.data() + wanted.at * sample_bytes);

@@ -28,7 +28,9 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kBatch = 256;
-constexpr std::size_t kRing = 4;
+// Batches of each thread: together about as many as the loader holds, so that as much of them stays in the
+// caches.
+constexpr std::size_t kRing = 2;
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -51,13 +53,14 @@ class BareMemory {
     std::vector<std::uint64_t> all(dataset_.size());
     std::iota(all.begin(), all.end(), std::uint64_t{0});
     dataset_.read(all, {samples_.data(), samples_.size()});
+    const Permutation shuffled(all.size(), mix_bits(7));
+    for (const std::uint64_t place : all) order_.push_back(shuffled(place));
     for (std::uint32_t i = 0; i < allowed_cpus() * kRing; ++i)
       ring_.push_back(MemoryMap::of_memory(kBatch * sample_bytes_ * sizeof(float)));
   }
   [[nodiscard]] double gather() const {
-    const Permutation order(dataset_.size(), mix_bits(7));
     return per_second([&](std::uint64_t place, std::uint8_t* out) {
-      std::memcpy(out, samples_.data() + order(place) * sample_bytes_, sample_bytes_);
+      std::memcpy(out, samples_.data() + order_[place] * sample_bytes_, sample_bytes_);
     });
   }
   /// Writes as many floats as there are values, past the caches.
@@ -74,7 +77,8 @@ class BareMemory {
 
  private:
   /// Samples per second of `write`, batch by batch, on all threads.
-  [[nodiscard]] double per_second(const std::function<void(std::uint64_t, std::uint8_t*)>& write) const {
+  template <class Write>
+  [[nodiscard]] double per_second(Write write) const {
     std::atomic<std::uint64_t> next{0};
     const double seconds = seconds_of([&] {
       on_threads([&](std::uint32_t thread) {
@@ -90,6 +94,7 @@ class BareMemory {
   ImageDataset dataset_;
   std::size_t sample_bytes_;
   MemoryMap samples_;
+  std::vector<std::uint64_t> order_;
   std::vector<MemoryMap> ring_;
 };
 
