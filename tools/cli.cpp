@@ -82,7 +82,7 @@ std::string recipe_name(const CLI::App& app) {
 /// Says in this project's words what CLI11 found.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   constexpr std::string_view kUnknownKey = "INI was not able to parse ";
-  const std::string text = error.what();
+  std::string text = error.what();
   if (text.starts_with(kUnknownKey))
     return "unknown key \"" + text.substr(kUnknownKey.size()) + "\" in " + recipe_name(app);
   if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr) return recipe_name(app) + ": " + text;
