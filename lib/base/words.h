@@ -16,8 +16,7 @@ namespace chunkhit {
 [[nodiscard]] std::string count_text(std::uint64_t count, const char* thing);
 
 /// Writes text from outside such that it stays on its line and tells a terminal nothing: control characters
-/// as
-/// "\n", "\t" or "\x1b", all else as it is.
+/// as "\n", "\t" or "\x1b", all else as it is.
 [[nodiscard]] std::string printable_text(std::string_view text);
 
 }  // namespace chunkhit

@@ -4,16 +4,16 @@
 #include <string>
 
 #include "base/memory.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
 
-std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
-
 [[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
-  throw Error(ErrorCode::usage, "memory_bytes: " + std::string(what) + " needs " + mebibytes(needed) + ", " +
-                                    mebibytes(given) + " are given: " + change);
+  throw Error(ErrorCode::usage, "memory_bytes: " + std::string(what) + " needs " +
+                                    bytes_text(static_cast<double>(needed)) + ", " +
+                                    bytes_text(static_cast<double>(given)) + " are given: " + change);
 }
 
 Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t needed) {
