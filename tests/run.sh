@@ -1,14 +1,28 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test.
+# Installs what is missing, builds, and runs every test. `tests/run.sh --help` lists the flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage="usage: bash tests/run.sh [--with-torch]
+Installs what is missing, builds, and runs every test.
+  --with-torch   Also install libtorch-dev, build samples/train_torch.cpp and test it
+  -h, --help     Print this help"
+torch_packages=() torch_required=OFF
+for argument in "$@"; do
+  case $argument in
+    --with-torch) torch_packages=(libtorch-dev) torch_required=ON ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    *) echo "tests/run.sh: unknown argument: $argument" >&2; echo "$usage" >&2; exit 2 ;;
+  esac
+done
+
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
   clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev python3-h5py python3-jsonschema \
-  python3-numpy python3-pil strace xxhash zstd
+  python3-numpy python3-pil strace xxhash zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
-cmake --preset release -DCHUNKHIT_TESTS=ON >/dev/null
+# Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
+cmake --preset release -DCHUNKHIT_TESTS=ON -DCMAKE_REQUIRE_FIND_PACKAGE_Torch="$torch_required" >/dev/null
 cmake --build --preset release -j "$jobs"
 ctest --test-dir build/release --output-on-failure -j "$jobs"
 

@@ -9,24 +9,14 @@ import sys
 import tempfile
 import unittest
 
-import numpy as np
-from PIL import Image
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from bright_rows import pack_bright_rows
 
 TRAIN_IMAGES, TOOLS = sys.argv[1:3]
 
 
 def pack(folder, name, classes, seed, side=8):
-    """Packs 60 pictures a class; a class is bright in a row of its own, under noise."""
-    draw = np.random.default_rng(seed)
-    for row, label in enumerate(classes):
-        os.makedirs(f"{folder}/{name}-pictures/{label}")
-        for index in range(60):
-            picture = draw.integers(0, 120, (side, side), dtype=np.uint8)
-            picture[row] += 100
-            Image.fromarray(picture).save(f"{folder}/{name}-pictures/{label}/{index}.png")
-    subprocess.run([f"{TOOLS}/pack-images", f"{folder}/{name}-pictures", "--chunk-samples", "16", "--progress", "none",
-                    "--output", f"{folder}/{name}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return f"{folder}/{name}"
+    return pack_bright_rows(TOOLS, folder, name, classes, seed, side)
 
 
 def train(*packs):
