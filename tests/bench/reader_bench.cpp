@@ -1,11 +1,12 @@
 // The reader beside its limits, in one run: bare copies, bare decompression, bare streaming writes, on as
 // many threads. usage: reader_bench RAW_HDF5_PACK PHOTO_SHARD_PACK [ROUNDS]; prints medians of ROUNDS (5)
-// interleaved rounds.
+// interleaved rounds. The README's packs are of 64x64x3 and of 224x224x3, a run for each. The loader writes
+// past the caches and memcpy does not, so that large samples come faster than their limit. reader_start_bench
+// times the first batch, reader_step_bench a simulated training step; reader_memory_bench tells the memory.
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "batch/permutation.h"
+#include "bench_clock.h"
 #include "cache/memory_map.h"
 #include "chunkhit/reader.h"
 #include "read/image_source.h"
@@ -27,16 +29,9 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kBatch = 256;
 // Batches of each thread: together about as many as the loader holds, so that as much of them stays in the
 // caches.
 constexpr std::size_t kRing = 2;
-
-double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 void on_threads(const std::function<void(std::uint32_t thread)>& work) {
   std::vector<std::jthread> threads;
@@ -56,7 +51,7 @@ class BareMemory {
     const Permutation shuffled(all.size(), mix_bits(7));
     for (const std::uint64_t place : all) order_.push_back(shuffled(place));
     for (std::uint32_t i = 0; i < allowed_cpus() * kRing; ++i)
-      ring_.push_back(MemoryMap::of_memory(kBatch * sample_bytes_ * sizeof(float)));
+      ring_.push_back(MemoryMap::of_memory(kBenchBatch * sample_bytes_ * sizeof(float)));
   }
   [[nodiscard]] double gather() const {
     return per_second([&](std::uint64_t place, std::uint8_t* out) {
@@ -68,7 +63,7 @@ class BareMemory {
     const hwy::HWY_NAMESPACE::ScalableTag<float> tag;
     return per_second([&](std::uint64_t place, std::uint8_t* out) {
       auto* const floats =
-          reinterpret_cast<float*>(out + (place % kBatch) * sample_bytes_ * (sizeof(float) - 1));
+          reinterpret_cast<float*>(out + (place % kBenchBatch) * sample_bytes_ * (sizeof(float) - 1));
       const auto value = hwy::HWY_NAMESPACE::Set(tag, static_cast<float>(place));
       for (std::size_t i = 0; i < sample_bytes_; i += hwy::HWY_NAMESPACE::Lanes(tag))
         hwy::HWY_NAMESPACE::Stream(value, tag, floats + i);
@@ -82,9 +77,9 @@ class BareMemory {
     std::atomic<std::uint64_t> next{0};
     const double seconds = seconds_of([&] {
       on_threads([&](std::uint32_t thread) {
-        for (std::uint64_t first = next.fetch_add(kBatch), turn = 0; first < dataset_.size();
-             first = next.fetch_add(kBatch), ++turn)
-          for (std::uint64_t i = 0; i < std::min<std::uint64_t>(kBatch, dataset_.size() - first); ++i)
+        for (std::uint64_t first = next.fetch_add(kBenchBatch), turn = 0; first < dataset_.size();
+             first = next.fetch_add(kBenchBatch), ++turn)
+          for (std::uint64_t i = 0; i < std::min<std::uint64_t>(kBenchBatch, dataset_.size() - first); ++i)
             write(first + i, ring_[thread * kRing + turn % kRing].data() + i * sample_bytes_);
       });
     });
@@ -157,11 +152,6 @@ struct Case {
   double first = 0;
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void print(const std::vector<Case>& cases, int rounds) {
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < rounds; ++round)
@@ -179,16 +169,19 @@ void print(const std::vector<Case>& cases, int rounds) {
 void run(const std::string& raw, const std::string& photo, int rounds) {
   const BareMemory memory(raw);
   const BareDecode bare_decode(photo);
-  Loading decoded(raw, {.batch_size = kBatch, .shuffle = Shuffle::global, .residency = Residency::decoded});
-  Loading window(raw, {.batch_size = kBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
-  Loading none(raw, {.batch_size = kBatch, .residency = Residency::stream});
-  Loading floats(raw, {.batch_size = kBatch,
+  Loading decoded(raw,
+                  {.batch_size = kBenchBatch, .shuffle = Shuffle::global, .residency = Residency::decoded});
+  Loading window(raw,
+                 {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
+  Loading none(raw, {.batch_size = kBenchBatch, .residency = Residency::stream});
+  Loading floats(raw, {.batch_size = kBenchBatch,
                        .shuffle = Shuffle::global,
                        .augment = {.flip_horizontal = 0.5},
                        .as = PixelType::f32,
                        .layout = Layout::nchw,
                        .residency = Residency::decoded});
-  Loading shards(photo, {.batch_size = kBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
+  Loading shards(photo,
+                 {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
   const auto next_of = [](Loading& loading) { return [&loading] { return loading.epoch(); }; };
   print({{"bare gather", "", [&] { return memory.gather(); }},
          {"global, decoded", "bare gather", next_of(decoded), decoded.first()},

@@ -1,0 +1,119 @@
+// The reader's memory beside what it may take: memory_bytes and its ring of batches; the aim is 1.10 of their
+// sum at most. usage: reader_memory_bench PACK [BUDGET_MIB]; two epochs, or 20 s, of each case in a process
+// of its own. The budget (256 MiB) is that of stream; of compressed beside the stored bytes; of decoded the
+// raw bytes are. A peak is the process's own memory, with the program, the index and the labels. Mapped files
+// are told beside it: these pages are the page cache's, which takes them back.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/cpu.h"
+#include "bench_clock.h"
+#include "chunkhit/reader.h"
+#include "loader_cases.h"
+#include "own_process.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr double kMib = 1 << 20;
+/// A global order that decompresses a chunk for each sample is at its peak long before.
+constexpr std::chrono::seconds kMostTime{20};
+
+struct Memory {
+  std::uint64_t own_bytes = 0;
+  std::uint64_t file_bytes = 0;  ///< of mapped files
+};
+
+Memory memory_now() {
+  Memory now;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("RssAnon:")) now.own_bytes = std::stoull(line.substr(8)) * 1024;
+    if (line.starts_with("RssFile:")) now.file_bytes = std::stoull(line.substr(8)) * 1024;
+  }
+  return now;
+}
+
+/// Looks every millisecond; the kernel keeps a peak of both kinds together only.
+class PeakWatch {
+ public:
+  PeakWatch() = default;
+  Memory finish() {
+    thread_.request_stop();
+    thread_.join();
+    look();
+    return peak_;
+  }
+
+ private:
+  void look() {
+    const Memory now = memory_now();
+    peak_ = {std::max(peak_.own_bytes, now.own_bytes), std::max(peak_.file_bytes, now.file_bytes)};
+  }
+  Memory peak_;
+  std::jthread thread_{[this](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(1))) look();
+  }};
+};
+
+struct Allowance {
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t ring_bytes = 0;
+};
+
+Allowance allowance(const std::string& pack, Residency residency, std::uint64_t budget_bytes) {
+  const PackInfo info = read_pack_info(pack);
+  const ImageLoaderOptions defaults;
+  const std::uint64_t buffers = 1 + std::max(defaults.prefetch, allowed_cpus());
+  Allowance allowed{budget_bytes, buffers * kBenchBatch * (info.raw_bytes / info.samples)};
+  if (residency == Residency::decoded)
+    allowed.memory_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.chunk_bytes;
+  if (residency == Residency::compressed) allowed.memory_bytes += info.stored_bytes;
+  return allowed;
+}
+
+Memory run_epochs(const std::string& pack, const ImageLoaderOptions& options) {
+  PeakWatch watch;
+  ImageLoader loader(pack, options);
+  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch)
+    for ([[maybe_unused]] const ImageBatch& batch : loader.epoch(epoch))
+      if (std::chrono::steady_clock::now() > end) break;
+  return watch.finish();
+}
+
+void print_memory(const std::string& pack, Shuffle order, Residency residency, std::uint64_t budget_bytes) {
+  const Allowance allowed = allowance(pack, residency, budget_bytes);
+  const Memory peak = in_own_process([&] {
+    return run_epochs(pack, {.batch_size = kBenchBatch,
+                             .shuffle = order,
+                             .residency = residency,
+                             .memory_bytes = allowed.memory_bytes});
+  });
+  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMib; };
+  std::printf("%-20s peak %7.1f MiB  %.2f of memory_bytes %.1f + ring %.1f MiB  (mapped files %.1f MiB)\n",
+              case_name(order, residency).c_str(), mib(peak.own_bytes),
+              mib(peak.own_bytes) / mib(allowed.memory_bytes + allowed.ring_bytes), mib(allowed.memory_bytes),
+              mib(allowed.ring_bytes), mib(peak.file_bytes));
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const std::uint64_t budget_bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 256) << 20;
+  for (const chunkhit::Shuffle order : chunkhit::kOrders)
+    for (const chunkhit::Residency residency : chunkhit::kResidencies) try {
+        chunkhit::print_memory(argv[1], order, residency, budget_bytes);
+      } catch (const std::exception& error) {
+        std::printf("%-20s %s\n", chunkhit::case_name(order, residency).c_str(), error.what());
+      }
+}
