@@ -29,7 +29,7 @@ std::atomic<int> seen_signal{0};
 extern "C" void on_signal(int signal) {
   if (seen_signal.exchange(signal) != 0) ::_exit(128 + signal);
   stop_requested = true;
-  constexpr char kMessage[] = "\nstopping after the pictures in hand; once more to stop at once\n";
+  constexpr char kMessage[] = "\nstopping after what is in hand; once more to stop at once\n";
   static_cast<void>(!::write(STDERR_FILENO, kMessage, sizeof kMessage - 1));
 }
 

@@ -1,9 +1,12 @@
 // The words of flags → values. Every function throws usage, naming the flag, for text that is not its kind.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,5 +50,11 @@ struct ErrorLimit {
 
 /// Reads "1%", "0.5%" or a count.
 [[nodiscard]] ErrorLimit parse_error_limit(const std::string& flag, const std::string& text);
+
+/// Gives the enumerator of a name; CLI11 checked that it is one.
+template <class Enum, std::size_t kCount>
+[[nodiscard]] Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::string& text) {
+  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
+}
 
 }  // namespace chunkhit

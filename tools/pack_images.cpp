@@ -1,10 +1,9 @@
 // pack-images: a folder of pictures → a pack. Flags → spec → pack_images → report.
 #include "pack/pack_images.h"
 
-#include <fstream>
-
 #include "chunkhit/error.h"
 #include "cli.h"
+#include "flag_group.h"
 #include "pack_images_flags.h"
 #include "pack_images_report.h"
 #include "progress.h"
@@ -19,17 +18,33 @@ constexpr const char* kExamples =
     "  pack-images photos --labels photos.csv --resize 96x128 --crop 64x64 -o train\n"
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train";
 
-void save_config(const CLI::App& app, const std::string& path) {
-  std::ofstream file(path);
-  file << app.config_to_str(/*default_also=*/true, /*write_description=*/false);
-  if (!file.flush()) throw Error(ErrorCode::cannot_write, "--save-config: cannot write " + path);
+ShownProgress shown(const PackProgress& progress) {
+  ShownProgress shown;
+  switch (progress.phase) {
+    case PackProgress::Phase::listing:
+      shown.phase = "listing", shown.words = "listing the input …", shown.is_first = true;
+      break;
+    case PackProgress::Phase::packing:
+      shown.phase = "packing", shown.things = "rows", shown.rate = "img/s";
+      break;
+    case PackProgress::Phase::finishing:
+      shown.phase = "finishing", shown.words = "flushing the last part to disk …";
+      break;
+  }
+  shown.place = progress.pack;
+  shown.done = progress.rows_done;
+  shown.total = progress.rows_total;
+  shown.skipped = progress.rows_skipped;
+  shown.faults = progress.rejected;
+  shown.fault_name = "rejected";
+  return shown;
 }
 
 /// Packs, and shows how far it is.
 PackImagesReport pack_with_progress(const PackImagesSpec& spec, PackImagesOptions options,
                                     ProgressStyle style) {
   ProgressDisplay display(style);
-  options.on_progress = [&](const PackProgress& progress) { display.show(progress); };
+  options.on_progress = [&](const PackProgress& progress) { display.show(shown(progress)); };
   handle_signals();
   options.stop = &stop_requested;
   try {

@@ -1,6 +1,7 @@
 #include "pack_images_flags.h"
 
 #include "cli.h"
+#include "flag_group.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -8,37 +9,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-template <std::size_t kCount>
-CLI::IsMember one_of(const std::array<std::string_view, kCount>& names) {
-  return CLI::IsMember(Names(names.begin(), names.end()));
-}
-
 Names container_names() {
   Names names;
   for (const Container& container : containers()) names.emplace_back(container.name);
   return names;
 }
-
-/// A group of the help. The defaults of its flags are part of a saved recipe.
-class FlagGroup {
- public:
-  FlagGroup(CLI::App& app, std::string name) : app_(app), name_(std::move(name)) {}
-
-  /// Adds a flag with a value; `shape` stands for the value in the help.
-  template <class Value>
-  CLI::Option* add(const std::string& flag, const std::string& shape, Value& value,
-                   const std::string& words) {
-    return app_.add_option(flag, value, words)->option_text(shape)->group(name_)->capture_default_str();
-  }
-
-  CLI::Option* add_switch(const std::string& flag, bool& value, const std::string& words) {
-    return app_.add_flag(flag, value, words)->group(name_);
-  }
-
- private:
-  CLI::App& app_;
-  std::string name_;
-};
 
 void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   LabelCsvSpec& columns = flags.spec.columns;

@@ -1,5 +1,4 @@
 // What the flags mean, once they are parsed.
-#include <algorithm>
 #include <tuple>
 
 #include "chunkhit/error.h"
@@ -12,12 +11,6 @@ namespace chunkhit {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
-
-/// The enumerator of a name; CLI11 checked that it is one.
-template <class Enum, std::size_t kCount>
-Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::string& text) {
-  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
-}
 
 void set_resize(const PackImagesFlags& flags, TransformSpec& transform) {
   const int ways =

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kShownClasses = 20;
 constexpr std::size_t kShownParts = 10;
+constexpr std::size_t kShownValues = 12;
 
 std::string numbers_text(const std::vector<double>& numbers) {
   std::string text;
@@ -41,7 +42,8 @@ void print_parts(const PackInfo& info) {
   std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
     const PackPart& part = info.parts[index];
-    std::printf("           %s  %s, %s, %s\n", part.file.c_str(), count_text(part.samples, "sample").c_str(),
+    std::printf("           %s  %s, %s, %s\n", part.file.c_str(),
+                count_text(part.samples, info.matrix ? "row" : "sample").c_str(),
                 count_text(part.chunks, "chunk").c_str(),
                 bytes_text(static_cast<double>(part.bytes)).c_str());
   }
@@ -78,10 +80,70 @@ void print_provenance(const PackInfo& info) {
   std::printf("made by    %s\n           ", info.tool.c_str());
   for (const auto& [name, value] : info.spec)
     std::printf(" %s=%s", name.c_str(), printable_text(value).c_str());
-  std::printf("\ninput      list %s\n", info.input_xxh3.c_str());
+  std::printf("\ninput      %s %s\n", info.matrix ? "all" : "list", info.input_xxh3.c_str());
+}
+
+void print_counts(const char* heading, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+  for (const auto& [name, count] : counts)
+    std::printf("%-10s %s %s\n", heading, count_text(count).c_str(), printable_text(name).c_str());
+}
+
+void print_values(const MatrixInfo& matrix) {
+  if (matrix.value_type == "none") {
+    std::printf("values     none are stored: every rating is 1\n");
+    return;
+  }
+  std::printf("values     %s, times %s", matrix.value_type.c_str(), number_text(matrix.scale).c_str());
+  for (std::size_t index = 0; index < std::min(matrix.values.size(), kShownValues); ++index)
+    std::printf("%s %s: %s", index == 0 ? ";" : ",", number_text(matrix.values[index].first).c_str(),
+                count_text(matrix.values[index].second).c_str());
+  std::printf("%s\n", matrix.values.size() > kShownValues ? ", … (--json lists all)" : "");
+}
+
+void print_account(const MatrixInfo& matrix) {
+  print_counts("input", matrix.inputs);
+  if (matrix.bad_lines > 0) std::printf("bad lines  %s\n", count_text(matrix.bad_lines).c_str());
+  print_counts("", matrix.reasons);
+  if (!matrix.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
+  for (const PackStep& step : matrix.steps)
+    std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
+                count_text(step.items).c_str(), count_text(step.ratings).c_str());
+  print_counts("left out", matrix.left_out);
+}
+
+int print_matrix_info(const PackInfo& info) {
+  const MatrixInfo& matrix = *info.matrix;
+  std::printf("%s: %s of matrices, pack %s\n", printable_text(info.path).c_str(),
+              info.lone_part ? "a part" : "a finished pack", info.pack_id.c_str());
+  std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
+              count_text(matrix.columns, "column").c_str());
+  if (!matrix.split_name.empty()) std::printf(", %s", matrix.split_name.c_str());
+  std::printf("\n");
+  std::uint64_t entries = 0;
+  for (const PackMatrix& each : matrix.matrices) {
+    std::printf("matrix     %-10s %s, longest row %s\n", each.name.c_str(),
+                count_text(each.nnz, "rating").c_str(), count_text(each.longest_row).c_str());
+    entries += each.nnz;
+  }
+  print_values(matrix);
+  if (!info.label_columns.empty())
+    std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
+  std::printf("stored     %s, filter %s: %s", info.container.c_str(), info.filter.c_str(),
+              bytes_text(static_cast<double>(info.stored_bytes)).c_str());
+  if (entries > 0)
+    std::printf(", %.2f bytes a rating",
+                static_cast<double>(info.stored_bytes) / static_cast<double>(entries));
+  if (info.chunk_samples > 0) std::printf("; blocks of %s", count_text(info.chunk_samples, "row").c_str());
+  std::printf("\ndense      %s a batch of 500 rows in f32\n",
+              bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
+  print_parts(info);
+  print_account(matrix);
+  print_provenance(info);
+  return 0;
 }
 
 int print_info(const PackInfo& info) {
+  if (info.matrix) return print_matrix_info(info);
   std::printf("%s: %s, pack %s\n", printable_text(info.path).c_str(),
               info.lone_part ? "a part" : "a finished pack", info.pack_id.c_str());
   if (info.lone_part)

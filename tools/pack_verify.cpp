@@ -9,7 +9,7 @@ namespace {
 
 void print_repair(const chunkhit::VerifyReport& report) {
   if (report.damaged.empty()) return;
-  std::printf("to repair, remove these and run the same pack-images command again (see run.json):\n");
+  std::printf("to repair, remove these and run the command that made it again (see run.json):\n");
   for (const std::string& file : report.damaged)
     std::printf("  %s\n", chunkhit::printable_text(file).c_str());
 }
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   VerifyOptions options;
   add_common_flags(app);
   app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
-  app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no pixel is read");
+  app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
   app.add_option("--threads", options.threads, "All allowed CPUs by default")
       ->check(CLI::Range(1, 4096))
       ->option_text("N");
@@ -38,8 +38,9 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
     std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
                 count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
                 bytes_text(static_cast<double>(report.bytes)).c_str(), seconds,
-                report.faults.empty() ? (options.quick ? "nothing wrong (quick: no pixel was read)" : "whole")
-                                      : count_text(report.faults.size(), "fault").c_str());
+                report.faults.empty()
+                    ? (options.quick ? "nothing wrong (quick: no sample was read)" : "whole")
+                    : count_text(report.faults.size(), "fault").c_str());
     print_repair(report);
     return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   });

@@ -22,6 +22,11 @@ std::string duration_text(double seconds) {
   return text;
 }
 
+/// Bytes in units, all else with commas.
+std::string amount_text(const ShownProgress& progress, std::uint64_t amount) {
+  return progress.things == "bytes" ? bytes_text(static_cast<double>(amount)) : count_text(amount);
+}
+
 std::size_t terminal_columns() {
   struct winsize size {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -35,14 +40,16 @@ ProgressStyle progress_style(const std::string& choice) {
   return ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
-bool ProgressDisplay::is_due(const PackProgress& progress) {
-  if (std::exchange(phase_shown_, progress.phase) != progress.phase &&
-      progress.phase != PackProgress::Phase::packing)
-    return style_ != ProgressStyle::lines || progress.phase == PackProgress::Phase::listing;
-  if (progress.phase != PackProgress::Phase::packing) return false;
+bool ProgressDisplay::is_due(const ShownProgress& progress) {
   const Clock::time_point now = Clock::now();
-  if (packing_since_ == Clock::time_point{}) {
-    packing_since_ = now;
+  if (phase_shown_ != progress.phase) {
+    phase_shown_ = progress.phase;
+    counting_since_ = {};
+    if (progress.things.empty()) return style_ != ProgressStyle::lines || progress.is_first;
+  }
+  if (progress.things.empty()) return false;
+  if (counting_since_ == Clock::time_point{}) {
+    counting_since_ = now;
     next_ = style_ == ProgressStyle::lines ? now + std::chrono::seconds(1) : now;
   }
   if (now < next_) return false;
@@ -52,61 +59,65 @@ bool ProgressDisplay::is_due(const PackProgress& progress) {
   return true;
 }
 
-double ProgressDisplay::rate(const PackProgress& progress) const {
-  const double seconds = std::chrono::duration<double>(Clock::now() - packing_since_).count();
-  return seconds > 0 ? static_cast<double>(progress.rows_done - progress.rows_skipped) / seconds : 0;
+double ProgressDisplay::rate(const ShownProgress& progress) const {
+  const double seconds = std::chrono::duration<double>(Clock::now() - counting_since_).count();
+  return seconds > 0 ? static_cast<double>(progress.done - progress.skipped) / seconds : 0;
 }
 
-void ProgressDisplay::show(const PackProgress& progress) {
+void ProgressDisplay::show(const ShownProgress& progress) {
   if (style_ == ProgressStyle::none || !is_due(progress)) return;
   if (style_ == ProgressStyle::json) return show_json(progress);
   bar_shown_ = style_ == ProgressStyle::bar;
-  if (progress.phase == PackProgress::Phase::packing)
+  if (!progress.things.empty())
     bar_shown_ ? show_bar(progress) : show_line(progress);
   else
-    std::fprintf(stderr, bar_shown_ ? "\r\033[K%s" : "%s\n",
-                 progress.phase == PackProgress::Phase::listing ? "listing the input …"
-                                                                : "flushing the last part to disk …");
+    std::fprintf(stderr, bar_shown_ ? "\r\033[K%s" : "%s\n", std::string(progress.words).c_str());
 }
 
-void ProgressDisplay::show_bar(const PackProgress& progress) const {
-  const double share = static_cast<double>(progress.rows_done) /
-                       static_cast<double>(std::max<std::uint64_t>(1, progress.rows_total));
+void ProgressDisplay::show_bar(const ShownProgress& progress) const {
+  const std::uint64_t total = std::max<std::uint64_t>(progress.total, 1);
+  const double share =
+      progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(total);
   const double per_second = rate(progress);
   const double left =
-      per_second > 0 ? static_cast<double>(progress.rows_total - progress.rows_done) / per_second : 0;
-  char numbers[160];
-  std::snprintf(numbers, sizeof numbers, " %3.0f %%  %s of %s  %s img/s  %s left  %s rejected", share * 100,
-                count_text(progress.rows_done).c_str(), count_text(progress.rows_total).c_str(),
-                count_text(static_cast<std::uint64_t>(per_second)).c_str(), duration_text(left).c_str(),
-                count_text(progress.rejected).c_str());
+      per_second > 0 ? static_cast<double>(total - std::min(total, progress.done)) / per_second : 0;
+  const std::string of_total = progress.total == 0 ? "" : " of " + amount_text(progress, progress.total);
+  char numbers[200];
+  std::snprintf(numbers, sizeof numbers, " %3.0f %%  %s%s  %s %s  %s left  %s %s", share * 100,
+                amount_text(progress, progress.done).c_str(), of_total.c_str(),
+                amount_text(progress, static_cast<std::uint64_t>(per_second)).c_str(),
+                std::string(progress.rate).c_str(), progress.total == 0 ? "?" : duration_text(left).c_str(),
+                count_text(progress.faults).c_str(), std::string(progress.fault_name).c_str());
   const std::size_t columns = terminal_columns();
   const std::size_t taken = std::char_traits<char>::length(numbers) + 3;
   const std::size_t width = columns > taken + 5 ? std::min<std::size_t>(30, columns - taken) : 0;
-  const auto full = static_cast<std::size_t>(share * static_cast<double>(width));
+  const auto full = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(width));
   const std::string bar =
       width == 0 ? "" : "[" + std::string(full, '#') + std::string(width - full, '.') + "]";
   std::fprintf(stderr, "\r\033[K%s%s", bar.c_str(), numbers);
   std::fflush(stderr);
 }
 
-void ProgressDisplay::show_line(const PackProgress& progress) const {
-  std::fprintf(stderr, "%s: %s of %s rows, %s img/s, %s rejected\n", progress.pack.c_str(),
-               count_text(progress.rows_done).c_str(), count_text(progress.rows_total).c_str(),
-               count_text(static_cast<std::uint64_t>(rate(progress))).c_str(),
-               count_text(progress.rejected).c_str());
+void ProgressDisplay::show_line(const ShownProgress& progress) const {
+  const std::string things = progress.things == "bytes" ? "" : " " + std::string(progress.things);
+  const std::string of_total = progress.total == 0 ? "" : " of " + amount_text(progress, progress.total);
+  std::fprintf(stderr, "%s: %s%s%s, %s %s, %s %s\n", progress.place.c_str(),
+               amount_text(progress, progress.done).c_str(), of_total.c_str(), things.c_str(),
+               amount_text(progress, static_cast<std::uint64_t>(rate(progress))).c_str(),
+               std::string(progress.rate).c_str(), count_text(progress.faults).c_str(),
+               std::string(progress.fault_name).c_str());
 }
 
-void ProgressDisplay::show_json(const PackProgress& progress) const {
-  constexpr const char* kPhases[] = {"listing", "packing", "finishing"};
-  const bool listing = progress.phase == PackProgress::Phase::listing;
+void ProgressDisplay::show_json(const ShownProgress& progress) const {
+  const std::string things(progress.things.empty() ? "rows" : progress.things);
   std::fprintf(
       stderr,
-      "{\"phase\":\"%s\",\"rows_done\":%llu,\"rows_total\":%llu,\"rejected\":%llu,\"rows_per_second\":%.0f,"
+      "{\"phase\":\"%s\",\"%s_done\":%llu,\"%s_total\":%llu,\"rejected\":%llu,\"%s_per_second\":%.0f,"
       "\"seconds\":%.3f}\n",
-      kPhases[static_cast<int>(progress.phase)], static_cast<unsigned long long>(progress.rows_done),
-      static_cast<unsigned long long>(progress.rows_total),
-      static_cast<unsigned long long>(progress.rejected), listing ? 0.0 : rate(progress),
+      std::string(progress.phase).c_str(), things.c_str(), static_cast<unsigned long long>(progress.done),
+      things.c_str(), static_cast<unsigned long long>(progress.total),
+      static_cast<unsigned long long>(progress.faults), things.c_str(),
+      progress.things.empty() ? 0.0 : rate(progress),
       std::chrono::duration<double>(Clock::now() - begin_).count());
 }
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
+#include <cstdint>
 #include <string>
-
-#include "pack/pack_images.h"
+#include <string_view>
 
 namespace chunkhit {
 
@@ -14,28 +13,43 @@ enum class ProgressStyle { bar, lines, json, none };
 /// Chooses by --progress: auto, json or none.
 [[nodiscard]] ProgressStyle progress_style(const std::string& choice);
 
+/// How far a run is.
+struct ShownProgress {
+  std::string_view phase;   ///< for JSON: "packing"
+  std::string_view words;   ///< for people, of a phase without counts: "listing the input …"; and
+  bool is_first = false;    ///< told where there is no terminal, too
+  std::string_view things;  ///< what is counted: "rows"; empty: nothing yet
+  std::string_view rate;    ///< and its rate: "img/s"
+  std::string place;        ///< what is worked on
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;    ///< 0: not known
+  std::uint64_t skipped = 0;  ///< of those done, by an earlier run
+  std::uint64_t faults = 0;
+  std::string_view fault_name;  ///< "rejected"
+};
+
 /// Writes to stderr: a bar ten times a second, a line after a second and then each 30, JSON once a second;
-/// each phase is told when it begins (on lines: the listing).
+/// each phase is told when it begins (on lines: the first).
 class ProgressDisplay {
  public:
   explicit ProgressDisplay(ProgressStyle style) : style_(style) {}
-  void show(const PackProgress& progress);
+  void show(const ShownProgress& progress);
   /// Clears the bar.
   void end();
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] bool is_due(const PackProgress& progress);
-  [[nodiscard]] double rate(const PackProgress& progress) const;
-  void show_bar(const PackProgress& progress) const;
-  void show_line(const PackProgress& progress) const;
-  void show_json(const PackProgress& progress) const;
+  [[nodiscard]] bool is_due(const ShownProgress& progress);
+  [[nodiscard]] double rate(const ShownProgress& progress) const;
+  void show_bar(const ShownProgress& progress) const;
+  void show_line(const ShownProgress& progress) const;
+  void show_json(const ShownProgress& progress) const;
 
   ProgressStyle style_;
   Clock::time_point begin_ = Clock::now();
-  Clock::time_point packing_since_{};
+  Clock::time_point counting_since_{};
   Clock::time_point next_{};
-  std::optional<PackProgress::Phase> phase_shown_;
+  std::string phase_shown_;
   bool bar_shown_ = false;
 };
 

@@ -25,6 +25,10 @@ enum class Purpose : std::uint64_t {
   echo_order = 5,    ///< of a block's samples in each of its uses
   flip = 6,
   crop = 7,
+  fold_in = 8,          ///< which items of a held-out user are held out
+  held_out = 9,         ///< which ratings of a user are held out
+  negatives = 10,       ///< items that a row does not have
+  rare_negatives = 11,  ///< the same, for rows that have nearly all
 };
 
 /// Gives 64 random bits for one place: (seed, purpose, index).

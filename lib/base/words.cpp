@@ -1,6 +1,7 @@
 #include "base/words.h"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
 
@@ -35,6 +36,12 @@ std::string count_text(std::uint64_t count) {
 
 std::string count_text(std::uint64_t count, const char* thing) {
   return count_text(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string number_text(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
 }
 
 std::string printable_text(std::string_view text) {

@@ -15,6 +15,9 @@ namespace chunkhit {
 /// Writes how many things: "1 part", "1,234 parts".
 [[nodiscard]] std::string count_text(std::uint64_t count, const char* thing);
 
+/// Writes a number with as few digits as give it back: "0.1", "3.5".
+[[nodiscard]] std::string number_text(double value);
+
 /// Writes text from outside such that it stays on its line and tells a terminal nothing: control characters
 /// as "\n", "\t" or "\x1b", all else as it is.
 [[nodiscard]] std::string printable_text(std::string_view text);

@@ -66,11 +66,10 @@ constexpr std::array<ChunkFilter, 4> kFilters{{
 std::span<const ChunkFilter> chunk_filters() { return kFilters; }
 
 const ChunkFilter& chunk_filter(std::string_view name) {
-  std::string names;
-  for (const ChunkFilter& filter : kFilters) {
+  for (const ChunkFilter& filter : kFilters)
     if (filter.name == name) return filter;
-    names += (names.empty() ? "" : ", ") + std::string(filter.name);
-  }
+  std::string names;
+  for (const ChunkFilter& filter : kFilters) names += (names.empty() ? "" : ", ") + std::string(filter.name);
   throw Error(ErrorCode::usage, "filter \"" + std::string(name) + "\": expected one of " + names);
 }
 

@@ -192,4 +192,15 @@ std::string CsvReader::place(std::size_t at) const {
   return "line " + std::to_string(line_ + count_lines(before)) + ", column " + std::to_string(column + 1);
 }
 
+void append_csv_field(std::string& row, std::string_view field) {
+  if (field.find_first_of(",\"\r\n\t") == std::string_view::npos && !field.starts_with(' ') &&
+      !field.ends_with(' ')) {
+    row += field;
+    return;
+  }
+  row += '"';
+  for (const char c : field) row.append(c == '"' ? 2 : 1, c);
+  row += '"';
+}
+
 }  // namespace chunkhit

@@ -64,4 +64,7 @@ class CsvReader {
   std::vector<std::size_t> doubled_;  // fields of the row in which quotes are doubled
 };
 
+/// Appends a field to a row that is being written, quoted where RFC 4180 asks for it.
+void append_csv_field(std::string& row, std::string_view field);
+
 }  // namespace chunkhit

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -21,17 +22,82 @@ struct FreeArchive {
   void operator()(struct archive* reader) const { archive_read_free(reader); }
 };
 
+// Gzip members begin with 1f 8b; zstd frames with fd2fb528, skippable ones with 184d2a50 to 184d2a5f
+// (RFC 1952, RFC 8878).
+bool is_compressed(Bytes bytes) {
+  if (bytes.size() < 4) return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+  const auto magic = load_little<std::uint32_t>(bytes.data());
+  return (magic & 0xffff) == 0x8b1f || magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
+}
+
+/// The bytes of a file as it lies; the first ones may be looked at before they are read.
+class StoredFile {
+ public:
+  explicit StoredFile(const std::string& path) {
+    if (path == "-") return;
+    file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!file_.is_open()) fail(path, std::string("cannot be opened: ") + error_text(errno));
+    struct stat status {};
+    if (::fstat(fd(), &status) != 0) return;
+    if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
+    if (S_ISREG(status.st_mode)) byte_count_ = static_cast<std::uint64_t>(status.st_size);
+  }
+  [[noreturn]] static void fail(const std::string& name, const std::string& what) {
+    throw Error(ErrorCode::bad_data, name + ": " + what);
+  }
+
+  /// Reads the first bytes; false with errno when that fails.
+  [[nodiscard]] bool fill_head() {
+    head_.resize(kReadBytes);
+    std::size_t filled = 0;
+    for (ssize_t count = 1; count > 0 && filled < head_.size(); filled += static_cast<std::size_t>(count)) {
+      count = read_file(MutableBytes(head_).subspan(filled));
+      if (count < 0) return false;
+    }
+    head_.resize(filled);
+    return true;
+  }
+  [[nodiscard]] Bytes head() const { return head_; }
+  [[nodiscard]] std::optional<std::uint64_t> byte_count() const { return byte_count_; }
+
+  /// Fills the front of `out`; -1 with errno when that fails.
+  [[nodiscard]] ssize_t read(MutableBytes out) {
+    if (head_at_ == head_.size()) return read_file(out);
+    const std::size_t count = std::min(out.size(), head_.size() - head_at_);
+    std::copy_n(head_.begin() + static_cast<std::ptrdiff_t>(head_at_), count, out.begin());
+    head_at_ += count;
+    return static_cast<ssize_t>(count);
+  }
+
+ private:
+  [[nodiscard]] int fd() const { return file_.is_open() ? file_.get() : STDIN_FILENO; }
+  [[nodiscard]] ssize_t read_file(MutableBytes out) const {
+    ssize_t count = 0;
+    do count = ::read(fd(), out.data(), out.size());
+    while (count < 0 && errno == EINTR);
+    return count;
+  }
+
+  FileDescriptor file_;  // closed for stdin, which is not ours to close
+  std::optional<std::uint64_t> byte_count_;
+  ByteBuffer head_;
+  std::size_t head_at_ = 0;
+};
+
 }  // namespace
 
 struct TextStream::State {
+  explicit State(const std::string& path) : name(path == "-" ? "stdin" : path), file(path) {}
+
   std::string name;
-  FileDescriptor file;  // closed for stdin, which is not ours to close
-  std::unique_ptr<struct archive, FreeArchive> reader{archive_read_new()};
+  StoredFile file;
+  ByteBuffer piece;                                     // of the file, for libarchive
+  std::unique_ptr<struct archive, FreeArchive> reader;  // none where nothing is compressed
+  ByteBuffer ahead;                                     // text that was looked at and not read yet
+  std::size_t ahead_at = 0;
   bool at_end = false;
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::bad_data, name + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { StoredFile::fail(name, what); }
   void check(int result) const {
     if (result < ARCHIVE_WARN) fail("cannot be read: " + reason());
   }
@@ -39,32 +105,46 @@ struct TextStream::State {
     const char* text = archive_error_string(reader.get());
     return text != nullptr ? text : "unknown fault";
   }
-  int open_file(const std::string& path);
+  static la_ssize_t give_piece(struct archive* reader, void* data, const void** bytes);
+  void open_compressed();
+  [[nodiscard]] std::size_t read_text(MutableBytes out);
 };
 
-int TextStream::State::open_file(const std::string& path) {
-  if (path == "-") return STDIN_FILENO;
-  file = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.is_open()) fail(std::string("cannot be opened: ") + error_text(errno));
-  struct stat status {};
-  if (::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) fail("is a folder, expected a file");
-  return file.get();
+// What libarchive calls for more bytes of the file.
+la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, const void** bytes) {
+  auto& state = *static_cast<State*>(data);
+  state.piece.resize(kReadBytes);
+  const ssize_t count = state.file.read(state.piece);
+  if (count < 0) archive_set_error(reader, errno, "%s", error_text(errno).c_str());
+  *bytes = state.piece.data();
+  return count;
 }
 
-TextStream::TextStream(const std::string& path) : state_(std::make_unique<State>()) {
-  state_->name = path == "-" ? "stdin" : path;
-  const int fd = state_->open_file(path);
-  struct archive* reader = state_->reader.get();
+void TextStream::State::open_compressed() {
+  reader.reset(archive_read_new());
   if (reader == nullptr) throw std::bad_alloc();
-  state_->check(archive_read_support_filter_gzip(reader));
-  state_->check(archive_read_support_filter_zstd(reader));
-  state_->check(archive_read_support_format_raw(reader));
-  state_->check(archive_read_support_format_empty(reader));
-  state_->check(archive_read_open_fd(reader, fd, kReadBytes));
+  check(archive_read_support_filter_gzip(reader.get()));
+  check(archive_read_support_filter_zstd(reader.get()));
+  check(archive_read_support_format_raw(reader.get()));
+  check(archive_read_support_format_empty(reader.get()));
+  check(archive_read_open(reader.get(), this, nullptr, give_piece, nullptr));
   struct archive_entry* entry = nullptr;
-  const int header = archive_read_next_header(reader, &entry);
-  state_->at_end = header == ARCHIVE_EOF;
-  if (!state_->at_end) state_->check(header);
+  const int header = archive_read_next_header(reader.get(), &entry);
+  at_end = header == ARCHIVE_EOF;
+  if (!at_end) check(header);
+}
+
+std::size_t TextStream::State::read_text(MutableBytes out) {
+  if (at_end || out.empty()) return 0;
+  const la_ssize_t count = reader ? archive_read_data(reader.get(), out.data(), out.size()) : file.read(out);
+  if (count < 0) fail("cannot be read on: " + (reader ? reason() : error_text(errno)));
+  at_end = count == 0;
+  return static_cast<std::size_t>(count);
+}
+
+TextStream::TextStream(const std::string& path) : state_(std::make_unique<State>(path)) {
+  if (!state_->file.fill_head()) state_->fail("cannot be read: " + error_text(errno));
+  if (is_compressed(state_->file.head())) state_->open_compressed();
 }
 
 TextStream::~TextStream() = default;
@@ -72,11 +152,28 @@ TextStream::~TextStream() = default;
 const std::string& TextStream::name() const { return state_->name; }
 
 std::size_t TextStream::read(MutableBytes out) {
-  if (state_->at_end || out.empty()) return 0;
-  const la_ssize_t count = archive_read_data(state_->reader.get(), out.data(), out.size());
-  if (count < 0) state_->fail("cannot be read on: " + state_->reason());
-  state_->at_end = count == 0;
-  return static_cast<std::size_t>(count);
+  const std::size_t left = state_->ahead.size() - state_->ahead_at;
+  if (left == 0) return state_->read_text(out);
+  const std::size_t count = std::min(out.size(), left);
+  std::copy_n(state_->ahead.begin() + static_cast<std::ptrdiff_t>(state_->ahead_at), count, out.begin());
+  state_->ahead_at += count;
+  return count;
+}
+
+Bytes TextStream::head() {
+  ByteBuffer& ahead = state_->ahead;
+  if (ahead.empty()) {
+    ahead.resize(kHeadBytes);
+    std::size_t filled = 0;
+    for (std::size_t count = 1; count > 0 && filled < ahead.size(); filled += count)
+      count = state_->read_text(MutableBytes(ahead).subspan(filled));
+    ahead.resize(filled);
+  }
+  return ahead;
+}
+
+std::optional<std::uint64_t> TextStream::byte_count() const {
+  return state_->reader ? std::nullopt : state_->file.byte_count();
 }
 
 }  // namespace chunkhit

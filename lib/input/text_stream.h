@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -24,6 +26,12 @@ class TextStream {
   /// Fills the front of `out` and returns how many bytes, 0 at the end; throws bad_data when the file cannot
   /// be read on or its compressed data are broken.
   [[nodiscard]] std::size_t read(MutableBytes out);
+  /// The first bytes of the text, kHeadBytes or all that there are; `read` gives them too. Only before the
+  /// first `read`.
+  [[nodiscard]] Bytes head();
+  static constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
+  /// How many bytes the text has, where that is known from the beginning: of a plain regular file.
+  [[nodiscard]] std::optional<std::uint64_t> byte_count() const;
 
  private:
   struct State;

@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kPackFormat = "chunkhit-images";
-
 Json sample_json(const SampleShape& sample) {
   return {{"height", sample.height},
           {"width", sample.width},
@@ -105,7 +103,7 @@ std::string manifest_text(const Manifest& manifest) {
   Json parts = Json::array();
   for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
   return seal_json(
-      {{"format", kPackFormat},
+      {{"format", kImagesFormat},
        {"version", kManifestVersion},
        {"pack_id", hash_text(manifest.pack_id)},
        {"tool", manifest.tool},
@@ -133,7 +131,7 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kPackFormat);
+    const Json json = open_format(text, name, kImagesFormat);
     Manifest manifest;
     manifest.pack_id = hash_field(json, "pack_id");
     manifest.tool = json.at("tool").get<std::string>();

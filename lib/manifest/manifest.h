@@ -14,6 +14,7 @@
 
 namespace chunkhit {
 
+inline constexpr std::string_view kImagesFormat = "chunkhit-images";
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
 inline constexpr std::string_view kRunName = "run.json";

@@ -39,11 +39,69 @@ Json parts_json(const PackInfo& info) {
   return list;
 }
 
+Json counts_json(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+  Json object = Json::object();
+  for (const auto& [name, count] : counts) object[name] = count;
+  return object;
+}
+
+Json account_json(const MatrixInfo& matrix) {
+  Json inputs = Json::array();
+  for (const auto& [file, ratings] : matrix.inputs) inputs.push_back({{"file", file}, {"ratings", ratings}});
+  Json steps = Json::array();
+  for (const PackStep& step : matrix.steps)
+    steps.push_back(
+        {{"name", step.name}, {"users", step.users}, {"items", step.items}, {"ratings", step.ratings}});
+  Json values = Json::array();
+  for (const auto& [value, ratings] : matrix.values)
+    values.push_back({{"value", value}, {"ratings", ratings}});
+  return {{"inputs", std::move(inputs)},
+          {"bad_lines", matrix.bad_lines},
+          {"reasons", counts_json(matrix.reasons)},
+          {"steps", std::move(steps)},
+          {"left_out", counts_json(matrix.left_out)},
+          {"values", std::move(values)}};
+}
+
+Json matrices_json(const MatrixInfo& matrix) {
+  Json list = Json::array();
+  for (const PackMatrix& each : matrix.matrices)
+    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
+  return list;
+}
+
+Json matrix_info_json(const PackInfo& info, Json spec) {
+  return {{"path", info.path},
+          {"lone_part", info.lone_part},
+          {"container", info.container},
+          {"filter", info.filter},
+          {"rows", info.samples},
+          {"columns", info.matrix->columns},
+          {"matrices", matrices_json(*info.matrix)},
+          {"values", {{"type", info.matrix->value_type}, {"scale", info.matrix->scale}}},
+          {"split_name", info.matrix->split_name},
+          {"label_columns", info.label_columns},
+          {"chunk_rows", info.chunk_samples},
+          {"raw_bytes", info.raw_bytes},
+          {"stored_bytes", info.stored_bytes},
+          {"parts", parts_json(info)},
+          {"spec", std::move(spec)},
+          {"account", account_json(*info.matrix)},
+          {"tool", info.tool},
+          {"pack_id", info.pack_id},
+          {"input_xxh3", info.input_xxh3}};
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 std::string pack_info_json(const PackInfo& info) {
   Json spec = Json::object();
   for (const auto& [name, value] : info.spec) spec[name] = value;
+  if (info.matrix) return text_of(matrix_info_json(info, std::move(spec)));
   Json json{
       {"path", info.path},
       {"lone_part", info.lone_part},
@@ -75,7 +133,7 @@ std::string pack_info_json(const PackInfo& info) {
     json["default_cache"] = cache_json(info.default_cache);
     json["advised_cache"] = cache_json(info.advised_cache);
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(json);
 }
 
 }  // namespace chunkhit

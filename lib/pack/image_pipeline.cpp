@@ -1,20 +1,19 @@
 #include "pack/image_pipeline.h"
 
-#include <oneapi/tbb/concurrent_queue.h>
 #include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
+#include "pack/buffer_pool.h"
 #include "pack/chunk_assembler.h"
+#include "pack/first_failure.h"
 
 namespace chunkhit {
 namespace {
@@ -40,23 +39,6 @@ struct StoredSamples {
   std::uint64_t xxh3 = 0;
 };
 
-/// Buffers that come back when nobody needs them, so that a steady run allocates nothing.
-template <class Buffer>
-class BufferPool {
- public:
-  std::shared_ptr<Buffer> get() {
-    Buffer* buffer = nullptr;
-    if (!free_.try_pop(buffer)) buffer = new Buffer;
-    return {buffer, [this](Buffer* returned) { free_.push(returned); }};
-  }
-  ~BufferPool() {
-    for (Buffer* buffer = nullptr; free_.try_pop(buffer);) delete buffer;
-  }
-
- private:
-  tbb::concurrent_queue<Buffer*> free_;
-};
-
 class PartPipeline {
  public:
   PartPipeline(const PartJob& job, ChunkWriter& writer)
@@ -68,7 +50,7 @@ class PartPipeline {
 
   PartOutcome run() {
     run_steps();
-    if (failed_) std::rethrow_exception(fault_);
+    failure_.rethrow();
     assembler_.finish();
     append(encode(assembler_.collect()));
     record_.samples = outcome_.samples.rows.size();
@@ -87,31 +69,17 @@ class PartPipeline {
     tbb::parallel_pipeline(
         token_count(),
         tbb::make_filter<void, Block>(filter_mode::serial_in_order, [this](tbb::flow_control& flow) {
-          if (failed_) flow.stop();
-          return unless_failed([&] { return next_block(flow); });
+          if (failure_) flow.stop();
+          return failure_.unless_failed([&] { return next_block(flow); });
         }) & tbb::make_filter<Block, Block>(filter_mode::parallel, [this](Block block) {
-          return unless_failed([&] { return make(std::move(block)); });
+          return failure_.unless_failed([&] { return make(std::move(block)); });
         }) & tbb::make_filter<Block, Filled>(filter_mode::serial_in_order, [this](const Block& block) {
-          return unless_failed([&] { return assemble(block); });
+          return failure_.unless_failed([&] { return assemble(block); });
         }) & tbb::make_filter<Filled, Stored>(filter_mode::parallel, [this](Filled chunks) {
-          return unless_failed([&] { return encode(std::move(chunks)); });
+          return failure_.unless_failed([&] { return encode(std::move(chunks)); });
         }) & tbb::make_filter<Stored, void>(filter_mode::serial_in_order, [this](const Stored& chunks) {
-          unless_failed([&] { append(chunks); });
+          failure_.unless_failed([&] { append(chunks); });
         }));
-  }
-
-  /// Runs one step on one token. Keeps the first exception and makes every later step do nothing, so that the
-  /// pipeline runs empty: when an exception reaches oneTBB, the tokens between two steps are never destroyed.
-  template <class Step>
-  auto unless_failed(Step step) -> decltype(step()) {
-    if (!failed_) {
-      try {
-        return step();
-      } catch (...) {
-        if (!failed_.exchange(true)) fault_ = std::current_exception();
-      }
-    }
-    return decltype(step())();
   }
 
   /// As many blocks at once as keep all threads busy and the chunks in work within their bytes.
@@ -229,8 +197,7 @@ class PartPipeline {
   tbb::enumerable_thread_specific<SampleMaker> makers_;
   PartRecord record_;
   PartOutcome outcome_;
-  std::atomic<bool> failed_{false};
-  std::exception_ptr fault_;  ///< written once, by the step that sets failed_; read when all steps have ended
+  FirstFailure failure_;
 };
 
 }  // namespace

@@ -29,7 +29,31 @@ bool is_part_file(std::string_view name) {
 }
 
 bool is_pack_file(std::string_view name) {
-  return name == kManifestName || name == kRejectsName || name == kRunName || is_part_file(name);
+  return name == kManifestName || name == kRejectsName || name == kUsersName || name == kItemsName ||
+         name == kRunName || is_part_file(name);
+}
+
+/// The other kind's files that this kind has not, while a pack is written, too.
+bool is_of_other_kind(std::string_view name, PackKind kind) {
+  if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
+  return name == kRejectsName || (is_part_file(name) && name.ends_with(".json"));
+}
+
+std::string kind_text(PackKind kind) {
+  return kind == PackKind::images ? "a pack of images (pack-images)" : "a pack of matrices (pack-sparse)";
+}
+
+[[noreturn]] void refuse_other_kind(const std::string& path, PackKind found) {
+  throw Error(ErrorCode::cannot_write,
+              path + ": holds " + kind_text(found) + "; --force removes it, another --output keeps both");
+}
+
+/// Other programs have a manifest.json, too.
+bool is_finished_pack(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / kManifestName, error) &&
+         (std::filesystem::exists(folder / kRejectsName, error) ||
+          std::filesystem::exists(folder / kItemsName, error));
 }
 
 /// What a killed run may leave: ".NAME.tmp" of a file of ours.
@@ -62,11 +86,26 @@ std::string part_stem(std::uint64_t part_index) {
   return "part-" + digits;
 }
 
-OutputFolder::OutputFolder(const std::string& path, bool force) : path_(path) {
+void check_outside_packs(const std::string& output) {
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::weakly_canonical(std::filesystem::absolute(output), error);
+  while (at.has_relative_path()) {
+    at = at.parent_path();
+    if (is_finished_pack(at))
+      throw Error(ErrorCode::usage,
+                  "--output: " + output + " lies in the pack " + at.string() + "; choose a folder outside");
+  }
+}
+
+OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
   make_folders(path_);
   take_lock();
-  check_entries(force);
+  check_entries();
+  remove_entries(force);
+  const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
+  for (const std::string& name : entries())
+    if (is_of_other_kind(name, kind)) refuse_other_kind(path_, other);
 }
 
 OutputFolder::~OutputFolder() {
@@ -83,29 +122,51 @@ void OutputFolder::take_lock() {
     throw Error(ErrorCode::try_again, path_ + ": another process is writing this pack");
 }
 
-void OutputFolder::check_entries(bool force) const {
-  std::vector<std::string> ours;
+std::vector<std::string> OutputFolder::entries() const {
+  std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator entries(path_, error);
   if (error) throw_write_error(path_, "cannot list the folder", error.value());
-  for (const auto& entry : entries) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& entry : entries) names.push_back(entry.path().filename().string());
+  return names;
+}
+
+void OutputFolder::check_entries() const {
+  for (const std::string& name : entries())
     if (!is_pack_file(name) && !is_left_over(name))
       throw Error(
           ErrorCode::cannot_write,
           path_ + ": holds " + name + ", which belongs to no pack; give an empty or new folder as --output");
-    if (force || is_left_over(name)) ours.push_back(name);
-  }
-  // The manifest goes first: a pack without it is unfinished, whatever happens meanwhile.
-  if (force) remove_file(file(kManifestName));
-  for (const std::string& name : ours) remove_file(file(name));
 }
 
-std::optional<Manifest> OutputFolder::finished_pack() const {
+void OutputFolder::remove_entries(bool all) const {
+  // The manifest goes first: a pack without it is unfinished, whatever happens meanwhile.
+  if (all) remove_file(file(kManifestName));
+  for (const std::string& name : entries())
+    if (all || is_left_over(name)) remove_file(file(name));
+}
+
+void OutputFolder::clear() const { remove_entries(true); }
+
+std::optional<std::string> OutputFolder::manifest_text(std::string_view format) const {
   const std::string path = file(kManifestName);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  return parse_manifest(as_text(read_file(path, kMostManifestBytes)), path);
+  std::string text(as_text(read_file(path, kMostManifestBytes)));
+  const std::string found = manifest_format(text, path);
+  if (found != format && (found == kImagesFormat || found == kMatrixFormat))
+    refuse_other_kind(path_, found == kImagesFormat ? PackKind::images : PackKind::matrices);
+  return text;
+}
+
+std::optional<Manifest> OutputFolder::finished_pack() const {
+  const std::optional<std::string> text = manifest_text(kImagesFormat);
+  return text ? std::optional(parse_manifest(*text, file(kManifestName))) : std::nullopt;
+}
+
+std::optional<MatrixManifest> OutputFolder::finished_matrix_pack() const {
+  const std::optional<std::string> text = manifest_text(kMatrixFormat);
+  return text ? std::optional(parse_matrix_manifest(*text, file(kManifestName))) : std::nullopt;
 }
 
 bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {
@@ -129,6 +190,12 @@ bool OutputFolder::is_whole(const Manifest& manifest) const {
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index)
     if (!is_whole(manifest, part_index)) return false;
   return holds(std::string(kRejectsName), manifest.rejects_bytes);
+}
+
+bool OutputFolder::is_whole(const MatrixManifest& manifest) const {
+  for (const PartRecord& part : manifest.parts)
+    if (!holds(part.file, part.bytes)) return false;
+  return holds(manifest.users.file, manifest.users.bytes) && holds(manifest.items.file, manifest.items.bytes);
 }
 
 void OutputFolder::reopen(const Manifest& manifest) const {

@@ -9,31 +9,43 @@
 
 #include "base/file.h"
 #include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
 
 namespace chunkhit {
 
 /// "part-00000"
 [[nodiscard]] std::string part_stem(std::uint64_t part_index);
 
+/// What a folder may hold: packs of one kind are not written over those of the other.
+enum class PackKind { images, matrices };
+
+/// Throws usage when a folder lies in a finished pack: a pack in a pack would be a stranger there.
+void check_outside_packs(const std::string& output);
+
 /// Owns a pack's folder for the time of a run.
 class OutputFolder {
  public:
   /// Creates the folder if need be and takes it: throws try_again when another process writes there,
-  /// cannot_write when it holds what no pack holds. `force` removes an earlier pack; left-overs of killed
-  /// runs are always removed.
-  OutputFolder(const std::string& path, bool force);
+  /// cannot_write when it holds what no pack of this kind holds. `force` removes an earlier pack, of whatever
+  /// kind; left-overs of killed runs are always removed.
+  OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   /// Removes the folders that the constructor made where nothing was put into them.
   ~OutputFolder();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  /// The manifest of a finished pack.
+  /// The manifest of a finished pack of images, or of matrices.
   [[nodiscard]] std::optional<Manifest> finished_pack() const;
+  [[nodiscard]] std::optional<MatrixManifest> finished_matrix_pack() const;
   /// Whether all that a manifest lists is there: each part in its size and with its record, and rejects.csv.
   [[nodiscard]] bool is_whole(const Manifest& manifest) const;
+  /// The same of a pack of matrices: parts, users.csv and items.csv in their sizes.
+  [[nodiscard]] bool is_whole(const MatrixManifest& manifest) const;
   /// Makes a finished pack unfinished: removes its manifest, then what of its parts is not whole.
   void reopen(const Manifest& manifest) const;
+  /// Removes all of a pack, the manifest first.
+  void clear() const;
   /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
   [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
   /// Whether a file of this size is there.
@@ -43,7 +55,10 @@ class OutputFolder {
 
  private:
   void take_lock();
-  void check_entries(bool force) const;
+  void check_entries() const;
+  void remove_entries(bool all) const;
+  [[nodiscard]] std::vector<std::string> entries() const;
+  [[nodiscard]] std::optional<std::string> manifest_text(std::string_view format) const;
   [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;
 
   std::string path_;

@@ -4,8 +4,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -13,6 +11,7 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "pack/output_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
 #include "pack/sample_order.h"
@@ -67,30 +66,10 @@ void check_outside_root(const PackImagesOptions& options) {
                                       ", whose sub-folders are the classes; choose a folder outside");
 }
 
-/// Other programs have a manifest.json, too.
-bool is_finished_pack(const std::filesystem::path& folder) {
-  std::error_code error;
-  return std::filesystem::exists(folder / kManifestName, error) &&
-         std::filesystem::exists(folder / kRejectsName, error);
-}
-
-/// A pack in a pack would be a stranger there.
-void check_outside_packs(const PackImagesOptions& options) {
-  std::error_code error;
-  std::filesystem::path at =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(options.output), error);
-  while (at.has_relative_path()) {
-    at = at.parent_path();
-    if (is_finished_pack(at))
-      throw Error(ErrorCode::usage, "--output: " + options.output + " lies in the pack " + at.string() +
-                                        "; choose a folder outside");
-  }
-}
-
 void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
   // An output below ROOT would be a class of the next run.
   if (spec.labels.empty()) check_outside_root(options);
-  check_outside_packs(options);
+  check_outside_packs(options.output);
 }
 
 /// Divides the list into packs; throws usage for a share that gets nothing.
@@ -129,19 +108,9 @@ void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
                                       "; lower --chunk-samples or raise --memory");
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
                           std::uint32_t threads) {
-  const auto begin = std::chrono::steady_clock::now();
-  const std::string started = utc_now();
+  const RunStart start = start_run();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
   const RootFolder root(options.root);
@@ -151,7 +120,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   MakerContext maker{spec, root, first.sample, first.file, MemoryBudget(decode_budget(options, threads)), {}};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
-  RunContext run{spec, options, list, maker, rejects, progress, threads, started, begin};
+  RunContext run{spec, options, list, maker, rejects, progress, threads, start};
 
   PackImagesReport report;
   report.notices = all_notices(list, spec);
@@ -167,7 +136,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
     report.interrupted = writer.interrupted();
     if (report.interrupted) break;
   }
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = start.seconds();
   return report;
 }
 

@@ -14,6 +14,7 @@
 #include "chunk/chunk_plan.h"
 #include "input/sample_list.h"
 #include "manifest/manifest.h"
+#include "pack/compress_choice.h"
 #include "pack/disk_space.h"
 #include "transform/image_transform.h"
 
@@ -122,12 +123,6 @@ struct PackImagesPreview {
   std::vector<SpaceNeed> needs;                              ///< per pack
   std::string filter;
   std::uint64_t free_bytes = 0;
-};
-
-/// A filter of chunks and its level.
-struct CompressChoice {
-  std::string filter;
-  int level = 0;
 };
 
 /// Tells the filter that a spec means; throws usage.

@@ -1,17 +1,13 @@
 #include "pack/pack_spec.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
-#include <system_error>
 
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "compress/chunk_filter.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -39,12 +35,6 @@ SpecEntry resize_entry(const TransformSpec& transform) {
 
 std::string color_text(const std::array<std::uint8_t, 3>& color) {
   return std::to_string(color[0]) + "," + std::to_string(color[1]) + "," + std::to_string(color[2]);
-}
-
-std::string number_text(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
 }
 
 std::string split_text(const std::vector<SplitShare>& split) {
@@ -90,29 +80,12 @@ CompressChoice compress_choice(const PackImagesSpec& spec) {
   const bool rgb = spec.transform.channels == Channels::rgb;
   std::string text = spec.compress;
   if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
-  const std::size_t colon = text.find(':');
-  const std::string name = text.substr(0, colon);
-  if (std::find(kind.filters.begin(), kind.filters.end(), name) == kind.filters.end()) {
-    std::string valid;
-    for (const std::string_view one : kind.filters) valid += (valid.empty() ? "" : ", ") + std::string(one);
-    refuse("--compress: '" + name + "' is not for " + spec.container + ", expected one of " + valid);
-  }
-  const ChunkFilter& filter = chunk_filter(name);
-  CompressChoice choice{std::string(filter.name), filter.default_level};
-  if (colon == std::string::npos) return choice;
-  const std::string level = text.substr(colon + 1);
-  const auto end = std::from_chars(level.data(), level.data() + level.size(), choice.level);
-  if (end.ec != std::errc() || end.ptr != level.data() + level.size() || choice.level < filter.least_level ||
-      choice.level > filter.most_level)
-    refuse("--compress: " + text + ": expected a level from " + std::to_string(filter.least_level) + " to " +
-           std::to_string(filter.most_level));
-  return choice;
+  return parse_compress(text, spec.container, kind.filters);
 }
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
                                      const std::string& split_name) {
   const TransformSpec& transform = spec.transform;
-  const CompressChoice compress = compress_choice(spec);
   std::vector<SpecEntry> entries{{"labels", spec.labels.empty() ? "folders" : "csv"}};
   if (!spec.labels.empty()) {
     entries.push_back({"file-column", spec.columns.file_column});
@@ -131,9 +104,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
   entries.push_back({"container", spec.container});
   entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
-  entries.push_back({"compress", compress.filter == "none"
-                                     ? "none"
-                                     : compress.filter + ":" + std::to_string(compress.level)});
+  entries.push_back({"compress", compress_text(compress_choice(spec))});
   entries.push_back({"chunk-samples", std::to_string(plan.chunk_samples)});
   entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
   entries.push_back({"order", std::string(kOrderNames[static_cast<std::size_t>(spec.order)])});

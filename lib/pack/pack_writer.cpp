@@ -1,7 +1,5 @@
 #include "pack/pack_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +8,6 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
-#include "chunkhit/version.h"
 #include "pack/disk_space.h"
 
 namespace chunkhit {
@@ -83,7 +80,7 @@ PackReport PackWriter::write() {
                                              " packed and " + std::to_string(manifest.rejected) +
                                              " rejected");
   publish_rejects(manifest);
-  publish_run();
+  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
   publish_file(folder_.file(kManifestName), manifest_text(manifest));
   return report();
 }
@@ -155,14 +152,15 @@ void PackWriter::check_space(std::uint64_t first_missing_row) const {
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
                                                      std::uint64_t sample_count) const {
   const std::uint64_t chunk_count = (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
-  const PartSpec part{run_.maker.sample,
-                      compress_.filter,
-                      plan_.chunk_samples,
-                      run_.list.classes,
-                      run_.list.label_columns,
-                      pack_id_,
-                      static_cast<std::uint32_t>(part_index),
-                      advise_cache(plan_, chunk_count)};
+  PartSpec part;
+  part.sample = run_.maker.sample;
+  part.filter = compress_.filter;
+  part.chunk_samples = plan_.chunk_samples;
+  part.classes = run_.list.classes;
+  part.label_columns = run_.list.label_columns;
+  part.pack_id = pack_id_;
+  part.part_index = static_cast<std::uint32_t>(part_index);
+  part.cache_advice = advise_cache(plan_, chunk_count);
   const Container& kind = container(run_.spec.container);
   return kind.create(folder_.file(part_stem(part_index) + std::string(kind.extension)), part);
 }
@@ -258,16 +256,6 @@ void PackWriter::publish_rejects(Manifest& manifest) {
   manifest.rejects_bytes = text.size();
   manifest.rejects_xxh3 = xxh3(as_bytes(text));
   publish_file(folder_.file(kRejectsName), text);
-}
-
-void PackWriter::publish_run() const {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - run_.begin;
-  RunRecord record{
-      run_.options.tool, run_.options.command_line, host, run_.started, seconds.count(), run_.threads, {}};
-  for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
-  publish_file(folder_.file(kRunName), run_text(record));
 }
 
 PackReport PackWriter::report() const {

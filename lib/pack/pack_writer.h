@@ -1,7 +1,6 @@
 // Writes one pack: the parts that are missing, then rejects, run and manifest.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "pack/pack_images.h"
 #include "pack/pack_spec.h"
 #include "pack/rejects.h"
+#include "pack/run_record.h"
 #include "pack/sample_order.h"
 
 namespace chunkhit {
@@ -27,8 +27,7 @@ struct RunContext {
   RejectLimit& rejects;
   PackProgress& progress;
   std::uint32_t threads = 1;
-  std::string started;  ///< UTC, ISO 8601
-  std::chrono::steady_clock::time_point begin;
+  RunStart start;
 };
 
 /// Writes one pack of a run, or what is missing of it.
@@ -56,7 +55,6 @@ class PackWriter {
   void tell_phase(PackProgress::Phase phase);
   void await_part();
   void publish_rejects(Manifest& manifest);
-  void publish_run() const;
   [[nodiscard]] Manifest manifest_so_far() const;
   [[nodiscard]] PackReport report() const;
 

@@ -3,21 +3,14 @@
 #include <algorithm>
 
 #include "chunkhit/error.h"
+#include "input/csv_reader.h"
 
 namespace chunkhit {
 namespace {
 
-/// Appends a comma and a field, quoted where RFC 4180 asks for it.
 void append_field(std::string& line, const std::string& field) {
   line += ',';
-  if (field.find_first_of(",\"\r\n\t") == std::string::npos && !field.starts_with(' ') &&
-      !field.ends_with(' ')) {
-    line += field;
-    return;
-  }
-  line += '"';
-  for (const char c : field) line.append(c == '"' ? 2 : 1, c);
-  line += '"';
+  append_csv_field(line, field);
 }
 
 /// A path that a spreadsheet would take for a formula is written as "./path", which names the same file.

@@ -35,6 +35,10 @@ void write_attribute(const Hdf5Check& check, hid_t object, const char* name,
 /// Writes a text as variable-length UTF-8, which h5py gives as `str`.
 void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name, const std::string& text);
 
+/// Writes a list of such texts.
+void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name,
+                          const std::vector<std::string>& texts);
+
 /// Counts the values of an attribute: 0 where there is none of that name.
 [[nodiscard]] std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name);
 
@@ -49,7 +53,7 @@ template <class Number>
   return numbers;
 }
 
-/// Reads a variable-length text; nothing where there is no such attribute.
+/// Reads one text of either kind; nothing where there is no such attribute.
 [[nodiscard]] std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char* name);
 
 }  // namespace chunkhit

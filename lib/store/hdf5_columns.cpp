@@ -73,6 +73,17 @@ void check_storage(const Hdf5Check& check, hid_t dataset) {
   }
 }
 
+/// Refuses links to elsewhere on a path.
+void check_links(const Hdf5Check& check, hid_t file, const std::string& path) {
+  for (std::size_t end = 0; end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string step = path.substr(0, end);
+    H5L_info_t link;
+    check(H5Lget_info(file, step.c_str(), &link, H5P_DEFAULT), ("find /" + step).c_str());
+    if (link.type != H5L_TYPE_HARD) check.refuse("/" + step + " is a link to elsewhere");
+  }
+}
+
 /// Refuses dimensions whose numbers could not come from what is stored.
 void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                 std::uint64_t item_bytes) {
@@ -131,16 +142,14 @@ bool has_object(const Hdf5Check& check, hid_t file, const char* name) {
   return !path.empty();
 }
 
+Hdf5Handle open_object(const Hdf5Check& check, hid_t file, const char* name) {
+  check_links(check, file, name);
+  return {check(H5Oopen(file, name, H5P_DEFAULT), (std::string("open /") + name).c_str()), H5Oclose};
+}
+
 Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name) {
-  const std::string path = name;
-  for (std::size_t end = 0; end < path.size();) {
-    end = std::min(path.find('/', end + 1), path.size());
-    const std::string step = path.substr(0, end);
-    H5L_info_t link;
-    check(H5Lget_info(file, step.c_str(), &link, H5P_DEFAULT), ("find /" + step).c_str());
-    if (link.type != H5L_TYPE_HARD) check.refuse("/" + step + " is a link to elsewhere");
-  }
-  return {check(H5Dopen2(file, name, H5P_DEFAULT), ("open /" + path).c_str()), H5Dclose};
+  check_links(check, file, name);
+  return {check(H5Dopen2(file, name, H5P_DEFAULT), (std::string("open /") + name).c_str()), H5Dclose};
 }
 
 std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset) {
@@ -151,16 +160,21 @@ std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset) {
   return dimensions;
 }
 
+void check_column_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
+                          std::uint64_t item_bytes) {
+  check_storage(check, dataset);
+  check_size(check, dataset, dimensions, item_bytes);
+}
+
 Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name) {
   Hdf5Column column{open_dataset(check, file, name), {}, false};
-  check_storage(check, column.dataset.get());
   column.dimensions = dataset_dimensions(check, column.dataset.get());
   const Hdf5Handle type(check(H5Dget_type(column.dataset.get()), "ask for a type"), H5Tclose);
   const H5T_class_t kind = H5Tget_class(type.get());
   if (kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)  // h5py's bool is an enumeration
     check.refuse(std::string("/") + name + " does not hold numbers");
   column.is_floating = kind == H5T_FLOAT;
-  check_size(check, column.dataset.get(), column.dimensions, H5Tget_size(type.get()));
+  check_column_storage(check, column.dataset.get(), column.dimensions, H5Tget_size(type.get()));
   return column;
 }
 
@@ -170,13 +184,12 @@ void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, 
 
 Names read_text_column(const Hdf5Check& check, hid_t file, const char* name) {
   const Hdf5Handle dataset = open_dataset(check, file, name);
-  check_storage(check, dataset.get());
   const std::vector<hsize_t> dimensions = dataset_dimensions(check, dataset.get());
   const Hdf5Handle type(check(H5Dget_type(dataset.get()), "ask for a type"), H5Tclose);
   if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0 || dimensions.size() != 1)
     check.refuse(std::string("/") + name + " does not hold fixed-length text");
   const std::size_t text_bytes = H5Tget_size(type.get());
-  check_size(check, dataset.get(), dimensions, text_bytes);
+  check_column_storage(check, dataset.get(), dimensions, text_bytes);
   Names names;
   if (dimensions[0] == 0) return names;
   for_each_block(dimensions[0], text_bytes, [&](std::size_t first, std::size_t count, MutableBytes block) {

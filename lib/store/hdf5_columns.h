@@ -45,6 +45,10 @@ struct Hdf5Column {
 /// Whether the file has an object of that path from its root.
 [[nodiscard]] bool has_object(const Hdf5Check& check, hid_t file, const char* name);
 
+/// Opens a group or a dataset, by its path from the root, that lies in this very file; a link to elsewhere on
+/// the way is refused.
+[[nodiscard]] Hdf5Handle open_object(const Hdf5Check& check, hid_t file, const char* name);
+
 /// Opens a dataset, by its path from the root, that lies in this very file; a link to elsewhere on the way is
 /// refused.
 [[nodiscard]] Hdf5Handle open_dataset(const Hdf5Check& check, hid_t file, const char* name);
@@ -55,6 +59,11 @@ struct Hdf5Column {
 /// Opens a dataset of whole or floating numbers; refuses other types, filters that need a plug-in, links and
 /// other files' data.
 [[nodiscard]] Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name);
+
+/// Refuses data of other files, filters that would load a plug-in, and dimensions whose items of `item_bytes`
+/// could not come from what is stored.
+void check_column_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
+                          std::uint64_t item_bytes);
 
 /// Reads all numbers of a column as an HDF5 type into room for `column.count()` of them.
 void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, void* numbers);

@@ -97,6 +97,11 @@ void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, P
 
 }  // namespace
 
+bool holds_matrix(const Hdf5Check& check, hid_t file) {
+  return !has_object(check, file, kImagesName) &&
+         (has_object(check, file, "X") || has_object(check, file, "matrix"));
+}
+
 void refuse_missing(const Hdf5Source& source, const std::string& name) {
   std::vector<std::string> names;
   source.check()(H5Lvisit(source.file(), H5_INDEX_NAME, H5_ITER_NATIVE, list_link, &names),
@@ -110,7 +115,10 @@ void refuse_missing(const Hdf5Source& source, const std::string& name) {
 
 PartContents read_foreign_file(Hdf5Source& source, const Hdf5Names& names) {
   const Hdf5Check& check = source.check();
-  if (!has_object(check, source.file(), names.images.c_str())) refuse_missing(source, names.images);
+  if (!has_object(check, source.file(), names.images.c_str())) {
+    if (holds_matrix(check, source.file())) check.refuse("holds matrices, expected images");
+    refuse_missing(source, names.images);
+  }
   const Hdf5Handle images = open_dataset(check, source.file(), names.images.c_str());
   const Hdf5Array array = describe_array(check, images.get(), "/" + names.images);
   const std::uint64_t sample_count = array.dimensions[0];

@@ -26,6 +26,9 @@ void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, P
 [[nodiscard]] Labels read_foreign_labels(const Hdf5Source& source, const std::string& name,
                                          std::uint64_t sample_count, PartSpec& spec);
 
+/// Whether a file has no images, but a matrix as our parts and AnnData files have it.
+[[nodiscard]] bool holds_matrix(const Hdf5Check& check, hid_t file);
+
 /// Throws that there is no such dataset, and which paths there are instead.
 [[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name);
 

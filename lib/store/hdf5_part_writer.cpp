@@ -1,11 +1,6 @@
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +10,7 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_images.h"
+#include "store/hdf5_output.h"
 #include "store/hdf5_part.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
@@ -25,38 +21,6 @@ namespace {
 
 constexpr std::uint64_t kLeastMetadataBlockBytes = 16 << 10;
 constexpr std::uint64_t kMostMetadataBlockBytes = 1 << 20;
-
-Hdf5Handle create_file(const Hdf5Check& check, const std::string& path, std::uint64_t metadata_block_bytes) {
-  const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
-  const Hdf5Handle creation(check(H5Pcreate(H5P_FILE_CREATE), "create a property list"), H5Pclose);
-  check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "set the version bounds");
-  check(H5Pset_meta_block_size(access.get(), metadata_block_bytes), "set the metadata block");
-  // Small chunks lie where the file ended, as large ones do, so that their addresses are known.
-  check(H5Pset_small_data_block_size(access.get(), 0), "set the data block");
-  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
-  check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
-  check(H5Pset_obj_track_times(creation.get(), false), "leave out times");
-  return {check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "create"), H5Fclose};
-}
-
-hsize_t end_of_file(const Hdf5Check& check, hid_t file) {
-  hsize_t bytes = 0;
-  check(H5Fget_filesize(file, &bytes), "ask for the file's size");
-  return bytes;
-}
-
-/// Takes disk space behind the end of the file, so that a full disk shows here and not where HDF5 hides it.
-void reserve(const PendingFile& file, std::uint64_t end, std::uint64_t bytes) {
-  struct rlimit limit {};
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      end + bytes > limit.rlim_cur)
-    throw_write_error(file.path(), "cannot write", EFBIG);
-  int status = 0;
-  do status = ::fallocate(file.fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(end), static_cast<off_t>(bytes));
-  while (status != 0 && errno == EINTR);
-  if (status != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO))
-    throw_write_error(file.path(), "cannot write", errno);
-}
 
 void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
   const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
@@ -128,7 +92,7 @@ class Hdf5PartWriter final : public ChunkWriter {
         pending_(path),
         check_(ErrorCode::cannot_write, path) {
     reserve(pending_, 0, metadata_block_bytes_);
-    file_ = create_file(check_, pending_.aside_path(), metadata_block_bytes_);
+    file_ = create_hdf5_file(check_, pending_.aside_path(), metadata_block_bytes_);
     images_ = create_images(check_, file_.get(), spec_);
     write_spec_attributes(check_, file_.get(), images_.get(), spec_);
   }
@@ -148,7 +112,7 @@ class Hdf5PartWriter final : public ChunkWriter {
                        .sample_count = chunk.sample_count,
                        .xxh3 = chunk.xxh3,
                        .filtered = chunk.filtered};
-    reserve(pending_, end_of_file(check_, file_.get()), chunk.stored.size());
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()), chunk.stored.size());
     write_chunk(chunk, stored);
     chunks_.push_back(stored);
     sample_count_ += chunk.sample_count;
@@ -156,7 +120,7 @@ class Hdf5PartWriter final : public ChunkWriter {
 
   PartReport finish(const PartSamples& samples) override {
     const QuietHdf5 quiet;
-    reserve(pending_, end_of_file(check_, file_.get()), bytes_beside_pixels(samples));
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()), bytes_beside_pixels(samples));
     write_samples(check_, file_.get(), images_.get(), spec_, samples);
     write_chunk_table(check_, file_.get(), spec_, chunks_, samples);
     check_(images_.close(), "close /images");
@@ -166,9 +130,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_library_index(check_, pending_.aside_path(), chunks_);
     const PartReport report = check_written_part(
         pending_, [](const std::string& path) { return open_hdf5_part(path); }, chunks_);
-    // Gives back what was reserved and not used.
-    if (::ftruncate(pending_.fd(), static_cast<off_t>(report.bytes)) != 0)
-      throw_write_error(pending_.path(), "cannot set the size", errno);
+    give_back_reserved(pending_, report.bytes);
     pending_.publish();
     return report;
   }
@@ -179,13 +141,13 @@ class Hdf5PartWriter final : public ChunkWriter {
     const ImageDimensions at{sample_count_, 0, 0, 0};
     const std::uint32_t mask = chunk.filtered || spec_.filter == "none" ? 0 : 1;
     check_(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
-    const hsize_t before = end_of_file(check_, file_.get());
+    const hsize_t before = end_of_hdf5_file(check_, file_.get());
     check_(
         H5Dwrite_chunk(images_.get(), H5P_DEFAULT, mask, at.data(), chunk.stored.size(), chunk.stored.data()),
         "write");
     stored.offset = before;
     // The library took more than the chunk, for its own tables: where the chunk went only it can tell.
-    if (end_of_file(check_, file_.get()) - before != chunk.stored.size())
+    if (end_of_hdf5_file(check_, file_.get()) - before != chunk.stored.size())
       look_up_chunk(check_, images_.get(), spec_, stored);
   }
 
@@ -216,9 +178,7 @@ std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes) {
 }
 
 std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {
-  // A file that could not be written must not be written once more when the process ends.
-  static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);
+  leave_files_alone_at_exit();
   const QuietHdf5 quiet;
   check_part_spec(spec, container("hdf5"));
   return std::make_unique<Hdf5PartWriter>(path, spec);

@@ -79,7 +79,7 @@ std::uint64_t ChunkReader::hash_of_all() const {
 
 std::string ChunkReader::place(std::size_t chunk_index) const {
   const StoredChunk& chunk = chunks()[chunk_index];
-  return path() + ": chunk " + std::to_string(chunk_index) + " (samples " +
+  return path() + ": chunk " + std::to_string(chunk_index) + (spec().matrix ? " (rows " : " (samples ") +
          std::to_string(chunk.first_sample) + "-" +
          std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
 }
@@ -120,7 +120,17 @@ const Container& container_of(const std::string& path) {
 }
 
 std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
-  return container_of(path).open(path, names);
+  std::unique_ptr<ChunkReader> part = container_of(path).open(path, names);
+  if (part->spec().matrix) throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
+  return part;
+}
+
+std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path) {
+  if (container_of(path).name != "shard")
+    throw Error(ErrorCode::bad_data, path + ": is an HDF5 file, expected a shard of matrices");
+  std::unique_ptr<ChunkReader> part = open_shard(path);
+  if (!part->spec().matrix) throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
+  return part;
 }
 
 }  // namespace chunkhit

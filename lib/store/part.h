@@ -1,5 +1,6 @@
 // A part: chunks of samples in one self-contained file, with labels, rows and names. Two containers hold it:
-// HDF5 (schemas/images-hdf5.md) and shard (schemas/shard.md).
+// HDF5 (schemas/images-hdf5.md) and shard (schemas/shard.md). Samples are images, or in a shard also the rows
+// of matrices; matrices in HDF5 are in store/hdf5_matrix.h.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunk/cache_advice.h"
+#include "chunk/row_block.h"
 #include "store/tile_grid.h"
 #include "types/sample_shape.h"
 
@@ -21,10 +23,12 @@ namespace chunkhit {
 
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
-  SampleShape sample;
+  SampleShape sample;                      ///< of images; unused with `matrix`
+  std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
   std::string filter = "none";             ///< a name of chunk_filters()
   std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last
-  std::vector<std::string> classes;        ///< names of the classes by id; empty when labels are numbers
+  std::vector<std::string> classes;  ///< names of the classes by id, empty when labels are numbers; with
+                                     ///< `matrix` the items' own ids by column
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
   std::uint64_t pack_id = 0;               ///< the same in all parts of a pack, another in every other pack
   std::uint32_t part_index = 0;
@@ -55,8 +59,8 @@ struct Names {
 /// What stands beside the pixels of a part's samples, in their order.
 struct PartSamples {
   Labels labels;
-  std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list
-  Names files;                      ///< names of the input files, UTF-8
+  std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
+  Names files;                      ///< names of the input files, UTF-8; users' own ids
   std::vector<double> mean;         ///< per channel, of the packed pixels, 0..255
   std::vector<double> std;
 };
@@ -185,8 +189,12 @@ struct Container {
 /// Tells a part's container by its first bytes; throws bad_data when it is none.
 [[nodiscard]] const Container& container_of(const std::string& path);
 
-/// Opens a part of any container, or another HDF5 file with an array of bytes under `names.images`; throws
-/// bad_data when it is none or damaged.
+/// Opens a part of images of any container, or another HDF5 file with an array of bytes under `names.images`;
+/// throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
+
+/// Opens a shard of matrices: its `spec().matrix` is there, its chunks decode to row blocks. Throws bad_data
+/// when it is none or damaged. Matrices in HDF5 are read by read_matrix_hdf5.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path);
 
 }  // namespace chunkhit

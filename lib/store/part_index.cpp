@@ -112,33 +112,57 @@ Labels decode_labels(Cursor& cursor, std::uint64_t kind, std::uint64_t sample_co
   return labels;
 }
 
+/// What images and matrices have in common.
+PartSpec decode_common_spec(const PartSpecBytes& bytes) {
+  PartSpec spec;
+  spec.pack_id = load_little<std::uint64_t>(bytes.data());
+  spec.part_index = load_little<std::uint32_t>(bytes.data() + 8);
+  const std::string_view name = as_text(Bytes(bytes).subspan(32, kFilterNameBytes));
+  spec.filter = name.substr(0, name.find('\0'));
+  spec.chunk_samples = load_little<std::uint64_t>(bytes.data() + 48);
+  return spec;
+}
+
 }  // namespace
 
 PartSpecBytes encode_part_spec(const PartSpec& spec) {
   PartSpecBytes bytes{};
   store_little(bytes.data(), spec.pack_id);
   store_little(bytes.data() + 8, spec.part_index);
-  store_little(bytes.data() + 12, static_cast<std::uint32_t>(spec.sample.layout));
-  store_little(bytes.data() + 16, spec.sample.height);
-  store_little(bytes.data() + 20, spec.sample.width);
-  store_little(bytes.data() + 24, spec.sample.channels);
+  if (spec.matrix) {
+    bytes[12] = static_cast<std::uint8_t>(spec.matrix->value_type);
+    bytes[13] = static_cast<std::uint8_t>(spec.matrix->matrix_count);
+    store_little(bytes.data() + 16, spec.matrix->column_count);
+    store_little(bytes.data() + 24, spec.matrix->scale);
+  } else {
+    store_little(bytes.data() + 12, static_cast<std::uint32_t>(spec.sample.layout));
+    store_little(bytes.data() + 16, spec.sample.height);
+    store_little(bytes.data() + 20, spec.sample.width);
+    store_little(bytes.data() + 24, spec.sample.channels);
+  }
   std::memcpy(bytes.data() + 32, spec.filter.data(), std::min(spec.filter.size(), kFilterNameBytes));
   store_little(bytes.data() + 48, spec.chunk_samples);
   return bytes;
 }
 
 PartSpec decode_part_spec(const PartSpecBytes& bytes) {
-  PartSpec spec;
+  PartSpec spec = decode_common_spec(bytes);
   const auto layout = load_little<std::uint32_t>(bytes.data() + 12);
   if (layout >= kLayoutNames.size())
     throw Error(ErrorCode::bad_data, "layout " + std::to_string(layout) + ", expected 0 or 1");
-  spec.pack_id = load_little<std::uint64_t>(bytes.data());
-  spec.part_index = load_little<std::uint32_t>(bytes.data() + 8);
   spec.sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
                  load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
-  const std::string_view name = as_text(Bytes(bytes).subspan(32, kFilterNameBytes));
-  spec.filter = name.substr(0, name.find('\0'));
-  spec.chunk_samples = load_little<std::uint64_t>(bytes.data() + 48);
+  return spec;
+}
+
+PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
+  PartSpec spec = decode_common_spec(bytes);
+  if (bytes[12] >= kValueTypeNames.size() || bytes[14] != 0 || bytes[15] != 0)
+    throw Error(ErrorCode::bad_data, "unknown value type");
+  spec.matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
+                 .matrix_count = bytes[13],
+                 .value_type = static_cast<ValueType>(bytes[12]),
+                 .scale = load_little<double>(bytes.data() + 24)};
   return spec;
 }
 

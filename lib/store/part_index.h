@@ -16,8 +16,12 @@ using PartSpecBytes = std::array<std::uint8_t, 56>;
 /// Writes all of a spec but the names of classes and columns and the cache advice.
 [[nodiscard]] PartSpecBytes encode_part_spec(const PartSpec& spec);
 
-/// Reads what `encode_part_spec` wrote; throws bad_data. Names of classes and columns are in the index.
+/// Reads what `encode_part_spec` wrote of images; throws bad_data. Names of classes and columns are in the
+/// index.
 [[nodiscard]] PartSpec decode_part_spec(const PartSpecBytes& bytes);
+
+/// The same of matrices.
+[[nodiscard]] PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes);
 
 /// Writes the names of `spec`, the chunks and what stands beside the pixels.
 [[nodiscard]] ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,

@@ -16,13 +16,21 @@ void check_count(const std::string& what, std::uint64_t found, std::uint64_t exp
     throw_broken(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
 }
 
+void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
+  const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
+  if (!spec.matrix) return check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
+  const std::uint64_t least = least_row_block_bytes(raw_samples, *spec.matrix);
+  if (chunk.raw_bytes < least || chunk.raw_bytes > container.most_chunk_bytes)
+    throw_broken("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
+                 " to " + std::to_string(container.most_chunk_bytes));
+}
+
 /// Where a chunk's samples and bytes must be, by its place in the part.
 void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint64_t sample_count,
                  const PartSpec& spec, const Container& container) {
-  const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : sample_count;
   check_count("first sample", chunk.first_sample, first_sample);
   check_count("samples", chunk.sample_count, sample_count);
-  check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
+  check_raw_bytes(chunk, spec, container);
   if (chunk.stored_bytes == 0) throw_broken("no stored bytes");
   if (chunk.filtered && spec.filter == "none") throw_broken("filtered in a part without a filter");
   if (!chunk.filtered)
@@ -52,6 +60,12 @@ void check_chunks(const PartContents& contents, const Container& container, std:
   }
 }
 
+/// Of matrices: items may have no names, but not some of them; labels are no items.
+void check_items(const PartSpec& spec, const PartSamples& samples) {
+  if (!spec.classes.empty()) check_count("names of items", spec.classes.size(), spec.matrix->column_count);
+  check_count("entries of mean", samples.mean.size(), 0);
+}
+
 void check_samples(const PartSpec& spec, const PartSamples& samples) {
   const Labels& labels = samples.labels;
   if (labels.values.empty()) {
@@ -62,6 +76,7 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
   }
   check_count("file names", samples.files.count(), samples.rows.size());
   check_count("entries of std", samples.std.size(), samples.mean.size());
+  if (spec.matrix) return check_items(spec, samples);
   if (!samples.mean.empty()) check_count("entries of mean", samples.mean.size(), spec.sample.channels);
   const auto unknown = [&](std::int64_t id) {
     return id < -1 || id >= static_cast<std::int64_t>(spec.classes.size());
@@ -70,9 +85,7 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     throw_broken("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
 }
 
-}  // namespace
-
-void check_part_spec(const PartSpec& spec, const Container& container) {
+void check_sample_shape(const PartSpec& spec, const Container& container) {
   const SampleShape& sample = spec.sample;
   const std::uint64_t pixels = std::uint64_t{sample.height} * sample.width;
   if (pixels == 0 || sample.channels == 0) throw_broken("a sample without bytes");
@@ -83,6 +96,26 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
   if (spec.chunk_samples == 0 || spec.chunk_samples > container.most_chunk_bytes / sample.byte_count())
     throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " samples, expected 1 to " +
                  std::to_string(container.most_chunk_bytes / sample.byte_count()));
+}
+
+/// A row has at least a byte of each matrix.
+void check_matrix_spec(const PartSpec& spec, const Container& container) {
+  if (container.name != "shard") throw_broken("row blocks lie in shards only");
+  check_matrix_shape(*spec.matrix);
+  if (spec.chunk_samples == 0 || spec.chunk_samples > container.most_chunk_bytes)
+    throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +
+                 std::to_string(container.most_chunk_bytes));
+  if (spec.filter != "zstd" && spec.filter != "none")
+    throw_broken("matrices with a filter other than zstd and none");
+}
+
+}  // namespace
+
+void check_part_spec(const PartSpec& spec, const Container& container) {
+  if (spec.matrix)
+    check_matrix_spec(spec, container);
+  else
+    check_sample_shape(spec, container);
   if (std::ranges::find(container.filters, spec.filter) == container.filters.end())
     throw_broken("unknown filter in a part of kind " + std::string(container.name));
 }

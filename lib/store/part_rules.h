@@ -7,7 +7,7 @@
 
 namespace chunkhit {
 
-/// Throws bad_data unless the sample's shape, the filter and the chunk's size suit the container.
+/// Throws bad_data unless the sample's or matrix's shape, the filter and the chunk's size suit the container.
 void check_part_spec(const PartSpec& spec, const Container& container);
 
 /// Throws bad_data unless chunks and samples fit each other, the spec, and a file of `file_bytes`.

@@ -21,7 +21,9 @@ constexpr std::uint32_t kSeekTableFooterMagic = 0x8f92eab1;
 
 constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
 constexpr std::uint32_t kShardVersion = 1;
+// Kinds of samples.
 constexpr std::uint32_t kImages = 1;
+constexpr std::uint32_t kMatrices = 2;
 constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
@@ -47,7 +49,7 @@ ShardHeaderBytes encode_shard_header(const ShardHeader& header) {
   store_frame_header(bytes.data(), kHeaderMagic, bytes.size());
   std::memcpy(bytes.data() + 8, kShardMagic.data(), kShardMagic.size());
   store_little(bytes.data() + 24, kShardVersion);
-  store_little(bytes.data() + 28, kImages);
+  store_little(bytes.data() + 28, header.spec.matrix ? kMatrices : kImages);
   std::ranges::copy(encode_part_spec(header.spec), bytes.begin() + kSpecAt);
   std::uint8_t* to = bytes.data() + kCountsAt;
   for (const std::uint64_t number : {header.sample_count, header.chunk_count, header.index_offset,
@@ -70,10 +72,11 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
                      std::to_string(kShardVersion));
   if (found != expected)
     throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
-  if (kind != kImages) throw_bad_header("kind " + std::to_string(kind) + ", expected 1 (images)");
+  if (kind != kImages && kind != kMatrices)
+    throw_bad_header("kind " + std::to_string(kind) + ", expected 1 (images) or 2 (matrices)");
   PartSpecBytes spec{};
   std::copy_n(bytes.begin() + kSpecAt, spec.size(), spec.begin());
-  ShardHeader header{.spec = decode_part_spec(spec)};
+  ShardHeader header{.spec = kind == kImages ? decode_part_spec(spec) : decode_matrix_part_spec(spec)};
   const std::uint8_t* from = bytes.data() + kCountsAt;
   for (std::uint64_t* number : {&header.sample_count, &header.chunk_count, &header.index_offset,
                                 &header.index_bytes, &header.index_xxh3, &header.file_bytes}) {

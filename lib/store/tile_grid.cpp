@@ -75,8 +75,10 @@ struct TileBox {
   std::uint64_t begin = 0;  ///< of its first byte in the chunk
 };
 
-TileBox box_of(const TileGrid& grid, std::uint64_t tile_in_chunk, Sides chunk_sides) {
-  TileBox box{std::vector<std::uint64_t>(chunk_sides.size()), 0};
+/// Fills a box, whose memory it uses again.
+void place_tile(const TileGrid& grid, std::uint64_t tile_in_chunk, Sides chunk_sides, TileBox& box) {
+  box.extents.resize(chunk_sides.size());
+  box.begin = 0;
   std::uint64_t step = 1;
   for (std::size_t side = chunk_sides.size(); side-- > 0;) {
     const std::uint64_t along = side == 0 ? grid.rows_in_chunk : tiles_along(grid, side);
@@ -86,7 +88,6 @@ TileBox box_of(const TileGrid& grid, std::uint64_t tile_in_chunk, Sides chunk_si
     box.begin += begin * step;
     step *= chunk_sides[side];
   }
-  return box;
 }
 
 /// Whether one filter gives the tile's bytes as they lie among the samples.
@@ -165,12 +166,16 @@ void fetch_tiles(const InputFile& file, std::span<const StoredTile> tiles, Mutab
 }
 
 void decode_tiles(const TileGrid& grid, std::size_t chunk_index, Bytes stored, MutableBytes raw) {
-  std::vector<std::uint64_t> chunk_sides = grid.array_sides;
+  // Kept, so that a thread allocates once.
+  thread_local std::vector<std::uint64_t> chunk_sides;
+  thread_local TileBox box;
+  chunk_sides = grid.array_sides;
   chunk_sides[0] = raw.size() / product(Sides(chunk_sides).subspan(1));
   const std::span<const StoredTile> tiles = grid.tiles_of(chunk_index);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const Bytes of_tile = stored.first(tiles[i].stored_bytes);
-    decode_tile(grid, tiles[i], box_of(grid, i, chunk_sides), of_tile, chunk_sides, raw);
+    place_tile(grid, i, chunk_sides, box);
+    decode_tile(grid, tiles[i], box, of_tile, chunk_sides, raw);
     stored = stored.subspan(of_tile.size());
   }
 }

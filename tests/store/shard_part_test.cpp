@@ -89,8 +89,8 @@ TEST(Shard, RefusesAnotherVersionByNumber) {
 
 TEST(Shard, RefusesAnotherKind) {
   ForgedShard shard;
-  shard.bytes[28] = 2;
-  EXPECT_EQ(shard.fault(), "shard header: kind 2, expected 1 (images)");
+  shard.bytes[28] = 3;
+  EXPECT_EQ(shard.fault(), "shard header: kind 3, expected 1 (images) or 2 (matrices)");
 }
 
 TEST(Shard, RefusesAHeaderWithoutItsHash) {

@@ -1,6 +1,6 @@
-"""Reads a shard part from schemas/shard.md and schemas/filters.md alone, with nothing of chunkhit's own code.
+"""Reads a shard part from schemas/shard.md, filters.md and row-block.md alone, with nothing of chunkhit's own code.
 
-Needs numpy and the commands `zstd` and (for the hashes) `xxhsum`. Raises ValueError on any difference from the pages."""
+Needs numpy (and scipy for matrices) and the commands `zstd` and (for the hashes) `xxhsum`. Raises ValueError on any difference from the pages."""
 import re
 import shutil
 import struct
@@ -64,6 +64,43 @@ class Numbers:
         return [text[b:e].decode() for b, e in zip(begins, ends)]
 
 
+def leb128(data, count):
+    """`count` numbers that fill their bytes."""
+    data = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(data < 0x80)
+    require(len(ends) == count and (count == 0 or ends[-1] == len(data) - 1), "a plane is not filled by its numbers")
+    numbers, begin = np.zeros(count, np.uint64), np.concatenate([[0], ends[:-1] + 1]) if count else ends
+    for place in range(5):
+        there = begin + place <= ends
+        bits = (data[(begin + place)[there]] & 0x7F).astype(np.uint64)
+        numbers[there] |= bits << np.uint64(7 * place)
+    require((ends - begin < 5).all() and (numbers < 1 << 32).all(), "a number is too long")
+    return numbers.astype(np.int64)
+
+
+class RowBlock:
+    """The rows of one chunk: for each matrix its lengths, columns and ratings."""
+
+    def __init__(self, data, column_count):
+        self.row_count, version, matrices, value_type, zero, self.scale, self.first_row = struct.unpack_from("<I4BdQ", data)
+        require((version, zero) == (1, 0) and self.row_count > 0, "not a row block")
+        self.value_type, self.matrices, at = value_type, [], 24 + 32 * matrices
+        for matrix in range(matrices):
+            entries, longest, length_bytes, column_bytes = struct.unpack_from("<4Q", data, 24 + 32 * matrix)
+            lengths = leb128(data[at:at + length_bytes], self.row_count)
+            steps = leb128(data[at + length_bytes:at + length_bytes + column_bytes], entries)
+            at += length_bytes + column_bytes
+            require(lengths.sum() == entries and lengths.max() == longest, "the lengths are not the header's")
+            columns = [np.cumsum(of_row + 1) - 1 for of_row in np.split(steps, np.cumsum(lengths)[:-1])]
+            columns = np.concatenate(columns) if columns else steps
+            require((columns < column_count).all(), "a column is not there")
+            kind = [None, "<u1", "<u2", "<f4"][value_type]
+            numbers = np.frombuffer(data, kind, entries, at) if kind else np.ones(entries)
+            at += numbers.nbytes if kind else 0
+            self.matrices.append((lengths, columns, (numbers * self.scale).astype(np.float32)))
+        require(at == len(data), "the block has another length")
+
+
 class Shard:
     """All that a shard says: its attributes are named as in the page."""
 
@@ -78,16 +115,22 @@ class Shard:
         data = self.data
         magic, size, text, version, kind = struct.unpack_from("<II16sII", data)
         require((magic, size, text) == (HEADER, 4088, b"chunkhit shard\r\n"), "not a shard")
-        require((version, kind) == (1, 1), "another version or kind")
+        require(version == 1 and kind in (1, 2), "another version or kind")
+        self.kind = kind
         check_hash(data[:4088], struct.unpack_from("<Q", data, 4088)[0], "header")
-        self.pack_id, self.part_index, layout, self.height, self.width, self.channels = struct.unpack_from("<QIIIII", data, 32)
-        self.layout = ["nhwc", "nchw"][layout]
+        self.pack_id, self.part_index = struct.unpack_from("<QI", data, 32)
+        if kind == 1:
+            layout, self.height, self.width, self.channels = struct.unpack_from("<IIII", data, 44)
+            self.layout = ["nhwc", "nchw"][layout]
+            self.sample_bytes = self.height * self.width * self.channels
+        else:
+            self.value_type, self.matrices, zero, self.columns, self.scale = struct.unpack_from("<BBHQd", data, 44)
+            require(zero == 0, "bytes that should be zero are not")
         self.filter = data[64:80].rstrip(b"\0").decode()
         (self.chunk_samples, self.sample_count, self.chunk_count, self.index_offset, self.index_bytes, self.index_hash,
          file_bytes) = struct.unpack_from("<7Q", data, 80)
         require(file_bytes == len(data), "another length")
         require(self.chunk_count == -(-self.sample_count // self.chunk_samples), "another number of chunks")
-        self.sample_bytes = self.height * self.width * self.channels
 
     def read_index(self):
         begin = self.index_offset + 8
@@ -135,7 +178,7 @@ class Shard:
         require(offset % 4096 == 0 and first == index * self.chunk_samples, "a chunk is not in its place")
         frame = self.data[offset:offset + stored]
         check_hash(frame, checksum, f"chunk {index}")
-        require(raw == samples * self.sample_bytes, "a chunk has another size")
+        require(self.kind == 2 or raw == samples * self.sample_bytes, "a chunk has another size")
         if flags == 0:
             require(frame[:13] == struct.pack("<IBQ", 0xFD2FB528, 0xE4, raw), "not a raw frame")
             require(stored == 13 + 3 * -(-raw // 131072) + raw + 4, "a raw frame has another size")
@@ -146,6 +189,20 @@ class Shard:
         """`count` raw bytes of a raw chunk from p on, not over the end of a block, by the page's arithmetic."""
         at = offset + 13 + 3 * (p // 131072 + 1) + p
         return self.data[at:at + count]
+
+    def matrix(self, which):
+        """All rows of one matrix of a shard of matrices."""
+        from scipy.sparse import csr_matrix
+        lengths, columns, ratings = [np.zeros(1, np.int64)], [], []
+        for index in range(self.chunk_count):
+            block = RowBlock(self.raw_chunk(index), self.columns)
+            require((block.first_row, block.row_count) == tuple(self.chunks[index][3:5]), "a block has other rows")
+            require((block.value_type, block.scale, len(block.matrices)) == (self.value_type, self.scale, self.matrices),
+                    "a block has another form")
+            for whole, piece in zip((lengths, columns, ratings), block.matrices[which]):
+                whole.append(piece)
+        indptr = np.cumsum(np.concatenate(lengths))
+        return csr_matrix((np.concatenate(ratings), np.concatenate(columns), indptr), (self.sample_count, self.columns))
 
     def samples(self):
         """All samples, in the pack's layout."""

@@ -1,0 +1,37 @@
+// Columns of matrix rows ↔ LEB128 of the steps between them. Layout: schemas/row-block.md, "Planes".
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// The most bytes of a number of 32 bits.
+inline constexpr std::size_t kMostLeb128Bytes = 5;
+
+/// Writes a number to room for `kMostLeb128Bytes`; returns the end of what was written.
+inline std::uint8_t* encode_leb128(std::uint32_t number, std::uint8_t* to) {
+  for (; number >= 0x80; number >>= 7) *to++ = static_cast<std::uint8_t>(number | 0x80);
+  *to++ = static_cast<std::uint8_t>(number);
+  return to;
+}
+
+/// Reads a number below 2^32 from the front of `from`, which is moved behind it; throws bad_data when the
+/// bytes end early or say more.
+[[nodiscard]] std::uint32_t decode_leb128(Bytes& from);
+
+/// Writes one row's ascending columns to room for `kMostLeb128Bytes` each; returns the end of what was
+/// written.
+[[nodiscard]] std::uint8_t* encode_columns(std::span<const std::uint32_t> columns, std::uint8_t* to);
+
+/// Restores the columns of rows that end at `row_ends` (counted from `first_entry` on) from a plane that they
+/// must fill; `columns` has room for all entries. Throws bad_data for a column that is not below
+/// `column_count`, at most 65,536 for the first form.
+void decode_columns(Bytes plane, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
+                    std::uint64_t column_count, std::span<std::uint16_t> columns);
+void decode_columns(Bytes plane, std::span<const std::uint64_t> row_ends, std::uint64_t first_entry,
+                    std::uint64_t column_count, std::span<std::uint32_t> columns);
+
+}  // namespace chunkhit

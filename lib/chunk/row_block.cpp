@@ -1,0 +1,150 @@
+#include "chunk/row_block.h"
+
+#include <algorithm>
+#include <string>
+
+#include "chunk/column_steps.h"
+#include "chunkhit/error.h"
+
+// The layout's page is schemas/row-block.md.
+namespace chunkhit {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kHeaderBytes = 24;
+constexpr std::size_t kMatrixHeaderBytes = 32;
+
+[[noreturn]] void throw_broken(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "row block: " + what);
+}
+
+/// Writes a matrix's planes to `to` and what its header says of them to `header`; returns the end of the
+/// planes.
+std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, std::uint8_t* header,
+                            std::uint8_t* to) {
+  std::uint64_t longest = 0;
+  const std::uint8_t* const lengths = to;
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const std::uint64_t length = rows.indptr[row + 1] - rows.indptr[row];
+    longest = std::max(longest, length);
+    to = encode_leb128(static_cast<std::uint32_t>(length), to);
+  }
+  const std::uint8_t* const ids = to;
+  for (std::size_t row = 0; row < rows.row_count(); ++row)
+    to = encode_columns(
+        rows.indices.subspan(rows.indptr[row] - rows.indptr[0], rows.indptr[row + 1] - rows.indptr[row]), to);
+  store_little(header, std::uint64_t{rows.nnz()});
+  store_little(header + 8, longest);
+  store_little(header + 16, static_cast<std::uint64_t>(ids - lengths));
+  store_little(header + 24, static_cast<std::uint64_t>(to - ids));
+  const std::size_t value_plane = rows.nnz() * value_bytes(shape.value_type);
+  encode_ratings(rows.values, shape, {to, value_plane});
+  return to + value_plane;
+}
+
+/// Takes bytes from the front, never more than there are.
+Bytes take(Bytes& left, std::uint64_t count, const char* what) {
+  if (count > left.size())
+    throw_broken(std::string("the plane of ") + what + " has " + std::to_string(count) + " bytes, only " +
+                 std::to_string(left.size()) + " are left");
+  const Bytes taken = left.first(count);
+  left = left.subspan(count);
+  return taken;
+}
+
+void check_shape(Bytes raw, const MatrixShape& shape) {
+  if (raw.size() < kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count)
+    throw_broken("has " + std::to_string(raw.size()) + " bytes, fewer than its header");
+  if (raw[4] != kVersion)
+    throw_broken("version " + std::to_string(raw[4]) + ", this reader knows version " +
+                 std::to_string(kVersion));
+  if (raw[5] != shape.matrix_count || raw[6] != static_cast<std::uint8_t>(shape.value_type) || raw[7] != 0 ||
+      load_little<double>(raw.data() + 8) != shape.scale)
+    throw_broken("other matrices, value type or scale than the part's");
+}
+
+RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint32_t row_count,
+                                            const MatrixShape& shape, Bytes& planes) {
+  RowBlockHeader::Matrix matrix;
+  matrix.nnz = load_little<std::uint64_t>(from);
+  matrix.longest_row = load_little<std::uint64_t>(from + 8);
+  matrix.lengths = take(planes, load_little<std::uint64_t>(from + 16), "lengths");
+  matrix.ids = take(planes, load_little<std::uint64_t>(from + 24), "columns");
+  if (matrix.lengths.size() < row_count || matrix.ids.size() < matrix.nnz)
+    throw_broken("planes shorter than rows and entries");
+  matrix.values = take(planes, matrix.nnz * value_bytes(shape.value_type), "values");
+  if (matrix.longest_row > std::min(matrix.nnz, shape.column_count)) throw_broken("a row that is too long");
+  return matrix;
+}
+
+/// Writes where each row ends; the lengths must be what the header says.
+void decode_lengths(const RowBlockHeader::Matrix& matrix, std::uint64_t first_entry,
+                    std::span<std::uint64_t> row_ends) {
+  Bytes left = matrix.lengths;
+  std::uint64_t at = 0;
+  std::uint64_t longest = 0;
+  for (std::uint64_t& end : row_ends) {
+    const std::uint64_t length = decode_leb128(left);
+    longest = std::max(longest, length);
+    at += length;
+    if (at > matrix.nnz) break;
+    end = first_entry + at;
+  }
+  if (at != matrix.nnz || longest != matrix.longest_row || !left.empty())
+    throw_broken("the rows' lengths are not what the header says");
+}
+
+}  // namespace
+
+void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
+                      ByteBuffer& raw) {
+  const std::size_t row_count = matrices.front().row_count();
+  std::size_t most = kHeaderBytes + kMatrixHeaderBytes * matrices.size();
+  const std::size_t planes_at = most;
+  for (const CsrView& rows : matrices)
+    most +=
+        row_count * kMostLeb128Bytes + rows.nnz() * (kMostLeb128Bytes + value_bytes(shape.value_type)) + 1;
+  raw.resize(most);
+  store_little(raw.data(), static_cast<std::uint32_t>(row_count));
+  raw[4] = kVersion;
+  raw[5] = static_cast<std::uint8_t>(matrices.size());
+  raw[6] = static_cast<std::uint8_t>(shape.value_type);
+  raw[7] = 0;
+  store_little(raw.data() + 8, shape.scale);
+  store_little(raw.data() + 16, first_row);
+  std::uint8_t* to = raw.data() + planes_at;
+  for (std::size_t i = 0; i < matrices.size(); ++i)
+    to = encode_matrix(matrices[i], shape, raw.data() + kHeaderBytes + i * kMatrixHeaderBytes, to);
+  raw.resize(static_cast<std::size_t>(to - raw.data()));
+}
+
+RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape) {
+  check_shape(raw, shape);
+  RowBlockHeader header;
+  header.row_count = load_little<std::uint32_t>(raw.data());
+  header.first_row = load_little<std::uint64_t>(raw.data() + 16);
+  if (header.row_count == 0) throw_broken("no rows");
+  Bytes planes = raw.subspan(kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count);
+  for (std::uint32_t i = 0; i < shape.matrix_count; ++i)
+    header.matrices[i] = decode_matrix_header(raw.data() + kHeaderBytes + i * kMatrixHeaderBytes,
+                                              header.row_count, shape, planes);
+  if (!planes.empty()) throw_broken(std::to_string(planes.size()) + " bytes too many");
+  return header;
+}
+
+template <class Id>
+void decode_rows(const RowBlockHeader& header, std::size_t matrix_index, const MatrixShape& shape,
+                 const RowBlockTarget<Id>& target) {
+  const RowBlockHeader::Matrix& matrix = header.matrices[matrix_index];
+  decode_lengths(matrix, target.first_entry, target.row_ends);
+  decode_columns(matrix.ids, target.row_ends, target.first_entry, shape.column_count, target.ids);
+  if (shape.value_type == ValueType::f32) check_finite(matrix.values);
+  std::ranges::copy(matrix.values, target.values.begin());
+}
+
+template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,
+                          const RowBlockTarget<std::uint16_t>&);
+template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,
+                          const RowBlockTarget<std::uint32_t>&);
+
+}  // namespace chunkhit

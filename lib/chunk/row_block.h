@@ -1,0 +1,66 @@
+// Row blocks: rows of sparse matrices ↔ the bytes of one chunk. Layout: schemas/row-block.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "chunk/matrix_shape.h"
+#include "types/csr_rows.h"
+
+namespace chunkhit {
+
+/// Encodes rows of each matrix (`matrices.size()` = shape.matrix_count, all with as many rows) into `raw`
+/// (replaced). Throws bad_data for a value that is not f32(stored number · scale).
+void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
+                      ByteBuffer& raw);
+
+/// Changes where an encoded block says that it begins, for who learns it only then.
+inline void set_first_row(MutableBytes block, std::uint64_t first_row) {
+  store_little(block.data() + 16, first_row);
+}
+
+/// The fewest bytes that a block of `row_count` rows has.
+[[nodiscard]] constexpr std::uint64_t least_row_block_bytes(std::uint64_t row_count,
+                                                            const MatrixShape& shape) {
+  return 24 + shape.matrix_count * (32 + row_count);
+}
+
+/// What a row block's header says, checked against the shape and the bytes that are there.
+struct RowBlockHeader {
+  std::uint32_t row_count = 0;
+  std::uint64_t first_row = 0;
+  struct Matrix {
+    std::uint64_t nnz = 0;
+    std::uint64_t longest_row = 0;
+    Bytes lengths;
+    Bytes ids;
+    Bytes values;  ///< as stored
+  };
+  Matrix matrices[2];
+};
+
+/// Reads the header; throws bad_data.
+[[nodiscard]] RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape);
+
+/// Where the entries of one matrix of a block are put.
+template <class Id>
+struct RowBlockTarget {
+  std::span<std::uint64_t> row_ends;  ///< row_count: entries up to the end of each row, from `first_entry` on
+  std::uint64_t first_entry = 0;
+  std::span<Id> ids;    ///< nnz
+  MutableBytes values;  ///< nnz · value_bytes(type), as stored
+};
+
+/// Decodes one matrix of a block, for Id = std::uint16_t (column_count ≤ 65,536) or std::uint32_t; throws
+/// bad_data when the planes do not give what the header says.
+template <class Id>
+void decode_rows(const RowBlockHeader& header, std::size_t matrix, const MatrixShape& shape,
+                 const RowBlockTarget<Id>& target);
+
+extern template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,
+                                 const RowBlockTarget<std::uint16_t>&);
+extern template void decode_rows(const RowBlockHeader&, std::size_t, const MatrixShape&,
+                                 const RowBlockTarget<std::uint32_t>&);
+
+}  // namespace chunkhit

@@ -1,0 +1,199 @@
+#include "input/id_map.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "chunkhit/error.h"
+#include "input/rating_number.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kFirstSlots = 64;
+/// Ids whose slots are asked for before the first of them is needed, so that cache misses overlap.
+constexpr std::size_t kIdsAhead = 32;
+
+std::uint32_t hash_of(std::int64_t id) {
+  return static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(id)) >> 32);
+}
+
+std::uint32_t hash_of(std::string_view id) { return static_cast<std::uint32_t>(xxh3(as_bytes(id)) >> 32); }
+
+}  // namespace
+
+// The hash as a share of the table: slots stay in the order of their hashes when the table doubles.
+std::size_t IdMap::home_of(std::uint32_t hash) const {
+  return static_cast<std::size_t>((static_cast<unsigned __int128>(hash) * slots_.size()) >> 32);
+}
+
+// Gives the slot that holds an id, or the free one where it belongs.
+template <class IsSame>
+std::size_t IdMap::slot_of(std::uint32_t hash, IsSame is_same) const {
+  std::size_t slot = home_of(hash);
+  for (; slots_[slot] != 0; slot = (slot + 1) & (slots_.size() - 1)) {
+    const bool may_be = slots_[slot] >> 32 == hash;
+    if (may_be && is_same(static_cast<std::uint32_t>(slots_[slot]) - 1)) break;
+  }
+  return slot;
+}
+
+template <class IsSame>
+std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new) {
+  const std::size_t count = size();
+  if ((count + 1) * 2 > slots_.size()) grow();
+  const std::size_t slot = slot_of(hash, is_same);
+  is_new = slots_[slot] == 0;
+  if (is_new) {
+    if (count == std::numeric_limits<std::uint32_t>::max())
+      throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
+    slots_[slot] = static_cast<std::uint64_t>(hash) << 32 | (count + 1);
+  }
+  return static_cast<std::uint32_t>(slots_[slot]) - 1;
+}
+
+std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
+  bool is_new = false;
+  const auto number = number_of(
+      hash, [&](std::uint32_t other) { return ids_.numbers[other] == id; }, is_new);
+  if (is_new) ids_.numbers.push_back(id);
+  return number;
+}
+
+std::uint32_t IdMap::add_hashed(std::string_view id, std::uint32_t hash) {
+  bool is_new = false;
+  const auto number = number_of(
+      hash, [&](std::uint32_t other) { return ids_.text_of(other) == id; }, is_new);
+  if (is_new) {
+    ids_.text += id;
+    ids_.text_ends.push_back(ids_.text.size());
+  }
+  return number;
+}
+
+std::uint32_t IdMap::add(std::int64_t id) {
+  if (!are_text()) return add_hashed(id, hash_of(id));
+  const std::string text = std::to_string(id);
+  return add_hashed(text, hash_of(text));
+}
+
+std::uint32_t IdMap::add(std::string_view id) {
+  std::int64_t number = 0;
+  if (!are_text()) {
+    if (parse_integer_id(id, number)) return add_hashed(number, hash_of(number));
+    turn_to_text();
+  }
+  return add_hashed(id, hash_of(id));
+}
+
+// Asks for the first id with a hash, which is likely the one that is looked for.
+void IdMap::prefetch_id(std::uint32_t hash) const {
+  const std::uint64_t entry = slots_[slot_of(hash, [](auto) { return true; })];
+  if (entry == 0) return;
+  const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
+  if (are_text())
+    __builtin_prefetch(&ids_.text[ids_.text_ends[number] - 1]);
+  else
+    __builtin_prefetch(&ids_.numbers[number]);
+}
+
+// Appends the numbers of ids, in groups whose cache misses overlap.
+template <class IdAt>
+void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers) {
+  constexpr bool kTexts = std::is_same_v<decltype(id_at(0)), std::string_view>;
+  std::size_t first = 0;
+  // An id of the other kind may turn the map to text; the rest is then of the map's kind, or stays slow.
+  for (; first < count && (are_text() != kTexts || slots_.empty()); ++first)
+    numbers.push_back(add(id_at(first)));
+  std::uint32_t hashes[kIdsAhead];
+  for (; first < count; first += kIdsAhead) {
+    const std::size_t end = std::min(count, first + kIdsAhead);
+    for (std::size_t at = first; at < end; ++at) {
+      hashes[at - first] = hash_of(id_at(at));
+      __builtin_prefetch(&slots_[home_of(hashes[at - first])], 1);
+    }
+    for (std::size_t at = first; at < end; ++at) prefetch_id(hashes[at - first]);
+    for (std::size_t at = first; at < end; ++at) {
+      const bool again = at > 0 && id_at(at) == id_at(at - 1);
+      numbers.push_back(again ? numbers.back() : add_hashed(id_at(at), hashes[at - first]));
+    }
+  }
+}
+
+void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
+  add_all(
+      ids.size(), [&](std::size_t at) { return ids[at]; }, numbers);
+}
+
+void IdMap::add(std::span<const std::string_view> ids, std::vector<std::uint32_t>& numbers) {
+  add_all(
+      ids.size(), [&](std::size_t at) { return ids[at]; }, numbers);
+}
+
+std::vector<std::uint32_t> IdMap::add(const BlockIds& ids) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(ids.are_text() ? ids.text_ends.size() : ids.numbers.size());
+  if (ids.are_text())
+    add_all(
+        ids.text_ends.size(), [&](std::size_t at) { return ids.text_of(at); }, numbers);
+  else
+    add(ids.numbers, numbers);
+  return numbers;
+}
+
+std::size_t IdMap::find(std::string_view id) const {
+  if (slots_.empty()) return size();
+  std::size_t slot = 0;
+  std::int64_t number = 0;
+  if (are_text()) {
+    slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.text_of(other) == id; });
+  } else {
+    if (!parse_integer_id(id, number)) return size();
+    slot = slot_of(hash_of(number), [&](std::uint32_t other) { return ids_.numbers[other] == number; });
+  }
+  return slots_[slot] == 0 ? size() : static_cast<std::uint32_t>(slots_[slot]) - 1;
+}
+
+std::string IdMap::text(std::uint32_t number) const {
+  return are_text() ? std::string(ids_.text_of(number)) : std::to_string(ids_.numbers[number]);
+}
+
+std::vector<std::uint32_t> IdMap::sorted() const {
+  std::vector<std::uint32_t> numbers(size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  std::sort(numbers.begin(), numbers.end(), [&](std::uint32_t one, std::uint32_t other) {
+    return are_text() ? ids_.text_of(one) < ids_.text_of(other) : ids_.numbers[one] < ids_.numbers[other];
+  });
+  return numbers;
+}
+
+void IdMap::move_to(BlockIds& block) {
+  block.numbers = std::move(ids_.numbers);
+  block.text = std::move(ids_.text);
+  block.text_ends = std::move(ids_.text_ends);
+  *this = IdMap();
+}
+
+void IdMap::grow() {
+  const std::vector<std::uint64_t> old =
+      std::exchange(slots_, std::vector<std::uint64_t>(std::max(kFirstSlots, slots_.size() * 2)));
+  for (const std::uint64_t entry : old)
+    if (entry != 0)
+      slots_[slot_of(static_cast<std::uint32_t>(entry >> 32), [](auto) { return false; })] = entry;
+}
+
+void IdMap::turn_to_text() {
+  const std::vector<std::int64_t> numbers = std::move(ids_.numbers);
+  ids_.numbers.clear();
+  slots_.assign(slots_.size(), 0);
+  for (const std::int64_t number : numbers) {
+    const std::string text = std::to_string(number);
+    add_hashed(text, hash_of(text));
+  }
+}
+
+}  // namespace chunkhit

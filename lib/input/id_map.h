@@ -1,0 +1,59 @@
+// The ids of users or of items, as the input has them, numbered by first appearance.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// Maps ids to numbers 0, 1, ... in order of first appearance. Ids are 64-bit integers, exact, or text; a map
+/// holds integers until an id comes that no integer is written as, and text from then on ("7" and 7 are the
+/// same id). Memory: 24 to 40 bytes an id, and the bytes of texts; twice that while it grows. One thread at a
+/// time.
+class IdMap {
+ public:
+  /// The number of an id, new or known. Throws bad_data above 2^32 - 1 ids.
+  std::uint32_t add(std::int64_t id);
+  std::uint32_t add(std::string_view id);
+  /// The same for many, several times as fast where a map does not fit the processor's caches.
+  void add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers);
+  void add(std::span<const std::string_view> ids, std::vector<std::uint32_t>& numbers);
+  /// Numbers of the ids of a block, by their index in it.
+  [[nodiscard]] std::vector<std::uint32_t> add(const BlockIds& ids);
+  /// The number of a known id, or size().
+  [[nodiscard]] std::size_t find(std::string_view id) const;
+  [[nodiscard]] std::size_t size() const { return are_text() ? ids_.text_ends.size() : ids_.numbers.size(); }
+  [[nodiscard]] bool are_text() const { return ids_.are_text(); }
+  /// An id as text: decimal digits for integers.
+  [[nodiscard]] std::string text(std::uint32_t number) const;
+  /// All numbers in the order of their ids: by value for integers, by bytes for text.
+  [[nodiscard]] std::vector<std::uint32_t> sorted() const;
+  /// Hands the ids over to a block, whose `of_rating` stays; the map is empty then.
+  void move_to(BlockIds& block);
+
+ private:
+  template <class IsSame>
+  [[nodiscard]] std::size_t slot_of(std::uint32_t hash, IsSame is_same) const;
+  template <class IsSame>
+  std::uint32_t number_of(std::uint32_t hash, IsSame is_same, bool& is_new);
+  [[nodiscard]] std::size_t home_of(std::uint32_t hash) const;
+  std::uint32_t add_hashed(std::int64_t id, std::uint32_t hash);
+  std::uint32_t add_hashed(std::string_view id, std::uint32_t hash);
+  template <class IdAt>
+  void add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers);
+  void prefetch_id(std::uint32_t hash) const;
+  void grow();
+  void turn_to_text();
+
+  BlockIds ids_;  // `of_rating` is not used
+  // Open addressing, at most half full: 32 bits of the id's hash above its number + 1; 0 where free.
+  std::vector<std::uint64_t> slots_;
+};
+
+}  // namespace chunkhit

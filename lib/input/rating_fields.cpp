@@ -1,0 +1,69 @@
+#include "input/rating_fields.h"
+
+namespace chunkhit {
+
+bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
+                       std::string_view& field, std::string& unquoted, SplitFault& fault) {
+  const auto refuse = [&fault](std::size_t place, const char* reason) {
+    fault = {place, reason, 0};
+    return false;
+  };
+  const std::size_t begin = at;
+  if (at == line.size() || line[at] != '"') {
+    at = std::min(line.find(delimiter, at), line.size());
+    field = line.substr(begin, at - begin);
+    const std::size_t quote = field.find('"');
+    return quote == std::string_view::npos || refuse(begin + quote, "quotes: one in a field without quotes");
+  }
+  unquoted.clear();
+  for (++at;; at += 2) {
+    const std::size_t quote = line.find('"', at);
+    if (quote == std::string_view::npos) return refuse(begin, "quotes: one is never closed");
+    unquoted += line.substr(at, quote - at);
+    at = quote;
+    if (quote + 1 == line.size() || line[quote + 1] != '"') break;
+    unquoted += '"';
+  }
+  ++at;
+  field = unquoted;
+  return at == line.size() || line.substr(at).starts_with(delimiter) ||
+         refuse(at, "quotes: text behind a closing one");
+}
+
+std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
+  std::vector<std::string> fields;
+  const bool blanks = delimiter == kBlanks;
+  if (blanks) line = BlankDelimiter().strip(line);
+  std::string_view field;
+  std::string unquoted;
+  SplitFault fault;
+  for (std::size_t at = 0;;) {
+    if (quoting == Quoting::double_quote) {
+      if (!read_quoted_field(line, delimiter, at, field, unquoted, fault)) return fields;
+    } else {
+      const std::size_t end = blanks ? line.find_first_of(" \t", at) : line.find(delimiter, at);
+      field = line.substr(at, end - at);
+      at = std::min(end, line.size());
+    }
+    fields.emplace_back(field);
+    if (at == line.size()) return fields;
+    at = blanks ? line.find_first_not_of(" \t", at) : at + delimiter.size();
+  }
+}
+
+bool QuotedSplitter::split(std::string_view line, RatingFields& fields) {
+  fault_ = {};
+  std::size_t at = 0;
+  for (std::size_t column = 0;; ++column) {
+    const bool wanted = column < columns_.size();
+    const auto what = static_cast<std::size_t>(wanted ? columns_[column] : RatingField::other);
+    if (!read_quoted_field(line, delimiter_, at, fields.text[what], unquoted_[what], fault_)) return false;
+    if (at == line.size()) {
+      fault_.column_count = column + 1;
+      return column + 1 >= columns_.size();
+    }
+    at += delimiter_.size();
+  }
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,131 @@
+#include "input/rating_format.h"
+
+#include <algorithm>
+#include <string>
+
+#include "chunkhit/error.h"
+#include "input/label_text.h"
+#include "input/line_cursor.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kLinesLookedAt = 1000;
+
+[[noreturn]] void refuse(std::string_view name, const std::string& what) {
+  throw Error(ErrorCode::bad_data, std::string(name) + ": " + what);
+}
+
+bool are_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Takes the next word off the front of a line; nothing at its end.
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+bool is_hdf5(std::string_view text) {
+  // The signature lies at 0, 512, 1024, 2048, ... (HDF5 File Format Specification, II.A).
+  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  for (std::size_t at = 0; at < text.size(); at = at == 0 ? 512 : at * 2)
+    if (text.substr(at).starts_with(kSignature)) return true;
+  return false;
+}
+
+bool is_matrix_market(std::string_view text) {
+  constexpr std::string_view kBanner = "matrixmarket";
+  text.remove_prefix(std::min(text.find_first_not_of('%'), text.size()));
+  return std::equal(kBanner.begin(), kBanner.end(), text.begin(),
+                    text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), kBanner.size())),
+                    [](char banner, char c) { return banner == (c | 0x20); });
+}
+
+/// Tells whether a word is index:value, or a query's id.
+bool is_entry(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view index = word.substr(0, colon);
+  return (are_digits(index) || index == "qid") && parse_number(word.substr(colon + 1)).has_value();
+}
+
+bool is_svmlight(std::string_view line) {
+  line = line.substr(0, line.find('#'));
+  const std::string_view first = take_word(line);
+  bool has_entry = is_entry(first);
+  if (!has_entry && !parse_number(first.substr(0, first.find(',')))) return false;
+  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
+    if (!is_entry(word)) return false;
+    has_entry = true;
+  }
+  return has_entry;
+}
+
+/// How many integers a line of nothing else has; 0 for other lines.
+std::size_t integer_count(std::string_view line) {
+  std::size_t count = 0;
+  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line), ++count)
+    if (!are_digits(word)) return 0;
+  return count;
+}
+
+bool are_user_items(const std::vector<std::string_view>& lines) {
+  bool counts_differ = false;
+  for (const std::string_view line : lines) {
+    const std::size_t count = integer_count(line);
+    if (count == 0 || line.find('\t') != std::string_view::npos) return false;
+    counts_differ = counts_differ || count != integer_count(lines[0]);
+  }
+  return counts_differ;
+}
+
+void check_text(std::string_view text, std::string_view name) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    refuse(name, "looks like UTF-16; save the table as UTF-8");
+  if (text.find('\0') != std::string_view::npos)
+    refuse(name, "holds NUL bytes, which no text does, and is of no kind that is known");
+  if (text.find('\r') != std::string_view::npos && text.find('\n') == std::string_view::npos)
+    refuse(name, "lines end in CR alone; expected LF or CRLF");
+}
+
+}  // namespace
+
+std::vector<std::string_view> first_lines(const TextHead& head, std::size_t most) {
+  std::string_view text = head.text;
+  if (!head.is_whole && text.find('\n') != std::string_view::npos)
+    text = text.substr(0, text.rfind('\n') + 1);
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  std::vector<std::string_view> lines;
+  LineCursor cursor(text);
+  std::string_view line;
+  while (lines.size() < most && cursor.next(line)) {
+    const bool is_comment = !head.comment.empty() && line.starts_with(head.comment);
+    if (!is_comment && line.find_first_not_of(" \t") != std::string_view::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+RatingFormat tell_rating_format(const TextHead& head, std::string_view name) {
+  if (head.text.starts_with("PK\x03\x04")) return RatingFormat::npz;
+  if (is_hdf5(head.text)) return RatingFormat::hdf5;
+  check_text(head.text, name);
+  const std::vector<std::string_view> lines = first_lines(head, kLinesLookedAt);
+  if (lines.empty()) return RatingFormat::text;
+  if (lines[0].starts_with('%') && is_matrix_market(lines[0])) return RatingFormat::matrix_market;
+  if (lines[0].starts_with('{') || lines[0].starts_with('['))
+    refuse(name, "looks like JSON, which is not read; write user, item, value and time as a table");
+  if (lines[0].ends_with(':') && are_digits(lines[0].substr(0, lines[0].size() - 1)))
+    return RatingFormat::netflix;
+  const std::size_t data = std::min<std::size_t>(
+      lines.size() - 1,
+      static_cast<std::size_t>(std::find_if(lines.begin(), lines.end(),
+                                            [](std::string_view line) { return !line.starts_with('#'); }) -
+                               lines.begin()));
+  if (is_svmlight(lines[data])) return RatingFormat::svmlight;
+  return are_user_items(lines) ? RatingFormat::user_items : RatingFormat::text;
+}
+
+}  // namespace chunkhit

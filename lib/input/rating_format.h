@@ -1,0 +1,43 @@
+// What kind of file ratings are in, told by its first bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace chunkhit {
+
+/// The kinds of input of pack-sparse.
+enum class RatingFormat : std::uint8_t {
+  text,           ///< a delimited table, also RecBole's .inter (rating_table.h)
+  user_items,     ///< "u i1 i2 ...": a user and all its items on each line
+  netflix,        ///< "123:" (an item), then lines of customer,rating,date
+  matrix_market,  ///< %%MatrixMarket
+  svmlight,       ///< "label index:value index:value ..."
+  npz,            ///< a ZIP archive
+  hdf5,
+};
+inline constexpr std::array<std::string_view, 7> kRatingFormatNames{
+    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"};
+
+/// How much of the beginning of a file is at hand.
+struct TextHead {
+  std::string_view text;     ///< the first bytes
+  bool is_whole = false;     ///< there are no others
+  std::string_view comment;  ///< lines that begin with it are no data; empty: all are
+};
+
+/// The first lines that hold data, without byte order mark, blank lines, comments and a last one that may be
+/// cut off; at most `most`.
+[[nodiscard]] std::vector<std::string_view> first_lines(const TextHead& head, std::size_t most);
+
+/// Tells a format by the first bytes of a file (undone, TextStream::head). What is told to be nothing else is
+/// `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally many:
+/// users who all have as many items as the others look like a table, and --format user-items must say so.
+/// Throws bad_data, beginning with `name`, for what is known and not read: JSON lines, UTF-16, bytes that are
+/// no text, lines that end in CR alone.
+[[nodiscard]] RatingFormat tell_rating_format(const TextHead& head, std::string_view name);
+
+}  // namespace chunkhit

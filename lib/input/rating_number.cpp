@@ -1,0 +1,99 @@
+#include "input/rating_number.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "input/label_text.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+// The text with a point for the comma; nothing where it has a point already.
+std::optional<std::string> with_point(std::string_view text, char decimal_point) {
+  if (text.find('.') != std::string_view::npos) return std::nullopt;
+  std::string pointed(text);
+  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
+  return pointed;
+}
+
+bool parse_whole_decimal(std::string_view text, std::int64_t& time) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  double number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
+  if (!(std::abs(number) <= kExactIntegers) || number != std::floor(number)) return false;
+  time = static_cast<std::int64_t>(number);
+  return true;
+}
+
+template <class Number>
+bool parse_digits(std::string_view text, Number& number) {
+  number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<Number>(c - '0');
+  }
+  return true;
+}
+
+}  // namespace
+
+bool parse_integer_id(std::string_view text, std::int64_t& id) {
+  constexpr std::size_t kMostDigits = 19;
+  const bool negative = !text.empty() && text[0] == '-';
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || digits.size() > kMostDigits) return false;
+  if (digits[0] == '0' && (digits.size() > 1 || negative)) return false;
+  std::uint64_t number = 0;  // 19 digits do not overflow it
+  if (!parse_digits(digits, number)) return false;
+  if (number > static_cast<std::uint64_t>(INT64_MAX) + (negative ? 1 : 0)) return false;
+  id = static_cast<std::int64_t>(negative ? 0 - number : number);
+  return true;
+}
+
+bool parse_value(std::string_view text, char decimal_point, float& value) {
+  if (decimal_point != '.') {
+    const auto pointed = with_point(text, decimal_point);
+    return pointed && parse_value(*pointed, '.', value);
+  }
+  const auto number = parse_number(text);
+  if (number) value = *number;
+  return number.has_value();
+}
+
+bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
+  if (parse_integer_id(text, time)) return true;
+  if (const auto number = parse_integer(text)) {
+    time = *number;
+    return true;
+  }
+  if (decimal_point == '.') return parse_whole_decimal(text, time);
+  const auto pointed = with_point(text, decimal_point);
+  return pointed && parse_whole_decimal(*pointed, time);
+}
+
+bool parse_day(std::string_view text, std::int64_t& seconds) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  if (!parse_digits(text.substr(0, 4), year) || !parse_digits(text.substr(5, 2), month) ||
+      !parse_digits(text.substr(8, 2), day))
+    return false;
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                         std::chrono::day(day)};
+  if (!date.ok()) return false;
+  seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::sys_days(date).time_since_epoch())
+                .count();
+  return true;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,81 @@
+// Numbers in the text of ratings: ids, values, times.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "input/eight_bytes.h"
+
+namespace chunkhit {
+
+/// Tells whether 8 bytes from `from` on are readable; `readable_end` may be null, which says no.
+[[nodiscard]] inline bool has_eight(const char* from, const char* readable_end) {
+  return readable_end != nullptr && readable_end - from >= 8;
+}
+
+/// Reads an integer that is written as integers are: digits without leading zeros, perhaps after a minus, in
+/// 64 bits. False for all else ("007", "+7", "-0", "7.0"): such an id is text.
+[[nodiscard]] bool parse_integer_id(std::string_view text, std::int64_t& id);
+
+/// The same, fast for up to 16 digits where 8 bytes from the text's begin on are readable: before
+/// `readable_end`.
+[[nodiscard]] inline bool parse_integer_id(std::string_view text, const char* readable_end,
+                                           std::int64_t& id) {
+  const std::size_t count = text.size();
+  if (count == 0 || count > 16 || !has_eight(text.data(), readable_end) || text[0] == '0')
+    return parse_integer_id(text, id);
+  std::uint32_t head = 0;
+  std::uint32_t tail = 0;
+  if (!parse_among_eight(load_eight(text.data()), count <= 8 ? count : count - 8, head))
+    return parse_integer_id(text, id);
+  id = head;
+  if (count <= 8) return true;
+  if (!parse_among_eight(load_eight(text.data() + count - 8), 8, tail)) return false;
+  id = id * 100'000'000 + tail;
+  return true;
+}
+
+/// Reads a finite decimal number, blanks around it and one sign allowed, as the nearest 32-bit float.
+[[nodiscard]] bool parse_value(std::string_view text, char decimal_point, float& value);
+
+/// The same, fast for short numbers where 8 bytes from the text's begin on are readable: before
+/// `readable_end`.
+[[nodiscard]] inline bool parse_value(std::string_view text, char decimal_point, const char* readable_end,
+                                      float& value) {
+  // Below 2^24 the digits are an exact float, like the power of ten, so that the division rounds only once.
+  constexpr float kPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
+  const std::size_t count = text.size();
+  if (count == 0 || count > 8 || !has_eight(text.data(), readable_end))
+    return parse_value(text, decimal_point, value);
+  const std::uint64_t eight = load_eight(text.data());
+  const std::size_t point = find_among_eight(eight, decimal_point);
+  std::uint32_t digits = 0;
+  if (point >= count) {
+    if (!parse_among_eight(eight, count, digits) || digits >= 1u << 24)
+      return parse_value(text, decimal_point, value);
+    value = static_cast<float>(digits);
+    return true;
+  }
+  const std::uint64_t before = (std::uint64_t{1} << (8 * point)) - 1;
+  const std::uint64_t joined = (eight & before) | (eight >> 8 & ~before);
+  if (count == 1 || !parse_among_eight(joined, count - 1, digits) || digits >= 1u << 24)
+    return parse_value(text, decimal_point, value);
+  value = static_cast<float>(digits) / kPowers[count - 1 - point];
+  return true;
+}
+
+/// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number that is whole
+/// ("978300760.0", "1e9"; exact below 2^53), blanks around it and one sign allowed.
+[[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time);
+
+/// The same, fast as above.
+[[nodiscard]] inline bool parse_time(std::string_view text, char decimal_point, const char* readable_end,
+                                     std::int64_t& time) {
+  return parse_integer_id(text, readable_end, time) || parse_time(text, decimal_point, time);
+}
+
+/// Reads a day (YYYY-MM-DD) as the seconds from 1970 to its beginning, in UTC.
+[[nodiscard]] bool parse_day(std::string_view text, std::int64_t& seconds);
+
+}  // namespace chunkhit

@@ -1,0 +1,239 @@
+#include "input/rating_table.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "input/column_names.h"
+#include "input/rating_fields.h"
+#include "input/rating_number.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kLinesLookedAt = 20;
+constexpr std::size_t kNamesTold = 20;
+
+/// Reads a column's number, from 1; 0 where it is a name.
+std::size_t column_number(const std::string& wish) {
+  std::size_t number = 0;
+  const auto result = std::from_chars(wish.data(), wish.data() + wish.size(), number);
+  return result.ec == std::errc() && result.ptr == wish.data() + wish.size() ? number : 0;
+}
+
+bool is_number(std::string_view text, char decimal_point) {
+  float value = 0;
+  return parse_value(text, decimal_point, value);
+}
+
+/// Finds columns for one table.
+class TableTeller {
+ public:
+  TableTeller(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+              const RatingTable* earlier)
+      : spec_(spec),
+        name_(name),
+        earlier_(earlier),
+        wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
+        lines_(first_lines(head, kLinesLookedAt)) {}
+
+  RatingTable tell() {
+    RatingTextSpec& text = table_.text;
+    text.quoting = spec_.quoting;
+    text.comment = spec_.comment;
+    text.decimal_point = spec_.decimal_point;
+    text.delimiter = delimiter();
+    if (lines_.empty()) return earlier_ != nullptr ? *earlier_ : table_;
+    first_ = all_fields(lines_[0], text.delimiter, spec_.quoting);
+    if (lines_.size() > 1) second_ = all_fields(lines_[1], text.delimiter, spec_.quoting);
+    if (is_header()) {
+      text.header = lines_[0];
+      for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
+    } else if (earlier_ != nullptr && !earlier_->column_names.empty()) {
+      text.columns = earlier_->text.columns;
+      text.header = earlier_->text.header;
+      return table_;
+    }
+    find_columns();
+    return table_;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::bad_data, std::string(name_) + ": " + what);
+  }
+  [[noreturn]] static void refuse_usage(const std::string& what) { throw Error(ErrorCode::usage, what); }
+  static std::string flag(RatingField field) {
+    return "--" + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]);
+  }
+  [[nodiscard]] const std::string& wish(RatingField field) const {
+    return *wishes_[static_cast<std::size_t>(field)];
+  }
+
+  [[nodiscard]] std::string delimiter() const {
+    const std::string& given = spec_.delimiter;
+    if (given.find_first_of("\r\n\"") != std::string::npos)
+      refuse_usage("--delimiter: must have neither a quote nor a line end");
+    if (spec_.quoting == Quoting::double_quote && given == kBlanks)
+      refuse_usage("--delimiter blanks: not with --quote double");
+    if (given == "tab" || given == "\\t") return "\t";
+    if (!given.empty()) return given;
+    if (earlier_ != nullptr) return earlier_->text.delimiter;
+    return told_delimiter();
+  }
+
+  /// How many columns each of the first lines has; 0 where they differ.
+  [[nodiscard]] std::size_t column_count(std::string_view delimiter) const {
+    std::size_t count = 0;
+    for (const std::string_view line : lines_) {
+      const std::size_t fields = all_fields(line, delimiter, spec_.quoting).size();
+      if (count != 0 && fields != count) return 0;
+      count = fields;
+    }
+    return count;
+  }
+
+  [[nodiscard]] std::string told_delimiter() const {
+    for (const char* first : {"::", "\t"})
+      if (column_count(first) > 1) return first;
+    std::string best;
+    std::size_t most = 1;
+    for (const char* candidate : {";", ",", "|"}) {
+      const std::size_t count = column_count(candidate);
+      if (count > most) best = candidate;
+      most = std::max(most, count);
+    }
+    if (!best.empty()) return best;
+    if (spec_.quoting == Quoting::none && column_count(kBlanks) > 1) return std::string(kBlanks);
+    if (lines_.empty()) return ",";
+    // Lines may differ in how many columns they have; most do not, so the first one decides.
+    for (const char* candidate : {"\t", ",", ";", "|"})
+      if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
+    refuse("line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+  }
+
+  [[nodiscard]] bool is_header() const {
+    if (spec_.header != Header::automatic) return spec_.header == Header::yes;
+    if (earlier_ != nullptr && lines_[0] == earlier_->text.header) return true;
+    bool has_name = false;
+    bool has_number = false;
+    for (const std::string& field : first_) {
+      has_number = has_number || is_number(field, spec_.decimal_point);
+      has_name = has_name || without_type(field).size() < field.size();
+      for (std::size_t index = 0; index < wishes_.size(); ++index)
+        has_name =
+            has_name || is_usual_name(field, static_cast<RatingField>(index)) || field == *wishes_[index];
+    }
+    if (has_number) return false;
+    return has_name || names_a_number(RatingField::value, 3) || names_a_number(RatingField::time, 4);
+  }
+
+  /// Tells whether a column has a number in the second line and none in the first.
+  [[nodiscard]] bool names_a_number(RatingField field, std::size_t usual_number) const {
+    std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
+    if (number == 0 || number > first_.size() || number > second_.size()) return false;
+    return is_number(second_[number - 1], spec_.decimal_point) &&
+           !is_number(first_[number - 1], spec_.decimal_point);
+  }
+
+  void find_columns() {
+    RatingColumns& columns = table_.text.columns;
+    const auto user = find(RatingField::user);
+    const auto item = find(RatingField::item);
+    if (!user || !item) refuse_missing(user ? RatingField::item : RatingField::user);
+    columns = {*user, *item, find(RatingField::value), find(RatingField::time)};
+    if (columns.time && wish(RatingField::time).empty() && !is_usable_time()) columns.time.reset();
+    check_different();
+  }
+
+  [[nodiscard]] std::optional<std::size_t> find(RatingField field) const {
+    const std::string& wished = wish(field);
+    if (wished == "none") return std::nullopt;
+    if (const std::size_t number = column_number(wished); number > 0) {
+      if (number <= first_.size()) return number - 1;
+      refuse("line 1: expected column " + std::to_string(number) + " (" + flag(field) + "), found " +
+             count_text(first_.size(), "column"));
+    }
+    if (wished == "0") refuse_usage(flag(field) + " 0: columns are numbered from 1");
+    if (!table_.column_names.empty()) return find_name(field);
+    if (!wished.empty())
+      refuse("line 1: expected a header with \"" + wished + "\" (" + flag(field) + "), found none");
+    const auto usual = static_cast<std::size_t>(field);
+    return usual < first_.size() ? std::optional(usual) : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> find_name(RatingField field) const {
+    const std::string& wished = wish(field);
+    std::optional<std::size_t> found;
+    const auto look = [&](const auto& is_it) {
+      for (std::size_t column = 0; column < first_.size(); ++column) {
+        if (!is_it(column)) continue;
+        if (found)
+          refuse("line 1: two columns for " + flag(field) + ", " + std::to_string(*found + 1) + " and " +
+                 std::to_string(column + 1) + "; give its number");
+        found = column;
+      }
+      return found.has_value();
+    };
+    if (wished.empty()) {
+      // The names are tried one after the other, the most telling first: "movieId" may stand beside "sid".
+      for (const std::string_view usual : usual_names(field))
+        if (look([&](std::size_t column) { return plain_name(first_[column]) == usual; })) break;
+      return found;
+    }
+    if (look([&](std::size_t column) { return first_[column] == wished; }) ||
+        look([&](std::size_t column) { return table_.column_names[column] == wished; }) ||
+        look([&](std::size_t column) { return plain_name(first_[column]) == plain_name(wished); }))
+      return found;
+    refuse_missing(field);
+  }
+
+  [[noreturn]] void refuse_missing(RatingField field) const {
+    std::string names;
+    for (std::size_t at = 0; at < std::min(first_.size(), kNamesTold); ++at)
+      names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
+    const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
+    refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
+           "; give its name or number");
+  }
+
+  /// Without a header, the fourth column is taken for the time only where it looks like one.
+  [[nodiscard]] bool is_usable_time() const {
+    const RatingColumns& columns = table_.text.columns;
+    if (!table_.column_names.empty()) return true;
+    std::int64_t time = 0;
+    const bool is_taken =
+        columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
+    return !is_taken && parse_time(first_[*columns.time], spec_.decimal_point, time);
+  }
+
+  void check_different() const {
+    const RatingColumns& columns = table_.text.columns;
+    const std::array<std::optional<std::size_t>, 4> found{columns.user, columns.item, columns.value,
+                                                          columns.time};
+    for (std::size_t one = 0; one < found.size(); ++one)
+      for (std::size_t other = one + 1; other < found.size(); ++other)
+        if (found[one] && found[one] == found[other])
+          refuse_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
+                       ": both are column " + std::to_string(*found[one] + 1) + "; give both");
+  }
+
+  const RatingTableSpec& spec_;
+  std::string_view name_;
+  const RatingTable* earlier_;
+  std::array<const std::string*, 4> wishes_;
+  std::vector<std::string_view> lines_;
+  std::vector<std::string> first_;   // fields of the first line
+  std::vector<std::string> second_;  // of the second
+  RatingTable table_;
+};
+
+}  // namespace
+
+RatingTable tell_rating_table(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+                              const RatingTable* earlier) {
+  return TableTeller(head, spec, name, earlier).tell();
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,48 @@
+// A table of ratings as its first lines and the wishes of who gives it → how it is to be parsed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "input/rating_format.h"
+#include "input/rating_text.h"
+
+namespace chunkhit {
+
+/// Whether the first line names the columns.
+enum class Header : std::uint8_t { automatic, yes, no };
+inline constexpr std::array<std::string_view, 3> kHeaderNames{"auto", "yes", "no"};
+
+/// What is wanted of a table. Columns are given by name or by number from 1; "none" for no column.
+struct RatingTableSpec {
+  std::string delimiter;  ///< some bytes, or "blanks"; empty: told by the first lines
+  Header header = Header::automatic;
+  std::string user;   ///< empty: by the usual names, or the first column where there is no header
+  std::string item;   ///< the same; the second
+  std::string value;  ///< the same; the third; without one every rating is 1
+  std::string time;   ///< the same; the fourth
+  Quoting quoting = Quoting::none;
+  std::string comment;
+  char decimal_point = '.';
+};
+
+/// What was told of a table.
+struct RatingTable {
+  RatingTextSpec text;
+  std::vector<std::string> column_names;  ///< empty: there is no header
+};
+
+/// Tells how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
+/// makes most columns, then blanks; the one is taken that is in each of the first lines equally often. A
+/// first line is a header when it has one of the usual names or of those given, names with RecBole's types
+/// ("user_id:token"), or no number in the value's or time's column while the second line has one. Where there
+/// is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with `name`, or
+/// usage.
+[[nodiscard]] RatingTable tell_rating_table(const TextHead& head, const RatingTableSpec& spec,
+                                            std::string_view name, const RatingTable* earlier = nullptr);
+
+}  // namespace chunkhit

@@ -1,0 +1,154 @@
+#include "input/rating_text.h"
+
+#include <utility>
+
+#include "input/bad_line.h"
+#include "input/id_column.h"
+#include "input/line_cursor.h"
+#include "input/rating_fields.h"
+#include "input/rating_number.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+template <class Splitter>
+class TextParser {
+ public:
+  TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block)
+      : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {
+    // Fields that were unquoted are not in the text.
+    if (!Splitter::kQuotes) readable_end_ = text.data() + text.size();
+  }
+
+  void parse() {
+    has_nul_ = text_.find('\0') != std::string_view::npos;
+    LineCursor lines(text_);
+    while (next_line(lines)) {
+      if (line_.size() > kMostLineBytes) {
+        refuse(0, std::string(kLongLine));
+        break;
+      }
+      if (!is_skipped()) parse_line();
+    }
+    block_.line_count = lines.line_count();
+    users_.finish(block_.users);
+    items_.finish(block_.items);
+  }
+
+ private:
+  bool next_line(LineCursor& lines) {
+    line_number_ = lines.line_count() + 1;
+    return Splitter::kQuotes ? lines.next_record(line_) : lines.next(line_);
+  }
+
+  bool is_skipped() {
+    if (line_.empty()) {
+      ++block_.blank_lines;
+    } else if (!spec_.comment.empty() && line_.starts_with(spec_.comment)) {
+      ++block_.comment_lines;
+    } else if (is_header()) {
+      ++block_.header_lines;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_header() const {
+    const std::size_t bytes = spec_.header.size();
+    if (bytes == 0) return false;
+    if (line_.size() == bytes) return line_ == spec_.header;
+    return line_.size() == bytes + kByteOrderMark.size() && line_.starts_with(kByteOrderMark) &&
+           line_.ends_with(spec_.header);
+  }
+
+  void parse_line() {
+    RatingFields fields;
+    if (!splitter_.split(line_, fields)) return refuse_split();
+    if (has_nul_ && line_.find('\0') != std::string_view::npos)
+      return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
+    float value = 1;
+    std::int64_t time = 0;
+    const std::string_view user = fields[RatingField::user];
+    const std::string_view item = fields[RatingField::item];
+    if (is_missing_id(user)) return refuse_field(RatingField::user, user, "an id");
+    if (is_missing_id(item)) return refuse_field(RatingField::item, item, "an id");
+    if (spec_.columns.value) {
+      const std::string_view text = fields[RatingField::value];
+      if (!parse_value(text, spec_.decimal_point, readable_end_, value))
+        return refuse_field(RatingField::value, text, "a number");
+      block_.values.push_back(value);
+    }
+    if (spec_.columns.time) {
+      const std::string_view text = fields[RatingField::time];
+      if (!parse_time(text, spec_.decimal_point, readable_end_, time)) {
+        if (spec_.columns.value) block_.values.pop_back();
+        return refuse_field(RatingField::time, text, "a whole number");
+      }
+      block_.times.push_back(time);
+    }
+    if (Splitter::kQuotes) {
+      users_.append_fleeting(user, block_.users);
+      items_.append_fleeting(item, block_.items);
+    } else {
+      users_.append(user, readable_end_);
+      items_.append(item, readable_end_);
+    }
+  }
+
+  void refuse(std::size_t at, const std::string& reason) {
+    add_bad_line(block_, line_number_, at + 1, reason, line_);
+  }
+
+  void refuse_split() {
+    const SplitFault& fault = splitter_.fault();
+    if (!fault.reason.empty()) return refuse(fault.at, fault.reason);
+    if (line_.find_first_not_of(" \t") == std::string_view::npos) {
+      ++block_.blank_lines;
+      return;
+    }
+    refuse(line_.size(), "line: expected at least " + std::to_string(splitter_.column_count()) +
+                             " columns, found " + std::to_string(fault.column_count));
+  }
+
+  void refuse_field(RatingField field, std::string_view text, const char* expected) {
+    const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
+    const std::size_t at = is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
+    refuse(at, std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected " + expected +
+                   ", found " + found_text(text));
+  }
+
+  std::string_view text_;
+  const RatingTextSpec& spec_;
+  Splitter splitter_;
+  RatingBlock& block_;
+  IdColumn users_;
+  IdColumn items_;
+  const char* readable_end_ = nullptr;
+  bool has_nul_ = false;
+  std::string_view line_;
+  std::uint64_t line_number_ = 0;
+};
+
+template <class Delimiter>
+void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter delimiter, RatingBlock& block) {
+  TextParser(text, spec, PlainSplitter(delimiter, spec.columns), block).parse();
+}
+
+}  // namespace
+
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block) {
+  clear_block(block);
+  if (spec.quoting == Quoting::double_quote)
+    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns), block).parse();
+  else if (spec.delimiter == kBlanks)
+    parse_plain(text, spec, BlankDelimiter(), block);
+  else if (spec.delimiter.size() == 1)
+    parse_plain(text, spec, CharDelimiter(spec.delimiter[0], text.data() + text.size()), block);
+  else
+    parse_plain(text, spec, TextDelimiter(spec.delimiter), block);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,57 @@
+// Ratings as a delimited table: text → blocks of ratings.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// Which columns, from 0, hold what; no two the same.
+struct RatingColumns {
+  std::size_t user = 0;
+  std::size_t item = 1;
+  std::optional<std::size_t> value;  ///< none: every value is 1
+  std::optional<std::size_t> time;
+  bool operator==(const RatingColumns&) const = default;
+};
+
+/// Whether fields may stand in double quotes.
+enum class Quoting : std::uint8_t {
+  none,          ///< a quote is a letter like others
+  double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
+};
+inline constexpr std::array<std::string_view, 2> kQuotingNames{"none", "double"};
+
+/// The delimiter that stands for one or more blanks and tabs; those at a line's ends are skipped.
+inline constexpr std::string_view kBlanks = "blanks";
+
+/// How a table of ratings is written.
+struct RatingTextSpec {
+  std::string delimiter = ",";  ///< some bytes, without line ends and quotes, or kBlanks (without quoting)
+  RatingColumns columns;
+  Quoting quoting = Quoting::none;
+  std::string comment;       ///< lines that begin with this are skipped; empty: none are
+  char decimal_point = '.';  ///< or ','
+  std::string header;  ///< lines equal to this (CR and a byte order mark aside) are skipped; empty: none
+  bool operator==(const RatingTextSpec&) const = default;
+};
+
+/// Bytes that a line may have.
+inline constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
+/// The reason of a bad line that has more; nothing behind it was read.
+inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
+
+/// Parses whole lines, the last one perhaps without its end, into `block` (replaced; its memory is used
+/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`.
+///
+/// Ids are integers where all of the block's column are (parse_integer_id), else text as it stands. Ids that
+/// are empty, NULL, NaN or \N, and values that are no finite number, make a line bad.
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block);
+
+}  // namespace chunkhit

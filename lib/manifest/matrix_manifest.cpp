@@ -1,0 +1,174 @@
+#include "manifest/matrix_manifest.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "manifest/json_fields.h"
+#include "manifest/record_json.h"
+#include "manifest/sealed_json.h"
+
+namespace chunkhit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+Json matrices_json(const std::vector<MatrixRecord>& matrices) {
+  Json list = Json::array();
+  for (const MatrixRecord& each : matrices)
+    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
+  return list;
+}
+
+Json file_json(const FileRecord& file) {
+  return {{"file", file.file}, {"bytes", file.bytes}, {"xxh3", hash_text(file.xxh3)}};
+}
+
+Json counts_json(const NamedCounts& counts) {
+  Json object = Json::object();
+  for (const auto& [name, count] : counts) object[name] = count;
+  return object;
+}
+
+Json account_json(const MatrixAccount& account) {
+  Json inputs = Json::array();
+  for (const InputRecord& each : account.inputs)
+    inputs.push_back({{"file", each.file}, {"lines", each.lines}, {"ratings", each.ratings}});
+  Json steps = Json::array();
+  for (const StepRecord& each : account.steps)
+    steps.push_back(
+        {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
+  Json values = Json::array();
+  for (const ValueCount& each : account.values)
+    values.push_back({{"value", each.value}, {"ratings", each.ratings}});
+  return {{"inputs", std::move(inputs)},
+          {"bad_lines", account.bad_lines},
+          {"reasons", counts_json(account.reasons)},
+          {"steps", std::move(steps)},
+          {"left_out", counts_json(account.left_out)},
+          {"values", std::move(values)}};
+}
+
+std::vector<MatrixRecord> parse_matrices(const Json& list) {
+  std::vector<MatrixRecord> matrices;
+  for (const Json& entry : list)
+    matrices.push_back(
+        {entry.at("name").get<std::string>(), count_field(entry, "nnz"), count_field(entry, "longest_row")});
+  const bool known = (matrices.size() == 1 || (matrices.size() == 2 && matrices[1].name == "held_out")) &&
+                     matrices[0].name == "X";
+  if (!known) throw Error(ErrorCode::bad_data, "matrices: expected X, or X and held_out");
+  return matrices;
+}
+
+FileRecord parse_file(const Json& object, std::string_view expected) {
+  FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
+                  hash_field(object, "xxh3")};
+  if (file.file != expected)
+    throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
+  return file;
+}
+
+NamedCounts parse_counts(const Json& object) {
+  NamedCounts counts;
+  for (const auto& [name, value] : object.items())
+    counts.emplace_back(name, count_field(object, name.c_str()));
+  return counts;
+}
+
+MatrixAccount parse_account(const Json& object) {
+  MatrixAccount account;
+  for (const Json& entry : list_field(object, "inputs"))
+    account.inputs.push_back(
+        {entry.at("file").get<std::string>(), count_field(entry, "lines"), count_field(entry, "ratings")});
+  account.bad_lines = count_field(object, "bad_lines");
+  account.reasons = parse_counts(object.at("reasons"));
+  for (const Json& entry : list_field(object, "steps"))
+    account.steps.push_back({entry.at("name").get<std::string>(), count_field(entry, "users"),
+                             count_field(entry, "items"), count_field(entry, "ratings")});
+  account.left_out = parse_counts(object.at("left_out"));
+  for (const Json& entry : list_field(object, "values"))
+    account.values.push_back({entry.at("value").get<float>(), count_field(entry, "ratings")});
+  return account;
+}
+
+ValueType parse_value_type(const Json& values) {
+  const auto name = values.at("type").get<std::string>();
+  const auto* const found = std::find(kValueTypeNames.begin(), kValueTypeNames.end(), name);
+  if (found == kValueTypeNames.end())
+    throw Error(ErrorCode::bad_data, "values: type: expected none, u8, u16 or f32, found " + name);
+  return static_cast<ValueType>(found - kValueTypeNames.begin());
+}
+
+void check_counts(const MatrixManifest& manifest) {
+  std::uint64_t rows = 0;
+  bool fits = manifest.columns <= UINT32_MAX;
+  // Compared before they are added, so that no sum wraps around.
+  for (const PartRecord& part : manifest.parts) {
+    fits = fits && part.samples <= manifest.rows - rows && part.rows == part.samples;
+    rows += part.samples;
+  }
+  if (!fits || rows != manifest.rows || !std::isfinite(manifest.scale) || manifest.scale <= 0)
+    throw Error(ErrorCode::bad_data, "counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
+                                         std::to_string(rows) + " in parts");
+}
+
+}  // namespace
+
+std::string matrix_manifest_text(const MatrixManifest& manifest) {
+  Json parts = Json::array();
+  for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
+  return seal_json({{"format", kMatrixFormat},
+                    {"version", kManifestVersion},
+                    {"pack_id", hash_text(manifest.pack_id)},
+                    {"tool", manifest.tool},
+                    {"spec", spec_json(manifest.spec)},
+                    {"input_xxh3", hash_text(manifest.input_xxh3)},
+                    {"rows", manifest.rows},
+                    {"columns", manifest.columns},
+                    {"matrices", matrices_json(manifest.matrices)},
+                    {"values",
+                     {{"type", kValueTypeNames[static_cast<std::size_t>(manifest.value_type)]},
+                      {"scale", manifest.scale}}},
+                    {"container", manifest.container},
+                    {"filter", manifest.filter},
+                    {"chunk_rows", manifest.chunk_rows},
+                    {"label_columns", manifest.label_columns},
+                    {"parts", std::move(parts)},
+                    {"users", file_json(manifest.users)},
+                    {"items", file_json(manifest.items)},
+                    {"account", account_json(manifest.account)}});
+}
+
+MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
+  return with_name(name, [&] {
+    const Json json = open_format(text, name, kMatrixFormat);
+    MatrixManifest manifest;
+    manifest.pack_id = hash_field(json, "pack_id");
+    manifest.tool = json.at("tool").get<std::string>();
+    manifest.spec = parse_spec(json.at("spec"));
+    manifest.input_xxh3 = hash_field(json, "input_xxh3");
+    manifest.rows = count_field(json, "rows");
+    manifest.columns = count_field(json, "columns");
+    manifest.matrices = parse_matrices(list_field(json, "matrices"));
+    manifest.value_type = parse_value_type(json.at("values"));
+    manifest.scale = json.at("values").at("scale").get<double>();
+    manifest.container = json.at("container").get<std::string>();
+    manifest.filter = json.at("filter").get<std::string>();
+    manifest.chunk_rows = count_field(json, "chunk_rows");
+    manifest.label_columns = json.at("label_columns").get<std::vector<std::string>>();
+    for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
+    manifest.users = parse_file(json.at("users"), kUsersName);
+    manifest.items = parse_file(json.at("items"), kItemsName);
+    manifest.account = parse_account(json.at("account"));
+    check_counts(manifest);
+    return manifest;
+  });
+}
+
+std::string manifest_format(std::string_view text, const std::string& name) {
+  return with_name(name, [&] { return open_sealed_json(text, name).at("format").get<std::string>(); });
+}
+
+}  // namespace chunkhit

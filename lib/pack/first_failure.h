@@ -1,0 +1,38 @@
+// The first exception of a pipeline's steps.
+#pragma once
+
+#include <atomic>
+#include <exception>
+
+namespace chunkhit {
+
+/// Keeps the first exception and makes every later step do nothing, so that the pipeline runs empty: when an
+/// exception reaches oneTBB, the tokens between two steps are never destroyed.
+class FirstFailure {
+ public:
+  [[nodiscard]] explicit operator bool() const { return failed_; }
+
+  /// Runs one step on one token, unless another one has failed.
+  template <class Step>
+  auto unless_failed(Step step) -> decltype(step()) {
+    if (!failed_) {
+      try {
+        return step();
+      } catch (...) {
+        if (!failed_.exchange(true)) fault_ = std::current_exception();
+      }
+    }
+    return decltype(step())();
+  }
+
+  /// Throws what was kept; call when all steps have ended.
+  void rethrow() const {
+    if (failed_) std::rethrow_exception(fault_);
+  }
+
+ private:
+  std::atomic<bool> failed_{false};
+  std::exception_ptr fault_;  ///< written once, by the step that sets failed_
+};
+
+}  // namespace chunkhit

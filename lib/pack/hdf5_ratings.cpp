@@ -1,0 +1,55 @@
+#include "pack/hdf5_ratings.h"
+
+#include <utility>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+
+Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec)
+    : matrix_(path, spec.place),
+      transpose_(spec.transpose == Transpose::yes),
+      knows_columns_(matrix_.facts().column_count != UINT64_MAX),
+      collector_(path, axis_ids(matrix_.take_row_names(), "rows"),
+                 axis_ids(matrix_.take_column_names(), "columns"), transpose_),
+      entries_(open_entries(path)) {
+  const CsrFacts& facts = matrix_.facts();
+  for (const std::string& notice : facts.notices) facts_.notices.push_back(path + ": " + notice);
+  facts_.user_count = transpose_ ? facts.column_count : facts.row_count;
+  facts_.item_count = transpose_ ? facts.row_count : facts.column_count;
+}
+
+AxisIds Hdf5RatingReader::axis_ids(Names names, const char* axis) {
+  AxisIds ids{{std::move(names.text), std::move(names.ends)}, 0};
+  if (const std::size_t changed = make_unique_names(ids.names); changed > 0)
+    facts_.notices.push_back(std::to_string(changed) + " names of " + axis +
+                             " were there before; they got -1, -2, ... appended");
+  return ids;
+}
+
+EntrySource Hdf5RatingReader::open_entries(const std::string& path) {
+  const CsrFacts& facts = matrix_.facts();
+  ArrayShape shape{path + ": " + facts.place, facts.row_count,
+                   knows_columns_ ? facts.column_count : ArrayShape::kUnknown,
+                   knows_columns_ ? nullptr : &found_columns_};
+  const ValueSource values = [this](std::span<float> numbers) { matrix_.read_values(numbers); };
+  if (facts.storage == CsrStorage::dense) return dense_entries(shape, false, values);
+  return compressed_entries(
+      std::move(shape),
+      {.entry_count = facts.entry_count,
+       .by_columns = facts.storage == CsrStorage::csc,
+       .indptr = [this](std::span<std::int64_t> numbers) { matrix_.read_indptr(numbers); },
+       .indices = [this](std::span<std::int64_t> numbers) { matrix_.read_indices(numbers); },
+       .values = values});
+}
+
+bool Hdf5RatingReader::next(RatingBlock& block) {
+  collector_.begin(block);
+  while (!at_end_ && !collector_.is_full()) at_end_ = !entries_(collector_);
+  const bool has_ratings = collector_.finish();
+  facts_.rounded_count = matrix_.rounded_count();
+  if (!knows_columns_) (transpose_ ? facts_.user_count : facts_.item_count) = found_columns_;
+  return has_ratings;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,41 @@
+// Matrices in HDF5 files of other programs → blocks of ratings.
+#pragma once
+
+#include <string>
+
+#include "decode/array_entries.h"
+#include "decode/rating_reader.h"
+#include "store/hdf5_csr.h"
+
+namespace chunkhit {
+
+/// How an HDF5 file is read.
+struct Hdf5RatingsSpec {
+  Transpose transpose = Transpose::automatic;  ///< automatic: rows are users, as AnnData has cells
+  std::string place;  ///< of the matrix: "layers/counts", "raw/X"; empty: /X, 10x's group, or the only one
+};
+
+/// Reads AnnData, 10x Genomics' .h5, and groups with data, indices and indptr. Ids are the names that the
+/// file has for rows and columns, or their numbers from 0.
+class Hdf5RatingReader : public RatingReader {
+ public:
+  /// Throws bad_data.
+  Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec);
+  Hdf5RatingReader(const Hdf5RatingReader&) = delete;
+  Hdf5RatingReader& operator=(const Hdf5RatingReader&) = delete;
+  [[nodiscard]] bool next(RatingBlock& block) override;
+
+ private:
+  [[nodiscard]] EntrySource open_entries(const std::string& path);
+  [[nodiscard]] AxisIds axis_ids(Names names, const char* axis);
+
+  Hdf5Csr matrix_;
+  bool transpose_;
+  bool knows_columns_;
+  std::uint64_t found_columns_ = 0;
+  bool at_end_ = false;
+  EntryCollector collector_;
+  EntrySource entries_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,106 @@
+#include "pack/id_lists.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "input/csv_reader.h"
+#include "input/text_stream.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::string_view kUsersHeader = "row,ratings,user\n";
+constexpr std::string_view kItemsHeader = "column,ratings,item\n";
+constexpr std::size_t kWrittenBytes = 1 << 20;
+
+/// Writes a list in pieces, so that it may be larger than memory.
+class ListFile {
+ public:
+  ListFile(const std::string& folder, std::string_view name, std::string_view header)
+      : name_(name), file_(folder + "/" + name_), text_(header) {}
+
+  void add(std::uint64_t number, std::uint64_t ratings, std::string_view id) {
+    text_ += std::to_string(number);
+    text_ += ',';
+    text_ += std::to_string(ratings);
+    text_ += ',';
+    append_csv_field(text_, id);
+    text_ += '\n';
+    if (text_.size() >= kWrittenBytes) write();
+  }
+
+  FileRecord publish() {
+    write();
+    file_.publish();
+    return {name_, file_.byte_count(), hash_.value()};
+  }
+
+ private:
+  void write() {
+    hash_.update(as_bytes(text_));
+    file_.append(as_bytes(text_));
+    text_.clear();
+  }
+
+  std::string name_;
+  PendingFile file_;
+  Xxh3Stream hash_;
+  std::string text_;
+};
+
+std::string items_file(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path given(path);
+  if (!std::filesystem::is_directory(given, error)) return path;
+  // Of the packs of a split each has the same items.
+  for (const std::filesystem::path& folder : {given, given / "train"})
+    if (std::filesystem::exists(folder / kItemsName, error)) return (folder / kItemsName).string();
+  throw Error(ErrorCode::bad_data,
+              path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
+}
+
+[[noreturn]] void refuse(const CsvReader& rows, const std::string& what) {
+  throw Error(ErrorCode::bad_data, rows.name() + ":" + std::to_string(rows.line()) + ": " + what);
+}
+
+}  // namespace
+
+FileRecord publish_users(const std::string& folder, std::span<const std::uint32_t> users,
+                         std::span<const std::uint32_t> ratings, const IdMap& ids) {
+  ListFile list(folder, kUsersName, kUsersHeader);
+  for (std::size_t row = 0; row < users.size(); ++row) list.add(row, ratings[row], ids.text(users[row]));
+  return list.publish();
+}
+
+FileRecord publish_items(const std::string& folder, std::span<const std::string> ids,
+                         std::span<const std::uint64_t> ratings) {
+  ListFile list(folder, kItemsName, kItemsHeader);
+  for (std::size_t column = 0; column < ids.size(); ++column) list.add(column, ratings[column], ids[column]);
+  return list.publish();
+}
+
+std::vector<std::string> read_item_ids(const std::string& path) {
+  TextStream stream(items_file(path));
+  CsvReader rows(
+      stream.name(), [&](MutableBytes out) { return stream.read(out); }, ',');
+  std::vector<std::string_view> fields;
+  if (!rows.next_row(fields) || fields != std::vector<std::string_view>{"column", "ratings", "item"})
+    throw Error(ErrorCode::bad_data, rows.name() + ": expected an items.csv (column,ratings,item)");
+  std::vector<std::string> ids;
+  std::unordered_set<std::string> seen;
+  while (rows.next_row(fields)) {
+    if (fields.size() != 3 || fields[0] != std::to_string(ids.size()))
+      refuse(rows, "expected column " + std::to_string(ids.size()) + ", its ratings and its item");
+    ids.emplace_back(fields[2]);
+    if (!seen.insert(ids.back()).second) refuse(rows, "item " + ids.back() + " is there twice");
+  }
+  return ids;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,26 @@
+// users.csv and items.csv: whose the rows and columns of a pack are. Layout: schemas/matrix-manifest.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "input/id_map.h"
+#include "manifest/matrix_manifest.h"
+
+namespace chunkhit {
+
+/// Publishes users.csv in a folder: `users` by number and their ratings in X, in the order of rows.
+[[nodiscard]] FileRecord publish_users(const std::string& folder, std::span<const std::uint32_t> users,
+                                       std::span<const std::uint32_t> ratings, const IdMap& ids);
+
+/// Publishes items.csv: the items' own ids and their ratings for training, by column.
+[[nodiscard]] FileRecord publish_items(const std::string& folder, std::span<const std::string> ids,
+                                       std::span<const std::uint64_t> ratings);
+
+/// Reads the items' own ids, by column, from an items.csv or from the one in a pack's folder; throws bad_data
+/// when it is damaged or names an item twice.
+[[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path);
+
+}  // namespace chunkhit

@@ -1,0 +1,34 @@
+#include "pack/matrix_account.h"
+
+#include <filesystem>
+
+namespace chunkhit {
+namespace {
+
+void add_left_out(const PackRows& pack, MatrixAccount& account) {
+  const std::string name = pack.name().empty() ? "" : pack.name() + ": ";
+  if (pack.stats().users_left_out > 0)
+    account.left_out.emplace_back(name + "users without both given and held-out ratings",
+                                  pack.stats().users_left_out);
+  if (pack.stats().unseen_ratings > 0)
+    account.left_out.emplace_back(name + "ratings of items without ratings for training",
+                                  pack.stats().unseen_ratings);
+}
+
+}  // namespace
+
+MatrixAccount make_matrix_account(const RatingAccount& read, const RatingPacks& packs) {
+  MatrixAccount account;
+  for (const RatingInput& input : read.inputs())
+    account.inputs.push_back(
+        {std::filesystem::path(input.name).filename().string(), input.line_count, input.rating_count});
+  account.bad_lines = read.total().bad_lines;
+  for (const auto& [kind, count] : read.bad_kinds()) account.reasons.emplace_back(kind, count);
+  for (const StepCounts& step : packs.steps)
+    account.steps.push_back({step.name, step.users, step.items, step.ratings});
+  for (const PackRows& pack : packs.packs) add_left_out(pack, account);
+  for (const ValueHistogram::Bin& bin : packs.values.bins) account.values.push_back({bin.low, bin.count});
+  return account;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,213 @@
+#include "pack/matrix_pack_writer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/file.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "pack/id_lists.h"
+#include "pack/pack_sparse_spec.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kLeastChunkRows = 256;
+constexpr std::uint64_t kMostChunkRows = 1024;
+constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
+/// Rows that are made at a time for HDF5, whose chunks are not rows.
+constexpr std::uint64_t kHdf5PieceRows = 1024;
+/// Bytes of a column's step, and of a row's length.
+constexpr std::uint64_t kMostLeb128Bytes = 5;
+
+/// Compressed bytes of a rating, about, by its value's type (measured on MovieLens-like ratings).
+double rating_bytes(ValueType type) {
+  constexpr double kBytes[] = {0.8, 1.2, 2.2, 4};
+  return kBytes[static_cast<std::size_t>(type)];
+}
+
+MatrixRecord record(const char* name, const MatrixStats& stats) {
+  return {name, stats.nnz, stats.longest_row};
+}
+
+}  // namespace
+
+std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, const MatrixShape& shape) {
+  const auto nnz = static_cast<double>(stats.x.nnz + stats.held_out.nnz);
+  const double row_bytes =
+      1 + nnz / static_cast<double>(std::max<std::uint64_t>(1, row_count)) * rating_bytes(shape.value_type);
+  std::uint64_t rows = kMostChunkRows;
+  while (rows > kLeastChunkRows && static_cast<double>(rows) * row_bytes > kWantedChunkBytes) rows /= 2;
+  const std::uint64_t entry_bytes = kMostLeb128Bytes + value_bytes(shape.value_type);
+  const std::uint64_t longest =
+      (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * kMostLeb128Bytes;
+  const std::uint64_t header_bytes = least_row_block_bytes(0, shape);
+  const std::uint64_t most = container("shard").most_chunk_bytes;
+  while (rows > 1 && header_bytes + rows * longest > most) rows /= 2;
+  return rows;
+}
+
+MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows) {
+  return {packs.columns().items.size(), rows.has_held_out() ? 2u : 1u, packs.stored.type, packs.stored.scale};
+}
+
+std::vector<MatrixRecord> matrix_records(const PackRows& rows) {
+  std::vector<MatrixRecord> records{record("X", rows.stats().x)};
+  if (rows.has_held_out()) records.push_back(record("held_out", rows.stats().held_out));
+  return records;
+}
+
+MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
+                                   std::vector<SpecEntry> recorded, std::uint64_t pack_id)
+    : run_(run),
+      rows_(rows),
+      folder_(folder),
+      recorded_(std::move(recorded)),
+      pack_id_(pack_id),
+      compress_(compress_choice(run.spec)),
+      shape_(matrix_shape(run.packs, rows)) {
+  if (run.spec.container != "shard") return;
+  chunk_rows_ =
+      run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
+}
+
+MatrixPackReport MatrixPackWriter::write() {
+  // First: this file tells others that the folder belongs to matrices.
+  items_ = publish_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
+  const bool shard = run_.spec.container == "shard";
+  const RowJob job{rows_,
+                   shard ? chunk_rows_ : kHdf5PieceRows,
+                   shape_,
+                   shard ? &chunk_filter(compress_.filter) : nullptr,
+                   compress_.level,
+                   run_.spec.part_bytes,
+                   run_.spec.layout == MatrixLayout::dense,
+                   run_.threads,
+                   run_.options.stop,
+                   [this](const RowPiece& piece) { append(piece); }};
+  interrupted_ = !pack_rows(job);
+  if (!interrupted_ && part_) finish_part();
+  await_part();
+  MatrixPackReport report{folder_.path(),
+                          rows_.row_count(),
+                          shape_.column_count,
+                          matrix_records(rows_),
+                          parts_.size(),
+                          chunk_rows_,
+                          0,
+                          false};
+  for (const PartRecord& part : parts_) report.bytes += part.bytes;
+  if (interrupted_) return report;
+  check_counts();
+  users_ = publish_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
+  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
+  publish_file(folder_.file(kManifestName), matrix_manifest_text(manifest()));
+  return report;
+}
+
+void MatrixPackWriter::append(const RowPiece& piece) {
+  if (part_ && piece.part_index != part_index_) finish_part();
+  part_index_ = piece.part_index;
+  if (!part_) begin_part();
+  part_->append(piece);
+  for (std::size_t row = 0; row < piece.x.row_count(); ++row)
+    row_ratings_.push_back(static_cast<std::uint32_t>(piece.x.indptr[row + 1] - piece.x.indptr[row]));
+  run_.on_rows(piece.row_count);
+}
+
+void MatrixPackWriter::check_counts() const {
+  const std::uint64_t ratings = std::accumulate(row_ratings_.begin(), row_ratings_.end(), std::uint64_t{0});
+  if (row_ratings_.size() != rows_.row_count() || ratings != rows_.stats().x.nnz)
+    throw Error(ErrorCode::cannot_write,
+                folder_.path() + ": packed " + count_text(row_ratings_.size(), "row") + " of " +
+                    count_text(ratings, "rating") + ", expected " + count_text(rows_.row_count()) + " of " +
+                    count_text(rows_.stats().x.nnz));
+}
+
+PartSpec MatrixPackWriter::part_spec() const {
+  PartSpec spec;
+  spec.matrix = shape_;
+  spec.filter = compress_.filter;
+  spec.chunk_samples = chunk_rows_ > 0 ? chunk_rows_ : kHdf5PieceRows;
+  spec.classes = run_.item_ids;
+  spec.label_columns = run_.labels.columns;
+  spec.pack_id = pack_id_;
+  spec.part_index = static_cast<std::uint32_t>(part_index_);
+  return spec;
+}
+
+void MatrixPackWriter::begin_part() {
+  const PartSpec spec = part_spec();
+  const Container& kind = container(run_.spec.container);
+  const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
+  MatrixHdf5Options options;
+  options.layout = run_.spec.layout;
+  if (compress_.filter == "deflate") options.deflate_level = compress_.level;
+  options.item_counts = run_.packs.columns().counts;
+  part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
+                               : create_matrix_hdf5(path, spec, std::move(options));
+}
+
+PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
+  PartSamples samples;
+  const std::size_t columns = run_.labels.columns.size();
+  for (std::uint64_t row = first_row; row < end_row; ++row) {
+    const std::uint32_t user = rows_.users()[row];
+    samples.rows.push_back(user);
+    samples.files.add(run_.users.text(user));
+    const auto labels = run_.labels.values.begin() + static_cast<std::ptrdiff_t>(user * columns);
+    samples.labels.values.insert(samples.labels.values.end(), labels,
+                                 labels + static_cast<std::ptrdiff_t>(columns));
+    if (columns == 0) samples.labels.ids.push_back(-1);
+  }
+  return samples;
+}
+
+// The part is checked and flushed while the next one is packed.
+void MatrixPackWriter::finish_part() {
+  await_part();
+  const std::uint64_t end_row = row_ratings_.size();
+  finishing_ =
+      std::async(std::launch::async, [this, part = std::move(part_), end_row, part_index = part_index_,
+                                      first_row = part_first_row_]() mutable {
+        const PartReport written = part->finish(samples(first_row, end_row));
+        PartRecord record;
+        record.file = part_stem(part_index) + std::string(container(run_.spec.container).extension);
+        record.bytes = written.bytes;
+        record.xxh3 = written.xxh3;
+        record.rows = record.samples = end_row - first_row;
+        record.chunks = written.chunk_count;
+        record.stored_bytes = written.stored_bytes;
+        return record;
+      });
+  part_first_row_ = end_row;
+}
+
+void MatrixPackWriter::await_part() {
+  if (finishing_.valid()) parts_.push_back(finishing_.get());
+}
+
+MatrixManifest MatrixPackWriter::manifest() const {
+  MatrixManifest manifest;
+  manifest.pack_id = pack_id_;
+  manifest.tool = run_.options.tool;
+  manifest.spec = recorded_;
+  manifest.input_xxh3 = run_.input_xxh3;
+  manifest.rows = rows_.row_count();
+  manifest.columns = shape_.column_count;
+  manifest.matrices = matrix_records(rows_);
+  manifest.value_type = shape_.value_type;
+  manifest.scale = shape_.scale;
+  manifest.container = run_.spec.container;
+  manifest.filter = compress_.filter;
+  manifest.chunk_rows = chunk_rows_;
+  manifest.label_columns = run_.labels.columns;
+  manifest.parts = parts_;
+  manifest.users = users_;
+  manifest.items = items_;
+  manifest.account = run_.account;
+  return manifest;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,87 @@
+// Writes one pack of matrices: items, parts, users, run and manifest.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "input/id_map.h"
+#include "pack/compress_choice.h"
+#include "pack/label_table.h"
+#include "pack/matrix_part_writer.h"
+#include "pack/output_folder.h"
+#include "pack/pack_sparse.h"
+#include "pack/run_record.h"
+
+namespace chunkhit {
+
+/// What all packs of a run share.
+struct MatrixRun {
+  const PackSparseSpec& spec;
+  const PackSparseOptions& options;
+  const IdMap& users;
+  const RatingPacks& packs;
+  const std::vector<std::string>& item_ids;  ///< by column
+  const LabelTable& labels;                  ///< by user
+  const MatrixAccount& account;
+  std::uint64_t input_xxh3 = 0;
+  std::uint32_t threads = 1;
+  RunStart start;
+  std::function<void(std::uint64_t rows)> on_rows;  ///< called for rows that were written
+};
+
+/// Rows of a row block: a power of two from 256 to 1,024 that comes near 256 KiB compressed, fewer where the
+/// longest rows would be more than a chunk may hold.
+[[nodiscard]] std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count,
+                                            const MatrixShape& shape);
+
+/// What the matrices of a pack have in common.
+[[nodiscard]] MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows);
+
+/// Names and counts of a pack's matrices.
+[[nodiscard]] std::vector<MatrixRecord> matrix_records(const PackRows& rows);
+
+/// Writes one pack into its empty folder.
+class MatrixPackWriter {
+ public:
+  MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
+                   std::vector<SpecEntry> recorded, std::uint64_t pack_id);
+  /// Packs and publishes the manifest, unless the run is stopped before.
+  [[nodiscard]] MatrixPackReport write();
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+
+ private:
+  void append(const RowPiece& piece);
+  void begin_part();
+  void finish_part();
+  void await_part();
+  /// Throws unless all rows and ratings were packed.
+  void check_counts() const;
+  [[nodiscard]] PartSpec part_spec() const;
+  [[nodiscard]] PartSamples samples(std::uint64_t first_row, std::uint64_t end_row) const;
+  [[nodiscard]] MatrixManifest manifest() const;
+
+  const MatrixRun& run_;
+  const PackRows& rows_;
+  const OutputFolder& folder_;
+  std::vector<SpecEntry> recorded_;
+  std::uint64_t pack_id_;
+  CompressChoice compress_;
+  MatrixShape shape_;
+  std::uint64_t chunk_rows_ = 0;
+  std::vector<std::uint32_t> row_ratings_;  ///< in X
+  std::uint64_t part_index_ = 0;
+  std::uint64_t part_first_row_ = 0;
+  std::vector<PartRecord> parts_;
+  FileRecord users_;
+  FileRecord items_;
+  bool interrupted_ = false;
+  std::unique_ptr<MatrixPartWriter> part_;
+  // Last: it ends before anything that it uses does.
+  std::future<PartRecord> finishing_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,222 @@
+#include "pack/pack_sparse.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/cpu.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "pack/id_lists.h"
+#include "pack/matrix_account.h"
+#include "pack/matrix_pack_writer.h"
+#include "pack/pack_sparse_spec.h"
+#include "pack/sparse_input.h"
+#include "pack/sparse_outputs.h"
+
+namespace chunkhit {
+namespace {
+
+using Phase = PackSparseProgress::Phase;
+
+/// Rows of the dense batch whose weight is told.
+constexpr std::uint64_t kBatchRows = 500;
+
+/// Columns that another pack has.
+struct FrozenItems {
+  std::optional<std::vector<std::string>> ids;
+  std::string text;  ///< for the recorded spec
+};
+
+FrozenItems read_frozen_items(const PackSparseSpec& spec) {
+  FrozenItems frozen;
+  if (spec.reuse_ids.empty()) return frozen;
+  frozen.ids = read_item_ids(spec.reuse_ids);
+  std::string all;
+  for (const std::string& id : *frozen.ids) all += id + "\n";
+  frozen.text = hash_text(xxh3(as_bytes(all)));
+  return frozen;
+}
+
+void add_read(const SparseInput& input, PackSparseReport& report) {
+  report.notices = input.notices();
+  report.input_bytes = input.account().total().bytes;
+  for (const InputBadLine& bad : input.account().first_bad_lines())
+    report.bad_lines.push_back(bad_line_text(bad));
+}
+
+void add_packs(const RatingPacks& packs, const RatingAccount& read, PackSparseReport& report) {
+  report.account = make_matrix_account(read, packs);
+  report.values = packs.stored;
+  const double batch_bytes =
+      static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
+  std::string text =
+      "a dense f32 batch of " + std::to_string(kBatchRows) + " rows is " + bytes_text(batch_bytes);
+  if (batch_bytes > static_cast<double>(1 << 30)) text += ": read CSR batches instead";
+  report.notices.push_back(text);
+}
+
+MatrixPackReport finished_report(const SparseOutput& output) {
+  MatrixPackReport report{output.folder.path(),
+                          output.finished->rows,
+                          output.finished->columns,
+                          output.finished->matrices,
+                          output.finished->parts.size(),
+                          output.finished->chunk_rows,
+                          0,
+                          true};
+  for (const PartRecord& part : output.finished->parts) report.bytes += part.bytes;
+  return report;
+}
+
+void check_inputs(const PackSparseOptions& options) {
+  if (options.inputs.empty()) throw Error(ErrorCode::usage, "INPUT is required: a file of ratings, or -");
+  if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
+    throw Error(ErrorCode::usage, "stdin can be read only once");
+}
+
+class SparseRun {
+ public:
+  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads)
+      : spec_(spec), options_(options), threads_(threads), start_(start_run()) {}
+
+  PackSparseReport pack() {
+    FrozenItems frozen = read_frozen_items(spec_);
+    SparseOutputs outputs(spec_, options_, frozen.text);
+    SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(frozen.ids));
+    report_.interrupted = !input.read();
+    report_.read_seconds = start_.seconds();
+    if (!report_.interrupted) {
+      outputs.compare(input.xxh3());
+      write(input, outputs);
+    }
+    report_.seconds = start_.seconds();
+    return std::move(report_);
+  }
+
+  PackSparseReport preview() {
+    FrozenItems frozen = read_frozen_items(spec_);
+    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(),
+                      std::move(frozen.ids));
+    report_.interrupted = !input.read();
+    report_.read_seconds = start_.seconds();
+    if (!report_.interrupted) foresee(input);
+    report_.seconds = start_.seconds();
+    return std::move(report_);
+  }
+
+ private:
+  void tell(Phase phase) {
+    progress_.phase = phase;
+    if (options_.on_progress) options_.on_progress(progress_);
+  }
+
+  void write(SparseInput& input, SparseOutputs& outputs) {
+    add_read(input, report_);
+    if (outputs.all_finished()) {
+      for (const auto& output : outputs.outputs()) report_.packs.push_back(finished_report(*output));
+      return;
+    }
+    tell(Phase::sorting);
+    const RatingPacks packs = input.make_packs();
+    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
+    const LabelTable labels = input.labels();
+    add_read(input, report_);
+    add_packs(packs, input.account(), report_);
+    report_.filter = compress_choice(spec_).filter;
+    for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
+    const MatrixRun run{spec_,
+                        options_,
+                        input.users(),
+                        packs,
+                        item_ids,
+                        labels,
+                        report_.account,
+                        input.xxh3(),
+                        threads_,
+                        start_,
+                        [this](std::uint64_t rows) {
+                          progress_.rows_done += rows;
+                          tell(Phase::packing);
+                        }};
+    for (const PackRows& rows : packs.packs) {
+      write_pack(run, rows, outputs.find(rows.name()));
+      if (report_.interrupted) return;
+    }
+  }
+
+  void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {
+    if (output.finished) {
+      report_.packs.push_back(finished_report(output));
+      return;
+    }
+    if (rows.row_count() == 0)
+      throw Error(ErrorCode::usage, "--split: " + rows.name() + " gets no rows; give it more");
+    progress_.pack = output.folder.path();
+    MatrixPackWriter writer(run, rows, output.folder, output.recorded, output.pack_id);
+    report_.packs.push_back(writer.write());
+    report_.interrupted = writer.interrupted();
+  }
+
+  void foresee(SparseInput& input) {
+    const RatingPacks packs = input.make_packs();
+    static_cast<void>(input.labels());
+    add_read(input, report_);
+    add_packs(packs, input.account(), report_);
+    report_.filter = compress_choice(spec_).filter;
+    for (const PackRows& rows : packs.packs) {
+      const MatrixShape shape = matrix_shape(packs, rows);
+      MatrixPackReport pack;
+      pack.path = rows.name().empty() ? options_.output : options_.output + "/" + rows.name();
+      pack.rows = rows.row_count();
+      pack.columns = shape.column_count;
+      pack.matrices = matrix_records(rows);
+      if (spec_.container == "shard")
+        pack.chunk_rows =
+            spec_.chunk_rows > 0 ? spec_.chunk_rows : plan_chunk_rows(rows.stats(), pack.rows, shape);
+      report_.packs.push_back(std::move(pack));
+    }
+  }
+
+  const PackSparseSpec& spec_;
+  const PackSparseOptions& options_;
+  std::uint32_t threads_;
+  RunStart start_;
+  PackSparseProgress progress_;
+  PackSparseReport report_;
+};
+
+/// Runs in an arena of its own, which keeps a caller's other work out; the limit counts the calling thread.
+template <class Work>
+PackSparseReport run_with_threads(const PackSparseOptions& options, Work work) {
+  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  PackSparseReport report;
+  arena.execute([&] { report = work(threads); });
+  return report;
+}
+
+}  // namespace
+
+PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  check_spec(spec);
+  check_inputs(options);
+  check_outside_packs(options.output);
+  return run_with_threads(options,
+                          [&](std::uint32_t threads) { return SparseRun(spec, options, threads).pack(); });
+}
+
+PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
+  check_spec(spec);
+  check_inputs(options);
+  return run_with_threads(options,
+                          [&](std::uint32_t threads) { return SparseRun(spec, options, threads).preview(); });
+}
+
+}  // namespace chunkhit

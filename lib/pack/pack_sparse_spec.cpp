@@ -1,0 +1,130 @@
+#include "pack/pack_sparse_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "input/label_text.h"
+#include "store/part.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::array<std::string_view, 2> kShardFilters{"zstd", "none"};
+constexpr std::array<std::string_view, 2> kHdf5Filters{"deflate", "none"};
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+
+template <class Enum, std::size_t kCount>
+std::string name_of(const std::array<std::string_view, kCount>& names, Enum value) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+std::string or_auto(const std::string& text) { return text.empty() ? "auto" : text; }
+std::string bool_text(bool value) { return value ? "true" : "false"; }
+
+std::string amount_text(const SplitAmount& amount) {
+  return amount.count > 0 ? std::to_string(amount.count) : number_text(amount.share);
+}
+
+std::string limit_text(const std::optional<float>& limit) { return limit ? number_text(*limit) : "none"; }
+
+void add_input(const RatingInputSpec& input, std::vector<SpecEntry>& entries) {
+  const RatingTableSpec& table = input.table;
+  entries.push_back({"format", or_auto(input.format)});
+  entries.push_back({"delimiter", or_auto(table.delimiter)});
+  entries.push_back({"header", name_of(kHeaderNames, table.header)});
+  entries.push_back({"user", or_auto(table.user)});
+  entries.push_back({"item", or_auto(table.item)});
+  entries.push_back({"value", or_auto(table.value)});
+  entries.push_back({"time", or_auto(table.time)});
+  entries.push_back({"quote", name_of(kQuotingNames, table.quoting)});
+  entries.push_back({"comment", table.comment});
+  entries.push_back({"decimal", std::string(1, table.decimal_point)});
+  entries.push_back({"transpose", name_of(kTransposeNames, input.transpose)});
+  entries.push_back({"layer", input.layer});
+  entries.push_back({"index-base", input.index_base ? std::to_string(*input.index_base) : "auto"});
+}
+
+void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
+  entries.push_back({"duplicates", name_of(kDuplicatesNames, rules.duplicates)});
+  entries.push_back({"zeros", name_of(kZerosNames, rules.zeros)});
+  entries.push_back({"min-value", limit_text(rules.min_value)});
+  entries.push_back({"above", limit_text(rules.above)});
+  entries.push_back({"binarize", bool_text(rules.binarize)});
+  entries.push_back({"min-user", std::to_string(rules.min_user)});
+  entries.push_back({"min-item", std::to_string(rules.min_item)});
+  entries.push_back({"filter-once", bool_text(rules.filter_once)});
+}
+
+void add_split(const RatingSplitSpec& split, std::vector<SpecEntry>& entries) {
+  entries.push_back({"split", name_of(kSplitKindNames, split.kind)});
+  if (split.kind == SplitKind::none) return;
+  entries.push_back({"validation", amount_text(split.validation)});
+  entries.push_back({"test", amount_text(split.test)});
+  if (split.kind == SplitKind::users) entries.push_back({"fold-in", number_text(split.fold_in)});
+  if (split.before) entries.push_back({"before", std::to_string(*split.before)});
+}
+
+void check_sizes(const PackSparseSpec& spec) {
+  const bool shard = spec.container == "shard";
+  if (!shard && spec.container != "hdf5")
+    refuse("--container: expected shard or hdf5, found " + spec.container);
+  if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
+  if (spec.chunk_rows > 0 && !shard) refuse("--chunk-rows is for shards: give --container shard");
+  if (spec.chunk_rows > UINT32_MAX) refuse("--chunk-rows: must be below 2^32");
+  if (spec.layout == MatrixLayout::dense && shard)
+    refuse("--layout dense is for HDF5: give --container hdf5");
+}
+
+}  // namespace
+
+std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const std::string& reuse_ids,
+                                     const std::string& split_name) {
+  std::vector<SpecEntry> entries;
+  add_input(spec.input, entries);
+  add_rules(spec.packs.rules, entries);
+  add_split(spec.packs.split, entries);
+  entries.push_back({"id-order", name_of(kItemOrderNames, spec.packs.item_order)});
+  entries.push_back({"reuse-ids", reuse_ids.empty() ? "none" : reuse_ids});
+  entries.push_back({"order", name_of(kRowOrderNames, spec.packs.shuffles_rows ? 0 : 1)});
+  entries.push_back({"seed", std::to_string(spec.packs.seed)});
+  entries.push_back({"container", spec.container});
+  entries.push_back({"compress", compress_text(compress_choice(spec))});
+  if (spec.container == "hdf5") entries.push_back({"layout", name_of(kMatrixLayoutNames, spec.layout)});
+  if (spec.container == "shard")
+    entries.push_back({"chunk-rows", spec.chunk_rows == 0 ? "auto" : std::to_string(spec.chunk_rows)});
+  entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
+  if (!split_name.empty()) entries.push_back({"split-name", split_name});
+  return entries;
+}
+
+CompressChoice compress_choice(const PackSparseSpec& spec) {
+  const std::span<const std::string_view> filters =
+      spec.container == "hdf5" ? std::span<const std::string_view>(kHdf5Filters) : kShardFilters;
+  return parse_compress(spec.compress.empty() ? std::string(filters[0]) : spec.compress, spec.container,
+                        filters);
+}
+
+std::vector<std::string> pack_names(const RatingSplitSpec& split) {
+  if (split.kind == SplitKind::none) return {""};
+  std::vector<std::string> names{"train"};
+  if (!split.validation.is_none()) names.emplace_back("validation");
+  if (!split.test.is_none() || split.kind == SplitKind::leave_one_out || split.before)
+    names.emplace_back("test");
+  return names;
+}
+
+void check_spec(const PackSparseSpec& spec) {
+  const std::string& format = spec.input.format;
+  if (!format.empty() &&
+      std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), format) == kRatingFormatNames.end())
+    refuse("--format: '" + format + "' is not known");
+  check_sizes(spec);
+  check_split(spec.packs.split);
+  static_cast<void>(compress_choice(spec));
+}
+
+}  // namespace chunkhit

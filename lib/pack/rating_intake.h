@@ -1,0 +1,78 @@
+// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → whoever keeps them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "decode/rating_reader.h"
+#include "input/id_map.h"
+#include "input/rating_format.h"
+#include "input/rating_table.h"
+#include "input/text_stream.h"
+#include "pack/rating_account.h"
+
+namespace chunkhit {
+
+/// Takes ratings in the input's order: users and items by number; no `values`: all are 1; no `times`: there
+/// are none.
+using RatingSink =
+    std::function<void(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                       std::span<const float> values, std::span<const std::int64_t> times)>;
+
+/// How far an input is read.
+struct IntakeProgress {
+  std::string input;
+  std::uint64_t bytes_done = 0;              ///< of its text, undone
+  std::optional<std::uint64_t> bytes_total;  ///< where that is known
+  std::uint64_t rating_count = 0;            ///< of all inputs
+  std::uint64_t bad_lines = 0;               ///< of all inputs
+};
+
+/// How to read; the result depends on none of it but the limit.
+struct IntakeOptions {
+  std::uint32_t threads = 1;
+  std::size_t block_bytes = std::size_t{4} << 20;  ///< of text that is parsed at a time
+  BadLineLimit limit;
+  std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time
+  const std::atomic<bool>* stop = nullptr;                 ///< set to end after the blocks in hand
+};
+
+/// Reads the inputs of a run, one after the other; all share one numbering of users and one of items. Holds
+/// 2 · threads + 1 blocks, about 8 MiB each.
+class RatingIntake {
+ public:
+  RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
+  /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
+  void read_text(TextStream& input, RatingFormat format);
+  /// Reads a file of another format; its blocks are made one after the other while earlier ones are numbered.
+  void read_blocks(const std::string& name, RatingReader& input);
+  /// Looks at the share of bad lines, once all was read.
+  void finish() const { account_.finish(); }
+
+  [[nodiscard]] const IdMap& users() const { return users_; }
+  [[nodiscard]] const IdMap& items() const { return items_; }
+  [[nodiscard]] const RatingAccount& account() const { return account_; }
+  /// How the last table was parsed; none where no input was one.
+  [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
+  /// `stop` was seen: not all was read.
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+
+ private:
+  class Pipeline;
+
+  RatingTableSpec spec_;
+  IntakeOptions options_;
+  RatingSink sink_;
+  IdMap users_;
+  IdMap items_;
+  RatingAccount account_;
+  std::optional<RatingTable> table_;
+  bool interrupted_ = false;
+};
+
+}  // namespace chunkhit

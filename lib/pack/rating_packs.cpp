@@ -1,0 +1,180 @@
+#include "pack/rating_packs.h"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "pack/item_counter.h"
+
+namespace chunkhit {
+namespace {
+
+/// What a look at all ratings that the split divides tells.
+struct TrainingStats {
+  std::vector<std::uint32_t> item_counts;  ///< of ratings for training
+  ValueStats values;
+};
+
+/// Looks at one row: its live items that are for training, and the values of all that are live.
+class RowLook {
+ public:
+  RowLook(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
+  void look(const RatingRow& row, std::vector<std::uint32_t>& item_counts, ValueStats& values) {
+    list_live(row, live_, entries_);
+    if (split_.divides_rows()) {
+      split_.divide(row, entries_, parts_);
+      for (std::size_t at = 0; at < entries_.size(); ++at)
+        item_counts[row.items[entries_[at]]] += parts_[at] == Part::train ? 1 : 0;
+    } else if (split_.part_of(row.user) == Part::train) {
+      for (const std::uint32_t entry : entries_) ++item_counts[row.items[entry]];
+    }
+    if (!row.values.empty())
+      for (const std::uint32_t entry : entries_) values.add(row.values[entry]);
+    else if (!entries_.empty())
+      values.add(1, entries_.size());
+  }
+
+ private:
+  const LiveRatings& live_;
+  const RatingSplit& split_;
+  std::vector<std::uint32_t> entries_;
+  std::vector<Part> parts_;
+};
+
+TrainingStats look_at_ratings(const RowStore& rows, const LiveRatings& live, const RatingSplit& split) {
+  ItemCounter counter(live.items.size());
+  tbb::enumerable_thread_specific<ValueStats> values;
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    std::vector<std::uint32_t>& counts = counter.local();
+    ValueStats& local = values.local();
+    RowLook look(live, split);
+    for (std::size_t index = 0; index < bucket.row_count(); ++index)
+      look.look(bucket.row(index), counts, local);
+  });
+  TrainingStats stats{counter.sum(), {}};
+  for (const ValueStats& local : values) stats.values.add(local);
+  return stats;
+}
+
+void add_matrix(std::uint64_t nnz, MatrixStats& stats) {
+  stats.nnz += nnz;
+  stats.longest_row = std::max(stats.longest_row, nnz);
+}
+
+void add_stats(const PackStats& from, PackStats& to) {
+  to.x.nnz += from.x.nnz;
+  to.x.longest_row = std::max(to.x.longest_row, from.x.longest_row);
+  to.held_out.nnz += from.held_out.nnz;
+  to.held_out.longest_row = std::max(to.held_out.longest_row, from.held_out.longest_row);
+  to.unseen_ratings += from.unseen_ratings;
+  to.users_left_out += from.users_left_out;
+}
+
+/// Looks at one bucket for one pack; `is_in` gets 1 for each user whom the pack has.
+PackStats look_for_users(const RatingRows& bucket, Part part, UserRows& rows,
+                         std::vector<std::uint8_t>& is_in) {
+  PackStats stats;
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    rows.make(row, part);
+    stats.unseen_ratings += rows.unseen();
+    is_in[row.user] = rows.is_in_pack() ? 1 : 0;
+    if (!rows.is_in_pack()) {
+      stats.users_left_out += rows.is_concerned() ? 1 : 0;
+      continue;
+    }
+    add_matrix(rows.x().size(), stats.x);
+    add_matrix(rows.held_out().size(), stats.held_out);
+  }
+  return stats;
+}
+
+PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part part) {
+  PackUsers found;
+  found.part = part;
+  if (spec.split.kind != SplitKind::none) found.name = kPartNames[static_cast<std::size_t>(part)];
+  std::vector<std::uint8_t> is_in(source.live.users.size());
+  std::mutex stats_mutex;
+  source.rows.for_each_bucket([&](const RatingRows& bucket) {
+    UserRows rows(source);
+    const PackStats stats = look_for_users(bucket, part, rows, is_in);
+    const std::lock_guard lock(stats_mutex);
+    add_stats(stats, found.stats);
+  });
+  for (std::size_t user = 0; user < is_in.size(); ++user)
+    if (is_in[user] != 0) found.users.push_back(static_cast<std::uint32_t>(user));
+  if (spec.shuffles_rows) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
+  return found;
+}
+
+void check_something_left(const ItemColumns& columns, const std::vector<StepCounts>& steps) {
+  if (std::any_of(columns.counts.begin(), columns.counts.end(),
+                  [](std::uint64_t count) { return count > 0; }))
+    return;
+  std::string text = "no ratings are left for training";
+  for (const StepCounts& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
+  throw Error(ErrorCode::bad_data, text);
+}
+
+}  // namespace
+
+RatingPacksSpec vae_cf_spec() {
+  RatingPacksSpec spec;
+  spec.rules.above = 3.5F;
+  spec.rules.binarize = true;
+  spec.rules.min_user = 5;
+  spec.rules.filter_once = true;
+  spec.split.kind = SplitKind::users;
+  spec.split.validation.count = 10'000;
+  spec.split.test.count = 10'000;
+  spec.split.fold_in = 0.8;
+  return spec;
+}
+
+bool needs_times(const RatingPacksSpec& spec) {
+  const std::array<bool, 4> reasons{
+      spec.split.kind == SplitKind::time, spec.split.kind == SplitKind::leave_one_out,
+      spec.rules.duplicates == Duplicates::last, spec.rules.duplicates == Duplicates::sum};
+  return std::any_of(reasons.begin(), reasons.end(), [](bool reason) { return reason; });
+}
+
+RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items) {
+  check_split(spec.split);
+  RatingPacks made;
+  const bool splits_by_time =
+      spec.split.kind == SplitKind::time || spec.split.kind == SplitKind::leave_one_out;
+  RowStore rows = clean_rows(store, spec.rules, splits_by_time, made.steps);
+  LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
+                   std::vector<std::uint8_t>(store.item_count(), 1)};
+  if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
+  keep_frequent(rows, spec.rules, live, made.steps);
+
+  RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times());
+  const TrainingStats stats = look_at_ratings(rows, live, split);
+  made.values = stats.values.histogram();
+  made.stored = stats.values.stored();
+  ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
+                                     : order_items(stats.item_counts, spec.item_order, items.sorted);
+  check_something_left(columns, made.steps);
+
+  auto source =
+      std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
+                                            std::move(columns), made.stored.type != ValueType::none});
+  for (const Part part : source->split.parts())
+    made.packs.emplace_back(find_users(*source, spec, part), *source);
+  if (source->rows.is_spilled()) {
+    write_rows_to_disk(*source, store.spec(), made.packs);
+    source->rows = RowStore(0, "");
+  }
+  made.source = std::move(source);
+  return made;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,100 @@
+#include "pack/rating_records.h"
+
+#include <string>
+#include <vector>
+
+#include "chunkhit/error.h"
+#include "pack/key_sort.h"
+
+namespace chunkhit {
+namespace {
+
+template <class T>
+using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
+
+/// The ratings of a bucket's users by user, each row still in the input's order.
+struct UnsortedRows {
+  Unwritten<std::uint64_t> keys;  ///< item · 2^32 + place in the row
+  Unwritten<float> values;
+  Unwritten<std::int64_t> times;
+};
+
+struct RowRange {
+  std::uint32_t first = 0;  ///< in the bucket
+  std::uint32_t count = 0;
+};
+
+std::vector<std::uint64_t> count_rows(std::span<const Bytes> pieces, std::size_t record, RowRange range) {
+  std::vector<std::uint64_t> indptr(range.count + 1);
+  for (const Bytes piece : pieces)
+    for (std::size_t at = 0; at < piece.size(); at += record) {
+      const std::uint32_t row = load_little<std::uint16_t>(piece.data() + at) - range.first;
+      if (row < range.count) ++indptr[row + 1];
+    }
+  for (std::size_t row = 0; row < range.count; ++row) indptr[row + 1] += indptr[row];
+  return indptr;
+}
+
+/// Places in a row have 32 bits.
+void check_lengths(const RatingRows& rows) {
+  for (std::size_t row = 0; row < rows.row_count(); ++row)
+    if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
+      throw Error(ErrorCode::bad_data,
+                  "user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
+}
+
+UnsortedRows scatter_rows(std::span<const Bytes> pieces, bool has_times, RowRange range,
+                          const std::vector<std::uint64_t>& indptr) {
+  const std::uint64_t nnz = indptr.back();
+  UnsortedRows rows{Unwritten<std::uint64_t>(nnz), Unwritten<float>(nnz),
+                    Unwritten<std::int64_t>(has_times ? nnz : 0)};
+  std::vector<std::uint64_t> next(indptr.begin(), indptr.end() - 1);
+  for (const Bytes piece : pieces)
+    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
+      const std::uint8_t* record = piece.data() + at;
+      const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
+      if (row >= range.count) continue;
+      const std::uint64_t to = next[row]++;
+      rows.keys[to] =
+          std::uint64_t{load_little<std::uint32_t>(record + kRecordItemAt)} << 32 | (to - indptr[row]);
+      rows.values[to] = load_little<float>(record + kRecordValueAt);
+      if (has_times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
+    }
+  return rows;
+}
+
+/// Sorts each row by item; equal items stay in the input's order.
+void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
+  const std::uint64_t nnz = from.keys.size();
+  to.items.resize(nnz);
+  if (fields.values) to.values.resize(nnz);
+  to.times.resize(from.times.size());
+  if (fields.places) to.places.resize(nnz);
+  KeySort sorter;
+  for (std::size_t row = 0; row < to.row_count(); ++row) {
+    const std::uint64_t begin = to.indptr[row];
+    const std::uint64_t end = to.indptr[row + 1];
+    std::uint64_t* const keys = from.keys.data();
+    sorter.sort({keys + begin, keys + end});
+    for (std::uint64_t at = begin; at < end; ++at) {
+      const auto place = static_cast<std::uint32_t>(keys[at]);
+      to.items[at] = static_cast<std::uint32_t>(keys[at] >> 32);
+      if (fields.values) to.values[at] = from.values[begin + place];
+      if (!to.times.empty()) to.times[at] = from.times[begin + place];
+      if (fields.places) to.places[at] = place;
+    }
+  }
+}
+
+}  // namespace
+
+void rows_of_records(std::span<const Bytes> pieces, RecordFields fields, std::uint32_t first,
+                     std::uint32_t count, RatingRows& rows) {
+  const RowRange range{first, count};
+  rows.indptr = count_rows(pieces, record_bytes(fields.times), range);
+  check_lengths(rows);
+  UnsortedRows unsorted = scatter_rows(pieces, fields.times, range, rows.indptr);
+  sort_rows(unsorted, fields, rows);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,173 @@
+#include "pack/rating_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/random.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "pack/time_cut.h"
+
+namespace chunkhit {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, what); }
+
+void check_amount(const char* name, const SplitAmount& amount) {
+  if (!(amount.share >= 0 && amount.share < 1))
+    refuse(std::string(name) + ": expected a count or a share below 1, found " +
+           std::to_string(amount.share));
+}
+
+/// A whole part of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
+std::uint64_t part_of_all(double share, std::uint64_t all) {
+  const double exact = share * static_cast<double>(all);
+  return std::min(all, static_cast<std::uint64_t>(exact + 1e-9 * static_cast<double>(all + 1)));
+}
+
+/// Something with a random number: equal numbers are told apart by what it is, so that nothing depends on
+/// the order in which they come.
+struct Drawn {
+  std::uint64_t bits;
+  std::uint32_t number;  ///< of the user or item
+  std::uint32_t index;
+  bool operator<(const Drawn& other) const {
+    return std::tie(bits, number) < std::tie(other.bits, other.number);
+  }
+};
+
+/// Moves the `first` lowest to the front and the `second` next behind them.
+void choose(std::vector<Drawn>& drawn, std::uint64_t first, std::uint64_t second) {
+  const auto at = [&](std::uint64_t index) { return drawn.begin() + static_cast<std::ptrdiff_t>(index); };
+  if (first < drawn.size()) std::nth_element(drawn.begin(), at(first), drawn.end());
+  if (first + second < drawn.size()) std::nth_element(at(first), at(first + second), drawn.end());
+}
+
+Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_t item, std::uint32_t index) {
+  return {random_bits(seed ^ mix_bits(std::uint64_t{user} + 1), purpose, item), item, index};
+}
+
+}  // namespace
+
+std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
+
+void check_split(const RatingSplitSpec& spec) {
+  check_amount("validation", spec.validation);
+  check_amount("test", spec.test);
+  const double share = spec.validation.share + spec.test.share;
+  if (share >= 1) refuse("validation and test: expected shares of less than 1 together");
+  if (!(spec.fold_in > 0 && spec.fold_in < 1))
+    refuse("fold-in: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
+  if (spec.before && spec.kind != SplitKind::time) refuse("before: only for split time");
+  if (spec.before && !spec.test.is_none()) refuse("test, before: expected one of them");
+  const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
+  if (spec.kind == SplitKind::none && amounts) refuse("validation, test: expected a split");
+  if (spec.kind != SplitKind::none && spec.kind != SplitKind::leave_one_out && !amounts && !spec.before)
+    refuse("split " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
+           ": expected validation or test");
+}
+
+RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows,
+                         const LiveRatings& live, std::uint64_t ratings, bool has_times)
+    : spec_(spec), seed_(seed), parts_{Part::train} {
+  check_split(spec);
+  const bool one_out = spec.kind == SplitKind::leave_one_out;
+  if (!spec.validation.is_none()) parts_.push_back(Part::validation);
+  if (one_out || spec.before || !spec.test.is_none()) parts_.push_back(Part::test);
+  if (spec.kind == SplitKind::users) choose_users(live);
+  if (spec.kind != SplitKind::time) return;
+  if (!has_times) refuse("split time: the ratings have no times");
+  choose_times(rows, live, ratings);
+}
+
+void RatingSplit::choose_users(const LiveRatings& live) {
+  std::vector<Drawn> users;
+  for (std::size_t user = 0; user < live.users.size(); ++user) {
+    if (live.users[user] == 0) continue;
+    const auto number = static_cast<std::uint32_t>(user);
+    users.push_back({random_bits(seed_, Purpose::split, number), number, number});
+  }
+  const std::uint64_t test = spec_.test.of(users.size());
+  const std::uint64_t validation = spec_.validation.of(users.size());
+  if (test >= users.size() || validation >= users.size() - test)
+    refuse("validation, test: " + count_text(validation) + " and " + count_text(test) +
+           " users held out, expected fewer than all " + count_text(users.size()));
+  choose(users, test, validation);
+  part_of_user_.assign(live.users.size(), Part::train);
+  for (std::uint64_t index = 0; index < test + validation; ++index)
+    part_of_user_[users[index].number] = index < test ? Part::test : Part::validation;
+}
+
+void RatingSplit::choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings) {
+  const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
+  test_since_ = spec_.before ? spec_.before : latest_cut(rows, live, test);
+  if (spec_.validation.is_none()) return;
+  const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
+  const std::uint64_t held_out = spec_.before ? tested : test;
+  validation_since_ = latest_cut(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
+}
+
+void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
+                         std::vector<Part>& parts) const {
+  parts.assign(entries.size(), part_of(row.user));
+  if (spec_.kind == SplitKind::ratio) divide_by_chance(row, entries, parts);
+  if (spec_.kind == SplitKind::leave_one_out) leave_out_last(row, entries, parts);
+  if (spec_.kind != SplitKind::time) return;
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const std::int64_t time = row.times[entries[index]];
+    if (validation_since_ && time >= *validation_since_) parts[index] = Part::validation;
+    if (test_since_ && time >= *test_since_) parts[index] = Part::test;
+  }
+}
+
+void RatingSplit::divide_by_chance(const RatingRow& row, std::span<const std::uint32_t> entries,
+                                   std::vector<Part>& parts) const {
+  if (entries.empty()) return;
+  // One rating at least stays for training, whatever the counts.
+  const std::uint64_t test = std::min<std::uint64_t>(spec_.test.of(entries.size()), entries.size() - 1);
+  const std::uint64_t validation =
+      std::min<std::uint64_t>(spec_.validation.of(entries.size()), entries.size() - 1 - test);
+  std::vector<Drawn> drawn(entries.size());
+  for (std::uint32_t index = 0; index < drawn.size(); ++index)
+    drawn[index] = draw(seed_, Purpose::held_out, row.user, row.items[entries[index]], index);
+  choose(drawn, test, validation);
+  for (std::uint64_t at = 0; at < test + validation; ++at)
+    parts[drawn[at].index] = at < test ? Part::test : Part::validation;
+}
+
+void RatingSplit::leave_out_last(const RatingRow& row, std::span<const std::uint32_t> entries,
+                                 std::vector<Part>& parts) const {
+  std::vector<std::uint32_t> order(entries.size());
+  for (std::uint32_t index = 0; index < order.size(); ++index) order[index] = index;
+  const auto is_later = [&](std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t left = entries[a];
+    const std::uint32_t right = entries[b];
+    if (row.times.empty())
+      return draw(seed_, Purpose::held_out, row.user, row.items[left], a) <
+             draw(seed_, Purpose::held_out, row.user, row.items[right], b);
+    return std::pair(row.times[left], row.places[left]) > std::pair(row.times[right], row.places[right]);
+  };
+  const std::size_t wanted = spec_.validation.is_none() ? 1 : 2;
+  const std::size_t held_out = std::min(wanted, entries.empty() ? 0 : entries.size() - 1);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held_out), order.end(),
+                    is_later);
+  for (std::size_t index = 0; index < held_out; ++index)
+    parts[order[index]] = index == 0 ? Part::test : Part::validation;
+}
+
+void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
+                       std::vector<std::uint8_t>& asked) const {
+  asked.assign(items.size(), 0);
+  if (items.size() < kFewestToFold) return;
+  std::vector<Drawn> drawn(items.size());
+  for (std::uint32_t index = 0; index < drawn.size(); ++index)
+    drawn[index] = draw(seed_, Purpose::fold_in, user, items[index], index);
+  const std::uint64_t count = part_of_all(1 - spec_.fold_in, items.size());
+  choose(drawn, count, 0);
+  for (std::uint64_t at = 0; at < count; ++at) asked[drawn[at].index] = 1;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,93 @@
+// Which ratings are for training, and which are held out; by functions of (seed, user, item), never a state.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "pack/rating_rows.h"
+#include "pack/rating_steps.h"
+#include "pack/row_store.h"
+
+namespace chunkhit {
+
+/// How ratings are divided. users: whole users are held out, a share of their items is given (X), the rest is
+/// asked for (held_out). ratio: a share of each user's ratings is held out, by chance. leave_one_out: each
+/// user's last rating, of equal times the later in the input; without times one by chance. time: the latest
+/// ratings of all.
+enum class SplitKind { none, users, ratio, leave_one_out, time };
+inline constexpr std::array<std::string_view, 5> kSplitKindNames{"none", "users", "ratio", "leave-one-out",
+                                                                 "time"};
+
+/// How many are held out: a count, or a share of all where that is 0.
+struct SplitAmount {
+  std::uint64_t count = 0;
+  double share = 0;
+  [[nodiscard]] bool is_none() const { return count == 0 && share == 0; }
+  /// Of so many, rounded down.
+  [[nodiscard]] std::uint64_t of(std::uint64_t all) const;
+};
+
+/// What is wanted of a split.
+struct RatingSplitSpec {
+  SplitKind kind = SplitKind::none;
+  SplitAmount validation{};  ///< of users (users), of a user's ratings (ratio), of ratings (time);
+                             ///< leave_one_out: not none: each user's last but one
+  SplitAmount test{};        ///< the same; leave_one_out: not asked for, always one
+  double fold_in = 0.8;      ///< users: share of a held-out user's items that is X
+  std::optional<std::int64_t> before{};  ///< time: ratings at or after this are the test's
+};
+
+/// Throws usage, by the field's name, where a spec makes no sense.
+void check_split(const RatingSplitSpec& spec);
+
+/// The packs of a split, and what a user or a rating belongs to.
+enum class Part : std::uint8_t { train, validation, test };
+inline constexpr std::array<std::string_view, 3> kPartNames{"train", "validation", "test"};
+
+/// Users with fewer items than this are not asked for any of them (vae_cf).
+inline constexpr std::size_t kFewestToFold = 5;
+
+/// Divides ratings. Several threads may ask.
+class RatingSplit {
+ public:
+  /// Chooses the held-out users, or when the test begins. `ratings` are those that are live. Throws usage
+  /// where a spec does not fit the ratings.
+  RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows, const LiveRatings& live,
+              std::uint64_t ratings, bool has_times);
+  /// Whether whole users belong to a part.
+  [[nodiscard]] bool is_by_user() const { return spec_.kind == SplitKind::users; }
+  /// Whether a user's ratings may belong to several parts.
+  [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
+  /// The packs: train, and those that were asked for.
+  [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+  /// Tells the part of each of a row's `entries` (indices into the row, of live ratings), for training or
+  /// held out for it; with is_by_user the user's.
+  void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Part>& parts) const;
+  [[nodiscard]] Part part_of(std::uint32_t user) const {
+    return is_by_user() ? part_of_user_[user] : Part::train;
+  }
+  /// Tells which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
+  void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
+
+ private:
+  void choose_users(const LiveRatings& live);
+  void choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings);
+  void divide_by_chance(const RatingRow& row, std::span<const std::uint32_t> entries,
+                        std::vector<Part>& parts) const;
+  void leave_out_last(const RatingRow& row, std::span<const std::uint32_t> entries,
+                      std::vector<Part>& parts) const;
+
+  RatingSplitSpec spec_;
+  std::uint64_t seed_;
+  std::vector<Part> parts_;
+  std::vector<Part> part_of_user_;
+  std::optional<std::int64_t> validation_since_;
+  std::optional<std::int64_t> test_since_;
+};
+
+}  // namespace chunkhit

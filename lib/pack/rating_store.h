@@ -1,0 +1,90 @@
+// All ratings of the input, gathered by user: in memory up to a budget, then in a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "pack/rating_rows.h"
+#include "pack/spill_file.h"
+
+namespace chunkhit {
+
+/// How ratings are kept.
+struct RatingStoreSpec {
+  std::uint64_t memory_bytes = 1ull << 30;  ///< of ratings in memory; what is more goes to a file
+  std::string folder{};                     ///< where that file is; it has no name and leaves nothing behind
+  bool keeps_times = false;
+};
+
+/// Users whose ratings are kept together, and read at one time.
+inline constexpr std::uint32_t kBucketUsers = 1024;
+
+/// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. Needs
+/// 10 bytes a rating, 18 with times, and 16 KiB a bucket; users' numbers should have no large gaps.
+class RatingStore {
+ public:
+  explicit RatingStore(RatingStoreSpec spec);
+  /// Appends ratings: users and items by number, below 2^32 - 1. No `values`: all are 1. `times` are needed
+  /// only where they are kept, and may be absent from all blocks. Throws cannot_write, and bad_data when
+  /// only some of the ratings have times that are to be kept. One thread at a time.
+  void append(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+              std::span<const float> values, std::span<const std::int64_t> times);
+  [[nodiscard]] std::uint64_t rating_count() const { return rating_count_; }
+  /// The largest number of a user, or of an item, and one more.
+  [[nodiscard]] std::uint32_t user_count() const { return user_count_; }
+  [[nodiscard]] std::uint32_t item_count() const { return item_count_; }
+  [[nodiscard]] bool has_times() const { return has_times_; }
+  [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
+  [[nodiscard]] const RatingStoreSpec& spec() const { return spec_; }
+  [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
+  /// Makes the rows of the users [first, end) of one bucket, with each rating's place if asked for. Several
+  /// threads may. Throws bad_data when a user has 2^32 ratings.
+  [[nodiscard]] RatingRows rows(std::uint32_t first_user, std::uint32_t end_user, bool with_places) const;
+  /// The same for a whole bucket; the last one ends with user_count().
+  [[nodiscard]] RatingRows bucket(std::size_t index, bool with_places) const;
+  /// Frees a bucket's memory; several threads may, each another bucket.
+  void drop(std::size_t index);
+
+ private:
+  /// Bytes of a bucket's records, one after the other, in the input's order.
+  struct Bucket {
+    struct Extent {
+      std::uint64_t offset;
+      std::uint64_t bytes;
+    };
+    std::vector<Extent> extents;  ///< in the file, before those in memory
+    std::vector<std::unique_ptr<std::uint8_t[]>> pages;
+  };
+  /// Where the next record of a bucket goes, in its last page.
+  struct Cursor {
+    std::uint8_t* at = nullptr;
+    std::uint8_t* end = nullptr;
+  };
+
+  template <bool kTimes>
+  void append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                      std::span<const float> values, std::span<const std::int64_t> times);
+  void reach_user(std::uint32_t largest);
+  void add_page(std::size_t bucket);
+  void spill();
+  [[nodiscard]] std::vector<Bytes> records_in_memory(std::size_t bucket) const;
+  [[nodiscard]] ByteBuffer records_in_file(std::size_t bucket) const;
+
+  RatingStoreSpec spec_;
+  bool has_times_ = false;
+  bool has_values_ = false;
+  std::uint64_t rating_count_ = 0;
+  std::uint32_t user_count_ = 0;
+  std::uint32_t item_count_ = 0;
+  std::size_t page_count_ = 0;
+  std::vector<Bucket> buckets_;
+  std::vector<Cursor> cursors_;
+  std::unique_ptr<SpillFile> file_;
+};
+
+}  // namespace chunkhit

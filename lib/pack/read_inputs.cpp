@@ -1,0 +1,118 @@
+#include "pack/read_inputs.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "decode/svmlight.h"
+#include "input/text_stream.h"
+#include "pack/matrix_files.h"
+
+namespace chunkhit {
+namespace {
+
+template <class Number>
+Bytes bytes_of(std::span<const Number> numbers) {
+  return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes()};
+}
+
+std::string name_of(RatingFormat format) {
+  return std::string(kRatingFormatNames[static_cast<std::size_t>(format)]);
+}
+
+RatingFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
+  const auto* const given = std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), spec.format);
+  if (given != kRatingFormatNames.end()) return static_cast<RatingFormat>(given - kRatingFormatNames.begin());
+  const Bytes head = stream.head();
+  return tell_rating_format({as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment},
+                            stream.name());
+}
+
+void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
+  const std::string are = " has no meaning for " + name_of(format) + ", only for ";
+  if (spec.index_base) throw Error(ErrorCode::usage, "--index-base:" + are + "svmlight");
+  if (!spec.layer.empty()) throw Error(ErrorCode::usage, "--layer:" + are + "hdf5");
+  if (spec.transpose == Transpose::yes)
+    throw Error(ErrorCode::usage, "--transpose:" + are + "matrices; --user and --item name columns");
+}
+
+void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<std::string>& notices) {
+  for (const std::string& notice : facts.notices) notices.push_back(notice);
+  if (facts.rounded_count > 0)
+    notices.push_back(name + ": " + count_text(facts.rounded_count, "value") +
+                      " that no 32-bit float is equal to: the nearest one was taken");
+}
+
+void read_matrices(RatingFormat format, const RatingInputSpec& spec, const std::vector<std::string>& inputs,
+                   RatingIntake& intake, InputFacts& facts) {
+  const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base};
+  const std::vector<std::unique_ptr<RatingReader>> readers = open_matrix_files(format, inputs, files);
+  for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
+    // One reader of svmlight reads all files.
+    const std::string& name = inputs[index];
+    intake.read_blocks(name, *readers[index]);
+    add_facts(name, readers[index]->facts(), facts.notices);
+    if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(readers[index].get()))
+      facts.labels = svmlight->row_labels();
+  }
+}
+
+}  // namespace
+
+void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                     std::span<const float> values) {
+  if (!has_begun_) return;
+  users_.update(bytes_of(users));
+  items_.update(bytes_of(items));
+  values_.update(bytes_of(values));
+}
+
+std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
+  Xxh3Stream all;
+  std::string text = hash_text(users_.value()) + hash_text(items_.value()) + hash_text(values_.value());
+  all.update(as_bytes(text));
+  for (const IdMap* ids : {&users, &items})
+    for (std::uint32_t number = 0; number < ids->size(); ++number) {
+      text = ids->text(number) + "\n";
+      all.update(as_bytes(text));
+    }
+  return all.value();
+}
+
+InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
+                       RatingIntake& intake, RatingHash& hash) {
+  InputFacts facts;
+  for (std::size_t index = 0; index < inputs.size() && !intake.interrupted(); ++index) {
+    TextStream stream(inputs[index]);
+    const RatingFormat format = format_of(spec, stream);
+    if (index == 0) facts.format = format;
+    if (format != facts.format)
+      throw Error(ErrorCode::bad_data, stream.name() + ": is " + name_of(format) +
+                                           ", the inputs before are " + name_of(facts.format));
+    if (is_matrix_format(format)) {
+      if (inputs[index] == "-" && spec.format.empty())
+        throw Error(ErrorCode::usage, "stdin: is " + name_of(format) + ": give --format " + name_of(format));
+      continue;
+    }
+    check_text_flags(spec, format);
+    intake.read_text(stream, format);
+  }
+  if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
+  hash.begin();
+  read_matrices(facts.format, spec, inputs, intake, facts);
+  return facts;
+}
+
+std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, const RatingHash& ratings) {
+  if (is_matrix_format(facts.format)) return ratings.value(intake.users(), intake.items());
+  const std::vector<RatingInput>& inputs = intake.account().inputs();
+  if (inputs.size() == 1) return inputs[0].xxh3;
+  std::string text;
+  for (const RatingInput& input : inputs) text += hash_text(input.xxh3) + "\n";
+  return xxh3(as_bytes(text));
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,114 @@
+#include "pack/row_pipeline.h"
+
+#include <oneapi/tbb/parallel_pipeline.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/hash.h"
+#include "pack/buffer_pool.h"
+#include "pack/first_failure.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kRowBytes = 8;        // of indptr
+constexpr std::uint64_t kEntryBytes = 4 + 4;  // of a column and a value
+
+class RowPipeline {
+ public:
+  explicit RowPipeline(const RowJob& job) : job_(job) {}
+
+  bool run() {
+    using tbb::filter_mode;
+    tbb::parallel_pipeline(
+        2ull * job_.threads,
+        tbb::make_filter<void, Piece>(filter_mode::serial_in_order, [this](tbb::flow_control& flow) {
+          if (failure_) flow.stop();
+          return failure_.unless_failed([&] { return next_piece(flow); });
+        }) & tbb::make_filter<Piece, Piece>(filter_mode::parallel, [this](Piece piece) {
+          return failure_.unless_failed([&] { return fill(std::move(piece)); });
+        }) & tbb::make_filter<Piece, Piece>(filter_mode::serial_in_order, [this](Piece piece) {
+          return failure_.unless_failed([&] { return choose_part(std::move(piece)); });
+        }) & tbb::make_filter<Piece, Piece>(filter_mode::parallel, [this](Piece piece) {
+          return failure_.unless_failed([&] { return compress(std::move(piece)); });
+        }) & tbb::make_filter<Piece, void>(filter_mode::serial_in_order, [this](const Piece& piece) {
+          failure_.unless_failed([&] { job_.append(*piece); });
+        }));
+    failure_.rethrow();
+    return !stopped_;
+  }
+
+ private:
+  using Piece = std::shared_ptr<RowPiece>;
+
+  Piece next_piece(tbb::flow_control& flow) {
+    stopped_ = job_.stop != nullptr && job_.stop->load(std::memory_order_relaxed);
+    if (stopped_ || next_row_ == job_.rows.row_count()) {
+      flow.stop();
+      return {};
+    }
+    Piece piece = pieces_.get();
+    piece->first_row = next_row_;
+    piece->row_count = std::min(job_.piece_rows, job_.rows.row_count() - next_row_);
+    next_row_ += piece->row_count;
+    return piece;
+  }
+
+  Piece fill(Piece piece) const {
+    job_.rows.fill(piece->first_row, piece->first_row + piece->row_count, piece->x, piece->held_out);
+    if (job_.filter == nullptr) return piece;
+    const std::array<CsrView, 2> matrices{piece->x.view(), piece->held_out.view()};
+    encode_row_block(std::span(matrices).first(job_.shape.matrix_count), job_.shape, 0, piece->raw);
+    return piece;
+  }
+
+  [[nodiscard]] std::uint64_t raw_bytes(const RowPiece& piece) const {
+    if (job_.filter != nullptr) return piece.raw.size();
+    if (job_.dense) return piece.row_count * job_.shape.column_count * job_.shape.matrix_count;
+    return piece.row_count * job_.shape.matrix_count * kRowBytes +
+           (piece.x.nnz() + piece.held_out.nnz()) * kEntryBytes;
+  }
+
+  Piece choose_part(Piece piece) {
+    const std::uint64_t bytes = raw_bytes(*piece);
+    if (part_bytes_ > 0 && part_bytes_ + bytes > job_.part_bytes) {
+      ++part_index_;
+      part_bytes_ = part_rows_ = 0;
+    }
+    piece->part_index = part_index_;
+    if (job_.filter != nullptr) set_first_row(piece->raw, part_rows_);
+    part_bytes_ += bytes;
+    part_rows_ += piece->row_count;
+    return piece;
+  }
+
+  Piece compress(Piece piece) const {
+    if (job_.filter == nullptr) return piece;
+    piece->filtered = job_.filter->name != "none";
+    if (piece->filtered) {
+      job_.filter->encode(piece->raw, SampleShape(), job_.level, piece->encoded);
+      piece->filtered = piece->encoded.size() < piece->raw.size();
+    }
+    piece->xxh3 = xxh3(piece->stored());
+    return piece;
+  }
+
+  const RowJob& job_;
+  BufferPool<RowPiece> pieces_;
+  std::uint64_t next_row_ = 0;
+  std::uint64_t part_index_ = 0;
+  std::uint64_t part_rows_ = 0;
+  std::uint64_t part_bytes_ = 0;
+  bool stopped_ = false;
+  FirstFailure failure_;
+};
+
+}  // namespace
+
+bool pack_rows(const RowJob& job) { return RowPipeline(job).run(); }
+
+}  // namespace chunkhit

@@ -1,0 +1,48 @@
+// The pipeline that packs rows: fill → row block → part → compress → whoever writes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/bytes.h"
+#include "chunk/row_block.h"
+#include "compress/chunk_filter.h"
+#include "pack/pack_rows.h"
+#include "types/csr_rows.h"
+
+namespace chunkhit {
+
+/// Consecutive rows of a pack, in one part.
+struct RowPiece {
+  std::uint64_t first_row = 0;  ///< in the pack
+  std::uint64_t row_count = 0;
+  std::uint64_t part_index = 0;
+  CsrRows x;
+  CsrRows held_out;  ///< of no rows where the pack has none
+  ByteBuffer raw;    ///< as a row block, where that is asked for; and
+  ByteBuffer encoded;
+  bool filtered = false;   ///< `encoded` is smaller than `raw`
+  std::uint64_t xxh3 = 0;  ///< of what is to be stored
+  [[nodiscard]] Bytes stored() const { return filtered ? Bytes(encoded) : Bytes(raw); }
+};
+
+/// What a pack's rows are packed with.
+struct RowJob {
+  const PackRows& rows;
+  std::uint64_t piece_rows = 1;
+  MatrixShape shape;
+  const ChunkFilter* filter = nullptr;  ///< of row blocks; none: pieces stay rows
+  int level = 0;
+  std::uint64_t part_bytes = 0;  ///< raw, at most, unless one piece is larger
+  bool dense = false;            ///< raw bytes are those of all cells
+  std::uint32_t threads = 1;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const RowPiece&)> append;  ///< called in order, by one thread at a time
+};
+
+/// Packs all rows; false: `stop` was seen. The pieces do not depend on the number of threads.
+[[nodiscard]] bool pack_rows(const RowJob& job);
+
+}  // namespace chunkhit

@@ -1,0 +1,116 @@
+#include "pack/sparse_input.h"
+
+#include <utility>
+
+#include "base/words.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+/// Says it with the ids that the input has.
+Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdMap& items) {
+  return {ErrorCode::bad_data,
+          "user " + users.text(fault.user) + " has several ratings of item " + items.text(fault.item) +
+              "; in all " + count_text(fault.count, "rating") +
+              " too many: --duplicates sum, last, first or max says what to make of them"};
+}
+
+}  // namespace
+
+SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads,
+                         std::string spill_folder, std::optional<std::vector<std::string>> frozen)
+    : spec_(spec),
+      options_(options),
+      frozen_(std::move(frozen)),
+      store_({options.memory_bytes / 2, std::move(spill_folder), needs_times(spec.packs)}),
+      intake_(spec.input.table, intake_options(threads),
+              [this](auto users, auto items, auto values, auto times) {
+                hash_.add(users, items, values);
+                store_.append(users, items, values, times);
+              }) {}
+
+IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
+  IntakeOptions intake;
+  intake.threads = threads;
+  intake.limit = {options_.fail_on_error, options_.max_error_share, options_.max_error_count};
+  intake.stop = options_.stop;
+  if (!options_.on_progress) return intake;
+  intake.on_progress = [this](const IntakeProgress& read) {
+    PackSparseProgress progress;
+    progress.bytes_done = read.bytes_done;
+    progress.bytes_total = read.bytes_total.value_or(0);
+    progress.bad_lines = read.bad_lines;
+    options_.on_progress(progress);
+  };
+  return intake;
+}
+
+bool SparseInput::read() {
+  if (options_.on_progress) options_.on_progress({});
+  facts_ = read_inputs(spec_.input, options_.inputs, intake_, hash_);
+  if (intake_.interrupted()) return false;
+  intake_.finish();
+  if (store_.rating_count() == 0) throw Error(ErrorCode::bad_data, "there are no ratings in the input");
+  if (store_.rating_count() != intake_.account().total().rating_count)
+    throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
+                                             count_text(intake_.account().total().rating_count));
+  note_table();
+  return true;
+}
+
+void SparseInput::note_table() {
+  if (!intake_.table()) return;
+  const RatingTable& table = *intake_.table();
+  const RatingColumns& columns = table.text.columns;
+  const auto name = [&](std::size_t column) {
+    return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
+  };
+  std::string text = "columns: user " + name(columns.user) + ", item " + name(columns.item);
+  text += columns.value ? ", value " + name(*columns.value) : ", no value: every rating is 1";
+  if (columns.time) text += ", time " + name(*columns.time);
+  facts_.notices.insert(facts_.notices.begin(), text);
+}
+
+std::uint64_t SparseInput::xxh3() const { return hash_inputs(facts_, intake_, hash_); }
+
+std::vector<std::uint32_t> SparseInput::frozen_numbers() const {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& id : *frozen_) {
+    const std::size_t number = intake_.items().find(id);
+    numbers.push_back(number < intake_.items().size() ? static_cast<std::uint32_t>(number) : kNoItem);
+  }
+  return numbers;
+}
+
+RatingPacks SparseInput::make_packs() {
+  std::vector<std::uint32_t> sorted;
+  std::vector<std::uint32_t> frozen;
+  ItemChoice choice;
+  if (frozen_) {
+    frozen = frozen_numbers();
+    choice.frozen = frozen;
+  } else if (spec_.packs.item_order == ItemOrder::sorted) {
+    sorted = intake_.items().sorted();
+    choice.sorted = sorted;
+  }
+  try {
+    return make_rating_packs(store_, spec_.packs, choice);
+  } catch (const DuplicateError& fault) {
+    throw duplicate_fault(fault, intake_.users(), intake_.items());
+  }
+}
+
+std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) const {
+  if (frozen_) return *frozen_;
+  std::vector<std::string> ids;
+  ids.reserve(columns.items.size());
+  for (const std::uint32_t item : columns.items) ids.push_back(intake_.items().text(item));
+  return ids;
+}
+
+LabelTable SparseInput::labels() {
+  return facts_.labels ? make_label_table(*facts_.labels, intake_.users(), facts_.notices) : LabelTable();
+}
+
+}  // namespace chunkhit

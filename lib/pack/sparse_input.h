@@ -1,0 +1,53 @@
+// All that pack-sparse reads: ratings, ids, labels; and the packs that are made of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pack/label_table.h"
+#include "pack/pack_sparse.h"
+#include "pack/read_inputs.h"
+
+namespace chunkhit {
+
+/// Reads the inputs of a run once, then makes its packs.
+class SparseInput {
+ public:
+  /// `spill_folder`: where ratings go that do not fit into memory. `frozen`: the items' own ids where the
+  /// columns of another pack are reused.
+  SparseInput(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads,
+              std::string spill_folder, std::optional<std::vector<std::string>> frozen);
+  SparseInput(const SparseInput&) = delete;
+  SparseInput& operator=(const SparseInput&) = delete;
+
+  /// Reads everything; false: `stop` was seen.
+  [[nodiscard]] bool read();
+  /// Stands for all that was read.
+  [[nodiscard]] std::uint64_t xxh3() const;
+  /// Applies rules, split and orders; throws with the users' and items' own ids.
+  [[nodiscard]] RatingPacks make_packs();
+  /// The items' own ids, by column.
+  [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns) const;
+  [[nodiscard]] LabelTable labels();
+  [[nodiscard]] const IdMap& users() const { return intake_.users(); }
+  [[nodiscard]] const RatingAccount& account() const { return intake_.account(); }
+  [[nodiscard]] const std::vector<std::string>& notices() const { return facts_.notices; }
+
+ private:
+  [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
+  [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
+  void note_table();
+
+  const PackSparseSpec& spec_;
+  const PackSparseOptions& options_;
+  std::optional<std::vector<std::string>> frozen_;
+  RatingStore store_;
+  RatingHash hash_;
+  RatingIntake intake_;
+  InputFacts facts_;
+};
+
+}  // namespace chunkhit

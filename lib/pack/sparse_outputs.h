@@ -1,0 +1,43 @@
+// The folders that a run of pack-sparse writes, and what is in them already.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "manifest/matrix_manifest.h"
+#include "pack/output_folder.h"
+#include "pack/pack_sparse.h"
+
+namespace chunkhit {
+
+/// A pack that is to be there in the end.
+struct SparseOutput {
+  SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids,
+               std::string split_name);
+  std::string name;  ///< of the split; empty without one
+  std::vector<SpecEntry> recorded;
+  OutputFolder folder;
+  std::uint64_t pack_id = 0;               ///< once the input is known
+  std::optional<MatrixManifest> finished;  ///< by an earlier run
+};
+
+/// Takes all folders of a run.
+class SparseOutputs {
+ public:
+  /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is.
+  SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids);
+  /// Compares what is there with what is to be there, now that the input was read; throws cannot_write where
+  /// a pack of another input is. Packs that are not whole are removed, to be made again.
+  void compare(std::uint64_t input_xxh3);
+  [[nodiscard]] bool all_finished() const;
+  [[nodiscard]] SparseOutput& find(const std::string& name);
+  [[nodiscard]] const std::vector<std::unique_ptr<SparseOutput>>& outputs() const { return outputs_; }
+
+ private:
+  std::vector<std::unique_ptr<SparseOutput>> outputs_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,29 @@
+// A file for what does not fit into memory: without a name, so that nothing of it is left behind.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/file.h"
+
+namespace chunkhit {
+
+/// Keeps bytes on disk while this object lives. Several threads may append and read.
+class SpillFile {
+ public:
+  /// Creates the file in a folder that exists; throws cannot_write.
+  explicit SpillFile(const std::string& folder);
+  /// Appends bytes and tells where they begin; throws cannot_write.
+  std::uint64_t append(Bytes bytes);
+  /// Reads what was appended; throws cannot_write when the disk does not give it back.
+  void read_at(std::uint64_t offset, MutableBytes out) const;
+
+ private:
+  std::string path_;  ///< that it had, for messages
+  FileDescriptor fd_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,75 @@
+// Matrices in HDF5: AnnData files, which anndata, scipy and h5py open as they are, and dense ones. Layout:
+// schemas/matrix-hdf5.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/part.h"
+#include "types/csr_rows.h"
+
+namespace chunkhit {
+
+/// How an HDF5 part holds its matrices.
+enum class MatrixLayout : std::uint8_t {
+  csr,    ///< AnnData: /X, and /layers/held_out
+  dense,  ///< /matrix and /held_out: u8, every cell
+};
+
+/// How a matrix part is written.
+struct MatrixHdf5Options {
+  MatrixLayout layout = MatrixLayout::csr;
+  int deflate_level = 4;  ///< 1..12
+  /// Ratings of each item in the training matrix; empty: not written.
+  std::vector<std::uint64_t> item_counts = {};
+  std::uint64_t most_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
+};
+
+/// Writes a part of matrices aside; it exists only once `finish` has returned. One thread at a time.
+class MatrixHdf5Writer {
+ public:
+  /// Starts a part of `spec.matrix` with items `spec.classes`; throws cannot_write, bad_data for a spec that
+  /// the layout cannot hold.
+  MatrixHdf5Writer(const std::string& path, const PartSpec& spec, MatrixHdf5Options options = {});
+  MatrixHdf5Writer(const MatrixHdf5Writer&) = delete;
+  MatrixHdf5Writer& operator=(const MatrixHdf5Writer&) = delete;
+  ~MatrixHdf5Writer();
+  /// Appends rows; `held_out` has as many, and none where the part has one matrix.
+  void append(const CsrView& x, const CsrView& held_out);
+  /// Writes what stands beside the matrices, reads all of it back, and publishes it. The report's hash is
+  /// that of the whole file; its chunks are those of /X/data and /X/indices (or /matrix).
+  PartReport finish(const PartSamples& samples);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// All that an HDF5 file of matrices says, in memory. Values are ratings, not stored numbers.
+struct Hdf5Matrix {
+  std::uint64_t column_count = 0;
+  CsrRows x;
+  std::optional<CsrRows> held_out;
+  PartSamples samples;                    ///< of a foreign file: files = the row names, rows = 0, 1, ...
+  std::vector<std::string> column_names;  ///< the items' own ids; as many as columns, or none
+  std::optional<PartSpec> spec;           ///< of a part of ours: with `matrix` and `classes` (= column_names)
+  std::vector<std::uint64_t> item_counts;  ///< as they were written
+};
+
+/// Which array of an AnnData file is read.
+struct Hdf5MatrixNames {
+  std::string x = "X";  ///< "X", "layers/NAME", "raw/X"
+};
+
+/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file. Rows come sorted,
+/// and entries that are zero in a dense array are left out; throws bad_data when anything does not fit, or
+/// where a row has a column twice.
+[[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
+
+/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images.
+[[nodiscard]] bool is_matrix_hdf5(const std::string& path);
+
+}  // namespace chunkhit

@@ -1,0 +1,10 @@
+// Any bytes as a .npz file: they end in blocks of ratings whose ids lie in the shape, or in an Error.
+#include "decode/npz.h"
+#include "fuzz/rating_blocks.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const chunkhit::MemoryFile file({data, size});
+  chunkhit::check_reader(
+      [&] { return std::make_unique<chunkhit::NpzReader>(file.path(), chunkhit::Transpose::automatic); });
+  return 0;
+}

@@ -1,0 +1,146 @@
+#include "input/rating_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+RatingTable told(std::string_view text, const RatingTableSpec& spec = {},
+                 const RatingTable* earlier = nullptr) {
+  return tell_rating_table({text, true, spec.comment}, spec, "r.csv", earlier);
+}
+
+std::string fault_of(std::string_view text, const RatingTableSpec& spec = {}) {
+  try {
+    (void)told(text, spec);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+using Columns = RatingColumns;
+
+TEST(RatingTable, KnowsTheNamesThatDataSetsHave) {
+  const RatingTable movielens = told("userId,movieId,rating,timestamp\n1,2,3.5,1112486027\n");
+  EXPECT_EQ(movielens.text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_EQ(movielens.text.header, "userId,movieId,rating,timestamp");
+  EXPECT_EQ(told("uid,sid\n1,2\n").text.columns, (Columns{0, 1, {}, {}}));
+  EXPECT_EQ(told("timestamp;score;Item_ID;User-ID\n1;2;3;4\n").text.columns, (Columns{3, 2, 1, 0}));
+  EXPECT_EQ(told("user_id,parent_asin,rating,timestamp\nA,B0,5.0,1588687728923\n").text.columns,
+            (Columns{0, 1, 2, 3}));
+}
+
+TEST(RatingTable, ReadsRecBolesHeader) {
+  const RatingTable table = told("user_id:token\titem_id:token\trating:float\ttimestamp:float\n1\t2\t3\t4\n");
+  EXPECT_EQ(table.text.delimiter, "\t");
+  EXPECT_EQ(table.text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_EQ(table.column_names[3], "timestamp");
+}
+
+TEST(RatingTable, TellsTheDelimiter) {
+  EXPECT_EQ(told("1::1193::5::978300760\n1::661::3::978302109\n").text.delimiter, "::");
+  EXPECT_EQ(told("196\t242\t3\t881250949\n").text.delimiter, "\t");
+  EXPECT_EQ(told("1;2;3,5\n1;3;4,5\n").text.delimiter, ";");
+  EXPECT_EQ(told("1|2|3\n").text.delimiter, "|");
+  EXPECT_EQ(told("1 2 3\n4  5  6\n").text.delimiter, kBlanks);
+  EXPECT_EQ(told("u1\tb, c\t3\nu2\td, e\t4\n").text.delimiter, "\t");
+  RatingTableSpec tab;
+  tab.delimiter = "\\t";
+  EXPECT_EQ(told("1\t2\n", tab).text.delimiter, "\t");
+}
+
+TEST(RatingTable, FindsNoHeaderWhereThereIsNone) {
+  const RatingTable table = told("1,2,3.5,1112486027\n1,3,4,1112486028\n");
+  EXPECT_EQ(table.text.header, "");
+  EXPECT_EQ(table.text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_EQ(told("alice,apple\nbob,pear\n").text.columns, (Columns{0, 1, {}, {}}));
+  EXPECT_EQ(told("u,i,5,2014-01-01\nv,j,4,2014-01-02\n").text.columns, (Columns{0, 1, 2, {}}));
+}
+
+TEST(RatingTable, FindsAHeaderWhoseNamesSayNothing) {
+  RatingTableSpec spec;
+  spec.user = "1";
+  spec.item = "2";
+  spec.value = "3";
+  EXPECT_EQ(told("a,b,c\n1,2,3\n", spec).text.header, "a,b,c");
+  EXPECT_EQ(fault_of("a,b,c\n1,2,3\n"),
+            "r.csv: line 1: no column for --user among \"a\", \"b\", \"c\"; give its name or number");
+}
+
+TEST(RatingTable, TakesColumnsByNameOrNumber) {
+  RatingTableSpec spec;
+  spec.user = "who";
+  spec.item = "4";
+  spec.value = "none";
+  const RatingTable table = told("when,who,rating,what\n1,2,3,4\n", spec);
+  EXPECT_EQ(table.text.columns, (Columns{1, 3, {}, {}}));
+}
+
+TEST(RatingTable, RefusesColumnsThatCannotBe) {
+  RatingTableSpec spec;
+  spec.user = "2";
+  EXPECT_EQ(fault_of("1,2\n", spec), "--user and --item: both are column 2; give both");
+  spec.user = "3";
+  EXPECT_EQ(fault_of("1,2\n", spec), "r.csv: line 1: expected column 3 (--user), found 2 columns");
+  spec.user = "99999999999999999999";
+  EXPECT_NE(fault_of("1,2\n", spec), "none");
+  spec.user = "0";
+  EXPECT_EQ(fault_of("1,2\n", spec), "--user 0: columns are numbered from 1");
+  spec.user = "who";
+  EXPECT_EQ(fault_of("1,2\n", spec), "r.csv: line 1: expected a header with \"who\" (--user), found none");
+  EXPECT_EQ(fault_of("user,item\n1,2\n", spec),
+            "r.csv: line 1: no column \"who\" for --user among \"user\", \"item\"; give its name or number");
+  EXPECT_EQ(fault_of("rating,user,rating,item\n1,2,3,4\n"),
+            "r.csv: line 1: two columns for --value, 1 and 3; give its number");
+  EXPECT_EQ(fault_of("1\n2\n"),
+            "r.csv: line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+}
+
+TEST(RatingTable, RefusesDelimitersThatSplitNothing) {
+  RatingTableSpec spec;
+  spec.delimiter = "\"";
+  EXPECT_EQ(fault_of("1,2\n", spec), "--delimiter: must have neither a quote nor a line end");
+  spec.delimiter = kBlanks;
+  spec.quoting = Quoting::double_quote;
+  EXPECT_EQ(fault_of("1 2\n", spec), "--delimiter blanks: not with --quote double");
+}
+
+TEST(RatingTable, DoesAsToldAboutTheHeader) {
+  RatingTableSpec spec;
+  spec.header = Header::no;
+  EXPECT_EQ(told("user,item\n1,2\n", spec).text.header, "");
+  spec.header = Header::yes;
+  spec.user = "1";
+  spec.item = "2";
+  EXPECT_EQ(told("5,6\n1,2\n", spec).text.header, "5,6");
+}
+
+TEST(RatingTable, SkipsWhatStandsBeforeTheHeader) {
+  RatingTableSpec spec;
+  spec.comment = "%";
+  const RatingTable table = told("\xef\xbb\xbf% a, comment\n\nuser,item\n1,2\n", spec);
+  EXPECT_EQ(table.text.header, "user,item");
+}
+
+TEST(RatingTable, ReadsQuotedHeaders) {
+  RatingTableSpec spec;
+  spec.quoting = Quoting::double_quote;
+  const RatingTable table = told("\"user,id\",\"item\",\"user\"\n\"x,y\",1,2\n", spec);
+  EXPECT_EQ(table.text.columns, (Columns{2, 1, {}, {}}));
+  EXPECT_EQ(table.column_names[0], "user,id");
+}
+
+TEST(RatingTable, TakesTheColumnsOfAnEarlierFileWhereThereIsNoHeader) {
+  const RatingTable first = told("item,user,rating\n1,2,3\n");
+  EXPECT_EQ(told("4,5,6\n", {}, &first).text, first.text);
+  EXPECT_EQ(told("user,item,rating\n4,5,6\n", {}, &first).text.columns, (Columns{0, 1, 2, {}}));
+}
+
+}  // namespace
+}  // namespace chunkhit

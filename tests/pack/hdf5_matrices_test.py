@@ -1,0 +1,194 @@
+"""HDF5 files of AnnData and 10x Genomics must read as anndata and scipy read them, or be refused with the reason.
+
+Usage: hdf5_matrices_test.py RATINGS_PROBE"""
+import itertools
+import os
+import sys
+import unittest
+
+import anndata
+import h5py
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from read_ratings import FormatsTest, probe, random_matrix  # noqa: E402
+
+
+class AnnData(FormatsTest):
+    def write(self, matrix, **options):
+        data = anndata.AnnData(matrix, **options)
+        data.obs_names = [f"cell {i}" for i in range(matrix.shape[0])]
+        data.var_names = [f"gene{i}" for i in range(matrix.shape[1])]
+        return data
+
+    def check(self, data, expected, **options):
+        self.assert_equal(probe("hdf5", self.path("a.h5ad"), **options), expected, users=list(data.obs_names),
+                          items=list(data.var_names))
+
+    def test_what_anndata_writes(self):
+        for layout, compression, dtype in itertools.product(("csr", "csc", "dense"), (None, "gzip"),
+                                                            ("f4", "f8", "i4", "i8", "u1", "u2")):
+            matrix = random_matrix(50, 30, dtype=dtype)
+            data = self.write(matrix.toarray() if layout == "dense" else matrix.asformat(layout), dtype=dtype)
+            data.write_h5ad(self.path("a.h5ad"), compression=compression)
+            with self.subTest(layout, compression=compression, dtype=dtype):
+                self.check(data, matrix)
+
+    def test_layers_and_raw(self):
+        x, counts = random_matrix(20, 10), random_matrix(20, 10, seed=2)
+        data = self.write(x.copy())
+        data.raw = data
+        data.layers["counts"] = counts.tocsc()
+        data.X = data.X * 2
+        data.write_h5ad(self.path("a.h5ad"))
+        self.check(data, 2 * x)
+        self.check(data, counts, layer="counts")
+        self.check(data, x, layer="raw")
+        self.check(data, counts, layer="/layers/counts")
+        self.assertEqual(probe("hdf5", self.path("a.h5ad"), transpose="yes").shape, (10, 20))
+        self.assert_refused(probe("hdf5", self.path("a.h5ad"), layer="none"), "has no /layers/none", "/X")
+
+    def test_many_chunks(self):
+        matrix = random_matrix(2000, 300, 0.5)
+        data = self.write(matrix)
+        data.write_h5ad(self.path("a.h5ad"), compression="gzip")
+        self.check(data, matrix)
+        with h5py.File(self.path("a.h5ad"), "a") as file:
+            del file["X"]
+            dense = file.create_dataset("X", data=matrix.toarray(), chunks=(7, 11), compression="gzip", shuffle=True)
+            dense.attrs["encoding-type"] = "array"
+        self.check(data, matrix)
+
+    def test_names_that_come_twice(self):
+        data = anndata.AnnData(random_matrix(4, 3, 1.0))
+        data.obs_names, data.var_names = ["a", "b", "c", "d"], ["x", "x", "x"]
+        data.write_h5ad(self.path("a.h5ad"))
+        data.var_names_make_unique()
+        ratings = probe("hdf5", self.path("a.h5ad"))
+        self.check(data, data.X)
+        self.assertIn("2 names of columns", ratings.facts["notice"][0])
+
+    def test_names_that_all_lead_to_one_long_text_are_refused(self):
+        data = anndata.AnnData(random_matrix(200, 3))
+        data.obs_names = ["a" * 3000] + [str(i) for i in range(199)]
+        data.write_h5ad(self.path("a.h5ad"))
+        with h5py.File(self.path("a.h5ad")) as file:
+            first = file["obs/_index"].id.get_offset()
+        with open(self.path("a.h5ad"), "r+b") as file:
+            file.seek(first)
+            place = file.read(16)
+            file.seek(first)
+            file.write(place * 200)
+        self.assert_refused(probe("hdf5", self.path("a.h5ad")), "names", "than their file")
+
+    def test_categories_and_numbers_as_names(self):
+        matrix = random_matrix(3, 2, 1.0)
+        self.write(matrix).write_h5ad(self.path("a.h5ad"))
+        with h5py.File(self.path("a.h5ad"), "a") as file:
+            del file["obs/_index"], file["var/_index"]
+            group = file.create_group("obs/_index")
+            group.attrs["encoding-type"] = "categorical"
+            group["codes"] = np.array([2, 0, 1], np.int8)
+            group["categories"] = ["one", "two", "three"]
+            file["var/_index"] = np.array([7, -3])
+        self.assert_equal(probe("hdf5", self.path("a.h5ad")), matrix, users=["three", "one", "two"], items=["7", "-3"])
+
+    def test_files_of_anndata_before_0_7(self):
+        matrix = random_matrix(6, 4, 0.5)
+        with h5py.File(self.path("a.h5ad"), "w") as file:
+            group = file.create_group("X")
+            group.attrs["h5sparse_format"], group.attrs["h5sparse_shape"] = "csr", matrix.shape
+            group["data"], group["indices"], group["indptr"] = matrix.data, matrix.indices, matrix.indptr
+            file["obs"] = np.array([(f"c{i}", i) for i in range(6)], [("index", "S3"), ("n", "i4")])
+            file["var"] = np.array([(f"g{i}", i) for i in range(4)], [("index", "S2"), ("n", "f8")])
+        self.assert_equal(probe("hdf5", self.path("a.h5ad")), matrix, users=[f"c{i}" for i in range(6)],
+                          items=[f"g{i}" for i in range(4)])
+
+    def test_what_is_refused(self):
+        matrix = random_matrix(6, 4, 0.5)
+
+        def change(name, value, **options):
+            def apply(file):
+                del file[name]
+                file.create_dataset(name, data=value, **options)
+            return apply
+
+        def link_away(file):
+            del file["X/data"]
+            file["X/data"] = h5py.ExternalLink("/etc/passwd", "/data")
+
+        def set_encoding(file):
+            file["X"].attrs["encoding-type"] = "dataframe"
+
+        def set_shape(file):
+            file["X"].attrs["shape"] = [6, 2]
+
+        falling = matrix.indptr.copy()
+        falling[3] = 0
+        cases = {
+            "must not fall": change("X/indptr", falling), "expected 7": change("X/indptr", matrix.indptr[:-1]),
+            "index -": change("X/indices", matrix.indices - 4), "values and": change("X/data", matrix.data[1:]),
+            "whole numbers": change("X/indices", matrix.indices.astype(float)), "expected 2": set_shape,
+            "does not hold numbers": change("X/data", matrix.data.astype(complex)),
+            "lzf": change("X/data", matrix.data, compression="lzf"), "link to elsewhere": link_away, "dataframe": set_encoding,
+            "expected 6": change("obs/_index", ["a"]), "infinity": change("X/data", matrix.data.astype(float) * 1e300),
+            "NaN": change("X/data", matrix.data * np.nan), "lacks data, indices": lambda file: file["X"].pop("indices"),
+        }
+        for words, apply in cases.items():
+            with self.subTest(words):
+                self.write(matrix).write_h5ad(self.path("a.h5ad"))
+                with h5py.File(self.path("a.h5ad"), "a") as file:
+                    apply(file)
+                self.assert_refused(probe("hdf5", self.path("a.h5ad")), words)
+
+
+class OtherHdf5(FormatsTest):
+    def test_10x_of_cellranger_3(self):
+        cells_by_genes = random_matrix(12, 30, dtype=np.int32)
+        csc = cells_by_genes.T.tocsc()  # features × barcodes
+        cells, genes = [f"AAAC{i}-1" for i in range(12)], [f"ENSG{i}" for i in range(30)]
+        with h5py.File(self.path("a.h5"), "w") as file:
+            group = file.create_group("matrix")
+            group.create_dataset("data", data=csc.data, chunks=(10,), compression="gzip", shuffle=True)
+            group.create_dataset("indices", data=csc.indices.astype(np.int64), chunks=(10,), compression="gzip")
+            group["indptr"], group["shape"] = csc.indptr.astype(np.int64), np.array(csc.shape, np.int32)
+            group["barcodes"], group["features/id"] = np.array(cells, "S18"), np.array(genes, "S15")
+            group["features/name"] = np.array(["one"] * 30, "S5")
+        self.assert_equal(probe("hdf5", self.path("a.h5")), cells_by_genes, users=cells, items=genes)
+
+    def test_10x_of_cellranger_2(self):
+        cells_by_genes = random_matrix(12, 30, dtype=np.int32)
+        csc = cells_by_genes.T.tocsc()
+        cells, genes = [f"AAAC{i}-1" for i in range(12)], [f"ENSG{i}" for i in range(30)]
+        with h5py.File(self.path("a.h5"), "w") as file:
+            for genome in ("GRCh38", "mm10"):
+                group = file.create_group(genome)
+                group["data"], group["indices"], group["indptr"] = csc.data, csc.indices, csc.indptr
+                group["shape"], group["barcodes"], group["genes"] = csc.shape, np.array(cells, "S"), np.array(genes, "S")
+        self.assert_refused(probe("hdf5", self.path("a.h5")), "several matrices")
+        self.assert_equal(probe("hdf5", self.path("a.h5"), layer="/mm10"), cells_by_genes, users=cells, items=genes)
+
+    def test_a_group_of_arrays(self):
+        matrix = random_matrix(12, 9)
+        with h5py.File(self.path("a.h5"), "w") as file:
+            group = file.create_group("item_user_ratings")
+            group["data"], group["indices"], group["indptr"] = matrix.data.astype(">f8"), matrix.indices, matrix.indptr
+        ratings = probe("hdf5", self.path("a.h5"))
+        self.assertEqual(ratings.shape, (12, matrix.indices.max() + 1))
+        self.assert_equal(ratings, matrix[:, : ratings.shape[1]])
+        self.assertIn("does not say its shape", ratings.facts["notice"][0])
+
+    def test_truths_are_numbers(self):
+        matrix = random_matrix(12, 9)
+        with h5py.File(self.path("a.h5"), "w") as file:
+            file["m/data"], file["m/indices"], file["m/indptr"] = matrix.data != 0, matrix.indices, matrix.indptr
+            file["m/shape"] = matrix.shape
+        self.assert_equal(probe("hdf5", self.path("a.h5")), matrix != 0)
+
+    def test_what_has_no_matrix(self):
+        with h5py.File(self.path("a.h5"), "w") as file:
+            file["images"] = np.zeros((3, 2))
+        self.assert_refused(probe("hdf5", self.path("a.h5")), "no matrix", "/images")
+
+
+unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,31 @@
+// Rows as a decoded row block has them, from lists.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "batch/entry_values.h"
+
+namespace chunkhit {
+
+/// Owns the bytes of a row with columns of type Id and values of type Value.
+template <class Id, class Value>
+class RowBytes {
+ public:
+  RowBytes(const std::vector<Id>& ids, const std::vector<Value>& values)
+      : ids_(ids.size() * sizeof(Id)), values_(values.size() * sizeof(Value)), nnz_(ids.size()) {
+    if (!ids.empty()) std::memcpy(ids_.data(), ids.data(), ids_.size());
+    if (!values.empty()) std::memcpy(values_.data(), values.data(), values_.size());
+  }
+  [[nodiscard]] StoredRow row() const {
+    return {ids_.data(), values_.empty() ? nullptr : values_.data(), nnz_};
+  }
+
+ private:
+  std::vector<std::uint8_t> ids_;
+  std::vector<std::uint8_t> values_;
+  std::size_t nnz_;
+};
+
+}  // namespace chunkhit

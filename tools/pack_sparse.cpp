@@ -1,0 +1,90 @@
+// pack-sparse: user-item ratings → packs of matrices. Flags → spec → pack_sparse → report.
+#include "pack/pack_sparse.h"
+
+#include "chunkhit/error.h"
+#include "cli.h"
+#include "flag_group.h"
+#include "pack_sparse_flags.h"
+#include "pack_sparse_report.h"
+#include "progress.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr const char* kDescription =
+    "Packs user-item ratings, once, into compressed shards of row blocks or AnnData HDF5.";
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  pack-sparse ratings.csv --user userId --item movieId --value rating -o ml20m\n"
+    "  pack-sparse ratings.csv --preset vae-cf -o ml20m";
+
+ShownProgress shown(const PackSparseProgress& progress) {
+  ShownProgress shown;
+  shown.place = progress.pack;
+  shown.faults = progress.bad_lines;
+  shown.fault_name = "bad lines";
+  switch (progress.phase) {
+    case PackSparseProgress::Phase::reading:
+      shown.phase = "reading", shown.words = "reading the input …", shown.is_first = true;
+      if (progress.bytes_done > 0) shown.things = "bytes", shown.rate = "a second", shown.place = "reading";
+      shown.done = progress.bytes_done, shown.total = progress.bytes_total;
+      break;
+    case PackSparseProgress::Phase::sorting:
+      shown.phase = "sorting", shown.words = "sorting the ratings …";
+      break;
+    case PackSparseProgress::Phase::packing:
+      shown.phase = "packing", shown.things = "rows", shown.rate = "rows/s";
+      shown.done = progress.rows_done, shown.total = progress.rows_total;
+      break;
+  }
+  return shown;
+}
+
+/// Does `work` and shows how far it is.
+template <class Work>
+PackSparseReport with_progress(PackSparseOptions options, ProgressStyle style, Work work) {
+  ProgressDisplay display(style);
+  options.on_progress = [&](const PackSparseProgress& progress) { display.show(shown(progress)); };
+  handle_signals();
+  options.stop = &stop_requested;
+  try {
+    PackSparseReport report = work(options);
+    display.end();
+    return report;
+  } catch (...) {
+    display.end();
+    throw;
+  }
+}
+
+int exit_code(const PackSparseReport& report) {
+  if (!report.interrupted) return 0;
+  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
+}
+
+int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::string& command_line) {
+  apply_preset(app, flags);
+  const PackSparseSpec spec = pack_sparse_spec(flags);
+  PackSparseOptions options = pack_sparse_options(flags);
+  options.command_line = command_line;
+  if (!flags.save_config.empty()) save_config(app, flags.save_config);
+  const PackSparseReport report =
+      with_progress(std::move(options), progress_style(flags.progress), [&](const PackSparseOptions& how) {
+        return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
+      });
+  print_report(report, flags.dry_run);
+  return exit_code(report);
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
+  using namespace chunkhit;
+  CLI::App app(kDescription, "pack-sparse");
+  PackSparseFlags flags;
+  add_pack_sparse_flags(app, flags);
+  add_common_flags(app, "Run");
+  app.footer(kExamples);
+  return run_command(app, argc, argv, [&] { return run_pack_sparse(app, flags, command_line(argc, argv)); });
+}

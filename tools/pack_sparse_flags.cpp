@@ -1,0 +1,140 @@
+#include "pack_sparse_flags.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "cli.h"
+#include "flag_group.h"
+
+namespace chunkhit {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// What Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative Filtering, 2018).
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kVaeCf{{{"--above", "3.5"},
+                                                                               {"--binarize", "true"},
+                                                                               {"--min-user", "5"},
+                                                                               {"--min-item", "0"},
+                                                                               {"--filter-once", "true"},
+                                                                               {"--split", "users"},
+                                                                               {"--validation", "10000"},
+                                                                               {"--test", "10000"},
+                                                                               {"--fold-in", "0.8"}}};
+
+Names format_names() {
+  Names names{"auto"};
+  names.insert(names.end(), kRatingFormatNames.begin(), kRatingFormatNames.end());
+  return names;
+}
+
+void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
+  RatingTableSpec& table = flags.spec.input.table;
+  app.add_option("INPUT", flags.options.inputs, "Files of ratings, all of one kind; - for stdin")
+      ->option_text("...");
+  FlagGroup group(app, "Input");
+  group
+      .add("--format", "WORD", flags.format,
+           "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5")
+      ->check(CLI::IsMember(format_names()));
+  group.add("--delimiter", "TEXT", table.delimiter, "Between fields: , :: tab blanks ... (told)");
+  group.add("--header", "WORD", flags.header, "(auto), yes, no")->check(one_of(kHeaderNames));
+  group.add("--user", "NAME|N", table.user, "Column by name or from 1 (told by the usual names)");
+  group.add("--item", "NAME|N", table.item, "The same");
+  group.add("--value", "NAME|N", table.value, "The same; none: every rating is 1");
+  group.add("--time", "NAME|N", table.time, "The same; none");
+  group.add("--quote", "WORD", flags.quote, "(none), double: fields may stand in \"\"")
+      ->check(one_of(kQuotingNames));
+  group.add("--comment", "TEXT", table.comment, "Skip lines that begin so");
+  group.add("--decimal", "CHAR", flags.decimal, "Point of values: (.) or ,")
+      ->check(CLI::IsMember(Names{".", ","}));
+  group.add_switch("--transpose", flags.transpose, "Matrices: rows are items, columns users (told)");
+  group.add_switch("--no-transpose", flags.no_transpose, "Rows are users, whatever lies beside the file");
+  group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: a layer, or raw (X)");
+  group.add("--index-base", "WORD", flags.index_base, "svmlight: first column is 0, 1 (auto)")
+      ->check(CLI::IsMember(Names{"auto", "0", "1"}));
+}
+
+void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
+  FlagGroup group(app, "Ratings");
+  group.add("--preset", "vae-cf", flags.preset, "Above 3.5 as 1, users with 5, 10,000 held out twice")
+      ->check(CLI::IsMember(Names{"", "vae-cf"}));
+  group.add("--duplicates", "WORD", flags.duplicates, "(error), sum, last, first, max")
+      ->check(one_of(kDuplicatesNames));
+  group.add("--zeros", "WORD", flags.zeros, "(drop), keep")->check(one_of(kZerosNames));
+  group.add("--min-value", "V", flags.min_value, "Keep values >= V");
+  group.add("--above", "V", flags.above, "Keep values > V");
+  group.add_switch("--binarize", flags.binarize, "Values become 1");
+  group.add("--min-user", "N", flags.min_user, "Keep users with N ratings (0)");
+  group.add("--min-item", "N", flags.min_item, "Keep items with N ratings (0); both until both hold");
+  group.add_switch("--filter-once", flags.filter_once, "Items, then users, once");
+}
+
+void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
+  FlagGroup group(app, "Split");
+  group.add("--split", "WORD", flags.split, "A pack each: users, ratio, leave-one-out, time (none)")
+      ->check(one_of(kSplitKindNames));
+  group.add("--validation", "N|SHARE", flags.validation, "Held-out users, or share of ratings");
+  group.add("--test", "N|SHARE", flags.test, "The same");
+  group.add("--fold-in", "SHARE", flags.fold_in, "users: of the items, given (0.8)");
+  group.add("--before", "TIME", flags.before, "time: the test begins then; seconds or YYYY-MM-DD");
+}
+
+void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
+  PackSparseSpec& spec = flags.spec;
+  FlagGroup group(app, "Output");
+  group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of --split");
+  group.add("--id-order", "WORD", flags.id_order, "Columns: (popularity), first, sorted")
+      ->check(one_of(kItemOrderNames));
+  group.add("--reuse-ids", "PACK", spec.reuse_ids, "Columns of another pack, or its items.csv");
+  group.add("--order", "WORD", flags.order, "Rows: shuffle by --seed; input (shuffle)")
+      ->check(one_of(kRowOrderNames));
+  group.add("--seed", "N", flags.seed, "Of the order and the split (0)");
+  group.add("--container", "NAME", spec.container, "shard, hdf5: AnnData (shard)")
+      ->check(CLI::IsMember(Names{"shard", "hdf5"}));
+  group.add("--compress", "NAME[:N]", spec.compress, "shard: (zstd), none; hdf5: (deflate), none");
+  group.add("--layout", "WORD", flags.layout, "hdf5: (csr), dense")->check(one_of(kMatrixLayoutNames));
+  group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows a block (auto)");
+  group.add("--part-bytes", "SIZE", flags.part_bytes, "Raw bytes a part, at most (1G)");
+}
+
+void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
+  FlagGroup group(app, "Run");
+  group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")
+      ->check(CLI::IsMember(Names{"skip", "fail"}));
+  group.add("--max-errors", "N|N%", flags.max_errors, "skip: at most so many bad lines (1%, or 1)");
+  group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
+  group.add("--memory", "SIZE", flags.memory, "What the process may hold (2G); more goes to disk");
+  group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
+      ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+  group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing")
+      ->configurable(false);
+  // A recipe must not remove what somebody else packed.
+  group.add_switch("--force", flags.options.force, "Remove what is in --output, start afresh")
+      ->configurable(false);
+  app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group("Run");
+  group.add("--save-config", "FILE", flags.save_config, "Write the recipe, defaults included")
+      ->configurable(false);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
+}  // namespace
+
+void add_pack_sparse_flags(CLI::App& app, PackSparseFlags& flags) {
+  add_input_flags(app, flags);
+  add_rating_flags(app, flags);
+  add_split_flags(app, flags);
+  add_output_flags(app, flags);
+  add_run_flags(app, flags);
+}
+
+void apply_preset(CLI::App& app, const PackSparseFlags& flags) {
+  if (flags.preset.empty()) return;
+  for (const auto& [flag, value] : kVaeCf) {
+    CLI::Option* option = app.get_option(std::string(flag));
+    if (option->count() == 0) option->default_val(std::string(value));
+  }
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,104 @@
+#include "pack_sparse_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "cli.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kShownBadLines = 5;
+constexpr std::size_t kShownInputs = 10;
+
+void print_inputs(const MatrixAccount& account) {
+  for (std::size_t index = 0; index < std::min(account.inputs.size(), kShownInputs); ++index) {
+    const InputRecord& input = account.inputs[index];
+    std::printf("%s: %s", printable_text(input.file).c_str(), count_text(input.ratings, "rating").c_str());
+    if (input.lines > 0) std::printf(" in %s", count_text(input.lines, "line").c_str());
+    std::printf("\n");
+  }
+  if (account.inputs.size() > kShownInputs)
+    std::printf("… and %s\n", count_text(account.inputs.size() - kShownInputs, "more input").c_str());
+}
+
+void print_bad_lines(const PackSparseReport& report) {
+  if (report.account.bad_lines == 0) return;
+  std::printf("%s left out:\n", count_text(report.account.bad_lines, "bad line").c_str());
+  for (const auto& [reason, count] : report.account.reasons)
+    std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(reason).c_str());
+  for (std::size_t index = 0; index < std::min(report.bad_lines.size(), kShownBadLines); ++index)
+    std::printf("  %s\n", printable_text(report.bad_lines[index]).c_str());
+}
+
+void print_steps(const MatrixAccount& account) {
+  std::printf("%-24s %12s %12s %14s\n", "", "users", "items", "ratings");
+  for (const StepRecord& step : account.steps)
+    std::printf("%-24s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
+                count_text(step.items).c_str(), count_text(step.ratings).c_str());
+  for (const auto& [what, count] : account.left_out)
+    std::printf("left out: %s %s\n", count_text(count).c_str(), what.c_str());
+}
+
+void print_pack(const MatrixPackReport& pack, bool dry_run) {
+  std::uint64_t ratings = 0;
+  for (const MatrixRecord& matrix : pack.matrices) ratings += matrix.nnz;
+  if (pack.already_finished)
+    std::printf("%s: already packed, nothing to do; ", printable_text(pack.path).c_str());
+  else
+    std::printf("%s: ", printable_text(pack.path).c_str());
+  std::printf("%s x %s", count_text(pack.rows, "row").c_str(), count_text(pack.columns, "column").c_str());
+  for (const MatrixRecord& matrix : pack.matrices)
+    std::printf(", %s %s (longest row %s)", matrix.name.c_str(), count_text(matrix.nnz, "rating").c_str(),
+                count_text(matrix.longest_row).c_str());
+  if (!dry_run)
+    std::printf("; %s, %s, %.2f bytes a rating", count_text(pack.parts, "part").c_str(),
+                bytes_text(static_cast<double>(pack.bytes)).c_str(),
+                static_cast<double>(pack.bytes) / static_cast<double>(std::max<std::uint64_t>(1, ratings)));
+  if (pack.chunk_rows > 0) std::printf("; blocks of %s", count_text(pack.chunk_rows, "row").c_str());
+  std::printf("\n");
+}
+
+void print_values(const StoredValues& values) {
+  const std::string type(kValueTypeNames[static_cast<std::size_t>(values.type)]);
+  if (values.type == ValueType::none)
+    std::printf("values: none are stored, every rating is 1\n");
+  else if (values.type == ValueType::f32)
+    std::printf("values: f32\n");
+  else
+    std::printf("values: %s times %s, without loss\n", type.c_str(), number_text(values.scale).c_str());
+}
+
+void print_speed(const PackSparseReport& report) {
+  std::printf("%.2f s, of them reading %.2f s", report.seconds, report.read_seconds);
+  if (report.input_bytes > 0)
+    std::printf(" (%s of text at %s/s, all at %s/s)",
+                bytes_text(static_cast<double>(report.input_bytes)).c_str(),
+                bytes_text(static_cast<double>(report.input_bytes) / report.read_seconds).c_str(),
+                bytes_text(static_cast<double>(report.input_bytes) / report.seconds).c_str());
+  std::printf("\n");
+}
+
+}  // namespace
+
+void print_report(const PackSparseReport& report, bool dry_run) {
+  print_inputs(report.account);
+  print_bad_lines(report);
+  for (const std::string& notice : report.notices) std::printf("note: %s\n", printable_text(notice).c_str());
+  if (!report.account.steps.empty()) {
+    print_steps(report.account);
+    print_values(report.values);
+  }
+  for (const MatrixPackReport& pack : report.packs) print_pack(pack, dry_run);
+  if (report.interrupted) {
+    std::printf("stopped; nothing unfinished is kept, the same command begins afresh\n");
+    return;
+  }
+  print_speed(report);
+  if (dry_run || report.packs.empty()) return;
+  const std::string path = printable_text(report.packs[0].path);
+  std::printf("next: pack-verify %s; pack-bench %s\n", path.c_str(), path.c_str());
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,11 @@
+// What pack-sparse says at its end.
+#pragma once
+
+#include "pack/pack_sparse.h"
+
+namespace chunkhit {
+
+/// Prints the account of a run, or of what --dry-run foresees.
+void print_report(const PackSparseReport& report, bool dry_run);
+
+}  // namespace chunkhit
