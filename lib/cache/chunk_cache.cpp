@@ -1,9 +1,10 @@
 #include "cache/chunk_cache.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
-#include "base/hash.h"
+#include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -16,8 +17,15 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
-    : chunks_(chunks), spec_(spec), entries_(chunks.chunk_count()) {
-  if (spec.residency == Residency::decoded) arena_ = MemoryMap::of_memory(chunks.raw_bytes());
+    : chunks_(chunks), spec_(spec), chunk_bytes_(chunks.most_chunk_bytes()), entries_(chunks.chunk_count()) {
+  if (spec.residency == Residency::decoded) {
+    std::uint64_t bytes = 0;
+    for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
+      arena_starts_.push_back(bytes);
+      bytes += chunks.decoded_bytes(chunks.find(chunk));
+    }
+    arena_ = MemoryMap::of_memory(bytes);
+  }
   for (std::size_t part = 0; part < chunks.parts().size(); ++part) {
     const ChunkReader& file = *chunks.parts()[part];
     mapped_.push_back(chunks.is_raw(part) ? MemoryMap::of_file(file.fd(), file.byte_count()) : MemoryMap());
@@ -32,8 +40,7 @@ bool ChunkCache::stays(ChunkSet::Place place) const {
 }
 
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
-  if (spec_.residency == Residency::decoded)
-    return arena_.data() + chunks_.first_sample(place) * chunks_.sample().byte_count();
+  if (spec_.residency == Residency::decoded) return arena_.data() + arena_starts_[chunk];
   if (stays(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
   return entries_[chunk].decoded->data();
 }
@@ -61,12 +68,22 @@ void ChunkCache::settle(std::size_t chunk) {
   Entry& entry = entries_[chunk];
   const bool idles = entry.decoded != nullptr && entry.wanted == 0 && entry.pins == 0 &&
                      entry.state.load(std::memory_order_relaxed) == State::ready;
-  if (entry.is_idle && !idles) idle_.erase(entry.idle);
-  if (!entry.is_idle && idles) entry.idle = idle_.insert(idle_.end(), chunk);
+  if (entry.is_idle && !idles) spare_.splice(spare_.end(), idle_, entry.idle);
+  if (!entry.is_idle && idles) {
+    if (spare_.empty()) spare_.emplace_back();
+    entry.idle = spare_.begin();
+    *entry.idle = chunk;
+    idle_.splice(idle_.end(), spare_, entry.idle);
+  }
   entry.is_idle = idles;
-  while (idle_.size() > spec_.idle_chunks) {
+  let_idle_go(spec_.kept_chunks);
+}
+
+// Under the lock.
+void ChunkCache::let_idle_go(std::size_t most_decoded) {
+  while (!idle_.empty() && made_buffers_ - free_.size() > most_decoded) {
     release(entries_[idle_.front()]);
-    idle_.pop_front();
+    spare_.splice(spare_.end(), idle_, idle_.begin());
   }
 }
 
@@ -87,9 +104,15 @@ bool ChunkCache::begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock)
 void ChunkCache::end_loading(std::size_t chunk, State state) {
   {
     const std::lock_guard lock(mutex_);
-    entries_[chunk].state.store(state, std::memory_order_release);
+    Entry& entry = entries_[chunk];
+    entry.state.store(state, std::memory_order_release);
     if (state == State::corrupt) ++stats_.corrupt_chunks;
-    if (state != State::ready && entries_[chunk].decoded) free_.push_back(std::move(entries_[chunk].decoded));
+    if (state != State::ready) {
+      if (entry.decoded) free_.push_back(std::move(entry.decoded));
+      // Nothing of what could not be read or decoded is believed when it is tried again.
+      entry.stored = ByteBuffer();
+      entry.checked = false;
+    }
     settle(chunk);
   }
   changed_.notify_all();
@@ -102,6 +125,7 @@ Bytes ChunkCache::fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch
                                             (spec_.check_hashes == CheckHashes::first_use && !entry.checked));
   Bytes bytes;
   if (is_mapped(place)) {
+    mapped_[place.part].read_ahead(stored.offset, stored.stored_bytes);
     bytes = Bytes(mapped_[place.part].data() + stored.offset, stored.stored_bytes);
   } else if (!entry.stored.empty()) {
     bytes = entry.stored;
@@ -115,25 +139,53 @@ Bytes ChunkCache::fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch
   return bytes;
 }
 
-void ChunkCache::decode(Entry& entry, ChunkSet::Place place, Bytes stored) {
-  const StoredChunk& chunk = chunks_.stored(place);
-  const std::uint64_t sample_bytes = chunk.sample_count * chunks_.sample().byte_count();
+void ChunkCache::decode(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
+  if (chunks_.matrix())
+    decode_matrices(chunk, place, stored);
+  else
+    decode_images(chunk, place, stored);
+}
+
+void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
+  const std::uint64_t raw_bytes = chunks_.stored(place).raw_bytes;
   if (spec_.residency != Residency::decoded) {
-    entry.decoded->resize(chunk.raw_bytes);
-    return decode_chunk(chunks_.part(place), place.chunk, stored, *entry.decoded);
+    ByteBuffer& decoded = *entries_[chunk].decoded;
+    decoded.resize(raw_bytes);
+    return decode_chunk(chunks_.part(place), place.chunk, stored, decoded);
   }
-  std::uint8_t* const samples = arena_.data() + chunks_.first_sample(place) * chunks_.sample().byte_count();
-  if (chunk.raw_bytes == sample_bytes)
-    return decode_chunk(chunks_.part(place), place.chunk, stored, {samples, sample_bytes});
-  ByteBuffer padded(chunk.raw_bytes);
+  const MutableBytes samples(arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(place));
+  if (raw_bytes == samples.size()) return decode_chunk(chunks_.part(place), place.chunk, stored, samples);
+  ByteBuffer padded(raw_bytes);
   decode_chunk(chunks_.part(place), place.chunk, stored, padded);
-  std::memcpy(samples, padded.data(), sample_bytes);
+  std::memcpy(samples.data(), padded.data(), samples.size());
+}
+
+void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
+  // Kept, so that a thread allocates once.
+  thread_local ByteBuffer raw;
+  raw.resize(chunks_.stored(place).raw_bytes);
+  decode_chunk(chunks_.part(place), place.chunk, stored, raw);
+  MutableBytes rows(arena_.data(), 0);
+  if (spec_.residency == Residency::decoded) {
+    rows = {arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(place)};
+  } else {
+    entries_[chunk].decoded->resize(chunks_.decoded_bytes(place));
+    rows = *entries_[chunk].decoded;
+  }
+  try {
+    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(place).sample_count, rows);
+  } catch (const Error& error) {
+    throw Error(error.code(), chunks_.part(place).place(place.chunk) + ": " + error.what());
+  }
 }
 
 void ChunkCache::take_buffer(Entry& entry) {
   const std::lock_guard lock(mutex_);
+  if (free_.empty()) let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
   if (free_.empty()) {
     entry.decoded = std::make_unique<ByteBuffer>();
+    entry.decoded->reserve(chunk_bytes_);
+    free_.reserve(++made_buffers_);
     return;
   }
   entry.decoded = std::move(free_.back());
@@ -147,7 +199,7 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scra
   const Bytes stored = fetch(entry, place, scratch);
   const double fetch_seconds = seconds_since(begin);
   const bool in_place = spec_.residency == Residency::stream && is_mapped(place);
-  if (!in_place) decode(entry, place, stored);
+  if (!in_place) decode(chunk, place, stored);
   const double all_seconds = seconds_since(begin);
   const std::lock_guard lock(mutex_);
   ++stats_.fetches;

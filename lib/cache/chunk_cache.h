@@ -21,8 +21,7 @@ struct ChunkCacheSpec {
   Residency residency = Residency::stream;  ///< not automatic
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
-  std::size_t idle_chunks =
-      0;  ///< decoded chunks that are kept though nobody has asked for them, the last used
+  std::size_t kept_chunks = 0;  ///< up to so many decoded chunks, those stay that nobody has asked for
 };
 
 /// What the cache has done. Times in seconds, summed over threads.
@@ -61,6 +60,8 @@ class ChunkCache {
     }
     /// The chunk's samples one after the other; null where OnCorrupt::skip leaves the chunk out.
     [[nodiscard]] const std::uint8_t* samples() const { return samples_; }
+    /// Whether the samples would not be in memory without this.
+    [[nodiscard]] bool holds_memory() const { return cache_ != nullptr; }
     /// Whether nobody had to wait for it.
     [[nodiscard]] bool was_there() const { return was_there_; }
 
@@ -101,9 +102,12 @@ class ChunkCache {
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
   void read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
   [[nodiscard]] Bytes fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch);
-  void decode(Entry& entry, ChunkSet::Place place, Bytes stored);
+  void decode(std::size_t chunk, ChunkSet::Place place, Bytes stored);
+  void decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored);
+  void decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes stored);
   void load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
   void take_buffer(Entry& entry);
+  void let_idle_go(std::size_t most_decoded);
   void end_loading(std::size_t chunk, State state);
   void unpin(std::size_t chunk);
   void settle(std::size_t chunk);
@@ -111,13 +115,17 @@ class ChunkCache {
 
   const ChunkSet& chunks_;
   ChunkCacheSpec spec_;
-  MemoryMap arena_;                // Residency::decoded: all samples
-  std::vector<MemoryMap> mapped_;  // of each part that holds samples as they are; else empty
+  std::size_t chunk_bytes_;                  // of the largest, decoded
+  MemoryMap arena_;                          // Residency::decoded: all samples
+  std::vector<std::uint64_t> arena_starts_;  // of each chunk there
+  std::vector<MemoryMap> mapped_;            // of each part that holds samples as they are; else empty
   std::vector<Entry> entries_;
   mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it
   std::condition_variable changed_;
-  std::list<std::size_t> idle_;  // the longest unused first
+  std::list<std::size_t> idle_;   // the longest unused first
+  std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
   std::vector<std::unique_ptr<ByteBuffer>> free_;
+  std::size_t made_buffers_ = 0;  // free or in use
   ChunkCacheStats stats_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -16,7 +17,24 @@ std::string shape_text(const SampleShape& sample) {
          std::string(kLayoutNames[static_cast<std::size_t>(sample.layout)]);
 }
 
+std::string shape_text(const MatrixShape& matrix) {
+  return std::to_string(matrix.matrix_count) + " of " + std::to_string(matrix.column_count) + " columns, " +
+         std::string(kValueTypeNames[static_cast<std::size_t>(matrix.value_type)]) + " times " +
+         std::to_string(matrix.scale);
+}
+
+void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
+  const PartSpec& spec = part.spec();
+  if (spec.matrix != first.spec().matrix)
+    throw Error(ErrorCode::bad_data, part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
+                                         shape_text(*first.spec().matrix) + " as in " + first.path());
+  if (spec.sample != first.spec().sample)
+    throw Error(ErrorCode::bad_data, part.path() + ": samples of " + shape_text(spec.sample) + ", expected " +
+                                         shape_text(first.spec().sample) + " as in " + first.path());
+}
+
 bool holds_raw_samples(const ChunkReader& part) {
+  if (part.spec().matrix) return false;
   for (std::size_t chunk = 0; chunk < part.chunks().size(); ++chunk)
     if (!part.stored_raw(chunk)) return false;
   return true;
@@ -27,10 +45,7 @@ bool holds_raw_samples(const ChunkReader& part) {
 ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
     : parts_(std::move(parts)), first_chunks_{0}, first_samples_{0} {
   for (const auto& part : parts_) {
-    if (part->spec().sample != sample())
-      throw Error(ErrorCode::bad_data, part->path() + ": samples of " + shape_text(part->spec().sample) +
-                                           ", expected " + shape_text(sample()) + " as in " +
-                                           parts_.front()->path());
+    check_same_shape(*part, *parts_.front());
     const auto& chunks = part->chunks();
     const std::uint64_t samples =
         chunks.empty() ? 0 : chunks.back().first_sample + chunks.back().sample_count;
@@ -44,6 +59,12 @@ ChunkSet::Place ChunkSet::find(std::size_t chunk) const {
   const auto next = std::upper_bound(first_chunks_.begin(), first_chunks_.end(), chunk);
   const auto part = static_cast<std::size_t>(next - first_chunks_.begin()) - 1;
   return {part, chunk - first_chunks_[part]};
+}
+
+ChunkSet::SamplePlace ChunkSet::find_sample(std::uint64_t sample) const {
+  const auto next = std::upper_bound(first_samples_.begin(), first_samples_.end(), sample);
+  const auto part = static_cast<std::size_t>(next - first_samples_.begin()) - 1;
+  return {part, sample - first_samples_[part]};
 }
 
 std::uint64_t ChunkSet::first_sample(Place place) const {
@@ -62,7 +83,18 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   return counts;
 }
 
-std::uint64_t ChunkSet::raw_bytes() const { return sample_count() * sample().byte_count(); }
+std::uint64_t ChunkSet::decoded_bytes(Place place) const {
+  const StoredChunk& chunk = stored(place);
+  if (matrix()) return most_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
+  return chunk.sample_count * sample().byte_count();
+}
+
+std::uint64_t ChunkSet::decoded_bytes() const {
+  if (!matrix()) return sample_count() * sample().byte_count();
+  std::uint64_t bytes = 0;
+  for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk) bytes += decoded_bytes(find(chunk));
+  return bytes;
+}
 
 std::uint64_t ChunkSet::stored_bytes() const {
   std::uint64_t bytes = 0;
@@ -73,8 +105,17 @@ std::uint64_t ChunkSet::stored_bytes() const {
 
 std::uint64_t ChunkSet::most_chunk_bytes() const {
   std::uint64_t most = 0;
-  for (const auto& part : parts_)
-    for (const StoredChunk& chunk : part->chunks()) most = std::max(most, chunk.raw_bytes);
+  for (std::size_t part = 0; part < parts_.size(); ++part)
+    for (std::size_t chunk = 0; chunk < parts_[part]->chunks().size(); ++chunk)
+      most = std::max({most, stored({part, chunk}).raw_bytes, decoded_bytes({part, chunk})});
+  return most;
+}
+
+std::uint64_t ChunkSet::most_stored_bytes() const {
+  std::uint64_t most = 0;
+  for (std::size_t part = 0; part < parts_.size(); ++part)
+    for (const StoredChunk& chunk : parts_[part]->chunks())
+      if (!raw_[part]) most = std::max(most, chunk.stored_bytes);
   return most;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "store/part.h"
@@ -12,7 +13,8 @@ namespace chunkhit {
 /// Owns open parts; chunk and sample numbers go on from part to part.
 class ChunkSet {
  public:
-  /// Throws bad_data when the parts hold samples of different shapes.
+  /// Throws bad_data when the parts hold samples of different shapes, or matrices of different columns or
+  /// values.
   explicit ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts);
 
   /// Where a chunk lies.
@@ -23,10 +25,18 @@ class ChunkSet {
   [[nodiscard]] std::size_t chunk_count() const { return first_chunks_.back(); }
   [[nodiscard]] std::uint64_t sample_count() const { return first_samples_.back(); }
   [[nodiscard]] const SampleShape& sample() const { return parts_.front()->spec().sample; }
+  /// Of matrices, whose samples are rows; images have none.
+  [[nodiscard]] const std::optional<MatrixShape>& matrix() const { return parts_.front()->spec().matrix; }
   [[nodiscard]] const std::vector<std::unique_ptr<ChunkReader>>& parts() const { return parts_; }
   [[nodiscard]] Place find(std::size_t chunk) const;
   [[nodiscard]] const ChunkReader& part(Place place) const { return *parts_[place.part]; }
   [[nodiscard]] const StoredChunk& stored(Place place) const { return part(place).chunks()[place.chunk]; }
+  /// Where a sample lies: its part, and its number there.
+  struct SamplePlace {
+    std::size_t part;
+    std::uint64_t sample;
+  };
+  [[nodiscard]] SamplePlace find_sample(std::uint64_t sample) const;
   /// The first sample of a chunk, counted over all parts.
   [[nodiscard]] std::uint64_t first_sample(Place place) const;
   /// The first sample of each part, and behind them the number of all samples.
@@ -35,9 +45,13 @@ class ChunkSet {
   /// Whether the samples of a part, or of all, lie in the file as they are.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
-  [[nodiscard]] std::uint64_t raw_bytes() const;         ///< of all samples
+  /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
+  [[nodiscard]] std::uint64_t decoded_bytes(Place place) const;
+  [[nodiscard]] std::uint64_t decoded_bytes() const;     ///< of all chunks
   [[nodiscard]] std::uint64_t stored_bytes() const;      ///< of all chunks
-  [[nodiscard]] std::uint64_t most_chunk_bytes() const;  ///< raw bytes of the largest chunk
+  [[nodiscard]] std::uint64_t most_chunk_bytes() const;  ///< while and after the largest chunk is decoded
+  /// Stored bytes of the largest chunk, of parts that do not hold samples as they are.
+  [[nodiscard]] std::uint64_t most_stored_bytes() const;
   /// Tells this source from others: a hash over the parts' packs, places and counts.
   [[nodiscard]] std::uint64_t id() const;
 

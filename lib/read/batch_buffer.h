@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <vector>
 
 #include "chunkhit/reader.h"
@@ -30,10 +29,7 @@ struct BatchBuffer {
   std::vector<std::int64_t> labels;
   std::vector<float> label_values;
   std::vector<std::uint64_t> samples;
-  ImageBatch batch;                   ///< views of the above
-  std::uint64_t corrupt_samples = 0;  ///< that were left out
-  std::exception_ptr fault;
-  bool ready = false;
+  ImageBatch batch;  ///< views of the above
 };
 
 }  // namespace chunkhit

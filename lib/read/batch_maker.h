@@ -1,62 +1,99 @@
-// Puts a batch together: finds its samples, gets their chunks, copies and changes them.
+// Puts batches together: what the makers of all kinds of batches have in common.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "augment/sample_writer.h"
 #include "base/bytes.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
-#include "read/batch_buffer.h"
-#include "read/image_source.h"
 
 namespace chunkhit {
 
 /// What making one batch took.
 struct BatchCounts {
   double assemble_seconds = 0;  ///< without getting the chunks
+  double page_seconds = 0;      ///< that copying waited until the system had read pages of a mapped file
   std::uint64_t chunk_hits = 0;
   std::uint64_t chunk_misses = 0;
   void add(const BatchCounts& other);
 };
 
-/// Makes batches; each thread has its own, because it keeps tables between batches.
+/// Which batch is to be made.
+struct BatchTask {
+  std::uint64_t epoch = 0;
+  const EpochOrder& order;
+  const EpochBatches& batches;
+  std::uint64_t index = 0;
+};
+
+/// What became of it.
+struct MadeBatch {
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;            ///< that are handed out
+  std::uint64_t corrupt_samples = 0;  ///< that were left out
+};
+
+/// Makes batches in the slots of a ring; each thread has its own, because it keeps tables between batches.
 class BatchMaker {
  public:
-  BatchMaker(const ImageSource& source, const ChunkGrid& grid, ChunkCache& cache, const SampleWriter& writer,
-             std::uint64_t seed)
-      : source_(source), grid_(grid), cache_(cache), writer_(writer), seed_(seed) {}
-  /// Fills `buffer` with a batch of an epoch; throws bad_data for a damaged chunk.
-  void make(std::uint64_t epoch, const EpochOrder& order, const EpochBatches& batches, std::uint64_t index,
-            BatchBuffer& buffer);
+  BatchMaker() = default;
+  BatchMaker(const BatchMaker&) = delete;
+  BatchMaker& operator=(const BatchMaker&) = delete;
+  virtual ~BatchMaker() = default;
+  /// Makes a batch in a slot that nobody uses; throws bad_data for a damaged chunk.
+  virtual MadeBatch make(const BatchTask& task, std::size_t slot) = 0;
   [[nodiscard]] const BatchCounts& counts() const { return counts_; }  ///< of the last batch
   [[nodiscard]] ByteBuffer& stored() { return stored_; }               ///< scratch for stored bytes
 
- private:
-  struct Wanted {
+ protected:
+  BatchCounts counts_;
+  ByteBuffer stored_;
+};
+
+/// How the chunks of a batch are held.
+struct BatchChunksSpec {
+  std::size_t batch_size = 1;
+  /// Somebody keeps a batch's chunks, or has room for all of them; else no more than one is held at a time.
+  bool holds_all = true;
+};
+
+/// The samples of a batch, and the chunks that hold them.
+class BatchSamples {
+ public:
+  BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkCache& cache, const BatchChunksSpec& spec);
+  struct Sample {
     std::uint64_t chunk;
     std::uint64_t in_chunk;
-    std::uint32_t at;  // in the batch
-    const std::uint8_t* stored;
+    std::uint32_t at;             ///< in the batch
+    const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
   };
-  void find_samples(const EpochOrder& order, const EpochBatches& batches, const EpochBatches::Batch& batch);
-  [[nodiscard]] bool pin_chunks();  // false when some are left out
+  /// Finds the samples of a batch; those of one chunk come side by side, so that each is asked for once.
+  void find(const BatchTask& task, const EpochBatches::Batch& batch);
+  /// Lets go of the chunks that were held, and holds those of the samples from `begin` on; returns where the
+  /// samples end whose chunks are held.
+  [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
+  void let_go() { pins_.clear(); }
+  /// Leaves those out whose chunk is; the others are by their place in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
-  void copy_samples(std::uint64_t epoch, std::uint32_t pass, BatchBuffer& buffer);
-  void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
+  /// Puts them in the order of the batch.
+  void sort_by_place();
+  [[nodiscard]] std::span<const Sample> all() const { return samples_; }
+  /// The sample's number in the source.
+  [[nodiscard]] std::uint64_t number(const Sample& sample) const {
+    return grid_.first_sample(sample.chunk) + sample.in_chunk;
+  }
 
-  const ImageSource& source_;
+ private:
   const ChunkGrid& grid_;
   ChunkCache& cache_;
-  const SampleWriter& writer_;
-  std::uint64_t seed_;
-  ByteBuffer stored_;
+  BatchChunksSpec spec_;
   EpochOrder::Window window_;
-  std::vector<Wanted> wanted_;
+  std::vector<Sample> samples_;
   std::vector<ChunkCache::Pin> pins_;
-  BatchCounts counts_;
 };
 
 }  // namespace chunkhit

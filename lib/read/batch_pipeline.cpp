@@ -16,22 +16,6 @@ EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, co
   return {sample_count, spec.batches, spec.order.seed, start.epoch, start.first_place};
 }
 
-void make_buffers(const ImageSource& source, const SampleWriter& writer, const BatchAllocator& allocator,
-                  const PipelineSpec& spec, std::vector<BatchBuffer>& ring) {
-  // One more than are made ahead: the caller holds it.
-  const std::size_t count = std::size_t{1} + std::max(spec.prefetch, spec.threads);
-  const std::size_t size = spec.batches.batch_size;
-  for (std::size_t i = 0; i < count; ++i) {
-    ring.push_back({BatchMemory(allocator, size * writer.sample_bytes()), {}, {}, {}, {}, 0, nullptr, false});
-    BatchBuffer& buffer = ring.back();
-    buffer.samples.resize(size);
-    if (source.label_columns() == 0)
-      buffer.labels.resize(size);
-    else
-      buffer.label_values.resize(size * source.label_columns());
-  }
-}
-
 }  // namespace
 
 void PipelineStats::add(const PipelineStats& other) {
@@ -66,21 +50,20 @@ EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
                         std::min(wanted.end_place, sample_count));
 }
 
-BatchPipeline::BatchPipeline(const ImageSource& source, const ChunkGrid& grid, ChunkCache& cache,
-                             const SampleWriter& writer, const BatchAllocator& allocator,
+BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const MakeBatchMaker& make_maker,
                              const PipelineSpec& spec, const EpochStart& start)
-    : source_(source),
-      grid_(grid),
+    : grid_(grid),
       cache_(cache),
-      writer_(writer),
       spec_(spec),
+      ring_(ring_size(spec.threads, spec.prefetch)),
+      given_out_(ring_.size()),
       start_(start),
       batches_(batches_of(grid.sample_count(), spec, start)),
       next_batch_(start.first_batch) {
-  make_buffers(source, writer, allocator, spec, ring_);
   plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
-  for (std::uint32_t i = 0; i < spec_.threads; ++i)
-    threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
+  for (std::uint32_t i = 0; i < spec_.threads; ++i) makers_.push_back(make_maker());
+  for (const auto& maker : makers_)
+    threads_.emplace_back([this, &maker](const std::stop_token& stop) { run(*maker, stop); });
 }
 
 BatchPipeline::~BatchPipeline() {
@@ -89,8 +72,7 @@ BatchPipeline::~BatchPipeline() {
   for (const auto& plan : plans_) let_go(*plan, plan->next_slot);
 }
 
-void BatchPipeline::run(const std::stop_token& stop) {
-  BatchMaker maker(source_, grid_, cache_, writer_, spec_.order.seed);
+void BatchPipeline::run(BatchMaker& maker, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     Work work;
@@ -120,7 +102,7 @@ bool BatchPipeline::take_work(Work& work) {
   const bool lacks_chunks = spec_.loads_ahead && plan.next_slot < plan.slots_of(plan.next_batch).end;
   if (has_room && !lacks_chunks) {
     work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
-    given_out_.push_back(work);
+    given_out(work.number) = {.plan = work.plan, .batch = work.batch};
     // Others may find work that depended on this.
     work_changed_.notify_one();
     return true;
@@ -148,27 +130,28 @@ void BatchPipeline::load(const Work& work, BatchMaker& maker) {
 }
 
 void BatchPipeline::make(const Work& work, BatchMaker& maker) {
-  BatchBuffer& made = buffer(work.number);
+  Slot& made = slot(work.number);
   made.fault = nullptr;
   try {
-    maker.make(work.plan->epoch, work.plan->order, work.plan->batches, work.batch, made);
+    made.made = maker.make({work.plan->epoch, work.plan->order, work.plan->batches, work.batch},
+                           work.number % ring_.size());
   } catch (...) {
     made.fault = std::current_exception();
   }
 }
 
 void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
-  buffer(work.number).ready = true;
+  slot(work.number).ready = true;
   stats_.made.add(counts);
-  given_out_[work.number - given_out_.front().number].done = true;
-  while (!given_out_.empty() && given_out_.front().done) given_out_.pop_front();
-  const Plan* const oldest = given_out_.empty() ? nullptr : given_out_.front().plan;
+  given_out(work.number).done = true;
+  while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
+  const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
   while (plans_.size() > 1 && plans_.front().get() != oldest && !plans_.front()->has_batches()) {
     let_go(*plans_.front(), plans_.front()->next_slot);
     plans_.pop_front();
   }
   Plan& plan = *plans_.front();
-  const std::uint64_t batch = oldest == &plan ? given_out_.front().batch : plan.next_batch;
+  const std::uint64_t batch = oldest == &plan ? given_out(oldest_number_).batch : plan.next_batch;
   if (spec_.loads_ahead && batch < plan.batches.batch_count()) let_go(plan, plan.slots_of(batch).first);
   batch_ready_.notify_one();
   work_changed_.notify_all();
@@ -182,12 +165,12 @@ void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
   }
 }
 
-const ImageBatch* BatchPipeline::next() {
+std::optional<std::size_t> BatchPipeline::next() {
   const auto asked = Clock::now();
   std::unique_lock lock(mutex_);
   if (holds_batch_) {
     stats_.step_seconds += seconds_between(handed_out_, asked);
-    buffer(used_up_).ready = false;
+    slot(used_up_).ready = false;
     ++used_up_;
     holds_batch_ = false;
     work_changed_.notify_all();
@@ -196,20 +179,21 @@ const ImageBatch* BatchPipeline::next() {
     start_ = {start_.epoch + 1, 0, 0};
     batches_ = batches_of(grid_.sample_count(), spec_, start_);
     next_batch_ = 0;
-    return nullptr;
+    return std::nullopt;
   }
-  BatchBuffer& wanted = buffer(used_up_);
+  const Slot& wanted = slot(used_up_);
   batch_ready_.wait(lock, [&] { return wanted.ready; });
   handed_out_ = Clock::now();
   stats_.wait_seconds += seconds_between(asked, handed_out_);
-  if (wanted.fault) std::rethrow_exception(wanted.fault);
+  failed_ = wanted.fault != nullptr;
+  if (failed_) std::rethrow_exception(wanted.fault);
   holds_batch_ = true;
   ++next_batch_;
   ++stats_.batches;
-  stats_.samples += wanted.batch.shape.batch;
-  stats_.batch_bytes += wanted.batch.shape.batch * writer_.sample_bytes();
-  stats_.corrupt_samples += wanted.corrupt_samples;
-  return &wanted.batch;
+  stats_.samples += wanted.made.samples;
+  stats_.batch_bytes += wanted.made.bytes;
+  stats_.corrupt_samples += wanted.made.corrupt_samples;
+  return used_up_ % ring_.size();
 }
 
 PipelineStats BatchPipeline::stats() const {

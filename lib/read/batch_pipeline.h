@@ -5,19 +5,19 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
-#include "augment/sample_writer.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
-#include "read/batch_buffer.h"
 #include "read/batch_maker.h"
-#include "read/image_source.h"
 
 namespace chunkhit {
 
@@ -50,20 +50,29 @@ struct PipelineStats {
   void add(const PipelineStats& other);
 };
 
-/// Work is given out in one order: the chunks that a batch needs, then the batch; so whatever is waited for
-/// is already being done. Goes on with the next epoch by itself.
+/// How many slots a ring has: those that are made ahead, and the one that the caller holds.
+[[nodiscard]] constexpr std::size_t ring_size(std::uint32_t threads, std::uint32_t prefetch) {
+  return std::size_t{1} + (prefetch > threads ? prefetch : threads);
+}
+
+/// Makes a maker for a thread.
+using MakeBatchMaker = std::function<std::unique_ptr<BatchMaker>()>;
+
+/// Fills the slots of a ring, whose memory is the loader's. Work is given out in one order: the chunks that a
+/// batch needs, then the batch; so whatever is waited for is already being done. Goes on with the next epoch
+/// by itself.
 class BatchPipeline {
  public:
-  BatchPipeline(const ImageSource& source, const ChunkGrid& grid, ChunkCache& cache,
-                const SampleWriter& writer, const BatchAllocator& allocator, const PipelineSpec& spec,
-                const EpochStart& start);
+  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const MakeBatchMaker& make_maker,
+                const PipelineSpec& spec, const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
   ~BatchPipeline();
 
-  /// The next batch of the current epoch, or null at its end, after which the next epoch is the current one.
-  /// A fault of any thread is thrown here, in its place, and again when asked again.
-  [[nodiscard]] const ImageBatch* next();
+  /// The slot of the current epoch's next batch, or nothing at its end, after which the next epoch is the
+  /// current one. A fault of any thread is thrown here, in its place, and again when asked again.
+  [[nodiscard]] std::optional<std::size_t> next();
+  [[nodiscard]] bool failed() const { return failed_; }  ///< whether `next` has thrown
   /// Where the caller stands: the current epoch's batches, and how many of them it has had.
   [[nodiscard]] std::uint64_t epoch() const { return start_.epoch; }
   [[nodiscard]] const EpochBatches& batches() const { return batches_; }
@@ -87,35 +96,45 @@ class BatchPipeline {
     std::uint64_t first_slot;  // still wanted
     std::uint64_t end_slot;    // of all batches
   };
+  struct Slot {
+    MadeBatch made;
+    std::exception_ptr fault;
+    bool ready = false;
+  };
   struct Work {
     Plan* plan = nullptr;
     std::uint64_t batch = 0;
     std::uint64_t number = 0;  // of the batch, over all epochs
     std::uint64_t chunk = 0;   // or this chunk is to be loaded
     bool loads = false;
+  };
+  struct GivenOut {
+    Plan* plan = nullptr;
+    std::uint64_t batch = 0;
     bool done = false;
   };
-  void run(const std::stop_token& stop);
+  void run(BatchMaker& maker, const std::stop_token& stop);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_load(Work& work);
   void load(const Work& work, BatchMaker& maker);
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
   void let_go(Plan& plan, std::uint64_t end_slot);
-  [[nodiscard]] BatchBuffer& buffer(std::uint64_t number) { return ring_[number % ring_.size()]; }
+  [[nodiscard]] Slot& slot(std::uint64_t number) { return ring_[number % ring_.size()]; }
+  [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[number % ring_.size()]; }
 
-  const ImageSource& source_;
   const ChunkGrid& grid_;
   ChunkCache& cache_;
-  const SampleWriter& writer_;
   const PipelineSpec spec_;
-  std::vector<BatchBuffer> ring_;
+  std::vector<Slot> ring_;
+  std::vector<std::unique_ptr<BatchMaker>> makers_;  // one a thread
 
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
   std::condition_variable_any work_changed_;
   std::condition_variable batch_ready_;
   std::deque<std::unique_ptr<Plan>> plans_;  // in order; each has batches that are not made yet
-  std::deque<Work> given_out_;               // batches, up from the oldest that is not made yet
+  std::vector<GivenOut> given_out_;          // the batches that the ring holds, or is to hold
+  std::uint64_t oldest_number_ = 0;          // of those that are not made yet
   std::uint64_t next_number_ = 0;            // of the next batch to be given out
   std::uint64_t wanted_chunks_ = 0;
   PipelineStats stats_;
@@ -126,6 +145,7 @@ class BatchPipeline {
   EpochBatches batches_;
   std::uint64_t next_batch_;
   bool holds_batch_ = false;
+  bool failed_ = false;
   std::chrono::steady_clock::time_point handed_out_;
   std::vector<std::jthread> threads_;
 };

@@ -18,7 +18,7 @@ struct ImageDataset::Impl {
                                               .memory_bytes = options.memory_bytes,
                                               .chunks_needed = 1,
                                               .in_order = false})),
-        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.idle_chunks}) {}
+        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.kept_chunks}) {}
 
   ImageSource source;
   ChunkGrid grid;

@@ -1,15 +1,31 @@
 #include "read/image_source.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "read/manifest_check.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 
 namespace chunkhit {
 namespace {
+
+/// Throws bad_data when a part is not the one that the manifest lists at its place.
+void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t index) {
+  const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
+    if (found != expected)
+      throw Error(ErrorCode::bad_data, part.path() + ": " + what + " " + std::to_string(found) +
+                                           ", expected " + std::to_string(expected));
+  };
+  const PartRecord& listed = manifest.parts[index];
+  const std::vector<std::string> faults = compare_with_part(part.path(), manifest, part.spec());
+  if (!faults.empty()) throw Error(ErrorCode::bad_data, faults.front());
+  check("is part", part.spec().part_index, index);
+  check("bytes", part.byte_count(), listed.bytes);
+  check("chunks", part.chunks().size(), listed.chunks);
+  check("samples", part.samples().rows.size(), listed.samples);
+}
 
 std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
                                                      const Hdf5Names& names) {
@@ -17,12 +33,16 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
     const PackSource source = open_source(path);
+    if (source.matrix)
+      throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images; SparseLoader reads it");
     if (!source.manifest) {
       parts.push_back(open_part(source.part, names));
       continue;
     }
-    for (const PartRecord& part : source.manifest->parts)
-      parts.push_back(open_part(source.folder + "/" + part.file));
+    for (std::size_t i = 0; i < source.manifest->parts.size(); ++i) {
+      parts.push_back(open_part(source.folder + "/" + source.manifest->parts[i].file));
+      check_listed(*parts.back(), *source.manifest, i);
+    }
   }
   return parts;
 }
@@ -50,21 +70,16 @@ ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names&
                                            " as in " + chunks_.parts().front()->path());
 }
 
-ImageSource::LabelPlace ImageSource::find_label(std::uint64_t sample) const {
-  const std::vector<std::uint64_t>& firsts = chunks_.first_samples();
-  const auto part =
-      static_cast<std::size_t>(std::upper_bound(firsts.begin(), firsts.end(), sample) - firsts.begin()) - 1;
-  return {&chunks_.parts()[part]->samples().labels, static_cast<std::size_t>(sample - firsts[part])};
-}
-
 std::int64_t ImageSource::label(std::uint64_t sample) const {
-  const LabelPlace place = find_label(sample);
-  return place.labels->ids.empty() ? -1 : place.labels->ids[place.sample];
+  const ChunkSet::SamplePlace place = chunks_.find_sample(sample);
+  const std::vector<std::int64_t>& ids = chunks_.parts()[place.part]->samples().labels.ids;
+  return ids.empty() ? -1 : ids[place.sample];
 }
 
 std::span<const float> ImageSource::label_values(std::uint64_t sample) const {
-  const LabelPlace place = find_label(sample);
-  return std::span(place.labels->values).subspan(place.sample * label_columns_, label_columns_);
+  const ChunkSet::SamplePlace place = chunks_.find_sample(sample);
+  const std::vector<float>& values = chunks_.parts()[place.part]->samples().labels.values;
+  return std::span(values).subspan(place.sample * label_columns_, label_columns_);
 }
 
 }  // namespace chunkhit

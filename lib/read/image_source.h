@@ -27,11 +27,6 @@ class ImageSource {
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
 
  private:
-  struct LabelPlace {
-    const Labels* labels;
-    std::size_t sample;  // in the part
-  };
-  [[nodiscard]] LabelPlace find_label(std::uint64_t sample) const;
   ChunkSet chunks_;
   PackInfo info_;
   std::size_t label_columns_ = 0;

@@ -35,11 +35,15 @@ std::string advice(const LoaderStats& stats) {
   }};
   const auto worst = std::max_element(stages.begin(), stages.end(),
                                       [](const auto& a, const auto& b) { return a.first < b.first; });
+  const double available = stats.seconds * stats.threads;
   const double busy = stats.fetch_seconds + stats.decode_seconds + stats.assemble_seconds;
-  if (busy < 0.5 * stats.seconds * stats.threads)
-    return "the threads were idle most of the time: raise prefetch, or leave them a CPU that training does "
-           "not take";
-  return worst->second;
+  if (busy >= 0.5 * available) return worst->second;
+  // Idle threads have made all batches that they may; those that are neither idle nor busy wait themselves.
+  if (stats.idle_seconds >= 0.5 * (available - busy))
+    return "but the threads were idle most of the time, with batches ready: steps take unevenly long; raise "
+           "prefetch, or leave the threads a CPU that training does not take";
+  return "the threads waited for one another or for a CPU: pack smaller chunks, give more memory_bytes, or "
+         "leave them a CPU that training does not take";
 }
 
 }  // namespace

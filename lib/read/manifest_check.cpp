@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "read/pack_files.h"
 
 namespace chunkhit {
 namespace {
@@ -12,17 +13,6 @@ namespace {
 std::string differ(const std::string& place, const std::string& what, const std::string& found,
                    const std::string& expected) {
   return place + ": " + what + " " + found + ", expected " + expected;
-}
-
-/// Rows below the header; a line end inside quotes ends no row.
-std::uint64_t count_csv_rows(std::string_view text) {
-  std::uint64_t lines = 0;
-  bool quoted = false;
-  for (const char letter : text) {
-    if (letter == '"') quoted = !quoted;
-    if (letter == '\n' && !quoted) ++lines;
-  }
-  return lines == 0 ? 0 : lines - 1;
 }
 
 std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& classes) {

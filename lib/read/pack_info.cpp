@@ -1,13 +1,18 @@
 #include "read/pack_info.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "chunk/cache_advice.h"
 #include "chunkhit/pack.h"
 #include "read/pack_source.h"
+#include "store/hdf5_matrix.h"
 #include "store/part.h"
+#include "store/shard_part.h"
 
 namespace chunkhit {
 namespace {
@@ -75,6 +80,101 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   return info;
 }
 
+/// The entries as CSR: u64 where rows begin, u32 columns, f32 values.
+std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matrices) {
+  std::uint64_t bytes = 0;
+  for (const PackMatrix& matrix : matrices) bytes += rows * 8 + matrix.nnz * 8;
+  return bytes;
+}
+
+MatrixInfo account_info(const MatrixAccount& account) {
+  MatrixInfo info;
+  for (const InputRecord& input : account.inputs) info.inputs.emplace_back(input.file, input.ratings);
+  info.bad_lines = account.bad_lines;
+  info.reasons = account.reasons;
+  for (const StepRecord& step : account.steps)
+    info.steps.push_back({step.name, step.users, step.items, step.ratings});
+  info.left_out = account.left_out;
+  for (const ValueCount& value : account.values) info.values.emplace_back(value.value, value.ratings);
+  return info;
+}
+
+PackInfo matrix_manifest_info(const std::string& folder, const MatrixManifest& manifest) {
+  PackInfo info;
+  info.path = folder;
+  info.container = manifest.container;
+  info.filter = manifest.filter;
+  info.samples = info.rows = manifest.rows;
+  info.class_labels = manifest.label_columns.empty();
+  info.label_columns = manifest.label_columns;
+  info.chunk_samples = manifest.chunk_rows;
+  info.tool = manifest.tool;
+  info.pack_id = hash_text(manifest.pack_id);
+  info.input_xxh3 = hash_text(manifest.input_xxh3);
+  for (const PartRecord& part : manifest.parts) {
+    info.stored_bytes += part.stored_bytes;
+    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
+  }
+  MatrixInfo matrix = account_info(manifest.account);
+  matrix.columns = manifest.columns;
+  for (const MatrixRecord& record : manifest.matrices)
+    matrix.matrices.push_back({record.name, record.nnz, record.longest_row});
+  matrix.value_type = kValueTypeNames[static_cast<std::size_t>(manifest.value_type)];
+  matrix.scale = manifest.scale;
+  for (const SpecEntry& entry : manifest.spec) {
+    info.spec.emplace_back(entry.name, entry.value);
+    if (entry.name == "split-name") matrix.split_name = entry.value;
+  }
+  info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
+  info.matrix = std::move(matrix);
+  return info;
+}
+
+MatrixInfo shape_info(const MatrixShape& shape) {
+  MatrixInfo info;
+  info.columns = shape.column_count;
+  info.value_type = kValueTypeNames[static_cast<std::size_t>(shape.value_type)];
+  info.scale = shape.scale;
+  return info;
+}
+
+PackMatrix matrix_of(const char* name, const CsrRows& rows) {
+  std::uint64_t longest = 0;
+  for (std::size_t row = 0; row < rows.row_count(); ++row)
+    longest = std::max(longest, rows.indptr[row + 1] - rows.indptr[row]);
+  return {name, rows.nnz(), longest};
+}
+
+/// Reads all of it: an HDF5 file tells its entries no other way.
+PackInfo matrix_hdf5_info(const std::string& path) {
+  const Hdf5Matrix matrix = read_matrix_hdf5(path);
+  PackInfo info;
+  info.path = path;
+  info.lone_part = true;
+  info.container = "hdf5";
+  info.samples = matrix.x.row_count();
+  info.matrix = shape_info(matrix.spec && matrix.spec->matrix ? *matrix.spec->matrix
+                                                              : MatrixShape{matrix.column_count});
+  info.matrix->matrices.push_back(matrix_of("X", matrix.x));
+  if (matrix.held_out) info.matrix->matrices.push_back(matrix_of("held_out", *matrix.held_out));
+  if (matrix.spec) {
+    info.filter = matrix.spec->filter;
+    info.label_columns = matrix.spec->label_columns;
+    info.pack_id = hash_text(matrix.spec->pack_id);
+  }
+  info.class_labels = info.label_columns.empty();
+  info.raw_bytes = csr_bytes(info.samples, info.matrix->matrices);
+  info.stored_bytes = InputFile(path).byte_count();
+  info.parts.push_back({std::filesystem::path(path).filename().string(), info.samples, 0, info.stored_bytes});
+  return info;
+}
+
+PackInfo lone_part_info(const std::string& path) {
+  if (container_of(path).name == "hdf5")
+    return is_matrix_hdf5(path) ? matrix_hdf5_info(path) : part_info(*open_part(path));
+  return part_info(*open_shard(path));
+}
+
 }  // namespace
 
 PackInfo part_info(const ChunkReader& part) {
@@ -89,7 +189,7 @@ PackInfo part_info(const ChunkReader& part) {
   info.mean = part.samples().mean;
   info.std = part.samples().std;
   info.chunk_samples = part.spec().chunk_samples;
-  info.chunk_bytes = info.chunk_samples * part.spec().sample.byte_count();
+  if (!part.spec().matrix) info.chunk_bytes = info.chunk_samples * part.spec().sample.byte_count();
   for (const StoredChunk& chunk : part.chunks()) {
     info.stored_bytes += chunk.stored_bytes;
     info.samples += chunk.sample_count;
@@ -97,15 +197,22 @@ PackInfo part_info(const ChunkReader& part) {
   info.parts.push_back({std::filesystem::path(part.path()).filename().string(), info.samples,
                         part.chunks().size(), part.byte_count()});
   info.pack_id = hash_text(part.spec().pack_id);
-  set_shape(info, part.spec().sample);
+  if (!part.spec().matrix) {
+    set_shape(info, part.spec().sample);
+    return info;
+  }
+  info.classes.clear();
+  info.matrix = shape_info(*part.spec().matrix);
+  for (const StoredChunk& chunk : part.chunks()) info.raw_bytes += chunk.raw_bytes;
   return info;
 }
 
 PackInfo read_pack_info(const std::string& path) {
   const PackSource source = open_source(path);
+  if (source.matrix) return matrix_manifest_info(source.folder, *source.matrix);
   PackInfo info =
-      source.manifest ? manifest_info(source.folder, *source.manifest) : part_info(*open_part(source.part));
-  set_cache(info);
+      source.manifest ? manifest_info(source.folder, *source.manifest) : lone_part_info(source.part);
+  if (!info.matrix) set_cache(info);
   return info;
 }
 

@@ -46,7 +46,11 @@ PackSource open_source(const std::string& path) {
   while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
   const std::string manifest = source.folder + "/" + std::string(kManifestName);
   if (!fs::exists(manifest, error)) refuse_folder(source.folder);
-  source.manifest = parse_manifest(as_text(read_file(manifest, kMostManifestBytes)), manifest);
+  const ByteBuffer text = read_file(manifest, kMostManifestBytes);
+  if (manifest_format(as_text(text), manifest) == kMatrixFormat)
+    source.matrix = parse_matrix_manifest(as_text(text), manifest);
+  else
+    source.manifest = parse_manifest(as_text(text), manifest);
   return source;
 }
 

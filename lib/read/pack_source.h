@@ -5,14 +5,16 @@
 #include <string>
 
 #include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
 
 namespace chunkhit {
 
-/// A path that was told apart; exactly one of the two members is set.
+/// A path that was told apart; exactly one of manifest, matrix and part is set.
 struct PackSource {
-  std::string folder;                ///< of the pack
-  std::optional<Manifest> manifest;  ///< of a pack
-  std::string part;                  ///< path of a lone part
+  std::string folder;                    ///< of the pack
+  std::optional<Manifest> manifest;      ///< of a pack of images
+  std::optional<MatrixManifest> matrix;  ///< of a pack of matrices
+  std::string part;                      ///< path of a lone part
 };
 
 /// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.

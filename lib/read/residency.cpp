@@ -16,8 +16,14 @@ namespace {
                                     bytes_text(static_cast<double>(given)) + " are given: " + change);
 }
 
-Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t needed) {
-  if (chunks.raw_bytes() <= memory) return Residency::decoded;
+/// What all threads need while they decode: a chunk's stored bytes, and where a filter works in two steps, as
+/// many as it has raw.
+std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
+  return chunks.is_raw() ? 0 : threads * (chunks.most_stored_bytes() + chunks.most_chunk_bytes());
+}
+
+Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, std::uint64_t needed) {
+  if (chunks.decoded_bytes() + room <= memory) return Residency::decoded;
   if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Residency::compressed;
   return Residency::stream;
 }
@@ -27,12 +33,15 @@ Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t nee
 ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) {
   const std::uint64_t memory = spec.memory_bytes != 0 ? spec.memory_bytes : available_memory() / 2;
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.most_chunk_bytes());
-  const std::uint64_t needed = spec.chunks_needed * chunk_bytes;
+  const std::uint64_t room = room_of_threads(chunks, spec.threads);
+  const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
   ResidencyPlan plan;
-  plan.residency = spec.residency == Residency::automatic ? choose(chunks, memory, needed) : spec.residency;
+  plan.residency =
+      spec.residency == Residency::automatic ? choose(chunks, memory, room, needed) : spec.residency;
   if (plan.residency == Residency::decoded) {
-    if (chunks.raw_bytes() > memory)
-      refuse("residency decoded", chunks.raw_bytes(), memory, "give more, or take residency stream");
+    if (chunks.decoded_bytes() + room > memory)
+      refuse("residency decoded", chunks.decoded_bytes() + room, memory,
+             "give more, or take residency stream");
     plan.chunks_ahead = 2 * spec.chunks_needed;
     return plan;
   }
@@ -46,10 +55,10 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
   const bool in_files = plan.residency == Residency::stream && chunks.is_raw();
   if (!in_files && needed > left)
     refuse("this order", needed, left, "give more, or take smaller window_chunks");
-  const std::uint64_t fitting = in_files ? 2 * spec.chunks_needed : left / chunk_bytes;
+  const std::uint64_t fitting = in_files ? 2 * spec.chunks_needed : (left - room) / chunk_bytes;
   plan.chunks_ahead =
       static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, 2 * spec.chunks_needed));
-  if (!spec.in_order) plan.idle_chunks = static_cast<std::size_t>(fitting);
+  if (!spec.in_order) plan.kept_chunks = static_cast<std::size_t>(fitting);
   return plan;
 }
 

@@ -12,6 +12,7 @@ struct ResidencySpec {
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;   ///< 0: half of what the process may still take
   std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
+  std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
   bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
 };
 
@@ -19,7 +20,7 @@ struct ResidencySpec {
 struct ResidencyPlan {
   Residency residency = Residency::stream;  ///< not automatic
   std::size_t chunks_ahead = 1;             ///< decoded chunks that may be there at a time
-  std::size_t idle_chunks = 0;              ///< of these, such as nobody has asked for
+  std::size_t kept_chunks = 0;              ///< up to so many, those stay that nobody has asked for
 };
 
 /// Chooses; throws usage, saying what to change, when memory_bytes is too little for what is wanted.

@@ -1,15 +1,11 @@
-#include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,9 +13,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunkhit/pack.h"
+#include "read/chunk_sums.h"
 #include "read/isolated.h"
 #include "read/manifest_check.h"
+#include "read/pack_files.h"
 #include "read/pack_source.h"
+#include "read/verify_matrix.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -35,66 +34,15 @@ struct Expected {
   std::uint32_t part_index = 0;
 };
 
-/// Collects faults of several threads in the order of chunks.
-class FaultList {
- public:
-  void add(std::size_t chunk, std::string text) {
-    const std::lock_guard lock(mutex_);
-    faults_.emplace(chunk, std::move(text));
-  }
-  [[nodiscard]] std::vector<std::string> texts() const {
-    std::vector<std::string> texts;
-    for (const auto& [chunk, text] : faults_) texts.push_back(text);
-    return texts;
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<std::pair<std::size_t, std::string>> faults_;
-};
-
-void check_chunk(const ChunkReader& part, std::size_t index, ByteBuffer& stored, ByteBuffer& raw,
-                 PixelSums& sums) {
-  const StoredChunk& chunk = part.chunks()[index];
-  part.fetch(index, stored);
-  raw.resize(chunk.raw_bytes);
-  decode_chunk(part, index, stored, raw);
+/// The sums over all pixels.
+PixelSums check_chunks(const ChunkReader& part, const Expected& expected, std::uint32_t threads,
+                       std::vector<std::string>& faults) {
   const SampleShape& sample = part.spec().sample;
-  for (std::uint64_t at = 0; at < chunk.sample_count; ++at)
-    sums.add_sample(raw.data() + at * sample.byte_count(), sample);
-}
-
-/// Fetches and decodes every chunk on several threads; returns the sums over all pixels.
-PixelSums check_chunks(const ChunkReader& part, const std::string& name, std::uint32_t threads,
-                       FaultList& faults) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  PixelSums total;
-  const auto work = [&] {
-    ByteBuffer stored;
-    ByteBuffer raw;
-    PixelSums sums;
-    for (std::size_t index = next++; index < part.chunks().size(); index = next++) {
-      try {
-        check_chunk(part, index, stored, raw, sums);
-      } catch (const Error& error) {
-        faults.add(index, error.what());
-      } catch (const std::bad_alloc&) {
-        faults.add(index, name + ": chunk " + std::to_string(index) + ": needs more memory than there is");
-      }
-    }
-    const std::lock_guard lock(mutex);
-    total.add(sums);
-  };
-  std::vector<std::jthread> workers;
-  try {
-    for (std::uint32_t thread = 1; thread < threads; ++thread) workers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system gives no more threads; those that there are do the same work.
-  }
-  work();
-  workers.clear();
-  return total;
+  return sum_over_chunks<PixelSums>(part, expected.name, threads, faults,
+                                    [&](std::size_t index, Bytes raw, PixelSums& sums) {
+                                      for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
+                                        sums.add_sample(raw.data() + at * sample.byte_count(), sample);
+                                    });
 }
 
 void compare_with_record(const ChunkReader& part, const Expected& expected,
@@ -132,10 +80,8 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
     if (expected.manifest != nullptr) compare_with_record(*part, expected, faults);
     if (expected.listed != nullptr) compare_hash(*part, expected, faults);
     if (options.quick) return faults;
-    FaultList chunk_faults;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-    const PixelSums sums = check_chunks(*part, expected.name, threads, chunk_faults);
-    for (std::string& text : chunk_faults.texts()) faults.push_back(std::move(text));
+    const PixelSums sums = check_chunks(*part, expected, threads, faults);
     if (expected.record != nullptr && faults.empty() &&
         (sums.sum != expected.record->pixels.sum ||
          sums.sum_of_squares != expected.record->pixels.sum_of_squares))
@@ -150,28 +96,6 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
 
 void add_isolated(const Expected& expected, const VerifyOptions& options, std::vector<std::string>& faults) {
   add(run_isolated(expected.name, [&] { return check_part(expected, options); }), faults);
-}
-
-/// Says whether a file has the bytes that a manifest says.
-bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& faults) {
-  try {
-    const std::uint64_t found = InputFile(path).byte_count();
-    if (found != bytes)
-      faults.push_back(path + ": has " + std::to_string(found) + " bytes, expected " + std::to_string(bytes));
-    return found == bytes;
-  } catch (const Error& error) {
-    faults.emplace_back(error.what());
-    return false;
-  }
-}
-
-bool check_rejects_file(const std::string& path, const Manifest& manifest, std::vector<std::string>& faults) {
-  if (!check_size(path, manifest.rejects_bytes, faults)) return false;
-  const std::uint64_t found = hash_file(path);
-  if (found != manifest.rejects_xxh3)
-    faults.push_back(path + ": checksum of the file " + hash_text(found) + ", expected " +
-                     hash_text(manifest.rejects_xxh3));
-  return found == manifest.rejects_xxh3;
 }
 
 std::string sidecar_name(const std::string& part_file) {
@@ -212,20 +136,10 @@ std::optional<PartManifest> check_part_of_pack(const std::string& folder, const 
   return own;
 }
 
-void check_strangers(const std::string& folder, const Manifest& manifest, std::vector<std::string>& faults) {
+std::set<std::string> known_files(const Manifest& manifest) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRejectsName), std::string(kRunName)};
   for (const PartRecord& part : manifest.parts) known.insert({part.file, sidecar_name(part.file)});
-  std::set<std::string> strangers;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (!known.contains(entry.path().filename().string())) strangers.insert(entry.path().filename().string());
-  for (const std::string& name : strangers)
-    faults.push_back(folder + "/" + name + ": is not part of the pack");
-}
-
-void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
-  const std::string path = folder + "/" + std::string(name);
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
+  return known;
 }
 
 VerifyReport verify_part(const std::string& path, const VerifyOptions& options) {
@@ -233,7 +147,10 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  add_isolated({path, path, nullptr, nullptr, nullptr, 0}, options, report.faults);
+  if (is_matrix_part(path))
+    report.faults = check_lone_matrix_part(path, options);
+  else
+    add_isolated({path, path, nullptr, nullptr, nullptr, 0}, options, report.faults);
   if (!report.faults.empty()) return report;
   const PackInfo info = read_pack_info(path);
   report.chunks = info.parts[0].chunks;
@@ -245,6 +162,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
 
 VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
   const PackSource source = open_source(path);
+  if (source.matrix) return verify_matrix_pack(source.folder, *source.matrix, options);
   if (!source.manifest) return verify_part(source.part, options);
   const Manifest& manifest = *source.manifest;
   VerifyReport report;
@@ -267,11 +185,11 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   if (own.size() == manifest.parts.size())
     add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
   const std::size_t faults = report.faults.size();
-  if (check_rejects_file(rejects, manifest, report.faults))
+  if (check_file(rejects, manifest.rejects_bytes, manifest.rejects_xxh3, report.faults))
     add(compare_with_rejects(rejects, manifest), report.faults);
   if (report.faults.size() > faults) add_damaged(source.folder, kRejectsName, report);
   if (!report.faults.empty()) add_damaged(source.folder, kManifestName, report);
-  check_strangers(source.folder, manifest, report.faults);
+  check_strangers(source.folder, known_files(manifest), report.faults);
   return report;
 }
 

@@ -14,9 +14,9 @@
 namespace chunkhit {
 namespace {
 
-/// Flips a bit in the midst of the stored bytes of chunk 5.
-void damage(const std::string& path) {
-  const std::uint64_t at = open_part(path)->chunks()[5].offset + 9;
+/// Flips a bit in the midst of the stored bytes of a chunk; done twice, the file is as before.
+void damage(const std::string& path, std::size_t chunk = 5) {
+  const std::uint64_t at = open_part(path)->chunks()[chunk].offset + 9;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(static_cast<std::streamoff>(at));
   const char byte = static_cast<char>(file.get() ^ 4);
@@ -48,6 +48,74 @@ TEST(ImageLoader, NamesADamagedChunkOrLeavesItOut) {
       EXPECT_EQ(lenient.stats().corrupt_chunks, 1u);
     }
   }
+}
+
+/// What iterating an epoch throws; empty when it throws nothing.
+std::string fault_of(ImageLoader& loader, std::uint64_t epoch) {
+  try {
+    read_epoch(loader, epoch);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Chunk 0 is in the first batch of order none, chunk 20 in a later one.
+TEST(ImageLoader, GivesTheSameErrorAgainUntilTheFileIsMended) {
+  const TemporaryFolder folder;
+  for (const auto& [kind, filter] : kKinds)
+    for (const std::size_t chunk : {0, 20})
+      for (const Residency residency : {Residency::decoded, Residency::compressed, Residency::stream}) {
+        const std::string path = write_part(folder, kind, filter);
+        ImageLoader whole(path, {.batch_size = 10});
+        const std::vector<Seen> expected = read_epoch(whole, 0);
+        damage(path, chunk);
+        ImageLoader loader(path, {.batch_size = 10, .residency = residency, .threads = 2});
+        const std::string fault = fault_of(loader, 0);
+        EXPECT_NE(fault.find("chunk " + std::to_string(chunk) + " "), std::string::npos) << fault;
+        EXPECT_THROW(static_cast<void>(loader.next()), Error) << "the fault is not passed over";
+        EXPECT_EQ(fault_of(loader, 0), fault);
+        EXPECT_EQ(fault_of(loader, 1), fault);
+        const std::string state = loader.state();
+        loader.restore(state);
+        EXPECT_EQ(fault_of(loader, 1), fault);
+        damage(path, chunk);
+        EXPECT_TRUE(read_epoch(loader, 0) == expected) << kind << " " << filter << " chunk " << chunk;
+        loader.restore(state);
+        const std::vector<Seen> rest = read_epoch(loader, 1);
+        EXPECT_EQ(rest.size(), expected.size() - chunk * kKnownChunkSamples / 10);
+        EXPECT_TRUE(std::equal(rest.rbegin(), rest.rend(), expected.rbegin()));
+      }
+}
+
+TEST(ImageLoader, KeepsTheOrderOfABatchThatSamplesAreLeftOutOf) {
+  const TemporaryFolder folder;
+  for (const Shuffle shuffle : {Shuffle::window, Shuffle::global})
+    for (const std::size_t label_columns : {1, 3}) {
+      const std::string path = write_part(folder, "shard", "photo", kSamples, label_columns);
+      const ImageLoaderOptions options{.batch_size = 40,
+                                       .shuffle = shuffle,
+                                       .residency = Residency::stream,
+                                       .threads = 2,
+                                       .on_corrupt = OnCorrupt::skip};
+      ImageLoader whole(path, options);
+      std::vector<std::uint64_t> expected = samples_of(read_epoch(whole, 0));
+      std::erase_if(expected, [](std::uint64_t sample) { return sample / kKnownChunkSamples == 5; });
+      damage(path);
+      ImageLoader loader(path, options);
+      std::vector<std::uint64_t> found;
+      for (const ImageBatch& batch : loader.epoch(0))
+        for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+          found.push_back(batch.samples[i]);
+          const ByteBuffer pixels = known_samples(kShape, batch.samples[i], 1);
+          EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(),
+                                 batch.pixels.subspan(i * pixels.size(), pixels.size()).begin()));
+          if (label_columns == 3) {
+            EXPECT_EQ(batch.label_values[i * 3], static_cast<float>(batch.samples[i]));
+          }
+        }
+      EXPECT_EQ(found, expected);
+    }
 }
 
 TEST(ImageLoader, UsesTheCallersMemory) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,37 @@ struct PackPart {
   std::uint64_t bytes = 0;
 };
 
+/// A matrix of a pack: "X", or "held_out" with the same rows.
+struct PackMatrix {
+  std::string name;
+  std::uint64_t nnz = 0;          ///< entries: ratings
+  std::uint64_t longest_row = 0;  ///< entries
+};
+
+/// What was left after a step of packing ratings: users and items with at least one.
+struct PackStep {
+  std::string name;
+  std::uint64_t users = 0;
+  std::uint64_t items = 0;
+  std::uint64_t ratings = 0;
+};
+
+/// What a pack (or a lone part) of user-item matrices holds beside what PackInfo says of all; samples are
+/// rows.
+struct MatrixInfo {
+  std::uint64_t columns = 0;  ///< items
+  std::vector<PackMatrix> matrices;
+  std::string value_type;  ///< "none", "u8", "u16", "f32"
+  double scale = 1;        ///< a rating is the stored number times this
+  std::string split_name;  ///< "train", "validation", "test"; empty without a split
+  std::vector<std::pair<std::string, std::uint64_t>> inputs;  ///< files, and their ratings
+  std::uint64_t bad_lines = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> reasons;   ///< of bad lines
+  std::vector<PackStep> steps;                                  ///< of all packs of the run
+  std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split
+  std::vector<std::pair<float, std::uint64_t>> values;  ///< how often each value occurs, or from there on
+};
+
 /// What a pack (or a lone part) holds.
 struct PackInfo {
   std::string path;
@@ -58,7 +90,7 @@ struct PackInfo {
   std::vector<double> std;
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;   ///< raw
-  std::uint64_t raw_bytes = 0;     ///< of all samples
+  std::uint64_t raw_bytes = 0;     ///< of all samples; of matrices as CSR of 32-bit columns and values
   std::uint64_t stored_bytes = 0;  ///< of all chunks
   std::vector<PackPart> parts;
   std::vector<std::pair<std::string, std::string>> spec;  ///< the flags that made it
@@ -67,6 +99,7 @@ struct PackInfo {
   std::string input_xxh3;         ///< of the input list
   CachePrediction default_cache;  ///< what an untuned HDF5 reader gets from the first part; all 0 for shards
   CachePrediction advised_cache;
+  std::optional<MatrixInfo> matrix;  ///< of matrices: shape, pixels, classes and cache are empty then
 };
 
 /// Reads what `path` holds: a pack's folder, its manifest.json, or a lone part. Throws bad_data when it is
@@ -79,7 +112,7 @@ struct PackInfo {
 
 /// How to verify.
 struct VerifyOptions {
-  bool quick = false;         ///< manifest, sizes and structure only; no pixel is read
+  bool quick = false;         ///< manifest, sizes and structure only; no sample is read
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs
   std::function<void(const std::string& part)> on_part;  ///< called before each part
 };

@@ -125,7 +125,7 @@ struct LoaderStats {
   double seconds = 0;           ///< between the first and the last request for a batch
   double wait_seconds = 0;      ///< the caller waited for a batch
   double step_seconds = 0;      ///< the caller was busy with a batch
-  double fetch_seconds = 0;     ///< reading stored bytes and checking their hashes
+  double fetch_seconds = 0;     ///< reading stored bytes, also as pages of a mapped file, and checking hashes
   double decode_seconds = 0;    ///< decompressing them
   double assemble_seconds = 0;  ///< copying, augmenting and converting into batches
   double idle_seconds = 0;      ///< threads had nothing to do: batches waited for the caller
@@ -173,7 +173,9 @@ class CHUNKHIT_API ImageLoader {
   /// The batches of an epoch, from its first, or from where `restore` left it. To be iterated once.
   [[nodiscard]] Epoch epoch(std::uint64_t epoch);
   /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
-  /// chunk.
+  /// chunk, and the same again until `epoch` is called: that begins the epoch anew (or goes on where
+  /// `restore` says; `state` is that of the batch that could not be made) and reads again what could not be
+  /// read. Chunks that OnCorrupt::skip left out stay left out.
   [[nodiscard]] const ImageBatch* next();
 
   [[nodiscard]] std::uint64_t size() const;         ///< samples of the source

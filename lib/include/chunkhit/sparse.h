@@ -1,0 +1,200 @@
+// Batches of rows of user-item matrices, dense or CSR, that are always ready.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/export.h>
+#include <chunkhit/pack.h>
+#include <chunkhit/reader.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chunkhit {
+
+/// What a batch of rows is handed out as.
+enum class SparseAs {
+  dense_f32,  ///< (rows, columns) floats
+  dense_f16,  ///< (rows, columns) IEEE 754 half floats, as their bits
+  dense_u8,   ///< (rows, columns) numbers as the pack stores them: a rating is one times the pack's scale
+  csr,        ///< indptr, indices and float values in one piece of memory
+};
+
+/// By what each row is divided; a row of zeros stays.
+enum class RowNorm { none, l1, l2 };
+
+struct SparseLoaderOptions {
+  std::size_t batch_size = 500;  ///< rows
+  Shuffle shuffle = Shuffle::none;
+  std::uint64_t seed = 0;
+  std::uint32_t window_chunks = 64;  ///< of Shuffle::window; part of the order
+  std::uint32_t rank = 0;            ///< which of world_size readers this is
+  std::uint32_t world_size = 1;
+  Uneven uneven = Uneven::pad;
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size rows is used
+  SparseAs as = SparseAs::dense_f32;
+  bool binarize = false;              ///< every entry is 1
+  float scale = 1;                    ///< entries are multiplied with it, after binarize
+  RowNorm normalize = RowNorm::none;  ///< then each row is divided by its norm
+  bool held_out = true;               ///< serve the held-out matrix, too, where the pack has one
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;  ///< for rows; 0: half of what the process may still take
+  std::uint32_t threads = 0;       ///< 0: all allowed CPUs
+  std::uint32_t prefetch = 4;      ///< batches made ahead
+  CheckHashes check_hashes = CheckHashes::first_use;
+  OnCorrupt on_corrupt = OnCorrupt::fail;
+  BatchAllocator allocator{};
+};
+
+/// Rows in CSR form, valid as long as their batch. The three arrays lie in one piece of memory, `block`, in
+/// this order, each at a multiple of 64 bytes from its begin, so that one copy moves them.
+struct CsrBatch {
+  std::span<const std::int32_t> indptr;   ///< rows + 1, begins with 0
+  std::span<const std::int32_t> indices;  ///< columns, ascending in a row
+  std::span<const float> values;
+  std::span<const std::uint8_t> block;
+};
+
+/// One matrix of a batch.
+class CHUNKHIT_API SparseMatrix {
+ public:
+  [[nodiscard]] std::size_t row_count() const { return row_count_; }
+  [[nodiscard]] std::size_t column_count() const { return column_count_; }
+  [[nodiscard]] std::size_t nnz() const { return nnz_; }
+  /// The rows one after the other, (row_count, column_count). Throw usage when the loader gives another form.
+  [[nodiscard]] std::span<const float> dense_f32() const;
+  [[nodiscard]] std::span<const std::uint16_t> dense_f16() const;
+  [[nodiscard]] std::span<const std::uint8_t> dense_u8() const;
+  /// The same, to be written to: the memory is cleared as a whole before it is used again.
+  [[nodiscard]] std::span<float> writable_dense_f32() const;
+  [[nodiscard]] const CsrBatch& csr() const;
+
+ private:
+  friend class SparseBatchMaker;
+  void require(SparseAs as) const;
+  SparseAs as_ = SparseAs::dense_f32;
+  std::size_t row_count_ = 0;
+  std::size_t column_count_ = 0;
+  std::size_t nnz_ = 0;
+  std::uint8_t* memory_ = nullptr;
+  CsrBatch csr_;
+  bool* was_written_ = nullptr;
+};
+
+/// A batch; all spans are valid until the next one is asked for. The matrix is X; where the pack pairs it
+/// with held-out ratings, they have the same rows.
+struct SparseBatch : SparseMatrix {
+  std::span<const std::uint64_t> rows;  ///< which rows of the source these are
+  std::span<const float> labels;        ///< (rows, label columns), where the source has labels
+  SparseMatrix held_out;                ///< of no rows where there is none
+  std::uint64_t epoch = 0;
+  std::uint64_t index = 0;  ///< in the epoch, of this rank
+};
+
+/// Gives the batches of one epoch after the other, as ImageLoader does: order, ranks, state, statistics and
+/// errors are the same.
+class CHUNKHIT_API SparseLoader {
+ public:
+  class Epoch;
+
+  /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same columns are
+  /// read as one, in this order. Throws bad_data when one is damaged, usage when the options make no sense,
+  /// or a dense batch would take more than 1 GiB.
+  explicit SparseLoader(const std::string& path, SparseLoaderOptions options = {});
+  explicit SparseLoader(const std::vector<std::string>& paths, SparseLoaderOptions options = {});
+  SparseLoader(SparseLoader&&) noexcept;
+  SparseLoader& operator=(SparseLoader&&) noexcept;
+  ~SparseLoader();
+
+  /// The batches of an epoch, from its first, or from where `restore` left it. To be iterated once.
+  [[nodiscard]] Epoch epoch(std::uint64_t epoch);
+  /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
+  /// chunk.
+  [[nodiscard]] const SparseBatch* next();
+
+  [[nodiscard]] std::uint64_t size() const;          ///< rows of the source
+  [[nodiscard]] std::uint64_t column_count() const;  ///< items
+  [[nodiscard]] std::uint64_t batch_count() const;   ///< of a whole epoch of this rank
+  [[nodiscard]] bool has_held_out() const;           ///< whether batches have a held-out matrix
+  [[nodiscard]] double value_scale() const;          ///< a rating is a number of dense_u8 times this
+  [[nodiscard]] const PackInfo& info() const;        ///< of the (first) source
+  /// The user's own id, the item's own id; views of the loader's memory.
+  [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
+  [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  /// How many ratings each item has in the training matrix; empty for a lone part.
+  [[nodiscard]] std::span<const std::uint64_t> item_counts() const;
+  [[nodiscard]] MixingInfo mixing() const;
+  [[nodiscard]] LoaderStats stats() const;
+  void reset_stats();
+  [[nodiscard]] std::string state() const;
+  void restore(const std::string& state);
+
+ private:
+  struct CHUNKHIT_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A range over the batches that are left of an epoch.
+class SparseLoader::Epoch {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = SparseBatch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const SparseBatch*;
+    using reference = const SparseBatch&;
+    Iterator() = default;
+    explicit Iterator(SparseLoader& loader) : loader_(&loader), batch_(loader.next()) {}
+    const SparseBatch& operator*() const { return *batch_; }
+    const SparseBatch* operator->() const { return batch_; }
+    Iterator& operator++() {
+      batch_ = loader_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return batch_ == nullptr; }
+
+   private:
+    SparseLoader* loader_ = nullptr;
+    const SparseBatch* batch_ = nullptr;
+  };
+
+  explicit Epoch(SparseLoader& loader) : loader_(&loader) {}
+  [[nodiscard]] Iterator begin() const { return Iterator(*loader_); }
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+ private:
+  SparseLoader* loader_;
+};
+
+/// Draws items by popularity, for negatives: each with a probability in proportion to count^power, by
+/// Walker's alias method (Vose 1991). Any thread may draw.
+class CHUNKHIT_API PopularitySampler {
+ public:
+  /// Throws usage when no item has a count above 0.
+  explicit PopularitySampler(std::span<const std::uint64_t> item_counts, double power = 1);
+  /// Fills `items` with draws that are not among `own` (ascending columns of a row): a function of (seed,
+  /// index), index being the draw's place in an endless series; uses items.size() of them. Throws usage when
+  /// `own` leaves nothing to draw.
+  void draw(std::span<const std::int32_t> own, std::uint64_t seed, std::uint64_t index,
+            std::span<std::int32_t> items) const;
+
+ private:
+  [[nodiscard]] std::uint32_t draw_any(std::uint64_t seed, std::uint64_t index) const;
+  [[nodiscard]] std::uint32_t draw_one(std::span<const std::int32_t> own, std::uint64_t seed,
+                                       std::uint64_t index) const;
+  [[nodiscard]] std::uint32_t draw_rare(std::span<const std::int32_t> own, std::uint64_t seed,
+                                        std::uint64_t index) const;
+
+  std::vector<double> keep_;          // of each item: the share of its slot that is its own
+  std::vector<std::uint32_t> other_;  // whose the rest is
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,66 @@
+// Something about all chunks of a part, learnt on several threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "chunkhit/error.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// Fetches and decodes every chunk, shows it to `look` and adds up what that learns (`Sums` has add). Chunks
+/// that are damaged, or that `look` throws for, are appended to `faults` in their order.
+template <class Sums>
+[[nodiscard]] Sums sum_over_chunks(
+    const ChunkReader& part, const std::string& name, std::uint32_t threads, std::vector<std::string>& faults,
+    const std::function<void(std::size_t index, Bytes raw, Sums& sums)>& look) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  Sums total;
+  std::set<std::pair<std::size_t, std::string>> found;
+  const auto add_fault = [&](std::size_t index, std::string text) {
+    const std::lock_guard lock(mutex);
+    found.emplace(index, std::move(text));
+  };
+  const auto work = [&] {
+    ByteBuffer stored;
+    ByteBuffer raw;
+    Sums sums;
+    for (std::size_t index = next++; index < part.chunks().size(); index = next++) {
+      try {
+        part.fetch(index, stored);
+        raw.resize(part.chunks()[index].raw_bytes);
+        decode_chunk(part, index, stored, raw);
+        look(index, raw, sums);
+      } catch (const Error& error) {
+        add_fault(index, error.what());
+      } catch (const std::bad_alloc&) {
+        add_fault(index, name + ": chunk " + std::to_string(index) + ": needs more memory than there is");
+      }
+    }
+    const std::lock_guard lock(mutex);
+    total.add(sums);
+  };
+  std::vector<std::jthread> workers;
+  try {
+    for (std::uint32_t thread = 1; thread < threads; ++thread) workers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads; those that there are do the same work.
+  }
+  work();
+  workers.clear();
+  for (const auto& [index, text] : found) faults.push_back(text);
+  return total;
+}
+
+}  // namespace chunkhit

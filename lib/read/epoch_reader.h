@@ -1,0 +1,110 @@
+// Gives the batches of one epoch after the other: what loaders of all kinds of batches have in common.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/cpu.h"
+#include "batch/chunk_grid.h"
+#include "cache/chunk_cache.h"
+#include "manifest/loader_state.h"
+#include "read/batch_pipeline.h"
+#include "read/residency.h"
+
+namespace chunkhit {
+
+/// What the options of all loaders say alike; checked.
+struct EpochReaderSpec {
+  OrderSpec order;
+  BatchSpec batches;
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t threads = 1;
+  std::uint32_t prefetch = 4;
+  CheckHashes check_hashes = CheckHashes::first_use;
+  OnCorrupt on_corrupt = OnCorrupt::fail;
+  bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
+};
+
+/// Throws usage with `what` where something does not hold.
+void require_option(bool holds, const char* what);
+
+/// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
+template <class Options>
+[[nodiscard]] EpochReaderSpec epoch_reader_spec(const Options& options) {
+  require_option(options.batch_size >= 1, "batch_size: must be at least 1");
+  require_option(options.batch_size <= UINT32_MAX, "batch_size: must be less than 2^32");
+  require_option(options.window_chunks >= 1, "window_chunks: must be at least 1");
+  require_option(options.world_size >= 1, "world_size: must be at least 1");
+  require_option(options.rank < options.world_size, "rank: must be less than world_size");
+  require_option(options.echo >= 1, "echo: must be at least 1");
+  require_option(options.prefetch >= 1, "prefetch: must be at least 1");
+  require_option(!options.allocator.allocate == !options.allocator.release,
+                 "allocator: must have both functions, or none");
+  return {.order = {options.shuffle, options.seed, options.window_chunks},
+          .batches = {options.batch_size, options.rank, options.world_size, options.uneven, options.drop_last,
+                      options.echo},
+          .residency = options.residency,
+          .memory_bytes = options.memory_bytes,
+          .threads = options.threads == 0 ? allowed_cpus() : options.threads,
+          .prefetch = options.prefetch,
+          .check_hashes = options.check_hashes,
+          .on_corrupt = options.on_corrupt};
+}
+
+/// Reads the chunks of a source as batches that someone else's makers make.
+class EpochReader {
+ public:
+  /// Throws usage when memory does not suffice, or no batch is left.
+  EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec);
+
+  [[nodiscard]] const EpochReaderSpec& spec() const { return spec_; }
+  [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
+  [[nodiscard]] ChunkCache& cache() { return cache_; }
+  [[nodiscard]] BatchChunksSpec batch_chunks() const;
+  /// Must be called before the first batch; the makers' memory must outlive this.
+  void set_maker(MakeBatchMaker make_maker) { make_maker_ = std::move(make_maker); }
+
+  /// Begins an epoch, or goes on in it where `restore` left it.
+  void begin(std::uint64_t epoch);
+  /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
+  [[nodiscard]] std::optional<std::size_t> next();
+  [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
+  [[nodiscard]] MixingInfo mixing() const { return mixing_of(grid_, spec_.order); }
+  [[nodiscard]] LoaderStats stats() const;
+  void reset_stats();
+  [[nodiscard]] std::string state() const { return loader_state_text(current_state()); }
+  void restore(const std::string& state);
+  /// Whether this is another process than the one that made it, which has none of the threads.
+  [[nodiscard]] bool is_forked() const;
+
+ private:
+  [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_place = 0) const;
+  void require_own_process() const;
+  void start_pipeline(const EpochStart& start);
+  [[nodiscard]] LoaderState current_state() const;
+  [[nodiscard]] EpochStart start_of(const LoaderState& state) const;
+
+  const ChunkSet& chunks_;
+  EpochReaderSpec spec_;
+  ChunkGrid grid_;
+  ResidencyPlan plan_;
+  ChunkCache cache_;
+  MakeBatchMaker make_maker_;
+  std::unique_ptr<BatchPipeline> pipeline_;
+  std::optional<EpochStart> restored_;  // where the next begin() goes on
+  bool at_end_ = false;                 // of the epoch that was begun last
+  PipelineStats before_;                // of pipelines that are gone
+  std::optional<std::chrono::steady_clock::time_point> first_request_;
+  std::chrono::steady_clock::time_point last_answer_;
+  pid_t process_;
+};
+
+}  // namespace chunkhit

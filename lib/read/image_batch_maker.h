@@ -1,0 +1,43 @@
+// Makes batches of pictures: copies samples and changes them on the way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "augment/sample_writer.h"
+#include "read/batch_buffer.h"
+#include "read/batch_maker.h"
+#include "read/image_source.h"
+
+namespace chunkhit {
+
+/// What all makers of a loader share.
+struct ImageBatchContext {
+  const ImageSource& source;
+  const ChunkGrid& grid;
+  ChunkCache& cache;
+  const SampleWriter& writer;
+  std::vector<BatchBuffer>& ring;
+  std::uint64_t seed;
+  BatchChunksSpec chunks;
+};
+
+class ImageBatchMaker final : public BatchMaker {
+ public:
+  explicit ImageBatchMaker(const ImageBatchContext& context);
+  MadeBatch make(const BatchTask& task, std::size_t slot) override;
+
+ private:
+  void copy_samples(std::span<const BatchSamples::Sample> samples, const BatchTask& task, std::uint32_t pass,
+                    BatchBuffer& buffer);
+  void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
+  void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
+  void show(const BatchTask& task, BatchBuffer& buffer) const;
+
+  ImageBatchContext context_;
+  BatchSamples samples_;
+};
+
+}  // namespace chunkhit

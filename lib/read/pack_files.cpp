@@ -1,0 +1,57 @@
+#include "read/pack_files.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace chunkhit {
+
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& faults) {
+  try {
+    const std::uint64_t found = InputFile(path).byte_count();
+    if (found != bytes)
+      faults.push_back(path + ": has " + std::to_string(found) + " bytes, expected " + std::to_string(bytes));
+    return found == bytes;
+  } catch (const Error& error) {
+    faults.emplace_back(error.what());
+    return false;
+  }
+}
+
+bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
+                std::vector<std::string>& faults) {
+  if (!check_size(path, bytes, faults)) return false;
+  const std::uint64_t found = hash_file(path);
+  if (found != xxh3)
+    faults.push_back(path + ": checksum of the file " + hash_text(found) + ", expected " + hash_text(xxh3));
+  return found == xxh3;
+}
+
+void check_strangers(const std::string& folder, const std::set<std::string>& known,
+                     std::vector<std::string>& faults) {
+  std::set<std::string> strangers;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (!known.contains(entry.path().filename().string())) strangers.insert(entry.path().filename().string());
+  for (const std::string& name : strangers)
+    faults.push_back(folder + "/" + name + ": is not part of the pack");
+}
+
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
+  const std::string path = folder + "/" + std::string(name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
+}
+
+std::uint64_t count_csv_rows(std::string_view text) {
+  std::uint64_t lines = 0;
+  bool quoted = false;
+  for (const char letter : text) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == '\n' && !quoted) ++lines;
+  }
+  return lines == 0 ? 0 : lines - 1;
+}
+
+}  // namespace chunkhit

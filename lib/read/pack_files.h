@@ -1,0 +1,31 @@
+// Whether the files of a pack are those that its manifest lists.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/pack.h"
+
+namespace chunkhit {
+
+/// Says whether a file has the bytes that a manifest says.
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& faults);
+
+/// Says whether a file has the bytes and the checksum that a manifest says.
+bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
+                std::vector<std::string>& faults);
+
+/// Names files that are no part of the pack.
+void check_strangers(const std::string& folder, const std::set<std::string>& known,
+                     std::vector<std::string>& faults);
+
+/// Lists a file among those to remove, if it is there.
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
+
+/// Counts the rows below the header of a CSV; a line end inside quotes ends no row.
+[[nodiscard]] std::uint64_t count_csv_rows(std::string_view text);
+
+}  // namespace chunkhit

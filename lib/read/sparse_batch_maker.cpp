@@ -1,0 +1,149 @@
+#include "read/sparse_batch_maker.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "batch/csr_batch.h"
+#include "cache/decoded_rows.h"
+#include "read/copy_clock.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+/// How many rows ahead memory is asked for: a row is some lines of columns and some of values.
+constexpr std::size_t kRowsAhead = 2;
+
+void prefetch(const std::uint8_t* bytes, std::size_t count) {
+  for (std::size_t at = 0; at < count; at += kLineBytes) __builtin_prefetch(bytes + at);
+}
+
+void prefetch(const StoredRow& row, const EntryFormat& format) {
+  prefetch(row.ids, row.nnz * format.id_bytes);
+  if (row.values != nullptr) prefetch(row.values, row.nnz * value_bytes(format.value_type));
+}
+
+EntryFormat entry_format(const SparseLoaderOptions& options, const MatrixShape& shape) {
+  return {id_bytes_of(shape), shape.value_type, shape.scale,
+          options.binarize,   options.scale,    options.normalize};
+}
+
+std::size_t matrix_bytes(const SparseFormat& format, const SparseSource& source, std::size_t batch_size) {
+  if (format.as == SparseAs::csr) return csr_block_bytes(batch_size, source.most_entries(batch_size));
+  return batch_size * source.matrix().column_count * cell_bytes(format.as);
+}
+
+}  // namespace
+
+SparseFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
+  SparseFormat format{options.as, options.held_out ? source.matrix().matrix_count : 1,
+                      entry_format(options, source.matrix()), entry_format(options, source.matrix())};
+  format.held_out.normalize = RowNorm::none;
+  check_dense_batch(options.as, options.batch_size, source.matrix().column_count, format.x);
+  return format;
+}
+
+SparseBuffer make_sparse_buffer(const SparseFormat& format, const SparseSource& source,
+                                const BatchAllocator& allocator, std::size_t batch_size) {
+  SparseBuffer buffer;
+  buffer.rows.resize(batch_size);
+  buffer.labels.resize(batch_size * source.label_columns());
+  for (std::size_t matrix = 0; matrix < format.matrix_count; ++matrix) {
+    buffer.matrices.push_back({BatchMemory(allocator, matrix_bytes(format, source, batch_size)), {}});
+    SparseMatrixBuffer& made = buffer.matrices.back();
+    if (format.as != SparseAs::csr)
+      made.dense.emplace(format.as, batch_size, source.matrix().column_count, made.memory.data());
+  }
+  return buffer;
+}
+
+SparseBatchMaker::SparseBatchMaker(const SparseBatchContext& context)
+    : context_(context),
+      samples_(context.source.chunks(), context.grid, context.cache, context.chunks),
+      values_{EntryValues(context.format.x), EntryValues(context.format.held_out)} {
+  stored_.reserve(context.source.chunks().most_stored_bytes());
+  rows_.reserve(context.chunks.batch_size);
+}
+
+MadeBatch SparseBatchMaker::make(const BatchTask& task, std::size_t slot) {
+  counts_ = {};
+  bytes_ = 0;
+  SparseBuffer& buffer = context_.ring[slot];
+  const EpochBatches::Batch batch = task.batches.batch(task.index);
+  samples_.find(task, batch);
+  const std::size_t held = samples_.hold(0, counts_, stored_);
+  assert(held == batch.size);
+  static_cast<void>(held);
+  const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
+  const CopyClock clock;
+  samples_.sort_by_place();
+  show(task, buffer);
+  copy_rows(0, buffer.matrices[0], buffer.batch);
+  if (buffer.matrices.size() > 1) copy_rows(1, buffer.matrices[1], buffer.batch.held_out);
+  clock.add_to(counts_);
+  samples_.let_go();
+  return {samples_.all().size(), bytes_, corrupt_samples};
+}
+
+void SparseBatchMaker::find_rows(std::size_t matrix) {
+  rows_.clear();
+  for (const BatchSamples::Sample& each : samples_.all())
+    rows_.push_back(DecodedRows(each.decoded, context_.source.matrix(), matrix).row(each.in_chunk));
+}
+
+void SparseBatchMaker::copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer, SparseMatrix& view) {
+  find_rows(matrix);
+  view.as_ = context_.format.as;
+  view.row_count_ = rows_.size();
+  view.column_count_ = context_.source.matrix().column_count;
+  view.memory_ = buffer.memory.data();
+  view.was_written_ = &buffer.was_written;
+  view.nnz_ = 0;
+  for (const StoredRow& row : rows_) view.nnz_ += row.nnz;
+  if (buffer.dense)
+    write_dense(values_[matrix], buffer);
+  else
+    view.csr_ = write_csr(values_[matrix], buffer);
+  bytes_ +=
+      buffer.dense ? view.row_count_ * view.column_count_ * cell_bytes(view.as_) : view.csr_.block.size();
+}
+
+void SparseBatchMaker::write_dense(const EntryValues& values, SparseMatrixBuffer& buffer) {
+  if (buffer.was_written) buffer.dense->spoil();
+  buffer.was_written = false;
+  for (std::size_t at = 0; at < rows_.size(); ++at) {
+    if (at + kRowsAhead < rows_.size()) prefetch(rows_[at + kRowsAhead], values.format());
+    buffer.dense->write(at, rows_[at], values);
+  }
+  assert(buffer.dense->is_clean());
+}
+
+CsrBatch SparseBatchMaker::write_csr(const EntryValues& values, SparseMatrixBuffer& buffer) {
+  std::size_t nnz = 0;
+  for (const StoredRow& row : rows_) nnz += row.nnz;
+  CsrBatchWriter writer(buffer.memory.data(), rows_.size(), nnz);
+  for (std::size_t at = 0; at < rows_.size(); ++at) {
+    if (at + kRowsAhead < rows_.size()) prefetch(rows_[at + kRowsAhead], values.format());
+    writer.append(rows_[at], values);
+  }
+  return writer.batch();
+}
+
+void SparseBatchMaker::show(const BatchTask& task, SparseBuffer& buffer) {
+  const std::size_t columns = context_.source.label_columns();
+  const std::size_t count = samples_.all().size();
+  for (std::size_t at = 0; at < count; ++at) {
+    buffer.rows[at] = samples_.number(samples_.all()[at]);
+    if (columns == 0) continue;
+    const std::span<const float> labels = context_.source.labels(buffer.rows[at]);
+    std::copy(labels.begin(), labels.end(),
+              buffer.labels.begin() + static_cast<std::ptrdiff_t>(at * columns));
+  }
+  buffer.batch.rows = std::span(buffer.rows).first(count);
+  buffer.batch.labels = std::span(buffer.labels).first(count * columns);
+  buffer.batch.epoch = task.epoch;
+  buffer.batch.index = task.index;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,133 @@
+#include <utility>
+
+#include "chunkhit/sparse.h"
+#include "read/epoch_reader.h"
+#include "read/sparse_batch_maker.h"
+#include "read/sparse_source.h"
+
+namespace chunkhit {
+namespace {
+
+std::vector<SparseBuffer> make_ring(const SparseFormat& format, const SparseSource& source,
+                                    const BatchAllocator& allocator, const EpochReaderSpec& spec) {
+  std::vector<SparseBuffer> ring;
+  for (std::size_t i = 0; i < ring_size(spec.threads, spec.prefetch); ++i)
+    ring.push_back(make_sparse_buffer(format, source, allocator, spec.batches.batch_size));
+  return ring;
+}
+
+/// Rows of a batch are put side by side in their order: all of their chunks are held together.
+EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
+  EpochReaderSpec spec = epoch_reader_spec(options);
+  spec.holds_all = true;
+  return spec;
+}
+
+const char* form_name(SparseAs as) {
+  switch (as) {
+    case SparseAs::dense_f32:
+      return "dense_f32";
+    case SparseAs::dense_f16:
+      return "dense_f16";
+    case SparseAs::dense_u8:
+      return "dense_u8";
+    case SparseAs::csr:
+      break;
+  }
+  return "csr";
+}
+
+}  // namespace
+
+void SparseMatrix::require(SparseAs as) const {
+  if (as_ == as) return;
+  throw Error(ErrorCode::usage, std::string("batches are ") + form_name(as_) + ", not " + form_name(as) +
+                                    ": make the loader with .as = SparseAs::" + form_name(as));
+}
+
+std::span<const float> SparseMatrix::dense_f32() const {
+  require(SparseAs::dense_f32);
+  return {reinterpret_cast<const float*>(memory_), row_count_ * column_count_};
+}
+
+std::span<const std::uint16_t> SparseMatrix::dense_f16() const {
+  require(SparseAs::dense_f16);
+  return {reinterpret_cast<const std::uint16_t*>(memory_), row_count_ * column_count_};
+}
+
+std::span<const std::uint8_t> SparseMatrix::dense_u8() const {
+  require(SparseAs::dense_u8);
+  return {memory_, row_count_ * column_count_};
+}
+
+std::span<float> SparseMatrix::writable_dense_f32() const {
+  require(SparseAs::dense_f32);
+  if (was_written_ != nullptr) *was_written_ = true;
+  return {reinterpret_cast<float*>(memory_), row_count_ * column_count_};
+}
+
+const CsrBatch& SparseMatrix::csr() const {
+  require(SparseAs::csr);
+  return csr_;
+}
+
+struct SparseLoader::Impl {
+  Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
+      : source(paths),
+        format(sparse_format(options, source)),
+        ring(make_ring(format, source, options.allocator, spec)),
+        reader(source.chunks(), spec) {
+    reader.set_maker([this] {
+      return std::make_unique<SparseBatchMaker>(
+          SparseBatchContext{source, reader.grid(), reader.cache(), format, ring, reader.batch_chunks()});
+    });
+  }
+
+  SparseSource source;
+  SparseFormat format;
+  std::vector<SparseBuffer> ring;
+  EpochReader reader;  // last: its threads use all above
+};
+
+SparseLoader::SparseLoader(const std::string& path, SparseLoaderOptions options)
+    : SparseLoader(std::vector{path}, std::move(options)) {}
+
+SparseLoader::SparseLoader(const std::vector<std::string>& paths, SparseLoaderOptions options)
+    : impl_(std::make_unique<Impl>(paths, options, reader_spec(options))) {}
+
+SparseLoader::SparseLoader(SparseLoader&&) noexcept = default;
+SparseLoader& SparseLoader::operator=(SparseLoader&&) noexcept = default;
+
+SparseLoader::~SparseLoader() {
+  // As of ImageLoader: a forked child has none of the threads, and frees nothing.
+  if (impl_ && impl_->reader.is_forked()) static_cast<void>(impl_.release());
+}
+
+SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
+  impl_->reader.begin(epoch);
+  return Epoch(*this);
+}
+
+const SparseBatch* SparseLoader::next() {
+  const std::optional<std::size_t> slot = impl_->reader.next();
+  return slot ? &impl_->ring[*slot].batch : nullptr;
+}
+
+std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
+std::uint64_t SparseLoader::column_count() const { return impl_->source.matrix().column_count; }
+std::uint64_t SparseLoader::batch_count() const { return impl_->reader.batch_count(); }
+bool SparseLoader::has_held_out() const { return impl_->format.matrix_count > 1; }
+double SparseLoader::value_scale() const { return impl_->source.matrix().scale; }
+const PackInfo& SparseLoader::info() const { return impl_->source.info(); }
+std::string_view SparseLoader::row_id(std::uint64_t row) const { return impl_->source.row_id(row); }
+std::string_view SparseLoader::column_id(std::uint64_t column) const {
+  return impl_->source.column_id(column);
+}
+std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
+MixingInfo SparseLoader::mixing() const { return impl_->reader.mixing(); }
+LoaderStats SparseLoader::stats() const { return impl_->reader.stats(); }
+void SparseLoader::reset_stats() { impl_->reader.reset_stats(); }
+std::string SparseLoader::state() const { return impl_->reader.state(); }
+void SparseLoader::restore(const std::string& state) { impl_->reader.restore(state); }
+
+}  // namespace chunkhit

@@ -1,0 +1,44 @@
+// What a SparseLoader reads: packs of matrices, or lone parts of them, opened and numbered as one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/chunk_set.h"
+#include "chunkhit/pack.h"
+
+namespace chunkhit {
+
+/// Opened sources with their ids and labels.
+class SparseSource {
+ public:
+  /// Throws bad_data when a source is damaged, is empty, or differs from the first one in columns, values or
+  /// labels.
+  explicit SparseSource(const std::vector<std::string>& paths);
+  [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
+  [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
+  [[nodiscard]] const PackInfo& info() const { return info_; }
+  [[nodiscard]] std::uint64_t size() const { return chunks_.sample_count(); }
+  /// The most entries that `rows` rows of one matrix can have.
+  [[nodiscard]] std::uint64_t most_entries(std::uint64_t rows) const;
+  [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
+  [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  [[nodiscard]] std::span<const std::uint64_t> item_counts() const { return item_counts_; }
+  /// The numbers a row has as its label; 0 for none.
+  [[nodiscard]] std::size_t label_columns() const { return label_columns_; }
+  [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
+
+ private:
+  ChunkSet chunks_;
+  PackInfo info_;
+  std::uint64_t longest_row_ = 0;
+  std::uint64_t most_nnz_ = 0;
+  std::size_t label_columns_ = 0;
+  std::vector<std::uint64_t> item_counts_;
+};
+
+}  // namespace chunkhit

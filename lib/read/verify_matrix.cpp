@@ -1,0 +1,261 @@
+#include "read/verify_matrix.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunk/row_block.h"
+#include "read/chunk_sums.h"
+#include "read/isolated.h"
+#include "read/pack_files.h"
+#include "store/hdf5_matrix.h"
+#include "store/part.h"
+
+namespace chunkhit {
+namespace {
+
+/// Entries of X and held_out.
+struct MatrixSums {
+  std::array<std::uint64_t, 2> nnz{};
+  std::array<std::uint64_t, 2> longest_row{};
+  void add(const MatrixSums& other) {
+    for (std::size_t matrix = 0; matrix < nnz.size(); ++matrix) {
+      nnz[matrix] += other.nnz[matrix];
+      longest_row[matrix] = std::max(longest_row[matrix], other.longest_row[matrix]);
+    }
+  }
+};
+
+/// Sums that a child process can fill.
+class SharedSums {
+ public:
+  SharedSums()
+      : sums_(static_cast<MatrixSums*>(
+            ::mmap(nullptr, sizeof(MatrixSums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    if (sums_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  SharedSums(const SharedSums&) = delete;
+  SharedSums& operator=(const SharedSums&) = delete;
+  ~SharedSums() { ::munmap(sums_, sizeof(MatrixSums)); }
+  [[nodiscard]] MatrixSums& operator*() const { return *sums_; }
+
+ private:
+  MatrixSums* sums_;
+};
+
+/// What a part must be; `manifest` is null for a lone part.
+struct Expected {
+  std::string path;
+  const MatrixManifest* manifest = nullptr;
+  std::uint32_t part_index = 0;
+  [[nodiscard]] const PartRecord& listed() const { return manifest->parts[part_index]; }
+};
+
+std::string differ(const Expected& expected, const std::string& what, const std::string& found,
+                   const std::string& wanted) {
+  return expected.path + ": " + what + " " + found + ", expected " + wanted;
+}
+
+void compare_count(const Expected& expected, const char* what, std::uint64_t found, std::uint64_t wanted,
+                   std::vector<std::string>& faults) {
+  if (found != wanted)
+    faults.push_back(differ(expected, what, std::to_string(found), std::to_string(wanted)));
+}
+
+void compare_with_manifest(const Expected& expected, const PartSpec& spec, std::uint64_t rows,
+                           std::vector<std::string>& faults) {
+  const MatrixManifest& manifest = *expected.manifest;
+  const MatrixShape& shape = *spec.matrix;
+  if (spec.pack_id != manifest.pack_id)
+    faults.push_back(
+        differ(expected, "belongs to pack", hash_text(spec.pack_id), hash_text(manifest.pack_id)));
+  compare_count(expected, "is part", spec.part_index, expected.part_index, faults);
+  compare_count(expected, "rows", rows, expected.listed().samples, faults);
+  compare_count(expected, "columns", shape.column_count, manifest.columns, faults);
+  compare_count(expected, "matrices", shape.matrix_count, manifest.matrices.size(), faults);
+  if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
+    faults.push_back(expected.path + ": values of another type or scale than the manifest says");
+  if (spec.filter != manifest.filter)
+    faults.push_back(differ(expected, "filter", spec.filter, manifest.filter));
+  if (manifest.chunk_rows > 0)
+    compare_count(expected, "rows of a chunk", spec.chunk_samples, manifest.chunk_rows, faults);
+}
+
+void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, MatrixSums& sums) {
+  const MatrixShape& shape = *part.spec().matrix;
+  const StoredChunk& chunk = part.chunks()[index];
+  try {
+    const RowBlockHeader header = decode_row_block_header(raw, shape);
+    if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)
+      throw Error(ErrorCode::bad_data, "is of other rows than its place in the part says");
+    MatrixSums block;
+    for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix) {
+      const RowBlockHeader::Matrix& rows = header.matrices[matrix];
+      std::vector<std::uint64_t> row_ends(header.row_count);
+      std::vector<std::uint32_t> ids(rows.nnz);
+      ByteBuffer values(rows.nnz * value_bytes(shape.value_type));
+      decode_rows(header, matrix, shape, RowBlockTarget<std::uint32_t>{row_ends, 0, ids, values});
+      block.nnz[matrix] = rows.nnz;
+      block.longest_row[matrix] = rows.longest_row;
+    }
+    sums.add(block);
+  } catch (const Error& error) {
+    throw Error(error.code(), part.place(index) + ": " + error.what());
+  }
+}
+
+void check_shard(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
+                 std::vector<std::string>& faults) {
+  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
+  if (expected.manifest != nullptr) {
+    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), faults);
+    compare_count(expected, "chunks", part->chunks().size(), expected.listed().chunks, faults);
+    const std::uint64_t found = part->hash_of_all();
+    if (found != expected.listed().xxh3)
+      faults.push_back(
+          differ(expected, "checksum of the part", hash_text(found), hash_text(expected.listed().xxh3)));
+  }
+  if (options.quick) return;
+  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
+  sums = sum_over_chunks<MatrixSums>(
+      *part, expected.path, threads, faults,
+      [&](std::size_t index, Bytes raw, MatrixSums& found) { check_row_block(*part, index, raw, found); });
+}
+
+void add_matrix(const CsrRows& rows, std::size_t matrix, MatrixSums& sums) {
+  sums.nnz[matrix] = rows.nnz();
+  for (std::size_t row = 0; row < rows.row_count(); ++row)
+    sums.longest_row[matrix] = std::max(sums.longest_row[matrix], rows.indptr[row + 1] - rows.indptr[row]);
+}
+
+void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
+                std::vector<std::string>& faults) {
+  if (expected.manifest != nullptr)
+    static_cast<void>(check_file(expected.path, expected.listed().bytes, expected.listed().xxh3, faults));
+  if (options.quick) return;
+  const Hdf5Matrix matrix = read_matrix_hdf5(expected.path);
+  if (expected.manifest != nullptr && (!matrix.spec || !matrix.spec->matrix))
+    faults.push_back(expected.path + ": says nothing of the pack that it belongs to");
+  else if (expected.manifest != nullptr)
+    compare_with_manifest(expected, *matrix.spec, matrix.x.row_count(), faults);
+  add_matrix(matrix.x, 0, sums);
+  if (matrix.held_out) add_matrix(*matrix.held_out, 1, sums);
+}
+
+/// Everything that needs the part's own reader; runs in a child process.
+std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options,
+                                    MatrixSums& sums) {
+  std::vector<std::string> faults;
+  try {
+    if (container_of(expected.path).name == "hdf5")
+      check_hdf5(expected, options, sums, faults);
+    else
+      check_shard(expected, options, sums, faults);
+  } catch (const Error& error) {
+    faults.emplace_back(error.what());
+  } catch (const std::bad_alloc&) {
+    faults.push_back(expected.path + ": needs more memory than there is");
+  }
+  return faults;
+}
+
+void check_part_of_pack(const Expected& expected, const VerifyOptions& options, MatrixSums& total,
+                        std::vector<std::string>& faults) {
+  if (!check_size(expected.path, expected.listed().bytes, faults) && !std::filesystem::exists(expected.path))
+    return;
+  const SharedSums sums;
+  for (std::string& fault : run_isolated(expected.path, [&] { return check_part(expected, options, *sums); }))
+    faults.push_back(std::move(fault));
+  total.add(*sums);
+}
+
+/// Compares a list's rows with what the manifest says; its bytes are compared before.
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {
+  const std::size_t faults = report.faults.size();
+  const std::string path = folder + "/" + file.file;
+  if (check_file(path, file.bytes, file.xxh3, report.faults)) {
+    const ByteBuffer text = read_file(path, file.bytes);
+    const std::uint64_t found = count_csv_rows(as_text(text));
+    if (found != rows)
+      report.faults.push_back(path + ": rows " + std::to_string(found) + ", expected " +
+                              std::to_string(rows));
+  }
+  if (report.faults.size() > faults) add_damaged(folder, file.file, report);
+}
+
+void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const MatrixSums& sums,
+                      std::vector<std::string>& faults) {
+  for (std::size_t matrix = 0; matrix < manifest.matrices.size(); ++matrix) {
+    const MatrixRecord& record = manifest.matrices[matrix];
+    if (sums.nnz[matrix] != record.nnz || sums.longest_row[matrix] != record.longest_row)
+      faults.push_back(folder + "/" + std::string(kManifestName) + ": " + record.name + ": " +
+                       std::to_string(record.nnz) + " entries, longest row " +
+                       std::to_string(record.longest_row) + "; the parts have " +
+                       std::to_string(sums.nnz[matrix]) + ", " + std::to_string(sums.longest_row[matrix]));
+  }
+}
+
+}  // namespace
+
+VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest& manifest,
+                                const VerifyOptions& options) {
+  VerifyReport report;
+  MatrixSums sums;
+  std::set<std::string> known{std::string(kManifestName), std::string(kRunName), manifest.users.file,
+                              manifest.items.file};
+  for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
+    const PartRecord& part = manifest.parts[part_index];
+    known.insert(part.file);
+    if (options.on_part) options.on_part(part.file);
+    const std::size_t faults = report.faults.size();
+    check_part_of_pack({folder + "/" + part.file, &manifest, part_index}, options, sums, report.faults);
+    if (report.faults.size() > faults) add_damaged(folder, part.file, report);
+    ++report.parts;
+    report.chunks += part.chunks;
+    report.samples += part.samples;
+    report.bytes += part.bytes;
+  }
+  if (!options.quick && report.faults.empty()) compare_matrices(folder, manifest, sums, report.faults);
+  check_list(folder, manifest.users, manifest.rows, report);
+  check_list(folder, manifest.items, manifest.columns, report);
+  if (!report.faults.empty()) add_damaged(folder, kManifestName, report);
+  check_strangers(folder, known, report.faults);
+  return report;
+}
+
+std::vector<std::string> check_lone_matrix_part(const std::string& path, const VerifyOptions& options) {
+  return run_isolated(path, [&] {
+    MatrixSums sums;
+    return check_part({path, nullptr, 0}, options, sums);
+  });
+}
+
+bool is_matrix_part(const std::string& path) {
+  bool found = false;
+  const auto look = [&]() -> std::vector<std::string> {
+    try {
+      if (container_of(path).name == "hdf5")
+        return is_matrix_hdf5(path) ? std::vector<std::string>{"matrix"} : std::vector<std::string>();
+      static_cast<void>(open_matrix_part(path));
+      return {"matrix"};
+    } catch (const Error&) {
+      return {};
+    }
+  };
+  // A damaged file may crash who opens it.
+  const std::vector<std::string> told = run_isolated(path, look);
+  found = told.size() == 1 && told[0] == "matrix";
+  return found;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,22 @@
+// Checks packs and parts of user-item matrices.
+#pragma once
+
+#include <string>
+
+#include "chunkhit/pack.h"
+#include "manifest/matrix_manifest.h"
+
+namespace chunkhit {
+
+/// Checks a pack of matrices: files, hashes, every row block or HDF5 matrix, counts.
+[[nodiscard]] VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest& manifest,
+                                              const VerifyOptions& options);
+
+/// Checks a lone part of matrices in a child process.
+[[nodiscard]] std::vector<std::string> check_lone_matrix_part(const std::string& path,
+                                                              const VerifyOptions& options);
+
+/// Tells whether a lone part holds matrices; false where that cannot be told.
+[[nodiscard]] bool is_matrix_part(const std::string& path);
+
+}  // namespace chunkhit

@@ -1,0 +1,49 @@
+#include "batch/csr_batch.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "chunkhit/error.h"
+#include "support/stored_rows.h"
+
+namespace chunkhit {
+namespace {
+
+template <class Number>
+std::vector<Number> list(std::span<const Number> numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+TEST(CsrBatch, HasItsArraysInOnePieceOfMemory) {
+  ByteBuffer block(csr_block_bytes(3, 4));
+  CsrBatchWriter writer(block.data(), 3, 4);
+  const EntryValues values({2, ValueType::u8, 0.5});
+  writer.append(RowBytes<std::uint16_t, std::uint8_t>({1, 60000}, {2, 3}).row(), values);
+  writer.append(RowBytes<std::uint16_t, std::uint8_t>({}, {}).row(), values);
+  writer.append(RowBytes<std::uint16_t, std::uint8_t>({0, 2}, {10, 1}).row(), values);
+  const CsrBatch batch = writer.batch();
+  EXPECT_EQ(list(batch.indptr), (std::vector<std::int32_t>{0, 2, 2, 4}));
+  EXPECT_EQ(list(batch.indices), (std::vector<std::int32_t>{1, 60000, 0, 2}));
+  EXPECT_EQ(list(batch.values), (std::vector<float>{1, 1.5f, 5, 0.5f}));
+  EXPECT_EQ(batch.block.data(), block.data());
+  EXPECT_EQ(batch.block.size(), block.size());
+  EXPECT_EQ(reinterpret_cast<const std::uint8_t*>(batch.indices.data()), block.data() + 64);
+  EXPECT_EQ(reinterpret_cast<const std::uint8_t*>(batch.values.data()), block.data() + 128);
+}
+
+TEST(CsrBatch, TakesWideColumns) {
+  ByteBuffer block(csr_block_bytes(1, 2));
+  CsrBatchWriter writer(block.data(), 1, 2);
+  writer.append(RowBytes<std::uint32_t, float>({7, 3'000'000}, {-1, 2}).row(),
+                EntryValues({4, ValueType::f32}));
+  EXPECT_EQ(list(writer.batch().indices), (std::vector<std::int32_t>{7, 3'000'000}));
+  EXPECT_EQ(list(writer.batch().values), (std::vector<float>{-1, 2}));
+}
+
+TEST(CsrBatch, RefusesMoreEntriesThanInt32Counts) {
+  EXPECT_NO_THROW(static_cast<void>(csr_block_bytes(1, 0x7fffffff)));
+  EXPECT_THROW(static_cast<void>(csr_block_bytes(1, 0x80000000)), Error);
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,100 @@
+#include "batch/dense_batch.h"
+
+#include <gtest/gtest.h>
+
+#include "chunkhit/error.h"
+#include "support/stored_rows.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kColumns = 6;
+
+/// A buffer for floats that holds what an earlier user left there.
+struct Floats {
+  explicit Floats(std::size_t rows) : cells(rows * kColumns, 9.0f) {}
+  std::uint8_t* data() { return reinterpret_cast<std::uint8_t*>(cells.data()); }
+  std::vector<float> cells;
+};
+
+const EntryValues kHalfStars({2, ValueType::u8, 0.5});
+using U8Row = RowBytes<std::uint16_t, std::uint8_t>;
+
+TEST(DenseBatch, HoldsTheEntriesOfItsRowsAndZeros) {
+  Floats floats(2);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, floats.data());
+  batch.write(1, U8Row({0, 5}, {2, 3}).row(), kHalfStars);
+  batch.write(0, U8Row({}, {}).row(), kHalfStars);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.5f}));
+  EXPECT_TRUE(batch.is_clean());
+}
+
+TEST(DenseBatch, ClearsWhatTheBatchBeforeSet) {
+  Floats floats(1);
+  DenseBatch batch(SparseAs::dense_f32, 1, kColumns, floats.data());
+  batch.write(0, U8Row({0, 2, 5}, {2, 3, 4}).row(), kHalfStars);
+  batch.write(0, U8Row({2}, {8}).row(), kHalfStars);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 4, 0, 0, 0}));
+  batch.clear(0);
+  EXPECT_EQ(floats.cells, std::vector<float>(kColumns, 0));
+}
+
+TEST(DenseBatch, ClearsEverythingOnceSomebodyElseWroteToIt) {
+  Floats floats(2);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, floats.data());
+  batch.write(0, U8Row({1}, {2}).row(), kHalfStars);
+  floats.cells[4] = 7;
+  EXPECT_FALSE(batch.is_clean());
+  batch.spoil();
+  batch.write(1, U8Row({0}, {2}).row(), kHalfStars);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}));
+}
+
+TEST(DenseBatch, MovesRowsUp) {
+  Floats floats(3);
+  DenseBatch batch(SparseAs::dense_f32, 3, kColumns, floats.data());
+  batch.write(0, U8Row({0}, {2}).row(), kHalfStars);
+  batch.write(2, U8Row({3, 4}, {4, 6}).row(), kHalfStars);
+  batch.move(2, 0);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(batch.is_clean());
+}
+
+TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
+  std::vector<std::uint16_t> halves(kColumns, 77);
+  DenseBatch half(SparseAs::dense_f16, 1, kColumns, reinterpret_cast<std::uint8_t*>(halves.data()));
+  half.write(0, U8Row({1, 5}, {2, 3}).row(), kHalfStars);
+  EXPECT_EQ(halves, (std::vector<std::uint16_t>{0, 0x3c00, 0, 0, 0, 0x3e00}));
+
+  std::vector<std::uint8_t> bytes(kColumns, 77);
+  DenseBatch stored(SparseAs::dense_u8, 1, kColumns, bytes.data());
+  stored.write(0, U8Row({1, 5}, {2, 3}).row(), kHalfStars);
+  EXPECT_EQ(bytes, (std::vector<std::uint8_t>{0, 2, 0, 0, 0, 3}));
+  stored.write(0, U8Row({0, 5}, {2, 3}).row(), EntryValues({2, ValueType::u8, 0.5, true}));
+  EXPECT_EQ(bytes, (std::vector<std::uint8_t>{1, 0, 0, 0, 0, 1}));
+}
+
+TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
+  const EntryFormat format{4, ValueType::u8};
+  EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_f32, 256, 1 << 20, format));
+  EXPECT_NO_THROW(check_dense_batch(SparseAs::csr, 1 << 20, 1 << 20, format));
+  try {
+    check_dense_batch(SparseAs::dense_f32, 500, 3'000'000, format);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_STREQ(
+        error.what(),
+        "as: a dense batch of 500 rows and 3,000,000 columns has 6.0 GB, at most 1 GiB is handed out; "
+        "take csr, or a smaller batch_size");
+  }
+}
+
+TEST(DenseBatch, IsRefusedAsBytesOfWhatAreNone) {
+  EXPECT_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::f32}), Error);
+  EXPECT_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::u8, 1, false, 2}), Error);
+  EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::none}));
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,201 @@
+// A loader over damaged files gives an Error, leaves a chunk out and counts it, or gives what was packed;
+// never anything else.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "chunkhit/reader.h"
+#include "loaded_batches.h"
+#include "manifest/manifest.h"
+
+namespace chunkhit {
+namespace {
+
+#ifdef __SANITIZE_THREAD__
+constexpr std::uint64_t kCoarser =
+    12;  // a new process, which each flip of an HDF5 part takes, starts slowly there
+#else
+constexpr std::uint64_t kCoarser = 1;
+#endif
+constexpr std::uint64_t kDamagedSamples = 30;
+const SampleShape kDamagedShape{8, 7, 3, Layout::nhwc};
+
+// What a child process may answer; anything else is a crash.
+enum Outcome { right, refused, left_out, wrong };
+
+PartSpec damaged_spec(const std::string& filter) { return known_spec(kDamagedShape, filter); }
+
+/// Writes a part, and the manifest of a pack that holds it; gives the part's path.
+std::string write_pack(const TemporaryFolder& folder, const std::string& name, const std::string& filter) {
+  const Container& kind = container(name);
+  PartSpec spec = damaged_spec(filter);
+  spec.part_index = 0;
+  Manifest manifest;
+  manifest.parts.resize(1);
+  PartRecord& part = manifest.parts[0];
+  part.file = "part-00000" + std::string(kind.extension);
+  const PartReport report = write_known_part(kind, folder.path(part.file), spec, kDamagedSamples);
+  part.bytes = report.bytes;
+  part.xxh3 = report.xxh3;
+  part.chunks = report.chunk_count;
+  part.stored_bytes = report.stored_bytes;
+  manifest.rows = manifest.samples = part.rows = part.samples = kDamagedSamples;
+  manifest.pack_id = spec.pack_id;
+  manifest.sample = spec.sample;
+  manifest.container = name;
+  manifest.filter = filter;
+  manifest.chunk_samples = spec.chunk_samples;
+  manifest.chunk_bytes = spec.chunk_samples * spec.sample.byte_count();
+  manifest.label_columns = spec.label_columns;
+  for (std::size_t i = 0; i < spec.classes.size(); ++i)
+    manifest.classes.push_back({static_cast<std::int64_t>(i), spec.classes[i], kDamagedSamples / 3});
+  manifest.mean = {1, 2, 3};
+  manifest.std = {1, 2, 3};
+  folder.write(kManifestName, manifest_text(manifest));
+  return folder.path(part.file);
+}
+
+bool is_right(const ImageBatch& batch) {
+  const std::size_t bytes = kDamagedShape.byte_count();
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+    const std::uint64_t sample = batch.samples[i];
+    const ByteBuffer expected = known_samples(kDamagedShape, sample, 1);
+    if (!std::equal(expected.begin(), expected.end(), batch.pixels.subspan(i * bytes, bytes).begin()) ||
+        batch.labels[i] != static_cast<std::int64_t>(sample % 3))
+      return false;
+  }
+  return true;
+}
+
+Outcome load_all(const std::string& path, const ImageLoaderOptions& options) {
+  try {
+    ImageLoader loader(path, options);
+    std::vector<int> seen(loader.size());
+    for (const ImageBatch& batch : loader.epoch(0)) {
+      if (!is_right(batch) || batch.shape.batch != batch.samples.size()) return wrong;
+      for (const std::uint64_t sample : batch.samples) ++seen[sample];
+    }
+    const auto once = static_cast<std::uint64_t>(std::count(seen.begin(), seen.end(), 1));
+    if (seen.size() != kDamagedSamples || once + loader.stats().corrupt_samples != kDamagedSamples)
+      return wrong;
+    return once == kDamagedSamples ? right : left_out;
+  } catch (const Error&) {
+    return refused;
+  }
+}
+
+/// In a child process, which may crash: the HDF5 library does not check all of a file's structure.
+int load_all_in_child(const std::string& path, const ImageLoaderOptions& options) {
+  constexpr unsigned kMostSeconds = 20;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(kMostSeconds);
+    ::_exit(load_all(path, options));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void flip(const std::string& path, std::uint64_t at, int bit) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const char byte = static_cast<char>(file.get() ^ (1 << bit));
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(byte);
+}
+
+/// Whether a byte belongs to the stored bytes of a chunk.
+bool is_in_chunk(const std::vector<StoredChunk>& chunks, std::uint64_t at) {
+  return std::any_of(chunks.begin(), chunks.end(), [&](const StoredChunk& chunk) {
+    return at >= chunk.offset && at < chunk.offset + chunk.stored_bytes;
+  });
+}
+
+/// Flips one bit after the other, some bytes apart, and loads the part, or its pack, with options that change
+/// from flip to flip.
+void expect_no_wrong_samples(const std::string& name, const std::string& filter, bool with_manifest) {
+  const TemporaryFolder folder;
+  const std::string path = write_pack(folder, name, filter);
+  const std::vector<StoredChunk> chunks = open_part(path)->chunks();
+  const std::uint64_t bytes = std::filesystem::file_size(path);
+  std::vector<int> outcomes(4);
+  for (std::uint64_t at = with_manifest ? 5 : 0; at < bytes; at += kCoarser * (name == "hdf5" ? 53 : 23)) {
+    const std::uint64_t choice = mix_bits(at);
+    const bool skips = choice / 8 % 2 == 0;
+    const ImageLoaderOptions options{.batch_size = 7,
+                                     .shuffle = static_cast<Shuffle>(choice / 16 % 3),
+                                     .residency = static_cast<Residency>(choice / 64 % 4),
+                                     .threads = 2,
+                                     .on_corrupt = skips ? OnCorrupt::skip : OnCorrupt::fail};
+    flip(path, at, choice % 8);
+    const std::string source = with_manifest ? folder.path() : path;
+    const int outcome = name == "hdf5" ? load_all_in_child(source, options) : load_all(source, options);
+    flip(path, at, choice % 8);
+    ASSERT_TRUE(outcome >= right && outcome < wrong)
+        << name << " " << filter << ": bit " << choice % 8 << " of byte " << at
+        << (outcome == wrong ? " gives wrong samples" : " crashes");
+    if (is_in_chunk(chunks, at)) {
+      ASSERT_EQ(outcome, skips ? left_out : refused) << name << " " << filter << ": byte " << at;
+    }
+    ++outcomes[static_cast<std::size_t>(outcome)];
+  }
+  EXPECT_GT(outcomes[refused], 0);
+  EXPECT_GT(outcomes[left_out], 0);
+}
+
+TEST(DamagedLoader, OfAShardGivesNoWrongSamples) {
+  for (const bool with_manifest : {false, true})
+    for (const char* filter : {"photo", "none"}) expect_no_wrong_samples("shard", filter, with_manifest);
+}
+
+TEST(DamagedLoader, OfAnHdf5PartGivesNoWrongSamples) {
+  for (const bool with_manifest : {false, true})
+    for (const char* filter : {"none", "deflate"}) expect_no_wrong_samples("hdf5", filter, with_manifest);
+}
+
+TEST(DamagedLoader, OfAnEditedManifestGivesAnError) {
+  const TemporaryFolder folder;
+  write_pack(folder, "shard", "photo");
+  const std::string manifest = folder.path(kManifestName);
+  const std::uint64_t bytes = std::filesystem::file_size(manifest);
+  ASSERT_EQ(load_all(folder.path(), {.batch_size = 7}), right);
+  for (std::uint64_t at = 0; at < bytes; at += 3) {
+    flip(manifest, at, static_cast<int>(mix_bits(at) % 8));
+    EXPECT_EQ(load_all(folder.path(), {.batch_size = 7}), refused) << at;
+    flip(manifest, at, static_cast<int>(mix_bits(at) % 8));
+  }
+}
+
+// Whole parts, each right in itself: of another pack, at another place, with fewer samples.
+TEST(DamagedLoader, OfAPartThatTheManifestDoesNotListGivesAnError) {
+  const TemporaryFolder folder;
+  const std::string path = write_pack(folder, "shard", "photo");
+  PartSpec spec = damaged_spec("photo");
+  const auto outcome_with = [&](std::uint64_t samples) {
+    std::filesystem::remove(path);
+    write_known_part(container("shard"), path, spec, samples);
+    return load_all(folder.path(), {.batch_size = 7});
+  };
+  spec.part_index = 0;
+  EXPECT_EQ(outcome_with(kDamagedSamples), right);
+  EXPECT_EQ(outcome_with(kDamagedSamples - 1), refused);
+  spec.part_index = 1;
+  EXPECT_EQ(outcome_with(kDamagedSamples), refused);
+  spec.part_index = 0;
+  spec.pack_id ^= 1;
+  EXPECT_EQ(outcome_with(kDamagedSamples), refused);
+  spec = damaged_spec("photo");
+  spec.part_index = 0;
+  spec.classes[2] = "another";
+  EXPECT_EQ(outcome_with(kDamagedSamples), refused);
+}
+
+}  // namespace
+}  // namespace chunkhit

@@ -1,0 +1,144 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "batch/epoch_batches.h"
+#include "batch/epoch_order.h"
+#include "chunkhit/reader.h"
+#include "loaded_batches.h"
+#include "read/image_batch_maker.h"
+
+namespace chunkhit {
+namespace {
+
+/// Ten seconds of two threads; the caller waited for `wait_seconds`.
+LoaderStats ten_seconds(double wait_seconds) {
+  LoaderStats stats;
+  stats.seconds = 10;
+  stats.wait_seconds = wait_seconds;
+  stats.step_seconds = 10 - wait_seconds;
+  stats.batches = 100;
+  stats.threads = 2;
+  return stats;
+}
+
+bool says(const LoaderStats& stats, const std::string& words) {
+  return stats.verdict().find(words) != std::string::npos;
+}
+
+TEST(Verdict, HasTheThresholdsOfTfData) {
+  EXPECT_TRUE(ten_seconds(0.49).verdict().starts_with("not input-bound"));
+  EXPECT_TRUE(ten_seconds(0.5).verdict().starts_with("input-bound"));
+  EXPECT_TRUE(ten_seconds(1.99).verdict().starts_with("input-bound"));
+  EXPECT_TRUE(ten_seconds(2).verdict().starts_with("highly input-bound"));
+}
+
+TEST(Verdict, BlamesTheStageThatTookLongest) {
+  LoaderStats stats = ten_seconds(5);
+  stats.fetch_seconds = stats.decode_seconds = stats.assemble_seconds = 5;
+  stats.fetch_seconds = 8;
+  EXPECT_TRUE(says(stats, "reading stored bytes takes longest")) << stats.verdict();
+  stats.decode_seconds = 9;
+  EXPECT_TRUE(says(stats, "decompressing takes longest")) << stats.verdict();
+  stats.assemble_seconds = 10;
+  EXPECT_TRUE(says(stats, "copying and converting takes longest")) << stats.verdict();
+}
+
+TEST(Verdict, BlamesNoStageWhereBatchesWereReadyOrThreadsWaited) {
+  LoaderStats stats = ten_seconds(3);
+  stats.decode_seconds = 4;
+  stats.idle_seconds = 15;
+  EXPECT_TRUE(says(stats, "idle") && says(stats, "prefetch")) << stats.verdict();
+  stats.idle_seconds = 2;
+  EXPECT_TRUE(says(stats, "waited for one another")) << stats.verdict();
+  EXPECT_FALSE(says(stats, "idle")) << stats.verdict();
+}
+
+/// Writes a raw part of noise; gives its path.
+std::string write_large_part(const TemporaryFolder& folder, std::uint64_t samples) {
+  const SampleShape shape{64, 64, 3, Layout::nhwc};
+  const Container& kind = container("hdf5");
+  PartSpec spec = known_spec(shape, "none");
+  spec.chunk_samples = 100;
+  const std::string path = folder.path("part.h5");
+  const std::unique_ptr<ChunkWriter> writer = kind.create(path, spec);
+  const ByteBuffer chunk = [&] {
+    ByteBuffer bytes(100 * shape.byte_count());
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(mix_bits(i));
+    return bytes;
+  }();
+  for (std::uint64_t first = 0; first < samples; first += 100)
+    writer->append({chunk, chunk.size(), 100, xxh3(chunk), false});
+  writer->finish(known_part_samples(spec, samples));
+  return path;
+}
+
+/// Asks the system to forget a file's pages; whether it did, as far as the first and the last tell.
+bool forget(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  const std::size_t bytes = std::filesystem::file_size(path), pages = (bytes + 4095) / 4096;
+  ::fdatasync(fd);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  void* const map = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  std::vector<unsigned char> is_there(pages);
+  const bool told = ::mincore(map, bytes, is_there.data()) == 0;
+  ::munmap(map, bytes);
+  ::close(fd);
+  return told && is_there[pages / 2] % 2 == 0 && is_there[pages - 2] % 2 == 0;
+}
+
+/// The seconds that copying all samples of a raw file waits for pages, in an order that no thread reads
+/// ahead.
+class PageWaits {
+ public:
+  explicit PageWaits(const std::string& path) : source_({path}, {}) {}
+  double of_epoch(std::uint64_t epoch) {
+    const EpochOrder order(grid_, {Shuffle::global, 1, 1}, epoch);
+    const EpochBatches batches(source_.size(), {.batch_size = kBatch}, 1, epoch);
+    double seconds = 0;
+    for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
+      maker_.make({epoch, order, batches, index}, 0);
+      seconds += maker_.counts().page_seconds;
+    }
+    return seconds;
+  }
+
+ private:
+  static constexpr std::uint64_t kBatch = 1000;
+  ImageSource source_;
+  ChunkGrid grid_{source_.chunks().sample_counts()};
+  ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never}};
+  SampleWriter writer_{{source_.chunks().sample(), {}, PixelType::u8, Layout::nhwc, {}}};
+  std::vector<BatchBuffer> ring_ = make_ring();
+  ImageBatchMaker maker_{
+      {source_, grid_, cache_, writer_, ring_, 1, {.batch_size = kBatch, .holds_all = false}}};
+
+  std::vector<BatchBuffer> make_ring() {
+    std::vector<BatchBuffer> ring;
+    ring.push_back({BatchMemory({}, kBatch * writer_.sample_bytes()),
+                    std::vector<std::int64_t>(kBatch),
+                    {},
+                    std::vector<std::uint64_t>(kBatch),
+                    {}});
+    return ring;
+  }
+};
+
+TEST(BatchMaker, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
+  const TemporaryFolder folder;
+  const std::string path = write_large_part(folder, 4000);
+  if (!forget(path)) GTEST_SKIP() << "this file system keeps its pages in memory";
+  PageWaits waits(path);
+  EXPECT_GT(waits.of_epoch(0), 0);
+  EXPECT_EQ(waits.of_epoch(1), 0);
+}
+
+}  // namespace
+}  // namespace chunkhit
