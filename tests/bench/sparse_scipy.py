@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""Measures pack-sparse and the loader beside pandas and scipy, in one run.
+
+usage: sparse_scipy.py BUILD_FOLDER RATINGS.csv [ROUNDS]      (make_ratings.py makes the CSV; 3 rounds)
+Prints medians: seconds to read and pack the CSV beside pandas' read_csv and scipy's CSR, a batch of 500 shuffled rows beside
+mat[rows].toarray(), the bytes of a rating, and the share of a simulated training that waits for data.
+"""
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+build, csv = sys.argv[1:3]
+rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+folder = tempfile.mkdtemp(prefix="chunkhit-sparse-")
+
+
+def seconds(work):
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def read_with_pandas():
+    global matrix
+    table = pd.read_csv(csv)
+    users, user = np.unique(table.userId.values, return_inverse=True)
+    items, item = np.unique(table.movieId.values, return_inverse=True)
+    matrix = sp.csr_matrix((table.rating.values.astype(np.float32), (user, item)), shape=(len(users), len(items)))
+
+
+def pack(name, *flags):
+    output = os.path.join(folder, name)
+    shutil.rmtree(output, ignore_errors=True)
+    subprocess.run([f"{build}/tools/pack-sparse", csv, "--user", "userId", "--item", "movieId", "--value", "rating",
+                    "--output", output, "--progress", "none", *flags], check=True, stdout=subprocess.DEVNULL)
+    return output
+
+
+def bytes_a_rating(name):
+    files = [entry for entry in os.scandir(os.path.join(folder, name)) if entry.name.endswith(".zst")]
+    return sum(entry.stat().st_size for entry in files) / matrix.nnz
+
+
+def toarray_ms():
+    rows = np.random.default_rng(0).permutation(matrix.shape[0])[:500 * 40].reshape(40, 500)
+    return 1e3 / 40 * seconds(lambda: [matrix[batch].toarray() for batch in rows])
+
+
+def medians(of):
+    return {name: statistics.median(each[name] for each in of) for name in of[0]}
+
+
+def one_round():
+    pandas_s = seconds(read_with_pandas)
+    pack_s = seconds(lambda: pack("shards"))
+    found = {"pandas_scipy_s": pandas_s, "pack_sparse_s": pack_s, "toarray_ms": toarray_ms()}
+    return found | json.loads(subprocess.check_output([f"{build}/tests/sparse_bench", os.path.join(folder, "shards")]))
+
+
+def report(found):
+    def line(what, value, aim):
+        print(f"{what:58} {value:12} aim {aim}")
+    line("reading and packing, beside pandas + scipy", f"{found['pandas_scipy_s'] / found['pack_sparse_s']:.1f} times", 8)
+    line("reading and packing", f"{os.path.getsize(csv) / found['pack_sparse_s'] / 1e6:.0f} MB/s", 300)
+    line("peak memory of the largest child", f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6:.2f} GB", 1.5)
+    line("shards, bytes a rating", f"{bytes_a_rating('shards'):.3f}", 1.25)
+    line("shards, binarised, bytes a rating", f"{bytes_a_rating('binary'):.3f}", 0.85)
+    line("dense f32 batch, one thread, beside toarray", f"{found['toarray_ms'] / found['dense_f32_ms']:.0f} times", 25)
+    line("dense f32 / f16 / u8 batch, one thread",
+         f"{found['dense_f32_ms']:.2f} / {found['dense_f16_ms']:.2f} / {found['dense_u8_ms']:.2f} ms", "1.3 ms")
+    line("CSR batch, one thread, beside toarray", f"{found['toarray_ms'] / found['csr_ms']:.0f} times", 300)
+    line("page faults a dense batch", f"{found['dense_faults_per_batch']:.3f}", 0)
+    line("an epoch of dense batches, two threads", f"{found['dense_epoch_2_threads_s']:.2f} s", "0.6 s")
+    line("CSR from shards, stream, a thread", f"{found['stream_csr_rows_per_second'] / 1e6:.2f} M rows/s", 0.8)
+    line("waiting beside a step of 19.7 ms", f"{100 * found['wait_fraction']:.2f} %", "1 %")
+
+
+try:
+    found = medians([one_round() for _ in range(rounds)])
+    pack("binary", "--binarize")
+    report(found)
+finally:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,346 @@
+"""pack-sparse end to end: what is packed is what was read, for every split; faults end as documented."""
+import gzip
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import BIN, SHIM, Workspace, check, fingerprint, make_pictures, run
+from sparse_packs import Pack, as_entries, pack, random_ratings, write_csv
+
+SMALL = ["--chunk-rows", "16", "--part-bytes", "3000"]
+ENOSPC = 28
+
+
+def test_a_pack_holds_the_ratings(space):
+    ratings = random_ratings(1)
+    source = write_csv(space("ratings.csv"), ratings)
+    text = pack(source, "-o", space("plain"), *SMALL)
+    packed = Pack(space("plain"))
+    check(packed.x == as_entries(ratings), "other ratings")
+    check(len(packed.shards) > 3, "only", len(packed.shards), "parts")
+    check(packed.manifest["values"] == {"type": "u8", "scale": 0.5}, packed.manifest["values"])
+    counts = [count for _, count in packed.items]
+    check(counts == sorted(counts, reverse=True) and dict(packed.items) == packed.item_counts(), "popularity order")
+    check(packed.manifest["account"]["steps"][-1]["ratings"] == len(ratings), packed.manifest["account"])
+    check("bytes a rating" in text and "pack-verify" in text, text)
+    check("whole" in run("pack-verify", space("plain")), "pack-verify")
+    check("6,000" in run("pack-info", space("plain")), run("pack-info", space("plain")))
+    check('"nnz": 6000' in run("pack-info", space("plain"), "--json"), "pack-info --json")
+
+
+def test_the_number_of_threads_changes_nothing(space):
+    source = space("ratings.csv")
+    golden = fingerprint(space("plain"))
+    for threads in (1, 2, 4):
+        pack(source, "-o", space(f"threads{threads}"), *SMALL, "--threads", threads)
+        check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
+
+
+def test_compressed_inputs_and_stdin_give_the_same_pack(space):
+    golden = fingerprint(space("plain"))
+    with open(space("ratings.csv"), "rb") as file:
+        text = file.read()
+    with gzip.open(space("r.csv.gz"), "wb") as file:
+        file.write(text)
+    subprocess.run(["zstd", "-q", space("ratings.csv"), "-o", space("r.csv.zst")], check=True)
+    for name in ("r.csv.gz", "r.csv.zst"):
+        pack(space(name), "-o", space(name + ".pack"), *SMALL)
+    subprocess.run([f"{BIN}/pack-sparse", "-", "-o", space("stdin.pack"), *SMALL], input=text, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for name in ("r.csv.gz.pack", "r.csv.zst.pack", "stdin.pack"):
+        found = fingerprint(space(name))
+        for part in golden:
+            check(part == "manifest.json" or found[part] == golden[part], name, part, "differs")
+
+
+def test_hdf5_holds_the_ratings(space):
+    import h5py
+    from scipy.sparse import csr_matrix
+    pack(space("ratings.csv"), "-o", space("h5"), "--container", "hdf5", "--order", "input", "--id-order", "sorted")
+    with h5py.File(space("h5/part-00000.h5")) as part:
+        x = part["X"]
+        matrix = csr_matrix((x["data"][:], x["indices"][:], x["indptr"][:]), x.attrs["shape"]).toarray()
+    ratings = random_ratings(1)
+    users = list(dict.fromkeys(user for user, *_ in ratings))
+    items = sorted({item for _, item, *_ in ratings})
+    expected = np.zeros((len(users), len(items)))
+    for user, item, value, _ in ratings:
+        expected[users.index(user), items.index(item)] = value
+    check((matrix == expected).all(), "other ratings in HDF5")
+    check("whole" in run("pack-verify", space("h5")), "pack-verify of HDF5")
+    pack(space("ratings.csv"), "-o", space("dense"), "--container", "hdf5", "--layout", "dense")
+    check("whole" in run("pack-verify", space("dense")), "pack-verify of dense HDF5")
+
+
+def load_split(space, name, *arguments):
+    ratings = random_ratings(1)
+    pack(space("ratings.csv"), "-o", space(name), *SMALL, *arguments)
+    packs = {part: Pack(space(f"{name}/{part}")) for part in sorted(os.listdir(space(name)))}
+    for part in packs:
+        check("whole" in run("pack-verify", space(f"{name}/{part}")), part)
+        check(packs[part].items == packs["train"].items, "the packs have other columns")
+    check(dict(packs["train"].items) == packs["train"].item_counts(), "items.csv counts for training")
+    return ratings, packs
+
+
+def check_held_out(ratings, packs):
+    """Ratings are for training or held out, none twice; those of items without training are left out."""
+    items = {item for item, _ in packs["train"].items}
+    all_ratings = {pair: value for pair, value in as_entries(ratings).items() if pair[1] in items}
+    held_out = {}
+    for name, part in packs.items():
+        if name == "train":
+            continue
+        check(part.held_out and not set(part.held_out) & set(part.x), name, "held out and given")
+        check(all(packs["train"].x[pair] == value for pair, value in part.x.items()), name, "X is not the training's")
+        check(not set(held_out) & set(part.held_out), "held out twice")
+        held_out.update(part.held_out)
+    check({**packs["train"].x, **held_out} == all_ratings, "ratings were lost")
+    return held_out
+
+
+def test_split_users(space):
+    ratings, packs = load_split(space, "users", "--split", "users", "--validation", "40", "--test", "0.1")
+    users = {name: {user for user, _ in part.users} for name, part in packs.items()}
+    check(len(users["validation"]) <= 40 and len(users["test"]) <= 30, {name: len(each) for name, each in users.items()})
+    check(not users["train"] & users["validation"] and not users["test"] & (users["train"] | users["validation"]), "shared users")
+    items = {item for item, _ in packs["train"].items}
+    source = as_entries(ratings)
+    for name in ("validation", "test"):
+        part = packs[name]
+        check(not set(part.x) & set(part.held_out), "given and asked for")
+        for user in users[name]:
+            given = [pair for pair in part.x if pair[0] == user]
+            asked = [pair for pair in part.held_out if pair[0] == user]
+            seen = [pair for pair in source if pair[0] == user and pair[1] in items]
+            check(sorted(given + asked) == sorted(seen), user, "lost ratings")
+            check(len(asked) == int((1 - 0.8) * len(seen) + 1e-9), user, len(asked), "of", len(seen), "asked for")
+
+
+def test_split_ratio(space):
+    ratings, packs = load_split(space, "ratio", "--split", "ratio", "--test", "0.2", "--validation", "10%")
+    held_out = check_held_out(ratings, packs)
+    check(0.2 < len(held_out) / len(ratings) < 0.31, len(held_out))
+
+
+def test_split_leave_one_out(space):
+    ratings, packs = load_split(space, "one", "--split", "leave-one-out")
+    check_held_out(ratings, packs)
+    latest = {}
+    for user, item, _, time in ratings:
+        if time >= latest.get(str(user), (-1, 0))[0]:
+            latest[str(user)] = (time, str(item))
+    items = {item for item, _ in packs["train"].items}
+    for user, item in packs["test"].held_out:
+        check(latest[user][1] == item, user, "another one is the last")
+    asked = {user for user, _ in packs["test"].held_out}
+    trained = {user for user, _ in packs["train"].x}
+    check(asked == {user for user, (_, item) in latest.items() if item in items and user in trained}, "users without a last one")
+
+
+def test_split_time(space):
+    ratings, packs = load_split(space, "time", "--split", "time", "--before", "400")
+    check_held_out(ratings, packs)
+    times = {(str(user), str(item)): time for user, item, _, time in ratings}
+    check(max(times[pair] for pair in packs["train"].x) < 400 <= min(times[pair] for pair in packs["test"].held_out), "the cut")
+
+
+def test_vae_cf_on_a_file_worked_by_hand(space):
+    # a to e have five items above 3.5; f has four, g has five of which one is only 3.5.
+    ratings = [(user, item, 4.0) for user in "abcde" for item in range(1, 6)]
+    ratings += [("f", item, 5.0) for item in range(1, 5)] + [("g", item, 5.0) for item in range(1, 5)] + [("g", 5, 3.5)]
+    ratings += [("a", 9, 3.5)]
+    source = write_csv(space("hand.csv"), ratings, "user,item,rating")
+    text = pack(source, "-o", space("vae"), "--preset", "vae-cf", "--validation", "1", "--test", "1")
+    packs = {name: Pack(space(f"vae/{name}")) for name in ("train", "validation", "test")}
+    steps = {step["name"]: (step["users"], step["items"], step["ratings"]) for step in packs["train"].manifest["account"]["steps"]}
+    check(steps["input"] == (7, 6, 35) and steps["above"] == (7, 5, 33) and steps["min-user"] == (5, 5, 25), steps, text)
+    check(len(packs["train"].users) == 3 and len(packs["train"].x) == 15, packs["train"].users)
+    check(all(len(packs[name].x) == 4 and len(packs[name].held_out) == 1 for name in ("validation", "test")), "fold-in")
+    check(packs["train"].manifest["values"]["type"] == "none", "binarised values are stored")
+    check(packs["train"].manifest["spec"]["above"] == "3.5", packs["train"].manifest["spec"])
+    check("users" in run("pack-sparse", source, "-o", space("vae2"), "--preset", "vae-cf", expect=2), "20,000 of 5 users")
+
+
+def test_bad_lines(space):
+    lines = ["userId,movieId,rating", "1,10,4", "2,20,x", "3,,4", "4,40,5", "5,50"]
+    with open(space("bad.csv"), "w") as file:
+        file.write("\n".join(lines))
+    text = pack(space("bad.csv"), "-o", space("bad"), expect=1)
+    check("bad.csv:3:" in text and not os.path.exists(space("bad/manifest.json")), text)
+    text = pack(space("bad.csv"), "-o", space("bad"), "--on-error", "skip", expect=1)
+    check("--max-errors" in text, text)
+    text = pack(space("bad.csv"), "-o", space("bad"), "--on-error", "skip", "--max-errors", "3")
+    account = Pack(space("bad")).manifest["account"]
+    check(account["bad_lines"] == 3 and sum(account["reasons"].values()) == 3, account)
+    check(account["inputs"] == [{"file": "bad.csv", "lines": 6, "ratings": 2}], account)
+    check("3 bad lines" in text, text)
+
+
+def test_duplicates(space):
+    source = write_csv(space("twice.csv"), [("ann", "tea", 4, 30), ("bob", "tea", 2, 1), ("ann", "tea", 5, 20)])
+    text = pack(source, "-o", space("twice"), expect=65)
+    check("user ann" in text and "item tea" in text and "--duplicates" in text, text)
+    for rule, value in (("sum", 9), ("last", 4), ("first", 4), ("max", 5)):
+        pack(source, "-o", space(rule), "--duplicates", rule)
+        check(Pack(space(rule)).x == {("ann", "tea"): value, ("bob", "tea"): 2}, rule, Pack(space(rule)).x)
+
+
+def test_other_formats(space):
+    from scipy import io, sparse
+    matrix = sparse.random(40, 30, 0.2, "csr", random_state=3, data_rvs=lambda n: np.arange(1, n + 1))
+    expected = {(str(row), str(column)): value for row, column, value in zip(*sparse.find(matrix))}
+    sparse.save_npz(space("m.npz"), matrix)
+    io.mmwrite(space("m.mtx"), matrix)
+    with open(space("m.svm"), "w") as file:
+        for row in range(matrix.shape[0]):
+            begin, end = matrix.indptr[row:row + 2]
+            entries = sorted(zip(matrix.indices[begin:end], matrix.data[begin:end]))
+            file.write(f"{row % 2} " + " ".join(f"{column}:{value}" for column, value in entries) + "\n")
+    pack(space("m.npz"), "-o", space("npz"))
+    check(Pack(space("npz")).x == expected, "npz")
+    pack(space("m.mtx"), "-o", space("mtx"))
+    check(Pack(space("mtx")).x == {(str(int(row) + 1), str(int(column) + 1)): value for (row, column), value in expected.items()}, "mtx")
+    pack(space("m.svm"), "-o", space("svm"))
+    packed = Pack(space("svm"))
+    check(packed.x == expected, "svmlight")
+    labels = np.concatenate([shard.labels.reshape(-1) for shard in packed.shards])
+    check(packed.manifest["label_columns"] == ["label"], packed.manifest["label_columns"])
+    check([int(label) for label in labels] == [int(user) % 2 for user, _ in packed.users], "labels")
+    pack(space("m.npz"), "-o", space("turned"), "--transpose")
+    check(Pack(space("turned")).x == {pair[::-1]: value for pair, value in expected.items()}, "--transpose")
+
+
+def test_reused_ids_give_the_same_columns(space):
+    ratings = random_ratings(2, items=120)
+    source = write_csv(space("new.csv"), ratings)
+    pack(source, "-o", space("reused"), "--reuse-ids", space("plain"))
+    packed, old = Pack(space("reused")), Pack(space("plain"))
+    known = {item for item, _ in old.items}
+    check([item for item, _ in packed.items] == [item for item, _ in old.items], "other columns")
+    check(packed.x == {pair: value for pair, value in as_entries(ratings).items() if pair[1] in known}, "other ratings")
+
+
+def test_what_is_there_already(space):
+    source = space("ratings.csv")
+    text = pack(source, "-o", space("plain"), *SMALL)
+    check("already packed" in text, text)
+    text = pack(source, "-o", space("plain"), *SMALL, "--seed", "3", expect=73)
+    check("seed: 0 before, 3 now" in text, text)
+    write_csv(space("other.csv"), random_ratings(5))
+    check("input changed" in pack(space("other.csv"), "-o", space("plain"), *SMALL, expect=73), "another input")
+    pack(space("other.csv"), "-o", space("forced"), *SMALL)
+    pack(source, "-o", space("forced"), *SMALL, "--force")
+    check(fingerprint(space("forced")) == fingerprint(space("plain")), "--force")
+    os.makedirs(space("taken"))
+    open(space("taken/thesis.tex"), "w").close()
+    check("thesis.tex" in pack(source, "-o", space("taken"), expect=73), "a stranger's folder")
+    make_pictures(space("photos"), 9)
+    run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "-o", space("images"))
+    check("images" in pack(source, "-o", space("images"), expect=73), "a pack of images")
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "-o", space("plain"), expect=73)
+    check("matrices" in text, text)
+    check("lies in the pack" in pack(source, "-o", space("plain/inside"), expect=2), "a pack in a pack")
+
+
+def test_dry_run_writes_nothing(space):
+    text = pack(space("ratings.csv"), "-o", space("dry"), "--split", "ratio", "--test", "0.2", "--dry-run")
+    check("dry/train" in text and "dry/test" in text and "6,000" in text, text)
+    check(not os.path.exists(space("dry")), "the output is there")
+
+
+def test_wrong_use(space):
+    source = space("ratings.csv")
+    for arguments, words in (([], "INPUT"), ([source], "--output"), (["-o", space("x")], "INPUT"), (["--nonsense"], "nonsense"),
+                             ([source, "-o", space("x"), "--split", "half"], "leave-one-out"),
+                             ([source, "-o", space("x"), "--split", "users"], "validation"),
+                             ([source, "-o", space("x"), "--test", "0.2"], "split"),
+                             ([source, "-o", space("x"), "--compress", "photo"], "zstd"),
+                             ([source, "-o", space("x"), "--layout", "dense"], "--container hdf5"),
+                             ([source, "-o", space("x"), "--min-value", "much"], "--min-value"),
+                             ([source, "-o", space("x"), "--index-base", "1"], "svmlight")):
+        text = run("pack-sparse", *arguments, expect=2)
+        check(words in text, arguments, text)
+    pack(space("nowhere.csv"), "-o", space("x"), expect=65)
+    check("movieId" in pack(source, "-o", space("x"), "--user", "name", expect=65), "a column that is not there")
+    pack(source, "-o", "/proc/nowhere", expect=73)
+    text = run("pack-sparse", "--help")
+    check("Examples" in text and len(text.splitlines()) < 75 and max(map(len, text.splitlines())) <= 100, text)
+    pack(source, "-o", space("recipe"), "--save-config", space("r.toml"), "--preset", "vae-cf", "--validation", "3", "--test", "3")
+    pack(source, "-o", space("recipe2"), "--config", space("r.toml"))
+    check(fingerprint(space("recipe/train")) == fingerprint(space("recipe2/train")), "a recipe gives another pack")
+
+
+def test_damage_is_found_and_mended(space):
+    golden = fingerprint(space("plain"))
+    for name in ("part-00001.zst", "users.csv", "items.csv", "manifest.json"):
+        path = space(f"plain/{name}")
+        with open(path, "rb") as file:
+            good = file.read()
+        for at in range(7, len(good), max(1, len(good) // 9)):
+            with open(path, "wb") as file:
+                file.write(good[:at] + bytes([good[at] ^ 16]) + good[at + 1:])
+            text = run("pack-verify", space("plain"), expect=65)
+            check(name in text, text)
+        with open(path, "wb") as file:
+            file.write(good[:len(good) // 2])
+        check(name in run("pack-verify", space("plain"), expect=65), name)
+        if name != "manifest.json":
+            text = pack(space("ratings.csv"), "-o", space("plain"), *SMALL)
+            check(fingerprint(space("plain")) == golden, name, "was not mended", text)
+        with open(path, "wb") as file:
+            file.write(good)
+    os.remove(space("plain/part-00002.zst"))
+    run("pack-verify", space("plain"), expect=65)
+    pack(space("ratings.csv"), "-o", space("plain"), *SMALL)
+    check(fingerprint(space("plain")) == golden, "was not mended")
+
+
+def test_lone_parts(space):
+    check("matrices" in run("pack-info", space("plain/part-00000.zst")), "pack-info of a shard")
+    check("whole" in run("pack-verify", space("plain/part-00000.zst")), "pack-verify of a shard")
+    check("matrices" in run("pack-info", space("h5/part-00000.h5")), "pack-info of HDF5")
+    check("whole" in run("pack-verify", space("h5/part-00000.h5")), "pack-verify of HDF5")
+
+
+def test_full_disk_and_kill(space):
+    golden = fingerprint(space("plain"))
+    for nth in (1, 2, 4, 7, 12):
+        for fault, codes in ((f"pwrite:{nth}:{ENOSPC}:sticky", (0, 73)), (f"pwrite:{nth}:kill", (0, -signal.SIGKILL)),
+                             (f"rename:{nth}:kill", (0, -signal.SIGKILL)), (f"fsync:{nth}:5", (0, 73))):
+            out = space("faulty")
+            code, text = pack(space("ratings.csv"), "-o", out, *SMALL, expect=codes,
+                              env={"LD_PRELOAD": SHIM, "FAULT": fault, "FAULT_PATH": out})
+            check(code != 73 or out in text, fault, text)
+            check(code == 0 or not os.path.exists(out + "/manifest.json"), "a manifest of an unfinished pack")
+            pack(space("ratings.csv"), "-o", out, *SMALL)
+            check(fingerprint(out) == golden, fault, "differs")
+            subprocess.run(["rm", "-rf", out], check=True)
+
+
+def test_a_signal_stops_it(space):
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        process = subprocess.Popen([f"{BIN}/pack-sparse", "-", "-o", space("stopped"), *SMALL], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(process.stderr.readline().startswith(b"reading"), "the first line of progress")
+        process.send_signal(number)
+        for line in process.stderr:
+            if b"once more to stop at once" in line:
+                break
+        with open(space("ratings.csv"), "rb") as file:
+            out, _ = process.communicate(file.read(), timeout=60)
+        check(process.returncode == code, process.returncode, out)
+        check(b"begins afresh" in out, out)
+        left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
+        check(not any(name.endswith(".tmp") or name == "manifest.json" for name in left), left)
+
+
+with Workspace() as workspace:
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")
