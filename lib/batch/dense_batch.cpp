@@ -109,18 +109,6 @@ void DenseBatch::write(std::size_t at, const StoredRow& row, const EntryValues& 
                            [](std::span<const float> from, std::size_t i) { return half_float(from[i]); });
 }
 
-void DenseBatch::move(std::size_t from, std::size_t to) {
-  if (from == to) return;
-  clear(to);
-  const std::size_t bytes = cell_bytes(as_);
-  std::uint8_t* const source = cells_ + from * columns_ * bytes;
-  std::uint8_t* const target = cells_ + to * columns_ * bytes;
-  for (const std::uint32_t column : set_[from])
-    std::memcpy(target + column * bytes, source + column * bytes, bytes);
-  set_[to] = set_[from];
-  clear(from);
-}
-
 bool DenseBatch::is_clean() const {
   const std::size_t bytes = cell_bytes(as_);
   for (std::size_t at = 0; at < set_.size(); ++at) {

@@ -31,8 +31,6 @@ class DenseBatch {
   void write(std::size_t at, const StoredRow& row, const EntryValues& values);
   /// Makes row `at` zero.
   void clear(std::size_t at);
-  /// Moves a row to where another one was; its own place is zero then.
-  void move(std::size_t from, std::size_t to);
   /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next row.
   void spoil() { is_spoiled_ = true; }
   [[nodiscard]] std::uint8_t* cells() const { return cells_; }

@@ -50,16 +50,6 @@ TEST(DenseBatch, ClearsEverythingOnceSomebodyElseWroteToIt) {
   EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}));
 }
 
-TEST(DenseBatch, MovesRowsUp) {
-  Floats floats(3);
-  DenseBatch batch(SparseAs::dense_f32, 3, kColumns, floats.data());
-  batch.write(0, U8Row({0}, {2}).row(), kHalfStars);
-  batch.write(2, U8Row({3, 4}, {4, 6}).row(), kHalfStars);
-  batch.move(2, 0);
-  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_TRUE(batch.is_clean());
-}
-
 TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
   std::vector<std::uint16_t> halves(kColumns, 77);
   DenseBatch half(SparseAs::dense_f16, 1, kColumns, reinterpret_cast<std::uint8_t*>(halves.data()));

@@ -50,7 +50,8 @@ std::string fault_of(Bytes raw, const MatrixShape& shape) {
   return "";
 }
 
-/// Rows of different lengths; a column in four is up to `largest_step` behind the one before, the others near it.
+/// Rows of different lengths; a column in four is up to `largest_step` behind the one before, the others near
+/// it.
 CsrRows random_rows(std::size_t row_count, std::uint32_t columns, std::uint32_t largest_step) {
   std::mt19937 random(7);
   CsrRows rows;

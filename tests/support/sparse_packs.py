@@ -8,6 +8,9 @@ import numpy as np
 from packing import check, run
 from shard_reader import Shard
 
+# Small parts and blocks, so that the paths of many parts run on little data.
+SMALL = ["--chunk-rows", "16", "--part-bytes", "3000"]
+
 
 def random_ratings(seed, users=300, items=90, count=6000):
     """Different (user, item) pairs in a random order: ids with gaps, half stars, times with ties."""

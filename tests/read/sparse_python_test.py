@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""A SparseLoader over packs of pack-sparse must give scipy's rows, in every form, order and residency.
+
+Usage: sparse_python_test.py SPARSE_LOADER_PROBE PACK_SPARSE"""
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import scipy.sparse as sp
+
+PROBE, PACK_SPARSE = sys.argv[1:3]
+AUTOMATIC, DECODED, COMPRESSED, STREAM = range(4)
+NONE, WINDOW, GLOBAL = range(3)
+FORMS = {0: np.float32, 1: np.float16, 2: np.uint8}
+CSR = 3
+USERS, ITEMS = 211, 97
+
+
+class SparseLoader(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="chunkhit-sparse-")
+        random = np.random.default_rng(1)
+        cls.ratings = sp.random(USERS, ITEMS, 0.15, random_state=1, format="coo")
+        cls.stars = random.integers(1, 11, cls.ratings.nnz)
+        csv = cls.path("ratings.csv")
+        with open(csv, "w") as out:
+            out.write("user,item,rating\n")
+            for user, item, stars in zip(cls.ratings.row, cls.ratings.col, cls.stars):
+                out.write(f"u{user},i{item},{stars / 2:g}\n")
+        cls.packs = {}
+        for name, flags in {"shard": ["--chunk-rows", "16"], "plain": ["--chunk-rows", "16", "--compress", "none"],
+                            "hdf5": ["--container", "hdf5"],
+                            "split": ["--chunk-rows", "16", "--split", "ratio", "--test", "0.3"]}.items():
+            cls.packs[name] = cls.path(name)
+            subprocess.run([PACK_SPARSE, csv, "--output", cls.packs[name], "--progress", "none", *flags], check=True,
+                           stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def load(self, pack, shuffle=GLOBAL, residency=AUTOMATIC, threads=2, form=0, epochs=1):
+        out = self.path("out")
+        request = f"{shuffle} 7 3 25 {residency} {threads} {form} {epochs}"
+        text = subprocess.run([PROBE, request, out, pack], check=True, stdout=subprocess.PIPE).stdout
+        rows, columns, self.scale = (float(word) for word in text.split())
+        self.rows = [int(line[1:]) for line in open(out + ".rows").read().split()]
+        self.columns = [int(line[1:]) for line in open(out + ".columns").read().split()]
+        self.assertEqual(len(self.rows), rows * epochs)
+        self.assertEqual(len(self.columns), columns)
+        return out
+
+    def dense(self, path, form):
+        return np.fromfile(path, FORMS[form]).reshape(len(self.rows), len(self.columns))
+
+    def expected(self, stored=False):
+        """scipy's dense rows, in the loader's rows and columns."""
+        values = self.stars if stored else self.stars / 2
+        whole = sp.csr_matrix((values, (self.ratings.row, self.ratings.col)), shape=(USERS, ITEMS)).toarray()
+        return whole[self.rows][:, self.columns]
+
+    def test_gives_scipys_rows_in_every_form_order_and_residency(self):
+        for shuffle, residency, form in itertools.product((NONE, WINDOW, GLOBAL), (DECODED, COMPRESSED, STREAM), FORMS):
+            with self.subTest(shuffle=shuffle, residency=residency, form=form):
+                out = self.load(self.packs["shard"], shuffle, residency, form=form, epochs=2)
+                np.testing.assert_array_equal(self.dense(out + ".x", form), self.expected(stored=form == 2))
+                self.assertEqual(self.scale, 0.5)
+
+    def test_gives_scipys_rows_for_any_number_of_threads(self):
+        for threads in (1, 2, 4, 8):
+            out = self.load(self.packs["shard"], threads=threads)
+            np.testing.assert_array_equal(self.dense(out + ".x", 0), self.expected())
+
+    def test_gives_scipys_rows_of_every_container(self):
+        for pack in ("plain", "hdf5"):
+            with self.subTest(pack=pack):
+                out = self.load(self.packs[pack])
+                np.testing.assert_array_equal(self.dense(out + ".x", 0), self.expected())
+
+    def test_gives_every_rated_user_and_item_once(self):
+        self.load(self.packs["shard"])
+        self.assertEqual(sorted(self.rows), sorted(set(self.ratings.row)))
+        self.assertEqual(sorted(self.columns), sorted(set(self.ratings.col)))
+
+    def test_gives_csr_batches_of_the_same_entries(self):
+        self.load(self.packs["shard"], NONE)
+        whole = sp.csr_matrix(self.expected())
+        table = np.loadtxt(self.load(self.packs["shard"], NONE, form=CSR) + ".x")
+        entries = whole.tocoo()
+        np.testing.assert_array_equal(table, np.stack([entries.row, entries.col, entries.data], axis=1))
+
+    def test_pairs_what_is_known_with_what_is_held_out(self):
+        out = self.load(os.path.join(self.packs["split"], "test"))
+        x, held_out = self.dense(out + ".x", 0), self.dense(out + ".held_out", 0)
+        self.assertFalse(((x != 0) & (held_out != 0)).any())
+        self.assertTrue((held_out != 0).any(axis=1).all())
+        np.testing.assert_array_equal(x + held_out, self.expected())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
