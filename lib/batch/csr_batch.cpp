@@ -19,6 +19,12 @@ std::size_t values_offset(std::size_t rows, std::size_t nnz) {
   return indices_offset(rows) + round_up(nnz * sizeof(std::int32_t), kAlignment);
 }
 
+// A loop over what cannot overlap, so that it is vectorised.
+void widen(const std::uint8_t* __restrict ids, std::size_t count, std::int32_t* __restrict indices) {
+  for (std::size_t i = 0; i < count; ++i)
+    indices[i] = load_little<std::uint16_t>(ids + i * sizeof(std::uint16_t));
+}
+
 }  // namespace
 
 std::size_t csr_block_bytes(std::size_t rows, std::uint64_t nnz) {
@@ -41,8 +47,7 @@ void CsrBatchWriter::append(const StoredRow& row, const EntryValues& values) {
   if (values.format().id_bytes == sizeof(std::int32_t)) {
     if (row.nnz != 0) std::memcpy(indices, row.ids, row.nnz * sizeof(std::int32_t));
   } else {
-    for (std::size_t i = 0; i < row.nnz; ++i)
-      indices[i] = load_little<std::uint16_t>(row.ids + i * sizeof(std::uint16_t));
+    widen(row.ids, row.nnz, indices);
   }
   values.calculate(row, {values_ + nnz_, row.nnz});
   nnz_ += row.nnz;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,8 @@ class EntryValues {
   void look_up(const StoredRow& row, std::span<float> values) const;
 
   EntryFormat format_;
-  std::vector<float> table_;  // of each stored number, for u8 and none
+  std::vector<float> table_;          // of each stored number, for u8 and none
+  std::optional<float> factor_ = {};  // u8: gives what the table does
 };
 
 /// Rounds to the nearest half float, ties to even; too large numbers become infinite.

@@ -52,12 +52,12 @@ std::uint64_t BatchSamples::leave_out_corrupt() {
   const auto is_left_out = [](const Sample& each) { return each.decoded == nullptr; };
   if (std::none_of(samples_.begin(), samples_.end(), is_left_out)) return 0;
   const std::uint64_t count = std::erase_if(samples_, is_left_out);
-  sort_by_place();
+  std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.at < b.at; });
   return count;
 }
 
-void BatchSamples::sort_by_place() {
-  std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.at < b.at; });
+void BatchSamples::close_gaps() {
+  for (std::uint32_t at = 0; at < samples_.size(); ++at) samples_[at].at = at;
 }
 
 }  // namespace chunkhit

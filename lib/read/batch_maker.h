@@ -79,8 +79,8 @@ class BatchSamples {
   void let_go() { pins_.clear(); }
   /// Leaves those out whose chunk is; the others are by their place in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
-  /// Puts them in the order of the batch.
-  void sort_by_place();
+  /// Moves the samples behind those that were left out up: their places in the batch are 0, 1, ... again.
+  void close_gaps();
   [[nodiscard]] std::span<const Sample> all() const { return samples_; }
   /// The sample's number in the source.
   [[nodiscard]] std::uint64_t number(const Sample& sample) const {

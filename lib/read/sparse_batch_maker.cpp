@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 /// How many rows ahead memory is asked for: a row is some lines of columns and some of values.
-constexpr std::size_t kRowsAhead = 2;
+constexpr std::size_t kRowsAhead = 4;
 
 void prefetch(const std::uint8_t* bytes, std::size_t count) {
   for (std::size_t at = 0; at < count; at += kLineBytes) __builtin_prefetch(bytes + at);
@@ -76,8 +76,8 @@ MadeBatch SparseBatchMaker::make(const BatchTask& task, std::size_t slot) {
   assert(held == batch.size);
   static_cast<void>(held);
   const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
+  if (corrupt_samples != 0) samples_.close_gaps();
   const CopyClock clock;
-  samples_.sort_by_place();
   show(task, buffer);
   copy_rows(0, buffer.matrices[0], buffer.batch);
   if (buffer.matrices.size() > 1) copy_rows(1, buffer.matrices[1], buffer.batch.held_out);
@@ -87,9 +87,11 @@ MadeBatch SparseBatchMaker::make(const BatchTask& task, std::size_t slot) {
 }
 
 void SparseBatchMaker::find_rows(std::size_t matrix) {
-  rows_.clear();
+  rows_.resize(samples_.all().size());
   for (const BatchSamples::Sample& each : samples_.all())
-    rows_.push_back(DecodedRows(each.decoded, context_.source.matrix(), matrix).row(each.in_chunk));
+    DecodedRows(each.decoded, context_.source.matrix(), matrix).prefetch(each.in_chunk);
+  for (const BatchSamples::Sample& each : samples_.all())
+    rows_[each.at] = DecodedRows(each.decoded, context_.source.matrix(), matrix).row(each.in_chunk);
 }
 
 void SparseBatchMaker::copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer, SparseMatrix& view) {
@@ -133,12 +135,12 @@ CsrBatch SparseBatchMaker::write_csr(const EntryValues& values, SparseMatrixBuff
 void SparseBatchMaker::show(const BatchTask& task, SparseBuffer& buffer) {
   const std::size_t columns = context_.source.label_columns();
   const std::size_t count = samples_.all().size();
-  for (std::size_t at = 0; at < count; ++at) {
-    buffer.rows[at] = samples_.number(samples_.all()[at]);
+  for (const BatchSamples::Sample& each : samples_.all()) {
+    buffer.rows[each.at] = samples_.number(each);
     if (columns == 0) continue;
-    const std::span<const float> labels = context_.source.labels(buffer.rows[at]);
+    const std::span<const float> labels = context_.source.labels(buffer.rows[each.at]);
     std::copy(labels.begin(), labels.end(),
-              buffer.labels.begin() + static_cast<std::ptrdiff_t>(at * columns));
+              buffer.labels.begin() + static_cast<std::ptrdiff_t>(each.at * columns));
   }
   buffer.batch.rows = std::span(buffer.rows).first(count);
   buffer.batch.labels = std::span(buffer.labels).first(count * columns);
