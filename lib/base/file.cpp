@@ -55,8 +55,10 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  fd_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+InputFile::InputFile(std::string path)
+    : InputFile(path, FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {}
+
+InputFile::InputFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
   if (!fd_.is_open()) throw_read_error(path_, error_text(errno));
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw_read_error(path_, error_text(errno));

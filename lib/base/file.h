@@ -32,6 +32,8 @@ class InputFile {
  public:
   /// Opens for reading; throws bad_data when there is no such regular file.
   explicit InputFile(std::string path);
+  /// Takes an open file; `path` is for messages.
+  InputFile(std::string path, FileDescriptor fd);
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
   /// The descriptor, for mapping the file; it stays this object's.

@@ -69,6 +69,10 @@ struct Hdf5MatrixNames {
 /// where a row has a column twice.
 [[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
 
+/// Opens a part of ours, or any AnnData file, as row blocks that are made in memory: HDF5's arrays have no
+/// chunks of whole rows. Throws as read_matrix_hdf5.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_hdf5(const std::string& path);
+
 /// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images.
 [[nodiscard]] bool is_matrix_hdf5(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include "chunkhit/error.h"
 #include "compress/chunk_filter.h"
 #include "compress/raw_frame.h"
+#include "store/hdf5_matrix.h"
 #include "store/hdf5_part.h"
 #include "store/shard_part.h"
 
@@ -126,8 +127,10 @@ std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names&
 }
 
 std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path) {
-  if (container_of(path).name != "shard")
-    throw Error(ErrorCode::bad_data, path + ": is an HDF5 file, expected a shard of matrices");
+  if (container_of(path).name == "hdf5") {
+    if (is_matrix_hdf5(path)) return open_matrix_hdf5(path);
+    throw Error(ErrorCode::bad_data, path + ": holds no /X, expected matrices");
+  }
   std::unique_ptr<ChunkReader> part = open_shard(path);
   if (!part->spec().matrix) throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
   return part;

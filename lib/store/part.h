@@ -193,8 +193,8 @@ struct Container {
 /// throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
-/// Opens a shard of matrices: its `spec().matrix` is there, its chunks decode to row blocks. Throws bad_data
-/// when it is none or damaged. Matrices in HDF5 are read by read_matrix_hdf5.
+/// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
+/// blocks. Throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path);
 
 }  // namespace chunkhit

@@ -117,7 +117,7 @@ TEST(Value, IsRoundedAsStrtofRounds) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 200'000; ++round) {
     std::string text = std::to_string(random() >> (random() % 64));
-    text.insert(random() % (text.size() + 1), ".");
+    text.insert(text.begin() + static_cast<std::ptrdiff_t>(random() % (text.size() + 1)), '.');
     if (text == ".") continue;
     ASSERT_EQ(value_of(text), std::strtof(text.c_str(), nullptr)) << text;
   }

@@ -116,8 +116,8 @@ TEST(RatingTable, DoesAsToldAboutTheHeader) {
   spec.header = Header::no;
   EXPECT_EQ(told("user,item\n1,2\n", spec).text.header, "");
   spec.header = Header::yes;
-  spec.user = "1";
-  spec.item = "2";
+  spec.user.push_back('1');
+  spec.item.push_back('2');
   EXPECT_EQ(told("5,6\n1,2\n", spec).text.header, "5,6");
 }
 

@@ -20,6 +20,12 @@ CSR = 3
 USERS, ITEMS = 211, 97
 
 
+def read_ids(path):
+    """The numbers in ids such as "u17", one a line."""
+    with open(path) as file:
+        return [int(line[1:]) for line in file]
+
+
 class SparseLoader(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -53,8 +59,8 @@ class SparseLoader(unittest.TestCase):
         request = f"{shuffle} 7 3 25 {residency} {threads} {form} {epochs}"
         text = subprocess.run([PROBE, request, out, pack], check=True, stdout=subprocess.PIPE).stdout
         rows, columns, self.scale = (float(word) for word in text.split())
-        self.rows = [int(line[1:]) for line in open(out + ".rows").read().split()]
-        self.columns = [int(line[1:]) for line in open(out + ".columns").read().split()]
+        self.rows = read_ids(out + ".rows")
+        self.columns = read_ids(out + ".columns")
         self.assertEqual(len(self.rows), rows * epochs)
         self.assertEqual(len(self.columns), columns)
         return out

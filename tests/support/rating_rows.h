@@ -21,9 +21,9 @@ inline std::vector<std::string> rating_rows(const RatingBlock& block) {
     std::string row = id_text(block.users, at) + " " + id_text(block.items, at);
     if (!block.values.empty()) {
       char text[32];
-      row += " " + std::string(text, std::to_chars(text, text + sizeof text, block.values.at(at)).ptr);
+      row.append(" ").append(text, std::to_chars(text, text + sizeof text, block.values.at(at)).ptr);
     }
-    if (!block.times.empty()) row += " " + std::to_string(block.times.at(at));
+    if (!block.times.empty()) row.append(" ").append(std::to_string(block.times.at(at)));
     rows.push_back(row);
   }
   return rows;

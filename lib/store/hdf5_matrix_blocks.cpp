@@ -1,0 +1,90 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/hash.h"
+#include "chunk/row_block.h"
+#include "chunkhit/error.h"
+#include "store/hdf5_matrix.h"
+
+namespace chunkhit {
+namespace {
+
+/// Rows of a block of a file that is not ours.
+constexpr std::uint64_t kForeignChunkRows = 256;
+
+/// A file without a name, in memory.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string path)
+      : path_(std::move(path)), fd_(::memfd_create("chunkhit rows", MFD_CLOEXEC)) {
+    if (!fd_.is_open()) throw_write_error(path_, "cannot keep its rows in memory", errno);
+  }
+  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  void append(Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) throw_write_error(path_, "cannot keep its rows in memory", errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      bytes_ += static_cast<std::uint64_t>(written);
+    }
+  }
+  [[nodiscard]] InputFile open() && { return {std::move(path_), std::move(fd_)}; }
+
+ private:
+  std::string path_;
+  FileDescriptor fd_;
+  std::uint64_t bytes_ = 0;
+};
+
+PartSpec spec_of(const Hdf5Matrix& matrix) {
+  if (matrix.spec) return *matrix.spec;
+  PartSpec spec;
+  const bool has_values = !matrix.x.values.empty();
+  spec.matrix = {.column_count = matrix.column_count,
+                 .value_type = has_values ? ValueType::f32 : ValueType::none};
+  spec.chunk_samples = kForeignChunkRows;
+  spec.classes = matrix.column_names;
+  return spec;
+}
+
+StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std::uint64_t first,
+                         std::uint64_t end, MemoryFile& file) {
+  const CsrView views[2] = {matrix.x.view(first, end),
+                            matrix.held_out ? matrix.held_out->view(first, end) : CsrView()};
+  ByteBuffer raw;
+  encode_row_block(std::span(views).first(shape.matrix_count), shape, first, raw);
+  const StoredChunk chunk{.offset = file.byte_count(),
+                          .stored_bytes = raw.size(),
+                          .raw_bytes = raw.size(),
+                          .first_sample = first,
+                          .sample_count = end - first,
+                          .xxh3 = xxh3(raw),
+                          .filtered = false};
+  file.append(raw);
+  return chunk;
+}
+
+}  // namespace
+
+std::unique_ptr<ChunkReader> open_matrix_hdf5(const std::string& path) {
+  Hdf5Matrix matrix = read_matrix_hdf5(path);
+  PartContents contents;
+  contents.spec = spec_of(matrix);
+  contents.spec.filter = "none";
+  contents.has_hashes = false;
+  MemoryFile file(path);
+  const std::uint64_t rows = matrix.x.row_count();
+  const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
+  for (std::uint64_t first = 0; first < rows; first += step)
+    contents.chunks.push_back(
+        append_block(matrix, *contents.spec.matrix, first, std::min(rows, first + step), file));
+  contents.samples = std::move(matrix.samples);
+  return std::make_unique<ChunkReader>(std::move(file).open(), std::move(contents));
+}
+
+}  // namespace chunkhit
