@@ -10,6 +10,7 @@
 #include "read/batch_buffer.h"
 #include "read/batch_maker.h"
 #include "read/image_source.h"
+#include "read/slot_ring.h"
 
 namespace chunkhit {
 
@@ -19,7 +20,7 @@ struct ImageBatchContext {
   const ChunkGrid& grid;
   ChunkCache& cache;
   const SampleWriter& writer;
-  std::vector<BatchBuffer>& ring;
+  const SlotRing<BatchBuffer>& ring;
   std::uint64_t seed;
   BatchChunksSpec chunks;
 };

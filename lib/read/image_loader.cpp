@@ -25,20 +25,15 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
   return format;
 }
 
-std::vector<BatchBuffer> make_ring(const ImageSource& source, const SampleWriter& writer,
-                                   const BatchAllocator& allocator, const EpochReaderSpec& spec) {
-  const std::size_t size = spec.batches.batch_size;
-  std::vector<BatchBuffer> ring;
-  for (std::size_t i = 0; i < ring_size(spec.threads, spec.prefetch); ++i) {
-    ring.push_back({BatchMemory(allocator, size * writer.sample_bytes()), {}, {}, {}, {}});
-    BatchBuffer& buffer = ring.back();
-    buffer.samples.resize(size);
-    if (source.label_columns() == 0)
-      buffer.labels.resize(size);
-    else
-      buffer.label_values.resize(size * source.label_columns());
-  }
-  return ring;
+BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
+                        const BatchAllocator& allocator, std::size_t batch_size) {
+  BatchBuffer buffer{BatchMemory(allocator, batch_size * writer.sample_bytes()), {}, {}, {}, {}};
+  buffer.samples.resize(batch_size);
+  if (source.label_columns() == 0)
+    buffer.labels.resize(batch_size);
+  else
+    buffer.label_values.resize(batch_size * source.label_columns());
+  return buffer;
 }
 
 }  // namespace
@@ -47,7 +42,10 @@ struct ImageLoader::Impl {
   Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
         writer(sample_format(options, source)),
-        ring(make_ring(source, writer, options.allocator, spec)),
+        ring(ring_size(spec.threads, spec.prefetch),
+             [this, allocator = options.allocator, size = spec.batches.batch_size] {
+               return make_buffer(source, writer, allocator, size);
+             }),
         reader(source.chunks(), spec) {
     reader.set_maker([this] {
       return std::make_unique<ImageBatchMaker>(ImageBatchContext{source, reader.grid(), reader.cache(),
@@ -58,7 +56,7 @@ struct ImageLoader::Impl {
 
   ImageSource source;
   SampleWriter writer;
-  std::vector<BatchBuffer> ring;
+  SlotRing<BatchBuffer> ring;
   EpochReader reader;  // last: its threads use all above
 };
 
@@ -78,21 +76,38 @@ ImageLoader::~ImageLoader() {
 }
 
 ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
+  impl_->ring.take_back();
   impl_->reader.begin(epoch);
   return Epoch(*this);
 }
 
 const ImageBatch* ImageLoader::next() {
+  impl_->ring.take_back();
   const std::optional<std::size_t> slot = impl_->reader.next();
+  impl_->ring.hand_out(slot);
   return slot ? &impl_->ring[*slot].batch : nullptr;
+}
+
+std::shared_ptr<const ImageBatch> ImageLoader::keep() const {
+  const std::shared_ptr<BatchBuffer> buffer = impl_->ring.keep();
+  return buffer ? std::shared_ptr<const ImageBatch>(buffer, &buffer->batch) : nullptr;
 }
 
 std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
 std::uint64_t ImageLoader::batch_count() const { return impl_->reader.batch_count(); }
 const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
 MixingInfo ImageLoader::mixing() const { return impl_->reader.mixing(); }
-LoaderStats ImageLoader::stats() const { return impl_->reader.stats(); }
-void ImageLoader::reset_stats() { impl_->reader.reset_stats(); }
+LoaderStats ImageLoader::stats() const {
+  LoaderStats stats = impl_->reader.stats();
+  stats.kept_batches = impl_->ring.kept_count();
+  return stats;
+}
+
+void ImageLoader::reset_stats() {
+  impl_->reader.reset_stats();
+  impl_->ring.reset_kept_count();
+}
+
 std::string ImageLoader::state() const { return impl_->reader.state(); }
 void ImageLoader::restore(const std::string& state) { impl_->reader.restore(state); }
 

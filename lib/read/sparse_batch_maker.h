@@ -14,6 +14,7 @@
 #include "chunkhit/sparse.h"
 #include "read/batch_buffer.h"
 #include "read/batch_maker.h"
+#include "read/slot_ring.h"
 #include "read/sparse_source.h"
 
 namespace chunkhit {
@@ -53,7 +54,7 @@ struct SparseBatchContext {
   const ChunkGrid& grid;
   ChunkCache& cache;
   const SparseFormat& format;
-  std::vector<SparseBuffer>& ring;
+  const SlotRing<SparseBuffer>& ring;
   BatchChunksSpec chunks;
 };
 

@@ -8,14 +8,6 @@
 namespace chunkhit {
 namespace {
 
-std::vector<SparseBuffer> make_ring(const SparseFormat& format, const SparseSource& source,
-                                    const BatchAllocator& allocator, const EpochReaderSpec& spec) {
-  std::vector<SparseBuffer> ring;
-  for (std::size_t i = 0; i < ring_size(spec.threads, spec.prefetch); ++i)
-    ring.push_back(make_sparse_buffer(format, source, allocator, spec.batches.batch_size));
-  return ring;
-}
-
 /// Rows of a batch are put side by side in their order: all of their chunks are held together.
 EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   EpochReaderSpec spec = epoch_reader_spec(options);
@@ -75,7 +67,10 @@ struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths),
         format(sparse_format(options, source)),
-        ring(make_ring(format, source, options.allocator, spec)),
+        ring(ring_size(spec.threads, spec.prefetch),
+             [this, allocator = options.allocator, size = spec.batches.batch_size] {
+               return make_sparse_buffer(format, source, allocator, size);
+             }),
         reader(source.chunks(), spec) {
     reader.set_maker([this] {
       return std::make_unique<SparseBatchMaker>(
@@ -85,7 +80,7 @@ struct SparseLoader::Impl {
 
   SparseSource source;
   SparseFormat format;
-  std::vector<SparseBuffer> ring;
+  SlotRing<SparseBuffer> ring;
   EpochReader reader;  // last: its threads use all above
 };
 
@@ -104,13 +99,21 @@ SparseLoader::~SparseLoader() {
 }
 
 SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
+  impl_->ring.take_back();
   impl_->reader.begin(epoch);
   return Epoch(*this);
 }
 
 const SparseBatch* SparseLoader::next() {
+  impl_->ring.take_back();
   const std::optional<std::size_t> slot = impl_->reader.next();
+  impl_->ring.hand_out(slot);
   return slot ? &impl_->ring[*slot].batch : nullptr;
+}
+
+std::shared_ptr<const SparseBatch> SparseLoader::keep() const {
+  const std::shared_ptr<SparseBuffer> buffer = impl_->ring.keep();
+  return buffer ? std::shared_ptr<const SparseBatch>(buffer, &buffer->batch) : nullptr;
 }
 
 std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
@@ -125,8 +128,17 @@ std::string_view SparseLoader::column_id(std::uint64_t column) const {
 }
 std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
 MixingInfo SparseLoader::mixing() const { return impl_->reader.mixing(); }
-LoaderStats SparseLoader::stats() const { return impl_->reader.stats(); }
-void SparseLoader::reset_stats() { impl_->reader.reset_stats(); }
+LoaderStats SparseLoader::stats() const {
+  LoaderStats stats = impl_->reader.stats();
+  stats.kept_batches = impl_->ring.kept_count();
+  return stats;
+}
+
+void SparseLoader::reset_stats() {
+  impl_->reader.reset_stats();
+  impl_->ring.reset_kept_count();
+}
+
 std::string SparseLoader::state() const { return impl_->reader.state(); }
 void SparseLoader::restore(const std::string& state) { impl_->reader.restore(state); }
 

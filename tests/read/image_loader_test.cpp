@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,49 @@ TEST(ImageLoader, GivesTheSameBatchesForAnyNumberOfThreads) {
     if (first.empty()) first = batches;
     EXPECT_TRUE(batches == first) << threads;
   }
+}
+
+TEST(ImageLoader, LeavesBatchesThatAreKeptAsTheyAre) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  std::vector<std::shared_ptr<const ImageBatch>> kept;
+  std::vector<Seen> expected;
+  {
+    ImageLoader loader(path, {.batch_size = 10, .shuffle = Shuffle::global, .threads = 2, .prefetch = 2});
+    EXPECT_EQ(loader.keep(), nullptr);
+    for (const std::uint64_t epoch : {0, 1}) {
+      for (const ImageBatch& batch : loader.epoch(epoch)) {
+        expected.push_back(seen(batch));
+        kept.push_back(loader.keep());
+        if (batch.index == 7) break;
+      }
+    }
+    EXPECT_EQ(loader.stats().kept_batches, kept.size() - 1);
+  }
+  ASSERT_EQ(kept.size(), 16);
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(seen(*kept[i]), expected[i]) << i;
+}
+
+TEST(ImageLoader, UsesTheMemoryOfBatchesThatNobodyKeepsAnyMore) {
+  const TemporaryFolder folder;
+  int allocations = 0;
+  ImageLoader loader(write_part(folder, "shard", "zstd"),
+                     {.batch_size = 10,
+                      .threads = 2,
+                      .prefetch = 2,
+                      .allocator = {[&](std::size_t bytes) {
+                                      ++allocations;
+                                      return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+                                    },
+                                    [](void* memory, std::size_t) { std::free(memory); }}});
+  std::shared_ptr<const ImageBatch> last;
+  for (std::uint64_t epoch = 0; epoch < 20; ++epoch)
+    for (const ImageBatch& batch : loader.epoch(epoch)) {
+      static_cast<void>(batch);
+      last = loader.keep();
+    }
+  // The ring of three, and one or two beside it.
+  EXPECT_LE(allocations, 5);
 }
 
 TEST(ImageLoader, FetchesEachChunkOnceAnEpochWithAWindow) {

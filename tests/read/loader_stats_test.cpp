@@ -116,19 +116,15 @@ class PageWaits {
   ChunkGrid grid_{source_.chunks().sample_counts()};
   ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never}};
   SampleWriter writer_{{source_.chunks().sample(), {}, PixelType::u8, Layout::nhwc, {}}};
-  std::vector<BatchBuffer> ring_ = make_ring();
+  SlotRing<BatchBuffer> ring_{1, [this] {
+                                return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
+                                                   std::vector<std::int64_t>(kBatch),
+                                                   {},
+                                                   std::vector<std::uint64_t>(kBatch),
+                                                   {}};
+                              }};
   ImageBatchMaker maker_{
       {source_, grid_, cache_, writer_, ring_, 1, {.batch_size = kBatch, .holds_all = false}}};
-
-  std::vector<BatchBuffer> make_ring() {
-    std::vector<BatchBuffer> ring;
-    ring.push_back({BatchMemory({}, kBatch * writer_.sample_bytes()),
-                    std::vector<std::int64_t>(kBatch),
-                    {},
-                    std::vector<std::uint64_t>(kBatch),
-                    {}});
-    return ring;
-  }
 };
 
 TEST(BatchMaker, CountsWaitingForPagesOfAMappedFileApartFromCopying) {

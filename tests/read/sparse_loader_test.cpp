@@ -161,6 +161,23 @@ TEST(SparseLoader, GivesCleanBatchesAfterTheCallerWroteToThem) {
     }
 }
 
+TEST(SparseLoader, LeavesBatchesThatAreKeptAsTheyAre) {
+  const TemporaryFolder folder;
+  const MatrixShape shape = known_shape(ValueType::u8, 2);
+  const std::string path = write_shard(folder, shape);
+  std::vector<std::shared_ptr<const SparseBatch>> kept;
+  {
+    SparseLoader loader(path, {.batch_size = 9, .shuffle = Shuffle::global, .threads = 2, .prefetch = 1});
+    for (const std::uint64_t epoch : {0, 1, 2})
+      for (const SparseBatch& batch : loader.epoch(epoch))
+        if (batch.index % 2 == epoch % 2) kept.push_back(loader.keep());
+  }
+  for (const auto& batch : kept) {
+    expect_known_cells(*batch, batch->rows, 0, SparseAs::dense_f32, shape);
+    expect_known_cells(batch->held_out, batch->rows, 1, SparseAs::dense_f32, shape);
+  }
+}
+
 TEST(SparseLoader, GoesOnFromItsState) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));

@@ -66,7 +66,7 @@ struct NormalizeSpec {
 };
 
 /// Memory for the batches' pixels, from the caller (pinned, say). Called from the loader's constructor and
-/// destructor.
+/// destructor, and where a batch is kept; released by who lets go of it last.
 struct BatchAllocator {
   std::function<void*(std::size_t bytes)> allocate;  ///< at least 64-byte aligned
   std::function<void(void* memory, std::size_t bytes)> release;
@@ -138,6 +138,7 @@ struct LoaderStats {
   std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
   std::uint64_t corrupt_chunks = 0;  ///< left out by OnCorrupt::skip
   std::uint64_t corrupt_samples = 0;
+  std::uint64_t kept_batches = 0;  ///< whose memory the caller kept: each took new memory, or returned one
   Residency residency = Residency::stream;
   std::uint32_t threads = 0;
   [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
@@ -177,6 +178,9 @@ class CHUNKHIT_API ImageLoader {
   /// `restore` says; `state` is that of the batch that could not be made) and reads again what could not be
   /// read. Chunks that OnCorrupt::skip left out stay left out.
   [[nodiscard]] const ImageBatch* next();
+  /// Keeps the batch that was handed out last, unchanged, as long as the result lives, also beyond the
+  /// loader; the loader goes on with other memory from its allocator. Nothing at an epoch's begin or end.
+  [[nodiscard]] std::shared_ptr<const ImageBatch> keep() const;
 
   [[nodiscard]] std::uint64_t size() const;         ///< samples of the source
   [[nodiscard]] std::uint64_t batch_count() const;  ///< of a whole epoch of this rank

@@ -117,6 +117,8 @@ class CHUNKHIT_API SparseLoader {
   /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
   /// chunk.
   [[nodiscard]] const SparseBatch* next();
+  /// Keeps the batch that was handed out last, as ImageLoader::keep.
+  [[nodiscard]] std::shared_ptr<const SparseBatch> keep() const;
 
   [[nodiscard]] std::uint64_t size() const;          ///< rows of the source
   [[nodiscard]] std::uint64_t column_count() const;  ///< items
