@@ -17,8 +17,8 @@
 namespace {
 
 constexpr std::size_t kShown = 20;
-constexpr std::size_t kDefaultFactors = 64;
-constexpr std::uint64_t kDefaultEpochs = 6;
+constexpr std::size_t kDefaultFactors = 32;
+constexpr std::uint64_t kDefaultEpochs = 3;
 
 /// Rates all items for a user as the user's ratings times V Vᵀ, V having one row an item and few orthonormal
 /// columns. That is the best autoencoder without non-linear layers; its V spans the matrix's strongest
@@ -157,8 +157,6 @@ void train_sparse(const std::string& train_path, const std::string& test_path, s
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
     for (const chunkhit::SparseBatch& batch : loader.epoch(epoch)) model.train(batch.csr());
     model.end_epoch();
-    std::cout << "epoch " << epoch << ": recall@20 " << test_on(test, model, popularity).autoencoder
-              << std::endl;
   }
   const Recall found = test_on(test, model, popularity);
   std::cout << "recall@20 on " << test.size() << " held-out users: " << found.autoencoder
