@@ -17,8 +17,8 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev python3-h5py python3-jsonschema \
-  python3-numpy python3-pil strace xxhash zstd "${torch_packages[@]}"
+  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev python3-anndata python3-h5py python3-jsonschema \
+  python3-numpy python3-pandas python3-pil python3-scipy python3-sklearn strace xxhash zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
@@ -30,10 +30,13 @@ ctest --test-dir build/release --output-on-failure -j "$jobs"
 # some hundred runs of the commands each, which LeakSanitizer makes minutes longer; what limits memory or time, which
 # the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
 cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
-cmake --build --preset asan -j "$jobs" --target chunkhit_tests reader_tests pack-images pack-info pack-verify fault_shim \
-  hdf5_zstd_plugin {augment,decode,hdf5,loader,order,store,transform}_probe replay_{decode,label_csv,manifest,shard}
-ctest --test-dir build/asan --output-on-failure -j "$jobs" \
-  -R '^(chunkhit_tests|reader_tests|replay_.*|.*_equals_.*|order_is_as_described|foreign_hdf5|trusted_readers|failures_(end_to_end|usage|flipped_bytes))$'
+cmake --build --preset asan -j "$jobs" --target chunkhit_tests sparse_tests reader_tests \
+  pack-images pack-info pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
+  {augment,decode,hdf5,loader,matrix,order,rating_packs,ratings,sparse_loader,store,transform}_probe \
+  replay_{decode,label_csv,manifest,matrix_market,npz,rating_text,row_block,shard,svmlight}
+sanitized='chunkhit_tests|sparse_tests|reader_tests|replay_.*|.*_equals?_.*|order_is_as_described|foreign_hdf5'
+sanitized+='|trusted_readers|matrix_(formats|readers)|hdf5_matrices|failures_(end_to_end|usage|flipped_bytes|pack_sparse)'
+ctest --test-dir build/asan --output-on-failure -j "$jobs" -R "^($sanitized)\$"
 
 # The reader's threads under ThreadSanitizer.
 cmake --preset tsan -DCHUNKHIT_TESTS=ON >/dev/null
