@@ -2,36 +2,23 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "pack_bench_loop.h"
-#include "types/sample_shape.h"
+#include "pack_bench_spec.h"
 
 namespace chunkhit {
 
-// In the order of the enumerators, spelled as they are.
-inline constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
-inline constexpr std::array<std::string_view, 4> kResidencyNames{"automatic", "decoded", "compressed",
-                                                                 "stream"};
-inline constexpr std::array<std::string_view, 2> kPixelTypeNames{"u8", "f32"};
-
-/// Spells an enumerator.
-template <class Enum, std::size_t kCount>
-std::string name_of(const std::array<std::string_view, kCount>& names, Enum value) {
-  return std::string(names.at(static_cast<std::size_t>(value)));
-}
-
 /// What the command line says: text where a flag needs a second look, else the value itself.
 struct PackBenchFlags {
-  BenchSpec spec;  ///< flags that need no second look are already in it
+  BenchSpec spec;  ///< flags that need no second look are already in it; a batch_size of 0: the loader's own
   std::string shuffle = "none";
   std::string residency = "automatic";
   std::string memory;
-  std::string as = "u8";
+  std::string as;  ///< empty: the loader's own
+  ImageForm image;
   std::string layout;  ///< empty: as stored
+  MatrixForm matrix;
+  std::string normalize = "none";
   double step_ms = 0;
   bool json = false;
   bool tune = false;
@@ -40,7 +27,8 @@ struct PackBenchFlags {
 /// Adds every flag; `flags` must live until the command line is parsed.
 void add_pack_bench_flags(CLI::App& app, PackBenchFlags& flags);
 
-/// Gives what is to be timed; throws usage naming the flag.
+/// Gives what is to be timed, having looked what the first path holds; throws usage naming the flag, bad_data
+/// for a path that is no pack.
 [[nodiscard]] BenchSpec bench_spec(const PackBenchFlags& flags);
 
 }  // namespace chunkhit

@@ -1,8 +1,8 @@
 #include "pack_bench_loop.h"
 
 #include <chrono>
+#include <string>
 #include <thread>
-#include <utility>
 
 #include "kernel_memory.h"
 
@@ -28,6 +28,43 @@ void add_stats(LoaderStats& sum, const LoaderStats& more) {
     sum.*field += more.*field;
 }
 
+template <class Options>
+Options options_of(const LoaderSetting& setting) {
+  Options options;
+  options.batch_size = setting.batch_size;
+  options.shuffle = setting.shuffle;
+  options.seed = setting.seed;
+  options.window_chunks = setting.window_chunks;
+  options.echo = setting.echo;
+  options.residency = setting.residency;
+  options.memory_bytes = setting.memory_bytes;
+  options.threads = setting.threads;
+  options.prefetch = setting.prefetch;
+  return options;
+}
+
+std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
+  if (const auto* form = std::get_if<MatrixForm>(&spec.form)) {
+    auto options = options_of<SparseLoaderOptions>(spec.loader);
+    options.as = form->as;
+    options.binarize = form->binarize;
+    options.normalize = form->normalize;
+    return SparseLoader(spec.paths, std::move(options));
+  }
+  const auto& form = std::get<ImageForm>(spec.form);
+  auto options = options_of<ImageLoaderOptions>(spec.loader);
+  options.augment.flip_horizontal = form.flip_horizontal;
+  options.as = form.as;
+  options.layout = form.layout;
+  return ImageLoader(spec.paths, std::move(options));
+}
+
+std::uint64_t sample_count(const ImageBatch& batch) { return batch.samples.size(); }
+std::uint64_t sample_count(const SparseBatch& batch) { return batch.rows.size(); }
+
+std::uint64_t rating_count(const ImageBatch&) { return 0; }
+std::uint64_t rating_count(const SparseBatch& batch) { return batch.nnz() + batch.held_out.nnz(); }
+
 }  // namespace
 
 void BenchLoop::close() {
@@ -38,9 +75,17 @@ void BenchLoop::close() {
 
 LoaderStats BenchLoop::stats() const {
   if (!loader_) return closed_.value_or(LoaderStats{});
-  LoaderStats sum = loader_->stats();
+  LoaderStats sum = std::visit([](const auto& loader) { return loader.stats(); }, *loader_);
   if (closed_) add_stats(sum, *closed_);
   return sum;
+}
+
+std::uint64_t BenchLoop::batch_count() const {
+  return std::visit([](const auto& loader) { return loader.batch_count(); }, loader_.value());
+}
+
+MixingInfo BenchLoop::mixing() const {
+  return std::visit([](const auto& loader) { return loader.mixing(); }, loader_.value());
 }
 
 EpochTimes BenchLoop::run_epoch(const GoOn& go_on) {
@@ -49,20 +94,29 @@ EpochTimes BenchLoop::run_epoch(const GoOn& go_on) {
     for (const std::string& path : spec_.paths) drop_from_page_cache(path);
   }
   const Clock::time_point opened = Clock::now();
-  if (!loader_) loader_.emplace(spec_.paths, spec_.loader);
+  if (!loader_) loader_.emplace(open_loader(spec_));
+  const double open_seconds = seconds_between(opened, Clock::now());
+  EpochTimes times = std::visit([&](auto& loader) { return time_epoch(loader, go_on); }, *loader_);
+  times.first_batch_seconds += open_seconds;
+  return times;
+}
+
+template <class Loader>
+EpochTimes BenchLoop::time_epoch(Loader& loader, const GoOn& go_on) {
+  const Clock::time_point entered = Clock::now();
   EpochTimes times;
-  const double waited_before = loader_->stats().wait_seconds;
-  times.batch_seconds.reserve(loader_->batch_count());
-  const ImageLoader::Epoch batches = loader_->epoch(epoch_++);
+  const LoaderStats before = loader.stats();
+  times.batch_seconds.reserve(loader.batch_count());
+  const typename Loader::Epoch batches = loader.epoch(epoch_++);
   const Clock::time_point begin = Clock::now();
   Clock::time_point last = begin;
-  for (const ImageBatch& batch : batches) {
+  for (const auto& batch : batches) {
     const Clock::time_point now = Clock::now();
-    if (times.batch_seconds.empty()) times.first_batch_seconds = seconds_between(opened, now);
+    if (times.batch_seconds.empty()) times.first_batch_seconds = seconds_between(entered, now);
     times.batch_seconds.push_back(seconds_between(last, now));
     last = now;
-    times.samples += batch.samples.size();
-    times.bytes += batch.pixels.size_bytes() + batch.values.size_bytes();
+    times.samples += sample_count(batch);
+    times.ratings += rating_count(batch);
     if (spec_.step_seconds > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double>(spec_.step_seconds));
       times.step_seconds += seconds_between(now, Clock::now());
@@ -70,7 +124,9 @@ EpochTimes BenchLoop::run_epoch(const GoOn& go_on) {
     if (go_on && !go_on(times.samples, seconds_between(begin, now))) break;
   }
   times.seconds = seconds_between(begin, Clock::now());
-  times.wait_seconds = loader_->stats().wait_seconds - waited_before;
+  const LoaderStats after = loader.stats();
+  times.bytes = after.batch_bytes - before.batch_bytes;
+  times.wait_seconds = after.wait_seconds - before.wait_seconds;
   return times;
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "pack_bench_loop.h"
+#include "pack_bench_spec.h"
+#include "pack_bench_times.h"
 #include "pack_bench_tune.h"
 
 namespace chunkhit {
@@ -23,8 +24,7 @@ void print_try(const TuneTry& tried, double best_samples_per_second);
 void print_tuned(const BenchSpec& spec, const TuneReport& report);
 [[nodiscard]] std::string tune_json(const BenchSpec& spec, const TuneReport& report);
 
-/// Writes the loader with these options as C++; what has its default is left out.
-[[nodiscard]] std::string loader_snippet(const std::vector<std::string>& paths,
-                                         const ImageLoaderOptions& options);
+/// Writes the loader of `spec` with another setting as C++; what has its default is left out.
+[[nodiscard]] std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader);
 
 }  // namespace chunkhit

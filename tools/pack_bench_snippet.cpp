@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string>
+#include <string_view>
+#include <variant>
 
-#include "pack_bench_flags.h"
 #include "pack_bench_report.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {
@@ -44,27 +48,51 @@ std::string share_text(double share) {
   return text.data();
 }
 
+constexpr const char* kScope = "chunkhit::";
+
+/// Spells an enumerator as C++ does.
+template <class Enum, std::size_t kCount>
+std::string enumerator(const char* type, const std::array<std::string_view, kCount>& names, Enum value) {
+  std::string name = name_of(names, value);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return std::string(kScope) + type + "::" + name;
+}
+
+void add_form(const ImageForm& form, Fields& fields) {
+  const ImageForm defaults;
+  fields.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
+             "{.flip_horizontal = " + share_text(form.flip_horizontal) + "}");
+  fields.add(form.as != defaults.as, "as", enumerator("PixelType", kPixelTypeNames, form.as));
+  if (form.layout) fields.add(true, "layout", enumerator("Layout", kLayoutNames, *form.layout));
+}
+
+void add_form(const MatrixForm& form, Fields& fields) {
+  const MatrixForm defaults;
+  fields.add(form.as != defaults.as, "as", enumerator("SparseAs", kSparseAsNames, form.as));
+  fields.add(form.binarize, "binarize", "true");
+  fields.add(form.normalize != defaults.normalize, "normalize",
+             enumerator("RowNorm", kRowNormNames, form.normalize));
+}
+
 }  // namespace
 
-std::string loader_snippet(const std::vector<std::string>& paths, const ImageLoaderOptions& options) {
-  const ImageLoaderOptions defaults;
-  const std::string scope = "chunkhit::";
+std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
+  const LoaderSetting defaults;
   // In the order of their declaration, as C++ wants it.
   Fields fields;
-  fields.add(true, "batch_size", std::to_string(options.batch_size));
-  fields.add(true, "shuffle", scope + "Shuffle::" + name_of(kShuffleNames, options.shuffle));
-  fields.add(options.seed != defaults.seed, "seed", std::to_string(options.seed) + "u");
-  fields.add(options.shuffle == Shuffle::window, "window_chunks", std::to_string(options.window_chunks));
-  fields.add(options.echo != defaults.echo, "echo", std::to_string(options.echo));
-  fields.add(options.augment != defaults.augment, "augment",
-             "{.flip_horizontal = " + share_text(options.augment.flip_horizontal) + "}");
-  fields.add(options.as != defaults.as, "as", scope + "PixelType::" + name_of(kPixelTypeNames, options.as));
-  if (options.layout) fields.add(true, "layout", scope + "Layout::" + name_of(kLayoutNames, *options.layout));
-  fields.add(true, "residency", scope + "Residency::" + name_of(kResidencyNames, options.residency));
-  fields.add(options.memory_bytes != 0, "memory_bytes", std::to_string(options.memory_bytes));
-  fields.add(true, "threads", std::to_string(options.threads));
-  fields.add(true, "prefetch", std::to_string(options.prefetch));
-  return scope + "ImageLoader loader(\n    " + source_text(paths) + ",\n    {" + fields.text() + "});\n";
+  fields.add(true, "batch_size", std::to_string(loader.batch_size));
+  fields.add(true, "shuffle", enumerator("Shuffle", kShuffleNames, loader.shuffle));
+  fields.add(loader.seed != defaults.seed, "seed", std::to_string(loader.seed) + "u");
+  fields.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
+  fields.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
+  std::visit([&fields](const auto& form) { add_form(form, fields); }, spec.form);
+  fields.add(true, "residency", enumerator("Residency", kResidencyNames, loader.residency));
+  fields.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
+  fields.add(true, "threads", std::to_string(loader.threads));
+  fields.add(true, "prefetch", std::to_string(loader.prefetch));
+  const char* type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
+  return std::string(kScope) + type + " loader(\n    " + source_text(spec.paths) + ",\n    {" +
+         fields.text() + "});\n";
 }
 
 }  // namespace chunkhit

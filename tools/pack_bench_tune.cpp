@@ -21,19 +21,19 @@ constexpr std::uint32_t kLeastWindow = 8;  // chunks; smaller ones hardly mix
 
 /// A number that is doubled and halved.
 struct NumberKnob {
-  std::uint32_t ImageLoaderOptions::*value;
+  std::uint32_t LoaderSetting::*value;
   std::uint32_t least;
   std::uint32_t most;
 };
 
 /// Whether two settings are the same, as far as they are searched.
-bool same_setting(const ImageLoaderOptions& a, const ImageLoaderOptions& b) {
+bool same_setting(const LoaderSetting& a, const LoaderSetting& b) {
   return a.threads == b.threads && a.prefetch == b.prefetch && a.window_chunks == b.window_chunks &&
          a.residency == b.residency;
 }
 
-std::optional<ImageLoaderOptions> step(const ImageLoaderOptions& from, const NumberKnob& knob, bool up) {
-  ImageLoaderOptions next = from;
+std::optional<LoaderSetting> step(const LoaderSetting& from, const NumberKnob& knob, bool up) {
+  LoaderSetting next = from;
   const std::uint64_t now = std::min(from.*knob.value, knob.most);
   if (up ? now >= knob.most : now <= knob.least) return std::nullopt;
   next.*knob.value = static_cast<std::uint32_t>(up ? std::min<std::uint64_t>(2 * now, knob.most)
@@ -57,10 +57,10 @@ class Search {
   [[nodiscard]] bool climb_numbers();
   [[nodiscard]] bool climb(const NumberKnob& knob);
   [[nodiscard]] bool climb_residency();
-  [[nodiscard]] bool improves(const ImageLoaderOptions& setting);
+  [[nodiscard]] bool improves(const LoaderSetting& setting);
   void measure_again(TuneTry& tried);
   void record(const TuneTry& tried);
-  [[nodiscard]] TuneTry measure(const ImageLoaderOptions& setting, double pace_to_beat);
+  [[nodiscard]] TuneTry measure(const LoaderSetting& setting, double pace_to_beat);
   void time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) const;
 
   const BenchSpec& spec_;
@@ -79,7 +79,7 @@ void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) c
   const auto go_on = [&](std::uint64_t more_samples, double more_seconds) {
     const double taken = seconds + more_seconds;
     const double least_pace = kBehind * pace_to_beat;
-    const auto in_epoch = static_cast<double>(loop.loader().batch_count() * tried.setting.batch_size);
+    const auto in_epoch = static_cast<double>(loop.batch_count() * tried.setting.batch_size);
     // Even if all the rest of the try came at once.
     const bool is_lost = taken * least_pace > std::max(in_epoch, kLeastSeconds * pace_to_beat);
     const bool is_slow =
@@ -95,14 +95,14 @@ void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) c
   tried.samples_per_second = static_cast<double>(samples) / seconds;
 }
 
-TuneTry Search::measure(const ImageLoaderOptions& setting, double pace_to_beat) {
+TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {
   TuneTry tried{setting, 0, TuneEnd::measured, {}};
   BenchSpec spec = spec_;
   spec.loader = setting;
   BenchLoop loop(std::move(spec));
   try {
     time_epochs(loop, tried, pace_to_beat);
-    mixing_ = loop.loader().mixing();
+    mixing_ = loop.mixing();
     stats_ = loop.stats();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::usage || report_.tries.empty()) throw;
@@ -133,7 +133,7 @@ void Search::measure_again(TuneTry& tried) {
   tried.samples_per_second = std::max(tried.samples_per_second, again.samples_per_second);
 }
 
-bool Search::improves(const ImageLoaderOptions& setting) {
+bool Search::improves(const LoaderSetting& setting) {
   for (const TuneTry& tried : report_.tries)
     if (same_setting(tried.setting, setting)) return false;
   TuneTry tried = measure(setting, report_.best.samples_per_second);
@@ -166,18 +166,18 @@ bool Search::climb(const NumberKnob& knob) {
 
 bool Search::climb_numbers() {
   // More threads than CPUs help where reading waits for storage.
-  bool moved = climb({&ImageLoaderOptions::threads, 1, 4 * allowed_cpus()});
-  moved = climb({&ImageLoaderOptions::prefetch, 1, 64}) || moved;
+  bool moved = climb({&LoaderSetting::threads, 1, 4 * allowed_cpus()});
+  moved = climb({&LoaderSetting::prefetch, 1, 64}) || moved;
   if (spec_.loader.shuffle != Shuffle::window) return moved;
   const auto chunks = static_cast<std::uint32_t>(std::min<std::uint64_t>(report_.mixing.chunks, INT32_MAX));
   if (chunks <= kLeastWindow) return moved;
-  return climb({&ImageLoaderOptions::window_chunks, kLeastWindow, chunks}) || moved;
+  return climb({&LoaderSetting::window_chunks, kLeastWindow, chunks}) || moved;
 }
 
 bool Search::climb_residency() {
   bool moved = false;
   for (const Residency residency : {Residency::decoded, Residency::compressed, Residency::stream}) {
-    ImageLoaderOptions next = report_.best.setting;
+    LoaderSetting next = report_.best.setting;
     next.residency = residency;
     moved = improves(next) || moved;
   }

@@ -18,7 +18,7 @@ enum class TuneEnd {
 };
 
 struct TuneTry {
-  ImageLoaderOptions setting;
+  LoaderSetting setting;
   double samples_per_second = 0;
   TuneEnd end = TuneEnd::measured;
   std::string reason;     ///< why it was refused

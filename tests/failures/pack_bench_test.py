@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+import sparse_packs
 from packing import Workspace, check, make_pictures, pack, run
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib/include")
@@ -20,7 +21,7 @@ def bench(*arguments):
 def compile_snippet(space, snippet):
     source = space("snippet.cpp")
     with open(source, "w") as file:
-        file.write("#include <chunkhit/reader.h>\nvoid train() {\n" + snippet + "}\n")
+        file.write("#include <chunkhit/reader.h>\n#include <chunkhit/sparse.h>\nvoid train() {\n" + snippet + "}\n")
     done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", INCLUDE, source], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     check(done.returncode == 0, snippet, done.stdout.decode())
@@ -110,6 +111,76 @@ def check_tune(space, train):
     check(refused["best"]["residency"] != "decoded", refused["best"])
 
 
+def make_matrices(space):
+    """Packs of ratings: one to train, one with held-out ratings."""
+    source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
+    sparse_packs.pack(source, "-o", space("ratings"), *sparse_packs.SMALL, "--split", "ratio", "--test", "0.2")
+    return space("ratings/train"), space("ratings/test")
+
+
+def csr_bytes(rows, nnz):
+    """Of a block of indptr, indices and values, each at a multiple of 64 bytes."""
+    def round_up(count):
+        return (count + 63) // 64 * 64
+    return round_up(4 * (rows + 1)) + round_up(4 * nnz) + 4 * nnz
+
+
+def check_matrices(path):
+    with open(os.path.join(path, "manifest.json")) as file:
+        manifest = json.load(file)
+    rows, columns = manifest["rows"], manifest["columns"]
+    entries = [matrix["nnz"] for matrix in manifest["matrices"]]
+    bytes_of = {f"dense-{name}": len(entries) * rows * columns * width for name, width in (("f32", 4), ("f16", 2), ("u8", 1))}
+    bytes_of["csr"] = sum(csr_bytes(rows, nnz) for nnz in entries)
+    for form, size in bytes_of.items():
+        found = bench(path, "--as", form, "--epochs", 3)
+        check(KEYS | {"ratings_per_second"} <= set(found), "keys that are missing:", KEYS - set(found))
+        check(found["settings"]["as"] == form and found["settings"]["batch_size"] == 500, found["settings"])
+        check([(epoch["samples"], epoch["batches"], epoch["ratings"]) for epoch in found["epochs"]]
+              == [(rows, 1, sum(entries))] * 3, "rows, and entries of all matrices", found["epochs"])
+        check(found["stats"]["batch_bytes"] == 3 * size, form, found["stats"], "expected", size, "each epoch")
+        check(abs(found["ratings_per_second"] / found["samples_per_second"] - sum(entries) / rows) < 1e-6, found)
+        check(abs(found["bytes_per_second"] / found["samples_per_second"] - size / rows) < 1e-6, found)
+
+
+def check_matrix_settings(path):
+    found = bench(path, "--batch", 30, "--shuffle", "window", "--window", 4, "--seed", 2**64 - 1, "--residency", "stream",
+                  "--threads", 3, "--memory", "64M", "--prefetch", 2, "--echo", 2, "--as", "csr", "--binarize",
+                  "--normalize", "l2", "--epochs", 2, "--step-ms", 1, "--cold")
+    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
+              "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "as": "csr", "binarize": True,
+              "normalize": "l2", "epochs": 2, "step_ms": 1, "cold": True, "paths": [path]}
+    check(found["settings"] == wanted, found["settings"])
+    check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])
+    check(0 < found["utilization"] <= 1, found)
+    check(bench(path)["settings"]["as"] == "dense-f32", "unless told otherwise")
+    check(" a second; a sample is a row" in run("pack-bench", path), "people are told of ratings, too")
+
+
+def check_kinds(images, matrices):
+    for arguments, words in (([matrices, "--as", "f32"], "--as f32: is for images"),
+                             ([matrices, "--layout", "nchw"], "--layout: is for images"),
+                             ([matrices, "--flip", 0.5], "--flip: is for images"),
+                             ([images, "--as", "csr"], "--as csr: is for matrices"),
+                             ([images, "--binarize"], "--binarize: is for matrices"),
+                             ([images, "--normalize", "l1"], "--normalize: is for matrices"),
+                             ([matrices, "--as", "dense"], "--as"), ([matrices, "--normalize", "l3"], "--normalize"),
+                             ([matrices, "--as", "dense-u8", "--normalize", "l1"], "dense_u8")):
+        text = run("pack-bench", *arguments, expect=2)
+        check(words in text, arguments, text)
+    for paths in ([images, matrices], [matrices, images]):
+        check("expected" in run("pack-bench", *paths, expect=65), "pictures and rows make no batch:", paths)
+
+
+def check_tune_of_matrices(space, path):
+    text = run("pack-bench", path, "--tune", "--batch", 20, "--shuffle", "window", "--as", "dense-f16", "--binarize",
+               "--normalize", "l1")
+    snippet = text[text.index("chunkhit::SparseLoader loader("):]
+    for field in (".as = chunkhit::SparseAs::dense_f16", ".binarize = true", ".normalize = chunkhit::RowNorm::l1"):
+        check(field in snippet, field, snippet)
+    compile_snippet(space, snippet)
+
+
 with Workspace() as space:
     root, train = space("photos"), space("train \"1\"")
     make_pictures(root, 400)
@@ -118,7 +189,14 @@ with Workspace() as space:
     check_settings(train)
     check_wrong_use(space, train)
     print("numbers, settings and wrong use passed")
+    ratings, with_held_out = make_matrices(space)
+    check_matrices(ratings)
+    check_matrices(with_held_out)
+    check_matrix_settings(ratings)
+    check_kinds(train, ratings)
+    print("matrices passed")
     check_tune(space, train)
+    check_tune_of_matrices(space, ratings)
     print("tune passed")
     check_damage(space, train)
     print("damage passed")

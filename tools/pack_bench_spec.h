@@ -1,0 +1,70 @@
+// What pack-bench times: a loader of pictures or of rows of matrices, its setting, and how it is run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "chunkhit/reader.h"
+#include "chunkhit/sparse.h"
+
+namespace chunkhit {
+
+// In the order of the enumerators, spelled as they are, with - where C++ has _.
+inline constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
+inline constexpr std::array<std::string_view, 4> kResidencyNames{"automatic", "decoded", "compressed",
+                                                                 "stream"};
+inline constexpr std::array<std::string_view, 2> kPixelTypeNames{"u8", "f32"};
+inline constexpr std::array<std::string_view, 4> kSparseAsNames{"dense-f32", "dense-f16", "dense-u8", "csr"};
+inline constexpr std::array<std::string_view, 3> kRowNormNames{"none", "l1", "l2"};
+
+/// Spells an enumerator.
+template <class Enum, std::size_t kCount>
+[[nodiscard]] std::string name_of(const std::array<std::string_view, kCount>& names, Enum value) {
+  return std::string(names.at(static_cast<std::size_t>(value)));
+}
+
+/// The options that both loaders have; they are named and mean the same.
+struct LoaderSetting {
+  std::size_t batch_size = 0;  ///< 0 until it is known which loader it is
+  Shuffle shuffle = Shuffle::none;
+  std::uint64_t seed = 0;
+  std::uint32_t window_chunks = 64;
+  std::uint32_t echo = 1;
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t threads = 0;
+  std::uint32_t prefetch = 4;
+};
+
+/// What only an ImageLoader is told.
+struct ImageForm {
+  double flip_horizontal = 0;
+  PixelType as = PixelType::u8;
+  std::optional<Layout> layout;  ///< as stored where it is not set
+};
+
+/// What only a SparseLoader is told.
+struct MatrixForm {
+  SparseAs as = SparseAs::dense_f32;
+  bool binarize = false;
+  RowNorm normalize = RowNorm::none;
+};
+
+/// What is timed. The form says which loader it is.
+struct BenchSpec {
+  std::vector<std::string> paths;
+  LoaderSetting loader;
+  std::variant<ImageForm, MatrixForm> form;
+  std::uint32_t epochs = 2;  ///< the first checks hashes and fills the memory, the next shows the pace
+  double step_seconds = 0;   ///< of a simulated training step, in which the CPU sleeps
+  bool cold = false;         ///< before each epoch, drop the files from the page cache and open them anew
+  [[nodiscard]] bool is_of_matrices() const { return std::holds_alternative<MatrixForm>(form); }
+};
+
+}  // namespace chunkhit
