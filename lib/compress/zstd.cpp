@@ -29,6 +29,14 @@ ZSTD_DCtx* decompression_context() {
   return context.get();
 }
 
+ZSTD_CCtx* prepare_context(int level) {
+  ZSTD_CCtx* context = compression_context();
+  ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  return context;
+}
+
 [[noreturn]] void throw_bad_frame(const std::string& what) {
   throw Error(ErrorCode::bad_data, "zstd frame: " + what);
 }
@@ -36,14 +44,44 @@ ZSTD_DCtx* decompression_context() {
 }  // namespace
 
 void encode_zstd(Bytes raw, int level, ByteBuffer& stored) {
-  ZSTD_CCtx* context = compression_context();
-  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
-  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  ZSTD_CCtx* context = prepare_context(level);
   stored.resize(ZSTD_compressBound(raw.size()));
   const std::size_t bytes = ZSTD_compress2(context, stored.data(), stored.size(), raw.data(), raw.size());
   if (ZSTD_isError(bytes) != 0)
     throw std::bad_alloc();  // with room for any result only memory can be missing
   stored.resize(bytes);
+}
+
+void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
+  constexpr int kLongMatch = 7;
+  constexpr int kFewPlaces = 6;  // log2 of those remembered, the fewest that zstd takes
+  // What ending a block early costs at most: its header, and an empty one behind it.
+  constexpr std::size_t kBytesPerPiece = 64;
+  std::size_t raw_bytes = 0;
+  for (const Bytes piece : pieces) raw_bytes += piece.size();
+  ZSTD_CCtx* context = prepare_context(level);
+  if (level == 1) {
+    // Level 1 takes repetitions of 4 bytes that are there by chance, and cost more than the bytes do.
+    ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, kLongMatch);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kFewPlaces);
+  }
+  ZSTD_CCtx_setPledgedSrcSize(context, raw_bytes);
+  stored.resize(ZSTD_compressBound(raw_bytes) + kBytesPerPiece * (pieces.size() + 1));
+  ZSTD_outBuffer out{stored.data(), stored.size(), 0};
+  for (std::size_t index = 0; index < pieces.size(); ++index) {
+    ZSTD_inBuffer in{pieces[index].data(), pieces[index].size(), 0};
+    const ZSTD_EndDirective end = index + 1 == pieces.size() ? ZSTD_e_end : ZSTD_e_flush;
+    // 0: nothing is left inside; there is room for any result, so only memory can be missing.
+    if (ZSTD_compressStream2(context, &out, &in, end) != 0) throw std::bad_alloc();
+  }
+  stored.resize(out.pos);
+}
+
+std::uint64_t zstd_content_bytes(Bytes stored) {
+  const unsigned long long bytes = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (bytes == ZSTD_CONTENTSIZE_ERROR) throw_bad_frame("not a frame");
+  if (bytes == ZSTD_CONTENTSIZE_UNKNOWN) throw_bad_frame("does not say how many bytes it holds");
+  return bytes;
 }
 
 void decode_zstd(Bytes stored, MutableBytes raw) {

@@ -123,7 +123,11 @@ void check_spec(const PackSparseSpec& spec) {
       std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), format) == kRatingFormatNames.end())
     refuse("--format: '" + format + "' is not known");
   check_sizes(spec);
-  check_split(spec.packs.split);
+  try {
+    check_split(spec.packs.split);
+  } catch (const Error& error) {
+    refuse(std::string("--") + error.what());  // which begins with a field's name, and so with a flag's
+  }
   static_cast<void>(compress_choice(spec));
 }
 

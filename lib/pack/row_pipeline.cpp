@@ -7,8 +7,10 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
+#include "compress/zstd.h"
 #include "pack/buffer_pool.h"
 #include "pack/first_failure.h"
 
@@ -60,14 +62,14 @@ class RowPipeline {
 
   Piece fill(Piece piece) const {
     job_.rows.fill(piece->first_row, piece->first_row + piece->row_count, piece->x, piece->held_out);
-    if (job_.filter == nullptr) return piece;
+    if (!job_.makes_row_blocks) return piece;
     const std::array<CsrView, 2> matrices{piece->x.view(), piece->held_out.view()};
     encode_row_block(std::span(matrices).first(job_.shape.matrix_count), job_.shape, 0, piece->raw);
     return piece;
   }
 
   [[nodiscard]] std::uint64_t raw_bytes(const RowPiece& piece) const {
-    if (job_.filter != nullptr) return piece.raw.size();
+    if (job_.makes_row_blocks) return piece.raw.size();
     if (job_.dense) return piece.row_count * job_.shape.column_count * job_.shape.matrix_count;
     return piece.row_count * job_.shape.matrix_count * kRowBytes +
            (piece.x.nnz() + piece.held_out.nnz()) * kEntryBytes;
@@ -80,17 +82,32 @@ class RowPipeline {
       part_bytes_ = part_rows_ = 0;
     }
     piece->part_index = part_index_;
-    if (job_.filter != nullptr) set_first_row(piece->raw, part_rows_);
+    if (job_.makes_row_blocks) set_first_row(piece->raw, part_rows_);
     part_bytes_ += bytes;
     part_rows_ += piece->row_count;
     return piece;
   }
 
+  /// Planes hold numbers of different kinds.
+  [[nodiscard]] std::vector<Bytes> planes(Bytes raw) const {
+    const RowBlockHeader header = decode_row_block_header(raw, job_.shape);
+    std::vector<Bytes> all;
+    const std::uint8_t* begin = raw.data();
+    for (std::size_t matrix = 0; matrix < job_.shape.matrix_count; ++matrix)
+      for (const Bytes plane :
+           {header.matrices[matrix].lengths, header.matrices[matrix].ids, header.matrices[matrix].values}) {
+        const std::uint8_t* const end = plane.data() + plane.size();
+        if (!plane.empty()) all.emplace_back(begin, end);  // the first one with the block's header
+        if (!plane.empty()) begin = end;
+      }
+    return all;
+  }
+
   Piece compress(Piece piece) const {
-    if (job_.filter == nullptr) return piece;
-    piece->filtered = job_.filter->name != "none";
+    if (!job_.makes_row_blocks) return piece;
+    piece->filtered = job_.compresses;
     if (piece->filtered) {
-      job_.filter->encode(piece->raw, SampleShape(), job_.level, piece->encoded);
+      encode_zstd(planes(piece->raw), job_.level, piece->encoded);
       piece->filtered = piece->encoded.size() < piece->raw.size();
     }
     piece->xxh3 = xxh3(piece->stored());

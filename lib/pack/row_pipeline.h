@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "chunk/row_block.h"
-#include "compress/chunk_filter.h"
 #include "pack/pack_rows.h"
 #include "types/csr_rows.h"
 
@@ -33,7 +32,8 @@ struct RowJob {
   const PackRows& rows;
   std::uint64_t piece_rows = 1;
   MatrixShape shape;
-  const ChunkFilter* filter = nullptr;  ///< of row blocks; none: pieces stay rows
+  bool makes_row_blocks = false;  ///< else pieces stay rows
+  bool compresses = false;        ///< row blocks, with zstd
   int level = 0;
   std::uint64_t part_bytes = 0;  ///< raw, at most, unless one piece is larger
   bool dense = false;            ///< raw bytes are those of all cells

@@ -1,5 +1,6 @@
 #include "pack/sparse_input.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/words.h"
@@ -7,6 +8,15 @@
 
 namespace chunkhit {
 namespace {
+
+/// What the blocks hold that are read at a time.
+constexpr std::uint64_t kBlockBytes = 8 << 20;
+
+/// Half of what the blocks leave; the rest is for ids and for rows in work.
+std::uint64_t store_bytes(const PackSparseOptions& options, std::uint32_t threads) {
+  const std::uint64_t blocks = (2ull * threads + 1) * kBlockBytes;
+  return (options.memory_bytes - std::min(options.memory_bytes, blocks)) / 2;
+}
 
 /// Says it with the ids that the input has.
 Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdMap& items) {
@@ -23,7 +33,7 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
     : spec_(spec),
       options_(options),
       frozen_(std::move(frozen)),
-      store_({options.memory_bytes / 2, std::move(spill_folder), needs_times(spec.packs)}),
+      store_({store_bytes(options, threads), std::move(spill_folder), needs_times(spec.packs)}),
       intake_(spec.input.table, intake_options(threads),
               [this](auto users, auto items, auto values, auto times) {
                 hash_.add(users, items, values);

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "compress/zstd.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 #include "store/shard_frames.h"
@@ -43,6 +44,19 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   return index;
 }
 
+/// Undoes the compression of a matrices' index. No index that a writer makes shrinks to less than one in
+/// kMostShrinking; what claims to is refused before memory is taken for it.
+ByteBuffer expand_index(Bytes compressed) {
+  constexpr std::uint64_t kMostShrinking = 1024;
+  const std::uint64_t bytes = zstd_content_bytes(compressed);
+  if (bytes > compressed.size() * kMostShrinking)
+    throw_damaged("index: claims " + std::to_string(bytes) + " bytes in " +
+                  std::to_string(compressed.size()));
+  ByteBuffer index(bytes);
+  decode_zstd(compressed, index);
+  return index;
+}
+
 /// Chunks and index follow one another, with nothing but padding between them.
 void check_order(const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
   std::uint64_t expected = kShardAlignment;
@@ -75,7 +89,8 @@ PartContents read_contents(const InputFile& file) {
   PartContents contents;
   contents.spec = header.spec;
   check_part_spec(contents.spec, shard);
-  decode_part_index(read_index(file, header), contents);
+  const ByteBuffer index = read_index(file, header);
+  decode_part_index(contents.spec.matrix ? expand_index(index) : index, contents);
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
     throw_damaged("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());

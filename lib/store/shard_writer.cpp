@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "compress/raw_frame.h"
+#include "compress/zstd.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 #include "store/shard_frames.h"
@@ -15,6 +16,8 @@
 
 namespace chunkhit {
 namespace {
+
+constexpr int kIndexLevel = 3;
 
 class ShardWriter final : public ChunkWriter {
  public:
@@ -42,7 +45,7 @@ class ShardWriter final : public ChunkWriter {
   }
 
   PartReport finish(const PartSamples& samples) override {
-    const ByteBuffer index = encode_part_index(spec_, chunks_, samples);
+    const ByteBuffer index = encode_index(samples);
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");
@@ -63,6 +66,15 @@ class ShardWriter final : public ChunkWriter {
   }
 
  private:
+  /// Rows of matrices are so small that what stands beside them counts: their index is compressed.
+  [[nodiscard]] ByteBuffer encode_index(const PartSamples& samples) const {
+    ByteBuffer index = encode_part_index(spec_, chunks_, samples);
+    if (!spec_.matrix) return index;
+    ByteBuffer compressed;
+    encode_zstd(index, kIndexLevel, compressed);
+    return compressed;
+  }
+
   /// Appends raw bytes in a frame of raw blocks, without a copy of them; returns the frame's hash.
   std::uint64_t append_raw_frame(Bytes raw) {
     Xxh3Stream hash;

@@ -28,12 +28,14 @@ def test_a_pack_holds_the_ratings(space):
     check('"nnz": 6000' in run("pack-info", space("plain"), "--json"), "pack-info --json")
 
 
-def test_the_number_of_threads_changes_nothing(space):
+def test_threads_and_memory_change_nothing(space):
     source = space("ratings.csv")
     golden = fingerprint(space("plain"))
     for threads in (1, 2, 4):
         pack(source, "-o", space(f"threads{threads}"), *SMALL, "--threads", threads)
         check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
+    pack(source, "-o", space("spilled"), *SMALL, "--memory", "1M")
+    check(fingerprint(space("spilled")) == golden, "ratings that do not fit into memory give other bytes")
 
 
 def test_compressed_inputs_and_stdin_give_the_same_pack(space):

@@ -138,6 +138,8 @@ class Shard:
         require(struct.unpack_from("<II", self.data, self.index_offset) == (INDEX, self.index_bytes), "no index frame")
         index = self.data[begin:begin + self.index_bytes]
         check_hash(index, self.index_hash, "index")
+        if self.kind == 2:
+            index = unzstd(index)
         numbers = Numbers(index)
         chunks, samples, label_kind, columns, classes, channels, *texts = [numbers.number() for _ in range(9)]
         require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
