@@ -1,71 +1,17 @@
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "batch/entry_values.h"
 #include "chunkhit/sparse.h"
-#include "known_matrices.h"
-#include "temporary_folder.h"
+#include "loaded_rows.h"
 
 namespace chunkhit {
 namespace {
-
-constexpr std::uint64_t kRows = 83;
-constexpr SparseAs kForms[] = {SparseAs::dense_f32, SparseAs::dense_f16, SparseAs::dense_u8, SparseAs::csr};
-constexpr Residency kPlaces[] = {Residency::automatic, Residency::decoded, Residency::compressed,
-                                 Residency::stream};
-
-std::string write_shard(const TemporaryFolder& folder, const MatrixShape& shape,
-                        const std::string& filter = "zstd", std::size_t label_columns = 0) {
-  const std::string path = folder.path("part.zst");
-  write_known_matrices(path, known_matrix_spec(shape, filter, label_columns), kRows);
-  return path;
-}
-
-/// The rating of a cell, 0 where there is none.
-float known_cell(std::uint64_t row, std::uint64_t column, int matrix, const MatrixShape& shape) {
-  return known_matrix(row, column) == matrix ? known_rating(row, column, shape) : 0;
-}
-
-/// A batch's matrix as dense floats, whatever its form.
-std::vector<float> cells_of(const SparseMatrix& matrix, SparseAs as, double scale) {
-  std::vector<float> cells(matrix.row_count() * matrix.column_count());
-  if (as == SparseAs::dense_f32) std::copy_n(matrix.dense_f32().begin(), cells.size(), cells.begin());
-  if (as == SparseAs::dense_u8)
-    std::transform(matrix.dense_u8().begin(), matrix.dense_u8().end(), cells.begin(),
-                   [&](std::uint8_t stored) { return static_cast<float>(stored * scale); });
-  if (as != SparseAs::csr) return cells;
-  const CsrBatch& csr = matrix.csr();
-  EXPECT_EQ(csr.indptr.size(), matrix.row_count() + 1);
-  for (std::size_t row = 0; row < matrix.row_count(); ++row)
-    for (auto at = csr.indptr[row]; at < csr.indptr[row + 1]; ++at) {
-      const auto entry = static_cast<std::size_t>(at);
-      cells[row * matrix.column_count() + static_cast<std::size_t>(csr.indices[entry])] = csr.values[entry];
-    }
-  return cells;
-}
-
-void expect_known_cells(const SparseMatrix& matrix, std::span<const std::uint64_t> rows, int which,
-                        SparseAs as, const MatrixShape& shape) {
-  ASSERT_EQ(matrix.row_count(), rows.size());
-  const std::vector<float> cells = cells_of(matrix, as, shape.scale);
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    for (std::uint64_t column = 0; column < shape.column_count; ++column) {
-      const float expected = known_cell(rows[row], column, which, shape);
-      const std::size_t cell = row * shape.column_count + column;
-      if (as == SparseAs::dense_f16)
-        ASSERT_EQ(matrix.dense_f16()[cell], half_float(expected)) << rows[row] << " " << column;
-      else
-        ASSERT_EQ(cells[cell], expected) << rows[row] << " " << column;
-    }
-}
 
 std::vector<std::uint64_t> all_rows() {
   std::vector<std::uint64_t> rows(kRows);
@@ -235,73 +181,6 @@ TEST(SparseLoader, TellsIdsAndLabels) {
     ASSERT_EQ(batch.labels.size(), 2 * batch.rows.size());
     for (std::size_t i = 0; i < batch.rows.size(); ++i)
       EXPECT_EQ(batch.labels[2 * i + 1], static_cast<float>(batch.rows[i]) + 0.25F);
-  }
-}
-
-TEST(SparseLoader, UsesTheCallersMemory) {
-  const TemporaryFolder folder;
-  int held = 0;
-  std::vector<const std::uint8_t*> begins;
-  {
-    SparseLoader loader(write_shard(folder, known_shape(ValueType::u8, 2)),
-                        {.as = SparseAs::csr,
-                         .allocator = {[&](std::size_t bytes) {
-                                         ++held;
-                                         void* const memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-                                         begins.push_back(static_cast<std::uint8_t*>(memory));
-                                         return memory;
-                                       },
-                                       [&](void* memory, std::size_t) {
-                                         --held;
-                                         std::free(memory);
-                                       }}});
-    for (const SparseBatch& batch : loader.epoch(0))
-      for (const SparseMatrix* matrix : {static_cast<const SparseMatrix*>(&batch), &batch.held_out}) {
-        EXPECT_EQ(std::ranges::count(begins, matrix->csr().block.data()), 1);
-        EXPECT_EQ(matrix->csr().values.data() + matrix->nnz(),
-                  reinterpret_cast<const float*>(matrix->csr().block.data() + matrix->csr().block.size()));
-      }
-    EXPECT_GT(held, 0);
-  }
-  EXPECT_EQ(held, 0);
-}
-
-TEST(SparseLoader, RefusesFormsThatItDoesNotGive) {
-  const TemporaryFolder folder;
-  const std::string path = write_shard(folder, known_shape(ValueType::f32, 1));
-  EXPECT_THROW(SparseLoader(path, {.as = SparseAs::dense_u8}), Error);
-  EXPECT_THROW(SparseLoader(path, {.batch_size = 1 << 20}), Error);
-  SparseLoader loader(path, {.batch_size = 10, .as = SparseAs::csr});
-  const SparseBatch* const batch = loader.next();
-  ASSERT_NE(batch, nullptr);
-  EXPECT_THROW(static_cast<void>(batch->dense_f32()), Error);
-  EXPECT_THROW(ImageLoader{path}, Error);
-}
-
-void flip_byte(const std::string& path, std::uint64_t at) {
-  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekg(static_cast<std::streamoff>(at));
-  const auto byte = static_cast<char>(file.get() ^ 0x10);
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(byte);
-}
-
-TEST(SparseLoader, LeavesDamagedChunksOutOrEndsTheEpoch) {
-  const TemporaryFolder folder;
-  const MatrixShape shape = known_shape(ValueType::u8, 1);
-  const std::string path = write_shard(folder, shape);
-  flip_byte(path, 4096 + 40);  // in the first chunk
-  SparseLoader strict(path, {.batch_size = 9});
-  EXPECT_THROW(static_cast<void>(strict.next()), Error);
-  for (const Residency residency : kPlaces) {
-    SparseLoader loader(path, {.batch_size = 9, .residency = residency, .on_corrupt = OnCorrupt::skip});
-    std::size_t rows = 0;
-    for (const SparseBatch& batch : loader.epoch(0)) {
-      expect_known_cells(batch, batch.rows, 0, SparseAs::dense_f32, shape);
-      rows += batch.rows.size();
-    }
-    EXPECT_EQ(rows, kRows - kKnownChunkRows);
-    EXPECT_EQ(loader.stats().corrupt_samples, kKnownChunkRows);
   }
 }
 

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include "support/matrix_parts.h"
+
+namespace chunkhit {
+namespace {
+
+TEST(MatrixHdf5, GivesBackWhatWasWritten) {
+  const TemporaryFolder folder;
+  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense})
+    for (const MatrixShape& shape : {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
+                                     known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1),
+                                     known_shape(ValueType::u16, 1)}) {
+      if (layout == MatrixLayout::dense && value_bytes(shape.value_type) > 1) continue;
+      const std::string path = folder.path("part.h5");
+      const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
+      std::vector<std::uint64_t> counts(kKnownColumns, 3);
+      write_hdf5(path, spec, {.layout = layout, .item_counts = counts});
+      const Hdf5Matrix matrix = read_matrix_hdf5(path);
+      ASSERT_TRUE(matrix.spec);
+      EXPECT_EQ(matrix.spec->matrix, shape);
+      EXPECT_EQ(matrix.spec->chunk_samples, kKnownChunkRows);
+      EXPECT_EQ(matrix.spec->pack_id, spec.pack_id);
+      EXPECT_EQ(matrix.spec->label_columns, spec.label_columns);
+      EXPECT_EQ(matrix.column_names, spec.classes);
+      EXPECT_EQ(matrix.item_counts, counts);
+      expect_known(matrix.x, shape, 0);
+      ASSERT_EQ(matrix.held_out.has_value(), shape.matrix_count == 2);
+      if (matrix.held_out) expect_known(*matrix.held_out, shape, 1);
+      const PartSamples expected = known_users(spec, kRows);
+      EXPECT_EQ(matrix.samples.rows, expected.rows);
+      EXPECT_EQ(matrix.samples.files.text, expected.files.text);
+      EXPECT_EQ(matrix.samples.labels.ids, expected.labels.ids);
+      EXPECT_EQ(matrix.samples.labels.values, expected.labels.values);
+    }
+}
+
+TEST(MatrixHdf5, IsTheSameFileEachTime) {
+  const TemporaryFolder folder;
+  const PartSpec spec = known_matrix_spec(kHalfStars, "none");
+  write_hdf5(folder.path("a.h5"), spec);
+  write_hdf5(folder.path("b.h5"), spec);
+  EXPECT_TRUE(file_text(folder.path("a.h5")) == file_text(folder.path("b.h5")));
+}
+
+TEST(MatrixHdf5, ReportsTheHashOfTheWholeFile) {
+  const TemporaryFolder folder;
+  const PartSpec spec = known_matrix_spec(known_shape(ValueType::u8, 1), "none");
+  MatrixHdf5Writer writer(folder.path("part.h5"), spec);
+  writer.append(known_rows(*spec.matrix, 0, 0, kRows).view(), {});
+  const PartReport report = writer.finish(known_users(spec, kRows));
+  EXPECT_EQ(report.xxh3, hash_file(folder.path("part.h5")));
+  EXPECT_EQ(report.bytes, file_text(folder.path("part.h5")).size());
+  EXPECT_EQ(report.sample_count, kRows);
+  EXPECT_EQ(report.chunk_count, 2u);
+}
+
+TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
+  const TemporaryFolder folder;
+  MatrixShape shape = known_shape(ValueType::u8, 1);
+  shape.column_count = 50000;
+  CsrRows rows;
+  for (std::uint32_t row = 0; row < 3; ++row) {
+    for (std::uint32_t column = row; column < 50000; ++column) {
+      rows.indices.push_back(column);
+      rows.values.push_back(static_cast<float>(1 + column % 250));
+    }
+    rows.indptr.push_back(rows.nnz());
+  }
+  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense}) {
+    PartSpec spec = known_matrix_spec(shape, "none");
+    MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.layout = layout});
+    writer.append(rows.view(0, 2), {});
+    writer.append(rows.view(2, 3), {});
+    static_cast<void>(writer.finish(known_users(spec, 3)));
+    const Hdf5Matrix matrix = read_matrix_hdf5(folder.path("part.h5"));
+    EXPECT_EQ(matrix.x.indptr, rows.indptr);
+    EXPECT_EQ(matrix.x.indices, rows.indices);
+    EXPECT_EQ(matrix.x.values, rows.values);
+  }
+}
+
+TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {
+  const TemporaryFolder folder;
+  const auto fault = [&](const MatrixShape& shape, const CsrRows& rows, std::uint64_t most = 1 << 20) {
+    return fault_of([&] {
+      MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(shape, "none"),
+                              {.layout = MatrixLayout::dense, .most_dense_bytes = most});
+      writer.append(rows.view(), {});
+    });
+  };
+  const CsrRows one{{0, 1}, {3}, {1.0f}};
+  EXPECT_EQ(fault(known_shape(ValueType::u8, 1), one), "");
+  EXPECT_NE(fault(known_shape(ValueType::u16, 1), one).find("type u16 do not fit"), std::string::npos);
+  EXPECT_NE(fault(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {0.0f}}).find("rating of 0"),
+            std::string::npos);
+  EXPECT_NE(fault(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {256.0f}}), "");
+  EXPECT_NE(fault(known_shape(ValueType::u8, 1), one, 699).find("700 cells"), std::string::npos);
+}
+
+TEST(MatrixHdf5, RefusesRowsThatAreNoCsr) {
+  const TemporaryFolder folder;
+  const PartSpec spec = known_matrix_spec(known_shape(ValueType::none, 1), "none");
+  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense})
+    for (const CsrRows& rows : {CsrRows{{0, 1}, {700}, {}}, {{0, 2}, {5, 5}, {}}, {{0, 2}, {6, 5}, {}}}) {
+      MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.layout = layout});
+      EXPECT_NE(
+          fault_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
+          std::string::npos);
+    }
+}
+
+TEST(MatrixHdf5, IsNotThereUnlessItWasFinished) {
+  const TemporaryFolder folder;
+  {
+    MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(kHalfStars, "none"));
+    writer.append(known_rows(kHalfStars, 0, 0, 5).view(), known_rows(kHalfStars, 1, 0, 5).view());
+    EXPECT_NE(fault_of([&] { static_cast<void>(writer.finish({})); }, ErrorCode::cannot_write), "");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace chunkhit
