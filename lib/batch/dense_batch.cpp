@@ -1,25 +1,31 @@
 #include "batch/dense_batch.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/words.h"
+#include "batch/wide_rows.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
 
-/// Widens the columns of a row.
-void read_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uint32_t>& ids) {
-  ids.resize(row.nnz);
+/// How many rows ahead memory is asked for: a row is some lines of columns and some of values.
+constexpr std::size_t kRowsAhead = 4;
+
+/// Appends the columns of a row.
+void append_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uint32_t>& ids) {
+  const std::size_t from = ids.size();
+  ids.resize(from + row.nnz);
   if (id_bytes == sizeof(std::uint32_t)) {
-    if (row.nnz != 0) std::memcpy(ids.data(), row.ids, row.nnz * id_bytes);
+    if (row.nnz != 0) std::memcpy(ids.data() + from, row.ids, row.nnz * id_bytes);
     return;
   }
-  for (std::size_t i = 0; i < row.nnz; ++i) ids[i] = load_little<std::uint16_t>(row.ids + i * id_bytes);
+  widen_ids(reinterpret_cast<const std::uint16_t*>(row.ids), row.nnz,
+            reinterpret_cast<std::int32_t*>(ids.data() + from));
 }
 
 }  // namespace
@@ -57,17 +63,42 @@ void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, c
                                     ", at most 1 GiB is handed out; take csr, or a smaller batch_size");
 }
 
+// The room of the largest batch, so that no later one allocates.
+DenseBatch::DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
+                       std::uint8_t* cells)
+    : as_(as), rows_(rows), columns_(columns), cells_(cells) {
+  for (Set* set : {&before_, &now_}) {
+    set->columns.reserve(most_entries);
+    set->row_ends.reserve(rows);
+  }
+  values_.resize(std::min<std::uint64_t>(columns, most_entries));
+}
+
 void DenseBatch::restore_zeros() {
-  std::memset(cells_, 0, set_.size() * columns_ * cell_bytes(as_));
-  for (auto& columns : set_) columns.clear();
+  std::memset(cells_, 0, rows_ * columns_ * cell_bytes(as_));
+  before_.columns.clear();
+  before_.row_ends.clear();
   is_spoiled_ = false;
 }
 
-void DenseBatch::clear(std::size_t at) {
+void DenseBatch::replace(std::span<const StoredRow> rows, const EntryValues& values) {
   if (is_spoiled_) restore_zeros();
+  now_.columns.clear();
+  now_.row_ends.clear();
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    if (at + kRowsAhead < rows.size()) prefetch_row(rows[at + kRowsAhead], values.format());
+    clear(at);
+    write(at, rows[at], values);
+  }
+  for (std::size_t at = rows.size(); at < before_.row_ends.size(); ++at) clear(at);
+  std::swap(before_, now_);
+}
+
+void DenseBatch::clear(std::size_t at) {
+  if (at >= before_.row_ends.size()) return;
   const std::size_t bytes = cell_bytes(as_);
   std::uint8_t* const row = cells_ + at * columns_ * bytes;
-  std::vector<std::uint32_t>& columns = set_[at];
+  const std::span<const std::uint32_t> columns = before_.row(at);
   switch (as_) {
     case SparseAs::dense_f32:
       for (const std::uint32_t column : columns) reinterpret_cast<float*>(row)[column] = 0;
@@ -79,43 +110,39 @@ void DenseBatch::clear(std::size_t at) {
     case SparseAs::csr:
       for (const std::uint32_t column : columns) row[column] = 0;
   }
-  columns.clear();
 }
 
 template <class Cell, class Convert>
-void DenseBatch::scatter(std::size_t at, const StoredRow& row, std::span<const float> values,
-                         const Convert& convert) {
+void DenseBatch::scatter(std::size_t at, const Convert& convert) {
   Cell* const cells = reinterpret_cast<Cell*>(cells_) + at * columns_;
-  const std::vector<std::uint32_t>& columns = set_[at];
-  for (std::size_t i = 0; i < row.nnz; ++i) cells[columns[i]] = convert(values, i);
+  const std::span<const std::uint32_t> columns = now_.row(at);
+  for (std::size_t i = 0; i < columns.size(); ++i) cells[columns[i]] = convert(i);
 }
 
 void DenseBatch::write(std::size_t at, const StoredRow& row, const EntryValues& values) {
-  clear(at);
-  read_ids(row, values.format().id_bytes, set_[at]);
+  append_ids(row, values.format().id_bytes, now_.columns);
+  now_.row_ends.push_back(now_.columns.size());
   if (as_ == SparseAs::dense_u8) {
     const std::uint8_t* const stored = values.format().value_type == ValueType::u8 ? row.values : nullptr;
-    return scatter<std::uint8_t>(at, row, {}, [stored](std::span<const float>, std::size_t i) {
-      return stored != nullptr ? stored[i] : std::uint8_t{1};
-    });
+    return scatter<std::uint8_t>(
+        at, [stored](std::size_t i) { return stored != nullptr ? stored[i] : std::uint8_t{1}; });
   }
-  if (values_.size() < row.nnz) values_.resize(row.nnz);
   const std::span<float> numbers = std::span(values_).first(row.nnz);
   values.calculate(row, numbers);
   if (as_ == SparseAs::dense_f32)
-    scatter<float>(at, row, numbers, [](std::span<const float> from, std::size_t i) { return from[i]; });
+    scatter<float>(at, [numbers](std::size_t i) { return numbers[i]; });
   else
-    scatter<std::uint16_t>(at, row, numbers,
-                           [](std::span<const float> from, std::size_t i) { return half_float(from[i]); });
+    scatter<std::uint16_t>(at, [numbers](std::size_t i) { return half_float(numbers[i]); });
 }
 
 bool DenseBatch::is_clean() const {
   const std::size_t bytes = cell_bytes(as_);
-  for (std::size_t at = 0; at < set_.size(); ++at) {
+  for (std::size_t at = 0; at < rows_; ++at) {
     const std::uint8_t* const row = cells_ + at * columns_ * bytes;
+    const auto set = at < before_.row_ends.size() ? before_.row(at) : std::span<const std::uint32_t>();
     std::size_t next = 0;
     for (std::size_t column = 0; column < columns_; ++column) {
-      const bool was_set = next < set_[at].size() && set_[at][next] == column;
+      const bool was_set = next < set.size() && set[next] == column;
       next += was_set ? 1 : 0;
       const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
       if (!was_set && !std::all_of(row + column * bytes, row + (column + 1) * bytes, is_zero)) return false;

@@ -24,30 +24,41 @@ void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, c
 /// Fills one dense buffer with one batch after the other and clears only the cells that it set before.
 class DenseBatch {
  public:
-  /// `cells`: rows · columns · cell_bytes(as) bytes of any content.
-  DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint8_t* cells)
-      : as_(as), columns_(columns), cells_(cells), set_(rows) {}
-  /// Replaces row `at`. Rows of a batch may come in any order, each once.
-  void write(std::size_t at, const StoredRow& row, const EntryValues& values);
-  /// Makes row `at` zero.
-  void clear(std::size_t at);
-  /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next row.
+  /// `cells`: rows · columns · cell_bytes(as) bytes of any content. A batch has at most `most_entries`.
+  DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
+             std::uint8_t* cells);
+  /// Replaces the batch by at most `rows` rows; the others become zero.
+  void replace(std::span<const StoredRow> rows, const EntryValues& values);
+  /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next batch.
   void spoil() { is_spoiled_ = true; }
   [[nodiscard]] std::uint8_t* cells() const { return cells_; }
   /// Whether every cell but those that were set is zero.
   [[nodiscard]] bool is_clean() const;
 
  private:
+  /// The columns that a batch has set, row by row.
+  struct Set {
+    std::vector<std::uint32_t> columns;
+    std::vector<std::size_t> row_ends;
+    [[nodiscard]] std::span<const std::uint32_t> row(std::size_t at) const {
+      const std::size_t begin = at == 0 ? 0 : row_ends[at - 1];
+      return std::span(columns).subspan(begin, row_ends[at] - begin);
+    }
+  };
+  void clear(std::size_t at);
+  void write(std::size_t at, const StoredRow& row, const EntryValues& values);
   template <class Cell, class Convert>
-  void scatter(std::size_t at, const StoredRow& row, std::span<const float> values, const Convert& convert);
+  void scatter(std::size_t at, const Convert& convert);
   void restore_zeros();
 
   SparseAs as_;
+  std::size_t rows_;
   std::size_t columns_;
   std::uint8_t* cells_;
   bool is_spoiled_ = true;
-  std::vector<std::vector<std::uint32_t>> set_;  // the columns that each row has
-  std::vector<float> values_;                    // of a row
+  Set before_;
+  Set now_;
+  std::vector<float> values_;  // of a row
 };
 
 }  // namespace chunkhit

@@ -5,21 +5,21 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "batch/wide_rows.h"
 
 namespace chunkhit {
 namespace {
-
-// Loops over what cannot overlap, so that they are vectorised.
-void multiply(const std::uint8_t* __restrict stored, float factor, std::size_t count,
-              float* __restrict values) {
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(stored[i]) * factor;
-}
 
 /// The factor by which every stored byte gives its entry of the table, if there is one.
 std::optional<float> factor_of(const std::vector<float>& table) {
   for (std::size_t stored = 0; stored < table.size(); ++stored)
     if (static_cast<float>(stored) * table[1] != table[stored]) return std::nullopt;
   return table[1];
+}
+
+void prefetch_bytes(const std::uint8_t* bytes, std::size_t count) {
+  constexpr std::size_t kLineBytes = 64;
+  for (std::size_t at = 0; at < count; at += kLineBytes) __builtin_prefetch(bytes + at);
 }
 
 template <class Stored>
@@ -39,6 +39,11 @@ float norm_of(std::span<const float> values, RowNorm kind) {
 
 }  // namespace
 
+void prefetch_row(const StoredRow& row, const EntryFormat& format) {
+  prefetch_bytes(row.ids, row.nnz * format.id_bytes);
+  if (row.values != nullptr) prefetch_bytes(row.values, row.nnz * value_bytes(format.value_type));
+}
+
 EntryValues::EntryValues(const EntryFormat& format) : format_(format) {
   if (format_.binarize) format_.value_type = ValueType::none;
   if (format_.value_type == ValueType::none) table_ = {format.scale};
@@ -54,7 +59,7 @@ void EntryValues::look_up(const StoredRow& row, std::span<float> values) const {
       for (float& value : values) value = table_[0];
       return;
     case ValueType::u8:
-      if (factor_) return multiply(row.values, *factor_, row.nnz, values.data());
+      if (factor_) return scale_bytes(row.values, *factor_, row.nnz, values.data());
       for (std::size_t i = 0; i < row.nnz; ++i) values[i] = table_[row.values[i]];
       return;
     case ValueType::u16:

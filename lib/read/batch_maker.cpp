@@ -17,6 +17,7 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
     : grid_(grid), cache_(cache), spec_(spec) {
   samples_.reserve(spec.batch_size);
   pins_.reserve(std::min<std::uint64_t>(spec.batch_size, chunks.chunk_count()));
+  if (!spec.by_chunk) held_.resize(chunks.chunk_count());
 }
 
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
@@ -25,22 +26,40 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
     const ChunkGrid::Place place = task.order(task.batches.place(batch, at), window_);
     samples_.push_back({place.chunk, place.in_chunk, at, nullptr});
   }
+  if (!spec_.by_chunk) return;
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {
     return a.chunk != b.chunk ? a.chunk < b.chunk : a.in_chunk < b.in_chunk;
   });
 }
 
+const std::uint8_t* BatchSamples::acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored) {
+  pins_.push_back(cache_.acquire(chunk, stored));
+  ++(pins_.back().was_there() ? counts.chunk_hits : counts.chunk_misses);
+  return pins_.back().samples();
+}
+
+void BatchSamples::hold_all(BatchCounts& counts, ByteBuffer& stored) {
+  ++batch_;
+  for (Sample& sample : samples_) {
+    Held& held = held_[sample.chunk];
+    if (held.batch != batch_) held = {batch_, acquire(sample.chunk, counts, stored)};
+    sample.decoded = held.decoded;
+  }
+}
+
 std::size_t BatchSamples::hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored) {
   pins_.clear();
+  if (!spec_.by_chunk) {
+    hold_all(counts, stored);
+    return samples_.size();
+  }
   const std::uint8_t* decoded = nullptr;
   bool is_full = false;
   for (std::size_t i = begin; i < samples_.size(); ++i) {
     Sample& sample = samples_[i];
     if (i == begin || sample.chunk != samples_[i - 1].chunk) {
       if (is_full) return i;
-      pins_.push_back(cache_.acquire(sample.chunk, stored));
-      decoded = pins_.back().samples();
-      ++(pins_.back().was_there() ? counts.chunk_hits : counts.chunk_misses);
+      decoded = acquire(sample.chunk, counts, stored);
       is_full = !spec_.holds_all && pins_.back().holds_memory();
     }
     sample.decoded = decoded;

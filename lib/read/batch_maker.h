@@ -59,6 +59,8 @@ struct BatchChunksSpec {
   std::size_t batch_size = 1;
   /// Somebody keeps a batch's chunks, or has room for all of them; else no more than one is held at a time.
   bool holds_all = true;
+  /// Samples of one chunk come side by side, which copying likes; else in the batch's order, with all held.
+  bool by_chunk = true;
 };
 
 /// The samples of a batch, and the chunks that hold them.
@@ -71,10 +73,10 @@ class BatchSamples {
     std::uint32_t at;             ///< in the batch
     const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
   };
-  /// Finds the samples of a batch; those of one chunk come side by side, so that each is asked for once.
+  /// Finds the samples of a batch.
   void find(const BatchTask& task, const EpochBatches::Batch& batch);
-  /// Lets go of the chunks that were held, and holds those of the samples from `begin` on; returns where the
-  /// samples end whose chunks are held.
+  /// Asks for each chunk once. Lets go of the chunks that were held, and holds those of the samples from
+  /// `begin` on; returns where the samples end whose chunks are held.
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void let_go() { pins_.clear(); }
   /// Leaves those out whose chunk is; the others are by their place in the batch then. Returns how many.
@@ -88,12 +90,22 @@ class BatchSamples {
   }
 
  private:
+  [[nodiscard]] const std::uint8_t* acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored);
+  void hold_all(BatchCounts& counts, ByteBuffer& stored);
+
   const ChunkGrid& grid_;
   ChunkCache& cache_;
   BatchChunksSpec spec_;
   EpochOrder::Window window_;
   std::vector<Sample> samples_;
   std::vector<ChunkCache::Pin> pins_;
+  /// Of each chunk, where not by chunk: which batch asked for it last, and what it got.
+  struct Held {
+    std::uint64_t batch = 0;
+    const std::uint8_t* decoded = nullptr;
+  };
+  std::vector<Held> held_;
+  std::uint64_t batch_ = 0;  // counts those that were held
 };
 
 }  // namespace chunkhit

@@ -6,23 +6,11 @@
 
 #include "batch/csr_batch.h"
 #include "cache/decoded_rows.h"
+#include "chunkhit/error.h"
 #include "read/copy_clock.h"
 
 namespace chunkhit {
 namespace {
-
-constexpr std::size_t kLineBytes = 64;
-/// How many rows ahead memory is asked for: a row is some lines of columns and some of values.
-constexpr std::size_t kRowsAhead = 4;
-
-void prefetch(const std::uint8_t* bytes, std::size_t count) {
-  for (std::size_t at = 0; at < count; at += kLineBytes) __builtin_prefetch(bytes + at);
-}
-
-void prefetch(const StoredRow& row, const EntryFormat& format) {
-  prefetch(row.ids, row.nnz * format.id_bytes);
-  if (row.values != nullptr) prefetch(row.values, row.nnz * value_bytes(format.value_type));
-}
 
 EntryFormat entry_format(const SparseLoaderOptions& options, const MatrixShape& shape) {
   return {id_bytes_of(shape), shape.value_type, shape.scale,
@@ -53,7 +41,8 @@ SparseBuffer make_sparse_buffer(const SparseFormat& format, const SparseSource& 
     buffer.matrices.push_back({BatchMemory(allocator, matrix_bytes(format, source, batch_size)), {}});
     SparseMatrixBuffer& made = buffer.matrices.back();
     if (format.as != SparseAs::csr)
-      made.dense.emplace(format.as, batch_size, source.matrix().column_count, made.memory.data());
+      made.dense.emplace(format.as, batch_size, source.matrix().column_count, source.most_entries(batch_size),
+                         made.memory.data());
   }
   return buffer;
 }
@@ -103,10 +92,13 @@ void SparseBatchMaker::copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer,
   view.was_written_ = &buffer.was_written;
   view.nnz_ = 0;
   for (const StoredRow& row : rows_) view.nnz_ += row.nnz;
+  if (view.nnz_ > context_.source.most_entries(context_.chunks.batch_size))
+    throw Error(ErrorCode::bad_data,
+                context_.source.info().path + ": has longer rows than its manifest says");
   if (buffer.dense)
     write_dense(values_[matrix], buffer);
   else
-    view.csr_ = write_csr(values_[matrix], buffer);
+    view.csr_ = write_csr_batch(rows_, values_[matrix], buffer.memory.data());
   bytes_ +=
       buffer.dense ? view.row_count_ * view.column_count_ * cell_bytes(view.as_) : view.csr_.block.size();
 }
@@ -114,22 +106,8 @@ void SparseBatchMaker::copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer,
 void SparseBatchMaker::write_dense(const EntryValues& values, SparseMatrixBuffer& buffer) {
   if (buffer.was_written) buffer.dense->spoil();
   buffer.was_written = false;
-  for (std::size_t at = 0; at < rows_.size(); ++at) {
-    if (at + kRowsAhead < rows_.size()) prefetch(rows_[at + kRowsAhead], values.format());
-    buffer.dense->write(at, rows_[at], values);
-  }
+  buffer.dense->replace(rows_, values);
   assert(buffer.dense->is_clean());
-}
-
-CsrBatch SparseBatchMaker::write_csr(const EntryValues& values, SparseMatrixBuffer& buffer) {
-  std::size_t nnz = 0;
-  for (const StoredRow& row : rows_) nnz += row.nnz;
-  CsrBatchWriter writer(buffer.memory.data(), rows_.size(), nnz);
-  for (std::size_t at = 0; at < rows_.size(); ++at) {
-    if (at + kRowsAhead < rows_.size()) prefetch(rows_[at + kRowsAhead], values.format());
-    writer.append(rows_[at], values);
-  }
-  return writer.batch();
 }
 
 void SparseBatchMaker::show(const BatchTask& task, SparseBuffer& buffer) {

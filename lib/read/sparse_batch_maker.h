@@ -67,7 +67,6 @@ class SparseBatchMaker final : public BatchMaker {
   void find_rows(std::size_t matrix);
   void copy_rows(std::size_t matrix, SparseMatrixBuffer& buffer, SparseMatrix& view);
   void write_dense(const EntryValues& values, SparseMatrixBuffer& buffer);
-  [[nodiscard]] CsrBatch write_csr(const EntryValues& values, SparseMatrixBuffer& buffer);
   void show(const BatchTask& task, SparseBuffer& buffer);
 
   SparseBatchContext context_;

@@ -16,12 +16,9 @@ std::vector<Number> list(std::span<const Number> numbers) {
 
 TEST(CsrBatch, HasItsArraysInOnePieceOfMemory) {
   ByteBuffer block(csr_block_bytes(3, 4));
-  CsrBatchWriter writer(block.data(), 3, 4);
-  const EntryValues values({2, ValueType::u8, 0.5});
-  writer.append(RowBytes<std::uint16_t, std::uint8_t>({1, 60000}, {2, 3}).row(), values);
-  writer.append(RowBytes<std::uint16_t, std::uint8_t>({}, {}).row(), values);
-  writer.append(RowBytes<std::uint16_t, std::uint8_t>({0, 2}, {10, 1}).row(), values);
-  const CsrBatch batch = writer.batch();
+  const RowBytes<std::uint16_t, std::uint8_t> first({1, 60000}, {2, 3}), none({}, {}), last({0, 2}, {10, 1});
+  const CsrBatch batch = write_csr_batch(std::vector{first.row(), none.row(), last.row()},
+                                         EntryValues({2, ValueType::u8, 0.5}), block.data());
   EXPECT_EQ(list(batch.indptr), (std::vector<std::int32_t>{0, 2, 2, 4}));
   EXPECT_EQ(list(batch.indices), (std::vector<std::int32_t>{1, 60000, 0, 2}));
   EXPECT_EQ(list(batch.values), (std::vector<float>{1, 1.5f, 5, 0.5f}));
@@ -33,11 +30,11 @@ TEST(CsrBatch, HasItsArraysInOnePieceOfMemory) {
 
 TEST(CsrBatch, TakesWideColumns) {
   ByteBuffer block(csr_block_bytes(1, 2));
-  CsrBatchWriter writer(block.data(), 1, 2);
-  writer.append(RowBytes<std::uint32_t, float>({7, 3'000'000}, {-1, 2}).row(),
-                EntryValues({4, ValueType::f32}));
-  EXPECT_EQ(list(writer.batch().indices), (std::vector<std::int32_t>{7, 3'000'000}));
-  EXPECT_EQ(list(writer.batch().values), (std::vector<float>{-1, 2}));
+  const RowBytes<std::uint32_t, float> row({7, 3'000'000}, {-1, 2});
+  const CsrBatch batch =
+      write_csr_batch(std::vector{row.row()}, EntryValues({4, ValueType::f32}), block.data());
+  EXPECT_EQ(list(batch.indices), (std::vector<std::int32_t>{7, 3'000'000}));
+  EXPECT_EQ(list(batch.values), (std::vector<float>{-1, 2}));
 }
 
 TEST(CsrBatch, RefusesMoreEntriesThanInt32Counts) {

@@ -20,47 +20,54 @@ struct Floats {
 const EntryValues kHalfStars({2, ValueType::u8, 0.5});
 using U8Row = RowBytes<std::uint16_t, std::uint8_t>;
 
+constexpr std::uint64_t kMostEntries = 8;
+using Rows = std::vector<StoredRow>;
+
 TEST(DenseBatch, HoldsTheEntriesOfItsRowsAndZeros) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, floats.data());
-  batch.write(1, U8Row({0, 5}, {2, 3}).row(), kHalfStars);
-  batch.write(0, U8Row({}, {}).row(), kHalfStars);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  const U8Row none({}, {}), some({0, 5}, {2, 3});
+  batch.replace(Rows{none.row(), some.row()}, kHalfStars);
   EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.5f}));
   EXPECT_TRUE(batch.is_clean());
 }
 
 TEST(DenseBatch, ClearsWhatTheBatchBeforeSet) {
-  Floats floats(1);
-  DenseBatch batch(SparseAs::dense_f32, 1, kColumns, floats.data());
-  batch.write(0, U8Row({0, 2, 5}, {2, 3, 4}).row(), kHalfStars);
-  batch.write(0, U8Row({2}, {8}).row(), kHalfStars);
-  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 4, 0, 0, 0}));
-  batch.clear(0);
-  EXPECT_EQ(floats.cells, std::vector<float>(kColumns, 0));
+  Floats floats(2);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  const U8Row first({0, 2, 5}, {2, 3, 4}), second({2}, {8});
+  batch.replace(Rows{first.row(), first.row()}, kHalfStars);
+  batch.replace(Rows{second.row()}, kHalfStars);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  batch.replace({}, kHalfStars);
+  EXPECT_EQ(floats.cells, std::vector<float>(2 * kColumns, 0));
 }
 
 TEST(DenseBatch, ClearsEverythingOnceSomebodyElseWroteToIt) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, floats.data());
-  batch.write(0, U8Row({1}, {2}).row(), kHalfStars);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  const U8Row first({1}, {2}), second({0}, {2});
+  batch.replace(Rows{first.row()}, kHalfStars);
   floats.cells[4] = 7;
   EXPECT_FALSE(batch.is_clean());
   batch.spoil();
-  batch.write(1, U8Row({0}, {2}).row(), kHalfStars);
-  EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}));
+  batch.replace(Rows{first.row(), second.row()}, kHalfStars);
+  EXPECT_EQ(floats.cells, (std::vector<float>{0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}));
 }
 
 TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
+  const U8Row row({1, 5}, {2, 3}), other({0, 5}, {2, 3});
   std::vector<std::uint16_t> halves(kColumns, 77);
-  DenseBatch half(SparseAs::dense_f16, 1, kColumns, reinterpret_cast<std::uint8_t*>(halves.data()));
-  half.write(0, U8Row({1, 5}, {2, 3}).row(), kHalfStars);
+  DenseBatch half(SparseAs::dense_f16, 1, kColumns, kMostEntries,
+                  reinterpret_cast<std::uint8_t*>(halves.data()));
+  half.replace(Rows{row.row()}, kHalfStars);
   EXPECT_EQ(halves, (std::vector<std::uint16_t>{0, 0x3c00, 0, 0, 0, 0x3e00}));
 
   std::vector<std::uint8_t> bytes(kColumns, 77);
-  DenseBatch stored(SparseAs::dense_u8, 1, kColumns, bytes.data());
-  stored.write(0, U8Row({1, 5}, {2, 3}).row(), kHalfStars);
+  DenseBatch stored(SparseAs::dense_u8, 1, kColumns, kMostEntries, bytes.data());
+  stored.replace(Rows{row.row()}, kHalfStars);
   EXPECT_EQ(bytes, (std::vector<std::uint8_t>{0, 2, 0, 0, 0, 3}));
-  stored.write(0, U8Row({0, 5}, {2, 3}).row(), EntryValues({2, ValueType::u8, 0.5, true}));
+  stored.replace(Rows{other.row()}, EntryValues({2, ValueType::u8, 0.5, true}));
   EXPECT_EQ(bytes, (std::vector<std::uint8_t>{1, 0, 0, 0, 0, 1}));
 }
 
