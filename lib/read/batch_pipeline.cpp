@@ -165,16 +165,31 @@ void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
   }
 }
 
+// Under the lock.
+void BatchPipeline::take_back(Clock::time_point now) {
+  if (!holds_batch_) return;
+  stats_.step_seconds += seconds_between(handed_out_, now);
+  slot(used_up_).ready = false;
+  ++used_up_;
+  holds_batch_ = false;
+  work_changed_.notify_all();
+}
+
+bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
+  const auto asked = Clock::now();
+  std::unique_lock lock(mutex_);
+  take_back(asked);
+  if (next_batch_ >= batches_.batch_count()) return true;
+  const Slot& wanted = slot(used_up_);
+  const bool is_ready = batch_ready_.wait_for(lock, at_most, [&] { return wanted.ready; });
+  stats_.wait_seconds += seconds_between(asked, Clock::now());
+  return is_ready;
+}
+
 std::optional<std::size_t> BatchPipeline::next() {
   const auto asked = Clock::now();
   std::unique_lock lock(mutex_);
-  if (holds_batch_) {
-    stats_.step_seconds += seconds_between(handed_out_, asked);
-    slot(used_up_).ready = false;
-    ++used_up_;
-    holds_batch_ = false;
-    work_changed_.notify_all();
-  }
+  take_back(asked);
   if (next_batch_ >= batches_.batch_count()) {
     start_ = {start_.epoch + 1, 0, 0};
     batches_ = batches_of(grid_.sample_count(), spec_, start_);

@@ -72,6 +72,8 @@ class BatchPipeline {
   /// The slot of the current epoch's next batch, or nothing at its end, after which the next epoch is the
   /// current one. A fault of any thread is thrown here, in its place, and again when asked again.
   [[nodiscard]] std::optional<std::size_t> next();
+  /// Takes the slot back that `next` gave, and waits at most so long until `next` need not; tells whether.
+  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   [[nodiscard]] bool failed() const { return failed_; }  ///< whether `next` has thrown
   /// Where the caller stands: the current epoch's batches, and how many of them it has had.
   [[nodiscard]] std::uint64_t epoch() const { return start_.epoch; }
@@ -120,6 +122,7 @@ class BatchPipeline {
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
   void let_go(Plan& plan, std::uint64_t end_slot);
+  void take_back(std::chrono::steady_clock::time_point now);
   [[nodiscard]] Slot& slot(std::uint64_t number) { return ring_[number % ring_.size()]; }
   [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[number % ring_.size()]; }
 

@@ -74,7 +74,8 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec)
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {
-  return {spec_.batches.batch_size, spec_.order.shuffle != Shuffle::global || spec_.holds_all};
+  return {spec_.batches.batch_size, spec_.order.shuffle != Shuffle::global || spec_.holds_all,
+          !spec_.holds_all};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_place) const {
@@ -111,11 +112,20 @@ void EpochReader::begin(std::uint64_t epoch) {
   at_end_ = false;
 }
 
-std::optional<std::size_t> EpochReader::next() {
+void EpochReader::prepare_next() {
   require_own_process();
   if (!pipeline_ || restored_) begin(restored_ ? restored_->epoch : 0);
+  if (!first_request_ && !at_end_) first_request_ = Clock::now();
+}
+
+bool EpochReader::wait(std::chrono::milliseconds at_most) {
+  prepare_next();
+  return at_end_ || pipeline_->wait(at_most);
+}
+
+std::optional<std::size_t> EpochReader::next() {
+  prepare_next();
   if (at_end_) return std::nullopt;
-  if (!first_request_) first_request_ = Clock::now();
   const std::optional<std::size_t> slot = pipeline_->next();
   last_answer_ = Clock::now();
   at_end_ = !slot;

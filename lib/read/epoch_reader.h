@@ -76,6 +76,8 @@ class EpochReader {
   void begin(std::uint64_t epoch);
   /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
   [[nodiscard]] std::optional<std::size_t> next();
+  /// Waits at most so long until `next` need not; tells whether. The slot that was given is taken back.
+  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
   [[nodiscard]] MixingInfo mixing() const { return mixing_of(grid_, spec_.order); }
   [[nodiscard]] LoaderStats stats() const;
@@ -89,6 +91,7 @@ class EpochReader {
   [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_place = 0) const;
   void require_own_process() const;
   void start_pipeline(const EpochStart& start);
+  void prepare_next();
   [[nodiscard]] LoaderState current_state() const;
   [[nodiscard]] EpochStart start_of(const LoaderState& state) const;
 

@@ -81,6 +81,12 @@ ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
   return Epoch(*this);
 }
 
+bool ImageLoader::wait(std::chrono::milliseconds at_most) {
+  impl_->ring.take_back();
+  impl_->ring.hand_out(std::nullopt);
+  return impl_->reader.wait(at_most);
+}
+
 const ImageBatch* ImageLoader::next() {
   impl_->ring.take_back();
   const std::optional<std::size_t> slot = impl_->reader.next();

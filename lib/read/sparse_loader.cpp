@@ -52,10 +52,23 @@ std::span<const std::uint8_t> SparseMatrix::dense_u8() const {
   return {memory_, row_count_ * column_count_};
 }
 
-std::span<float> SparseMatrix::writable_dense_f32() const {
-  require(SparseAs::dense_f32);
+template <class Cell>
+std::span<Cell> SparseMatrix::writable_cells(SparseAs as) const {
+  require(as);
   if (was_written_ != nullptr) *was_written_ = true;
-  return {reinterpret_cast<float*>(memory_), row_count_ * column_count_};
+  return {reinterpret_cast<Cell*>(memory_), row_count_ * column_count_};
+}
+
+std::span<float> SparseMatrix::writable_dense_f32() const {
+  return writable_cells<float>(SparseAs::dense_f32);
+}
+
+std::span<std::uint16_t> SparseMatrix::writable_dense_f16() const {
+  return writable_cells<std::uint16_t>(SparseAs::dense_f16);
+}
+
+std::span<std::uint8_t> SparseMatrix::writable_dense_u8() const {
+  return writable_cells<std::uint8_t>(SparseAs::dense_u8);
 }
 
 const CsrBatch& SparseMatrix::csr() const {
@@ -102,6 +115,12 @@ SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
   impl_->ring.take_back();
   impl_->reader.begin(epoch);
   return Epoch(*this);
+}
+
+bool SparseLoader::wait(std::chrono::milliseconds at_most) {
+  impl_->ring.take_back();
+  impl_->ring.hand_out(std::nullopt);
+  return impl_->reader.wait(at_most);
 }
 
 const SparseBatch* SparseLoader::next() {

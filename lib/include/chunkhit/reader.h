@@ -6,6 +6,7 @@
 #include <chunkhit/layout.h>
 #include <chunkhit/pack.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -178,6 +179,9 @@ class CHUNKHIT_API ImageLoader {
   /// `restore` says; `state` is that of the batch that could not be made) and reads again what could not be
   /// read. Chunks that OnCorrupt::skip left out stay left out.
   [[nodiscard]] const ImageBatch* next();
+  /// Waits at most so long until `next` need not; tells whether, so that a caller can look after something
+  /// else meanwhile (signals, say). Ends the last batch's validity, as `next` does.
+  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   /// Keeps the batch that was handed out last, unchanged, as long as the result lives, also beyond the
   /// loader; the loader goes on with other memory from its allocator. Nothing at an epoch's begin or end.
   [[nodiscard]] std::shared_ptr<const ImageBatch> keep() const;

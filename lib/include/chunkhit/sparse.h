@@ -6,6 +6,7 @@
 #include <chunkhit/pack.h>
 #include <chunkhit/reader.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -73,11 +74,15 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] std::span<const std::uint8_t> dense_u8() const;
   /// The same, to be written to: the memory is cleared as a whole before it is used again.
   [[nodiscard]] std::span<float> writable_dense_f32() const;
+  [[nodiscard]] std::span<std::uint16_t> writable_dense_f16() const;
+  [[nodiscard]] std::span<std::uint8_t> writable_dense_u8() const;
   [[nodiscard]] const CsrBatch& csr() const;
 
  private:
   friend class SparseBatchMaker;
   void require(SparseAs as) const;
+  template <class Cell>
+  [[nodiscard]] std::span<Cell> writable_cells(SparseAs as) const;
   SparseAs as_ = SparseAs::dense_f32;
   std::size_t row_count_ = 0;
   std::size_t column_count_ = 0;
@@ -95,6 +100,49 @@ struct SparseBatch : SparseMatrix {
   SparseMatrix held_out;                ///< of no rows where there is none
   std::uint64_t epoch = 0;
   std::uint64_t index = 0;  ///< in the epoch, of this rank
+};
+
+/// Rows that were copied out of a source, in CSR form.
+struct SparseRows {
+  std::vector<std::int64_t> indptr;   ///< rows + 1, begins with 0
+  std::vector<std::int32_t> indices;  ///< columns, ascending in a row
+  std::vector<float> values;
+};
+
+struct SparseDatasetOptions {
+  Residency residency = Residency::automatic;
+  std::uint64_t memory_bytes = 0;  ///< for rows; 0: half of what the process may still take
+  CheckHashes check_hashes = CheckHashes::first_use;
+};
+
+/// Which matrix of a pack.
+enum class MatrixName { x, held_out };
+
+/// Random access to the rows of a source. Any thread may read.
+class CHUNKHIT_API SparseDataset {
+ public:
+  explicit SparseDataset(const std::string& path, const SparseDatasetOptions& options = {});
+  explicit SparseDataset(const std::vector<std::string>& paths, const SparseDatasetOptions& options = {});
+  SparseDataset(SparseDataset&&) noexcept;
+  SparseDataset& operator=(SparseDataset&&) noexcept;
+  ~SparseDataset();
+
+  [[nodiscard]] std::uint64_t size() const;          ///< rows of the source
+  [[nodiscard]] std::uint64_t column_count() const;  ///< items
+  [[nodiscard]] bool has_held_out() const;
+  [[nodiscard]] const PackInfo& info() const;  ///< of the (first) source
+  /// Copies rows in the order that is asked for. Throws usage for a row ≥ size(), or held_out where there is
+  /// none; bad_data for a damaged chunk.
+  [[nodiscard]] SparseRows read(std::span<const std::uint64_t> rows, MatrixName matrix = MatrixName::x) const;
+  /// The numbers a row has as its label; none where the source has no labels.
+  [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
+  /// The user's own id, the item's own id; views of the dataset's memory.
+  [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
+  [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+
+ private:
+  struct CHUNKHIT_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Gives the batches of one epoch after the other, as ImageLoader does: order, ranks, state, statistics and
@@ -117,6 +165,8 @@ class CHUNKHIT_API SparseLoader {
   /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
   /// chunk.
   [[nodiscard]] const SparseBatch* next();
+  /// Waits at most so long until `next` need not; tells whether, as ImageLoader::wait.
+  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   /// Keeps the batch that was handed out last, as ImageLoader::keep.
   [[nodiscard]] std::shared_ptr<const SparseBatch> keep() const;
 
