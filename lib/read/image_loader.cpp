@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "chunkhit/reader.h"
 #include "read/batch_buffer.h"
@@ -60,10 +59,10 @@ struct ImageLoader::Impl {
   EpochReader reader;  // last: its threads use all above
 };
 
-ImageLoader::ImageLoader(const std::string& path, ImageLoaderOptions options)
-    : ImageLoader(std::vector{path}, std::move(options)) {}
+ImageLoader::ImageLoader(const std::string& path, const ImageLoaderOptions& options)
+    : ImageLoader(std::vector{path}, options) {}
 
-ImageLoader::ImageLoader(const std::vector<std::string>& paths, ImageLoaderOptions options)
+ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
     : impl_(std::make_unique<Impl>(paths, options, epoch_reader_spec(options))) {}
 
 ImageLoader::ImageLoader(ImageLoader&&) noexcept = default;

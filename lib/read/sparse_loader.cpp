@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "chunkhit/sparse.h"
 #include "read/epoch_reader.h"
@@ -97,10 +96,10 @@ struct SparseLoader::Impl {
   EpochReader reader;  // last: its threads use all above
 };
 
-SparseLoader::SparseLoader(const std::string& path, SparseLoaderOptions options)
-    : SparseLoader(std::vector{path}, std::move(options)) {}
+SparseLoader::SparseLoader(const std::string& path, const SparseLoaderOptions& options)
+    : SparseLoader(std::vector{path}, options) {}
 
-SparseLoader::SparseLoader(const std::vector<std::string>& paths, SparseLoaderOptions options)
+SparseLoader::SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options)
     : impl_(std::make_unique<Impl>(paths, options, reader_spec(options))) {}
 
 SparseLoader::SparseLoader(SparseLoader&&) noexcept = default;

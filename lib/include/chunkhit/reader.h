@@ -166,8 +166,8 @@ class CHUNKHIT_API ImageLoader {
   /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
   /// several are read as one, in this order. Throws bad_data when one is damaged or their shapes differ,
   /// usage when the options make no sense.
-  explicit ImageLoader(const std::string& path, ImageLoaderOptions options = {});
-  explicit ImageLoader(const std::vector<std::string>& paths, ImageLoaderOptions options = {});
+  explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
+  explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});
   ImageLoader(ImageLoader&&) noexcept;
   ImageLoader& operator=(ImageLoader&&) noexcept;
   ~ImageLoader();

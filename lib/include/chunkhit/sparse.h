@@ -154,8 +154,8 @@ class CHUNKHIT_API SparseLoader {
   /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same columns are
   /// read as one, in this order. Throws bad_data when one is damaged, usage when the options make no sense,
   /// or a dense batch would take more than 1 GiB.
-  explicit SparseLoader(const std::string& path, SparseLoaderOptions options = {});
-  explicit SparseLoader(const std::vector<std::string>& paths, SparseLoaderOptions options = {});
+  explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
+  explicit SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options = {});
   SparseLoader(SparseLoader&&) noexcept;
   SparseLoader& operator=(SparseLoader&&) noexcept;
   ~SparseLoader();
