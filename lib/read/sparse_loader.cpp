@@ -1,4 +1,3 @@
-
 #include "chunkhit/sparse.h"
 #include "read/epoch_reader.h"
 #include "read/sparse_batch_maker.h"
