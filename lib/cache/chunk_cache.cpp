@@ -34,14 +34,20 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
 
 bool ChunkCache::is_mapped(ChunkSet::Place place) const { return mapped_[place.part].data() != nullptr; }
 
+// Whether a chunk's samples are used where they lie in a mapped file.
+bool ChunkCache::is_in_place(ChunkSet::Place place) const {
+  return spec_.residency == Residency::stream && is_mapped(place);
+}
+
 // Whether a chunk, once there, is there for ever.
 bool ChunkCache::stays(ChunkSet::Place place) const {
-  return spec_.residency == Residency::decoded || (spec_.residency == Residency::stream && is_mapped(place));
+  return spec_.residency == Residency::decoded ||
+         (is_in_place(place) && spec_.check_hashes != CheckHashes::always);
 }
 
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
   if (spec_.residency == Residency::decoded) return arena_.data() + arena_starts_[chunk];
-  if (stays(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
+  if (is_in_place(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
   return entries_[chunk].decoded->data();
 }
 
@@ -76,6 +82,11 @@ void ChunkCache::settle(std::size_t chunk) {
     idle_.splice(idle_.end(), spare_, entry.idle);
   }
   entry.is_idle = idles;
+  // What is checked always and used in its place is checked again when somebody asks for it again.
+  const bool is_ready = entry.state.load(std::memory_order_relaxed) == State::ready;
+  if (spec_.check_hashes == CheckHashes::always && is_ready && entry.wanted == 0 && entry.pins == 0 &&
+      is_in_place(chunks_.find(chunk)))
+    entry.state.store(State::absent, std::memory_order_relaxed);
   let_idle_go(spec_.kept_chunks);
 }
 
@@ -194,11 +205,11 @@ void ChunkCache::take_buffer(Entry& entry) {
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
-  if (!stays(place)) take_buffer(entry);
+  const bool in_place = is_in_place(place);
+  if (!in_place && spec_.residency != Residency::decoded) take_buffer(entry);
   const auto begin = std::chrono::steady_clock::now();
   const Bytes stored = fetch(entry, place, scratch);
   const double fetch_seconds = seconds_since(begin);
-  const bool in_place = spec_.residency == Residency::stream && is_mapped(place);
   if (!in_place) decode(chunk, place, stored);
   const double all_seconds = seconds_since(begin);
   const std::lock_guard lock(mutex_);

@@ -97,6 +97,7 @@ class ChunkCache {
   };
 
   [[nodiscard]] bool is_mapped(ChunkSet::Place place) const;
+  [[nodiscard]] bool is_in_place(ChunkSet::Place place) const;
   [[nodiscard]] bool stays(ChunkSet::Place place) const;
   [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Place place) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);

@@ -203,8 +203,9 @@ std::optional<std::size_t> BatchPipeline::next() {
   failed_ = wanted.fault != nullptr;
   if (failed_) std::rethrow_exception(wanted.fault);
   holds_batch_ = true;
+  handed_samples_ = wanted.made.samples;
   ++next_batch_;
-  ++stats_.batches;
+  if (handed_samples_ > 0) ++stats_.batches;
   stats_.samples += wanted.made.samples;
   stats_.batch_bytes += wanted.made.bytes;
   stats_.corrupt_samples += wanted.made.corrupt_samples;

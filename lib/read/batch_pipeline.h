@@ -74,6 +74,8 @@ class BatchPipeline {
   [[nodiscard]] std::optional<std::size_t> next();
   /// Takes the slot back that `next` gave, and waits at most so long until `next` need not; tells whether.
   [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
+  /// How many samples the slot has that `next` gave last; 0 where all of them were left out.
+  [[nodiscard]] std::uint64_t handed_samples() const { return handed_samples_; }
   [[nodiscard]] bool failed() const { return failed_; }  ///< whether `next` has thrown
   /// Where the caller stands: the current epoch's batches, and how many of them it has had.
   [[nodiscard]] std::uint64_t epoch() const { return start_.epoch; }
@@ -148,6 +150,7 @@ class BatchPipeline {
   EpochBatches batches_;
   std::uint64_t next_batch_;
   bool holds_batch_ = false;
+  std::uint64_t handed_samples_ = 0;
   bool failed_ = false;
   std::chrono::steady_clock::time_point handed_out_;
   std::vector<std::jthread> threads_;

@@ -126,7 +126,9 @@ bool EpochReader::wait(std::chrono::milliseconds at_most) {
 std::optional<std::size_t> EpochReader::next() {
   prepare_next();
   if (at_end_) return std::nullopt;
-  const std::optional<std::size_t> slot = pipeline_->next();
+  std::optional<std::size_t> slot = pipeline_->next();
+  // A batch of which OnCorrupt::skip has left nothing is none.
+  while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
   last_answer_ = Clock::now();
   at_end_ = !slot;
   return slot;

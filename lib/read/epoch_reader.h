@@ -46,6 +46,8 @@ template <class Options>
   require_option(options.rank < options.world_size, "rank: must be less than world_size");
   require_option(options.echo >= 1, "echo: must be at least 1");
   require_option(options.prefetch >= 1, "prefetch: must be at least 1");
+  require_option(options.prefetch <= 4096, "prefetch: must be at most 4096");
+  require_option(options.threads <= 4096, "threads: must be at most 4096");
   require_option(!options.allocator.allocate == !options.allocator.release,
                  "allocator: must have both functions, or none");
   return {.order = {options.shuffle, options.seed, options.window_chunks},

@@ -20,18 +20,27 @@ std::string percent(double share) {
   return text.data();
 }
 
+constexpr const char* kFirstEpoch =
+    "reading all samples into memory takes longest, which the first epoch does for all: leave it out with "
+    "reset_stats(), or keep them in their files (residency stream)";
+
 std::string advice(const LoaderStats& stats) {
+  const bool decoded = stats.residency == Residency::decoded;
   const std::array<std::pair<double, const char*>, 3> stages{{
       {stats.fetch_seconds,
-       "reading stored bytes takes longest: keep them in memory (residency compressed or decoded, more "
-       "memory_bytes), "
-       "use faster storage, or echo batches (echo = 2)"},
-      {stats.decode_seconds,
-       "decompressing takes longest: keep samples decoded (residency decoded, more memory_bytes), give more "
-       "threads, "
-       "or pack with a faster filter"},
+       decoded
+           ? kFirstEpoch
+           : "reading stored bytes takes longest: keep them in memory (residency compressed or decoded, more "
+             "memory_bytes), "
+             "use faster storage, or echo batches (echo = 2)"},
+      {stats.decode_seconds, decoded ? kFirstEpoch
+                                     : "decompressing takes longest: keep samples decoded (residency "
+                                       "decoded, more memory_bytes), give more "
+                                       "threads, "
+                                       "or pack with a faster filter"},
       {stats.assemble_seconds,
-       "copying and converting takes longest: give more threads, or hand out u8 and convert on the GPU"},
+       "copying and converting takes longest: give more threads, or, of f32, hand out u8 and convert on the "
+       "GPU"},
   }};
   const auto worst = std::max_element(stages.begin(), stages.end(),
                                       [](const auto& a, const auto& b) { return a.first < b.first; });

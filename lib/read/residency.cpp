@@ -54,7 +54,8 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
   }
   const bool in_files = plan.residency == Residency::stream && chunks.is_raw();
   if (!in_files && needed > left)
-    refuse("this order", needed, left, "give more, or take smaller window_chunks");
+    refuse("this order", needed, left,
+           "give more, or take a smaller window_chunks (order window) or batch_size");
   const std::uint64_t fitting = in_files ? 2 * spec.chunks_needed : (left - room) / chunk_bytes;
   plan.chunks_ahead =
       static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, 2 * spec.chunks_needed));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -47,6 +48,41 @@ TEST(ImageLoader, NamesADamagedChunkOrLeavesItOut) {
       EXPECT_EQ(lenient.stats().corrupt_samples, 4u);
       EXPECT_EQ(lenient.stats().corrupt_chunks, 1u);
     }
+  }
+}
+
+TEST(ImageLoader, PassesOverBatchesOfWhichNothingIsLeft) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  damage(path);
+  ImageLoader loader(path, {.batch_size = 2, .on_corrupt = OnCorrupt::skip});
+  for (const std::uint64_t epoch : {0, 1}) {
+    const std::vector<Seen> batches = read_epoch(loader, epoch);
+    for (const Seen& batch : batches) EXPECT_FALSE(batch.samples.empty());
+    EXPECT_EQ(batches.size(), (kSamples + 1) / 2 - 2);
+  }
+}
+
+TEST(ImageLoader, ChecksHashesAlwaysWhereItIsToldTo) {
+  const TemporaryFolder folder;
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global}) {
+    const std::string path = write_part(folder, "hdf5", "none");
+    ImageLoader loader(path, {.batch_size = 10,
+                              .shuffle = shuffle,
+                              .window_chunks = 3,
+                              .residency = Residency::stream,
+                              .threads = 2,
+                              .check_hashes = CheckHashes::always});
+    EXPECT_EQ(samples_of(read_epoch(loader, 0)).size(), kSamples);
+    EXPECT_EQ(samples_of(read_epoch(loader, 1)).size(), kSamples);
+    damage(path);
+    EXPECT_THROW(
+        {
+          read_epoch(loader, 2);
+          read_epoch(loader, 3);  // of the second, some chunks were read ahead
+        },
+        Error);
+    std::filesystem::remove(path);
   }
 }
 

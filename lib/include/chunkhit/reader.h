@@ -41,7 +41,8 @@ enum class PixelType { u8, f32 };
 /// When the stored hash of a chunk is compared with its bytes.
 enum class CheckHashes { first_use, always, never };
 
-/// What a damaged chunk does: ends the epoch with an Error, or is left out and counted.
+/// What a damaged chunk does: ends the epoch with an Error, or is left out and counted. Batches lack what is
+/// left out, whatever drop_last says; one of which nothing is left is passed over.
 enum class OnCorrupt { fail, skip };
 
 /// What happens with samples that cannot be shared out evenly among the ranks: some are used twice, or left
@@ -110,10 +111,10 @@ struct BatchShape {
 
 /// A batch; all spans are valid until the next one is asked for.
 struct ImageBatch {
-  std::span<const std::uint8_t> pixels;    ///< PixelType::u8
-  std::span<const float> values;           ///< PixelType::f32
-  std::span<const std::int64_t> labels;    ///< class ids; -1 where there are none
-  std::span<const float> label_values;     ///< (batch, columns) where labels are numbers
+  std::span<const std::uint8_t> pixels;  ///< PixelType::u8
+  std::span<const float> values;         ///< PixelType::f32
+  std::span<const std::int64_t> labels;  ///< class ids, -1 where there are none; empty where they are numbers
+  std::span<const float> label_values;   ///< (batch, columns) where labels are numbers
   std::span<const std::uint64_t> samples;  ///< which samples of the source these are
   BatchShape shape;
   std::uint64_t epoch = 0;
@@ -157,8 +158,10 @@ struct MixingInfo {
       0;  ///< expected share of neighbours in the order that come from one chunk, 0..1
 };
 
-/// Gives the batches of one epoch after the other. One thread at a time may use it; it has threads of its
-/// own, which read ahead across the end of an epoch. A forked child must make its own.
+/// Gives the batches of one epoch after the other. Its files must not be shortened or written to meanwhile:
+/// uncompressed ones are mapped, and reading behind a mapped file's end ends the process. One thread at a
+/// time may use it; it has threads of its own, which read ahead across the end of an epoch. A forked child
+/// must make its own.
 class CHUNKHIT_API ImageLoader {
  public:
   class Epoch;
@@ -174,10 +177,10 @@ class CHUNKHIT_API ImageLoader {
 
   /// The batches of an epoch, from its first, or from where `restore` left it. To be iterated once.
   [[nodiscard]] Epoch epoch(std::uint64_t epoch);
-  /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
-  /// chunk, and the same again until `epoch` is called: that begins the epoch anew (or goes on where
-  /// `restore` says; `state` is that of the batch that could not be made) and reads again what could not be
-  /// read. Chunks that OnCorrupt::skip left out stay left out.
+  /// The next batch of the epoch that was begun last (without one: of epoch 0, or where `restore` left it),
+  /// or nothing at its end. Throws bad_data for a damaged chunk, and the same again until `epoch` is called:
+  /// that begins the epoch anew (or goes on where `restore` says; `state` is that of the batch that could not
+  /// be made) and reads again what could not be read. Chunks that OnCorrupt::skip left out stay left out.
   [[nodiscard]] const ImageBatch* next();
   /// Waits at most so long until `next` need not; tells whether, so that a caller can look after something
   /// else meanwhile (signals, say). Ends the last batch's validity, as `next` does.
