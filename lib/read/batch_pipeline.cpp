@@ -181,7 +181,9 @@ bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
   take_back(asked);
   if (next_batch_ >= batches_.batch_count()) return true;
   const Slot& wanted = slot(used_up_);
-  const bool is_ready = batch_ready_.wait_for(lock, at_most, [&] { return wanted.ready; });
+  // Longer times would overflow the clock's.
+  const auto time = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24));
+  const bool is_ready = batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
   stats_.wait_seconds += seconds_between(asked, Clock::now());
   return is_ready;
 }

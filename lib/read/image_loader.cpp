@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "chunkhit/reader.h"
 #include "read/batch_buffer.h"
@@ -66,13 +67,19 @@ ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoade
     : impl_(std::make_unique<Impl>(paths, options, epoch_reader_spec(options))) {}
 
 ImageLoader::ImageLoader(ImageLoader&&) noexcept = default;
-ImageLoader& ImageLoader::operator=(ImageLoader&&) noexcept = default;
+ImageLoader& ImageLoader::operator=(ImageLoader&& other) noexcept {
+  release();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
-ImageLoader::~ImageLoader() {
-  // The threads of a loader are not in a forked child: there is nothing to wait for, and nothing that may be
-  // freed.
+// The threads of a loader are not in a forked child: there is nothing to wait for, and nothing that may be
+// freed.
+void ImageLoader::release() {
   if (impl_ && impl_->reader.is_forked()) static_cast<void>(impl_.release());
 }
+
+ImageLoader::~ImageLoader() { release(); }
 
 ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
   impl_->ring.take_back();

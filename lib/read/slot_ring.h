@@ -1,6 +1,7 @@
 // The memory of batches, slot by slot; what the caller keeps leaves the ring.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,7 +26,7 @@ class SlotRing {
   void take_back() {
     if (!handed_out_) return;
     std::shared_ptr<Buffer>& slot = slots_[*std::exchange(handed_out_, std::nullopt)];
-    if (slot.use_count() == 1) return;
+    if (is_free(slot)) return;
     std::shared_ptr<Buffer> other = take_returned();
     kept_.push_back(std::exchange(slot, std::move(other)));
     ++kept_count_;
@@ -38,10 +39,17 @@ class SlotRing {
   void reset_kept_count() { kept_count_ = 0; }
 
  private:
+  /// Whether nobody else has a buffer; what its last holder read was read before.
+  static bool is_free(const std::shared_ptr<Buffer>& buffer) {
+    if (buffer.use_count() != 1) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+  }
+
   /// A buffer that nobody keeps any more, or a new one.
   std::shared_ptr<Buffer> take_returned() {
     for (std::shared_ptr<Buffer>& each : kept_) {
-      if (each.use_count() != 1) continue;
+      if (!is_free(each)) continue;
       std::swap(each, kept_.back());
       std::shared_ptr<Buffer> returned = std::move(kept_.back());
       kept_.pop_back();

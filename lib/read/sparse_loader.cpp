@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "chunkhit/sparse.h"
 #include "read/epoch_reader.h"
 #include "read/sparse_batch_maker.h"
@@ -102,12 +104,19 @@ SparseLoader::SparseLoader(const std::vector<std::string>& paths, const SparseLo
     : impl_(std::make_unique<Impl>(paths, options, reader_spec(options))) {}
 
 SparseLoader::SparseLoader(SparseLoader&&) noexcept = default;
-SparseLoader& SparseLoader::operator=(SparseLoader&&) noexcept = default;
+SparseLoader& SparseLoader::operator=(SparseLoader&& other) noexcept {
+  release();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
-SparseLoader::~SparseLoader() {
-  // As of ImageLoader: a forked child has none of the threads, and frees nothing.
+// The threads of a loader are not in a forked child: there is nothing to wait for, and nothing that may be
+// freed.
+void SparseLoader::release() {
   if (impl_ && impl_->reader.is_forked()) static_cast<void>(impl_.release());
 }
+
+SparseLoader::~SparseLoader() { release(); }
 
 SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
   impl_->ring.take_back();

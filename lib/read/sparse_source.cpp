@@ -15,6 +15,26 @@
 namespace chunkhit {
 namespace {
 
+/// Throws bad_data when a part is not the one that the manifest lists at its place.
+void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::size_t index) {
+  const PartSpec& spec = part.spec();
+  const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
+    if (found != expected)
+      throw Error(ErrorCode::bad_data, part.path() + ": " + what + " " + std::to_string(found) +
+                                           ", expected " + std::to_string(expected) +
+                                           " as its pack's manifest says");
+  };
+  const PartRecord& listed = manifest.parts[index];
+  if (spec.pack_id != manifest.pack_id)
+    throw Error(ErrorCode::bad_data, part.path() + ": belongs to pack " + hash_text(spec.pack_id) +
+                                         ", expected " + hash_text(manifest.pack_id));
+  check("is part", spec.part_index, index);
+  check("rows", part.samples().rows.size(), listed.samples);
+  check("columns", spec.matrix->column_count, manifest.columns);
+  check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
+  if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
@@ -24,8 +44,10 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part));
     if (!source.matrix) continue;
-    for (const PartRecord& part : source.matrix->parts)
-      parts.push_back(open_matrix_part(source.folder + "/" + part.file));
+    for (std::size_t i = 0; i < source.matrix->parts.size(); ++i) {
+      parts.push_back(open_matrix_part(source.folder + "/" + source.matrix->parts[i].file));
+      check_listed(*parts.back(), *source.matrix, i);
+    }
   }
   if (parts.empty()) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   return parts;
@@ -92,6 +114,9 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 SparseSource::SparseSource(const std::vector<std::string>& paths)
     : chunks_(open_parts(paths)), info_(read_pack_info(paths.front())) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
+  if (matrix().column_count > INT32_MAX)
+    throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +
+                                         " columns, at most 2147483647 are served");
   label_columns_ = columns_of(*chunks_.parts().front());
   for (const auto& part : chunks_.parts()) {
     if (columns_of(*part) != label_columns_ && !part->chunks().empty())
@@ -120,7 +145,8 @@ std::string_view SparseSource::row_id(std::uint64_t row) const {
   if (row >= size())
     throw Error(ErrorCode::usage, "row_id: row " + std::to_string(row) + " of " + std::to_string(size()));
   const ChunkSet::SamplePlace place = chunks_.find_sample(row);
-  return chunks_.parts()[place.part]->samples().files[place.sample];
+  const Names& ids = chunks_.parts()[place.part]->samples().files;
+  return ids.count() == 0 ? std::string_view() : ids[place.sample];
 }
 
 std::string_view SparseSource::column_id(std::uint64_t column) const {

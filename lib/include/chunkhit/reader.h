@@ -206,6 +206,7 @@ class CHUNKHIT_API ImageLoader {
 
  private:
   struct CHUNKHIT_HIDDEN Impl;
+  void release();
   std::unique_ptr<Impl> impl_;
 };
 

@@ -189,6 +189,7 @@ class CHUNKHIT_API SparseLoader {
 
  private:
   struct CHUNKHIT_HIDDEN Impl;
+  void release();
   std::unique_ptr<Impl> impl_;
 };
 
