@@ -49,14 +49,14 @@ std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
     options.as = form->as;
     options.binarize = form->binarize;
     options.normalize = form->normalize;
-    return SparseLoader(spec.paths, std::move(options));
+    return SparseLoader(spec.paths, options);
   }
   const auto& form = std::get<ImageForm>(spec.form);
   auto options = options_of<ImageLoaderOptions>(spec.loader);
   options.augment.flip_horizontal = form.flip_horizontal;
   options.as = form.as;
   options.layout = form.layout;
-  return ImageLoader(spec.paths, std::move(options));
+  return ImageLoader(spec.paths, options);
 }
 
 std::uint64_t sample_count(const ImageBatch& batch) { return batch.samples.size(); }

@@ -37,6 +37,7 @@ void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name
 void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name,
                           const std::vector<std::string>& texts) {
   std::vector<const char*> pointers;
+  pointers.reserve(texts.size());
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   const Hdf5Handle type = variable_text_type(check, H5T_CSET_UTF8);
   write_attribute(check, object, name, type.get(), AttributeShape::array, pointers.size(), pointers.data());
