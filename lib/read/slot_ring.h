@@ -25,11 +25,15 @@ class SlotRing {
   /// where somebody keeps this one.
   void take_back() {
     if (!handed_out_) return;
-    std::shared_ptr<Buffer>& slot = slots_[*std::exchange(handed_out_, std::nullopt)];
-    if (is_free(slot)) return;
-    std::shared_ptr<Buffer> other = take_returned();
-    kept_.push_back(std::exchange(slot, std::move(other)));
-    ++kept_count_;
+    std::shared_ptr<Buffer>& slot = slots_[*handed_out_];
+    if (!is_free(slot)) {
+      // Where no memory is to be had, the slot stays with who keeps it, and the next call tries again.
+      std::shared_ptr<Buffer> other = take_returned();
+      kept_.push_back(slot);
+      slot = std::move(other);
+      ++kept_count_;
+    }
+    handed_out_.reset();
   }
   void hand_out(std::optional<std::size_t> slot) { handed_out_ = slot; }
   /// The buffer that was handed out; it lives as long as anybody has it.
