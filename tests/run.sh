@@ -17,8 +17,9 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev python3-anndata python3-h5py python3-jsonschema \
-  python3-numpy python3-pandas python3-pil python3-scipy python3-sklearn strace xxhash zstd "${torch_packages[@]}"
+  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev mypy python3-anndata python3-h5py python3-jsonschema \
+  python3-numpy python3-pandas python3-pil python3-pytest python3-scipy python3-sklearn python3-torch \
+  strace xxhash zstd "${torch_packages[@]}"
 
 jobs=$(nproc)
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "chunkhit/reader.h"
+#include "chunkhit/sparse.h"
+#include "known_matrices.h"
 #include "known_parts.h"
 #include "temporary_folder.h"
 
@@ -79,18 +81,19 @@ std::uint64_t page_faults() {
   return static_cast<std::uint64_t>(used.ru_minflt + used.ru_majflt);
 }
 
-/// Reads an epoch and touches what it gives.
-std::uint64_t batches_in(ImageLoader& loader, std::uint64_t epoch) {
+/// Reads an epoch.
+template <class Loader>
+std::uint64_t batches_in(Loader& loader, std::uint64_t epoch) {
   std::uint64_t batches = 0;
-  for (const ImageBatch& batch : loader.epoch(epoch))
-    batches += batch.samples.size() == batch.labels.size() ? 1 : 0;
+  for (const auto& batch : loader.epoch(epoch)) batches += batch.epoch == epoch ? 1 : 0;
   return batches;
 }
 
 /// Reads two epochs, so slowly that the threads get as far ahead as they ever may and every buffer is used.
-void warm_up(ImageLoader& loader) {
+template <class Loader>
+void warm_up(Loader& loader) {
   for (const std::uint64_t epoch : {0, 1})
-    for (const ImageBatch& batch : loader.epoch(epoch)) {
+    for (const auto& batch : loader.epoch(epoch)) {
       if (batch.index % 16 != 0) continue;
       for (std::uint64_t fetched = ~std::uint64_t{0}; fetched != loader.stats().chunk_fetches;) {
         fetched = loader.stats().chunk_fetches;
@@ -99,13 +102,14 @@ void warm_up(ImageLoader& loader) {
     }
 }
 
-void expect_steady(const std::string& path, ImageLoaderOptions options) {
+template <class Loader, class Options>
+void expect_steady_loader(const std::string& path, Options options) {
   CountedMemory memory;
   options.batch_size = kBatchSize;
   options.seed = 7;
   options.threads = 2;
   options.allocator = memory.allocator();
-  ImageLoader loader(path, options);
+  Loader loader(path, options);
   warm_up(loader);
   const std::uint64_t given = memory.given, allocated = allocations, faults = page_faults();
   std::uint64_t batches = 0;
@@ -118,6 +122,10 @@ void expect_steady(const std::string& path, ImageLoaderOptions options) {
   // Not 0: the system itself unmaps pages to see whether they are used, or to join them to huge ones. A batch
   // of fresh memory would cost 24 faults.
   EXPECT_LT(new_faults, batches / 10) << batches << " batches";
+}
+
+void expect_steady(const std::string& path, const ImageLoaderOptions& options) {
+  expect_steady_loader<ImageLoader>(path, options);
 }
 
 TEST(SteadyState, OfRawSamplesInMemoryInGlobalOrderAllocatesNothing) {
@@ -161,6 +169,20 @@ TEST(SteadyState, OfEchoedBatchesAllocatesNothing) {
   const TemporaryFolder folder;
   expect_steady(write_steady_part(folder, "shard", "photo"),
                 {.shuffle = Shuffle::window, .window_chunks = 8, .echo = 2, .residency = Residency::stream});
+}
+
+TEST(SteadyState, OfRowsOfMatricesAllocatesNothing) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("rows.zst");
+  write_known_matrices(path, known_matrix_spec(known_shape(ValueType::u8, 2), "zstd"), 60 * kBatchSize);
+  for (const SparseAs as : {SparseAs::dense_f32, SparseAs::dense_u8, SparseAs::csr})
+    for (const Residency residency : {Residency::decoded, Residency::stream})
+      expect_steady_loader<SparseLoader>(
+          path,
+          SparseLoaderOptions{.shuffle = residency == Residency::decoded ? Shuffle::global : Shuffle::window,
+                              .window_chunks = 8,
+                              .as = as,
+                              .residency = residency});
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+// ImageDataset and SparseDataset: samples and rows by their numbers.
+#include <pybind11/stl.h>
+
+#include "binding_options.h"
+
+namespace chunkhit {
+namespace {
+
+/// How much is read before signals are looked at.
+constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+
+py::array empty_images(const BatchShape& shape, std::size_t count) {
+  const auto batch = static_cast<py::ssize_t>(count);
+  if (shape.layout == Layout::nhwc)
+    return py::array_t<std::uint8_t>(ArrayShape{batch, shape.height, shape.width, shape.channels});
+  return py::array_t<std::uint8_t>(ArrayShape{batch, shape.channels, shape.height, shape.width});
+}
+
+/// uint8 (n, ...), as stored.
+py::array read_images(const ImageDataset& dataset, const IndexArray& samples) {
+  const BatchShape shape = dataset.sample_shape();
+  const std::size_t bytes = std::size_t{shape.height} * shape.width * shape.channels;
+  const std::span<const std::uint64_t> all = indices_of(samples);
+  py::array images = empty_images(shape, all.size());
+  auto* const pixels = static_cast<std::uint8_t*>(images.mutable_data());
+  const std::size_t step = std::max<std::size_t>(1, kPieceBytes / bytes);
+  for (std::size_t begin = 0; begin < all.size(); begin += step) {
+    const std::span<const std::uint64_t> piece = all.subspan(begin, std::min(step, all.size() - begin));
+    {
+      const py::gil_scoped_release release;
+      dataset.read(piece, {pixels + begin * bytes, piece.size() * bytes});
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+  return images;
+}
+
+/// int64 (n,), or float32 (n, columns).
+py::array read_labels(const ImageDataset& dataset, const IndexArray& samples) {
+  const std::span<const std::uint64_t> all = indices_of(samples);
+  const std::size_t columns = dataset.size() == 0 ? 0 : dataset.label_values(0).size();
+  if (columns == 0) {
+    std::vector<std::int64_t> labels;
+    labels.reserve(all.size());
+    for (const std::uint64_t sample : all) labels.push_back(dataset.label(sample));
+    return array_of(std::move(labels));
+  }
+  std::vector<float> labels;
+  labels.reserve(all.size() * columns);
+  for (const std::uint64_t sample : all) {
+    const std::span<const float> values = dataset.label_values(sample);
+    labels.insert(labels.end(), values.begin(), values.end());
+  }
+  return array_of(std::move(labels))
+      .reshape({static_cast<py::ssize_t>(all.size()), static_cast<py::ssize_t>(columns)});
+}
+
+/// float32 (n, columns), or None where the source has no labels.
+py::object read_row_labels(const SparseDataset& dataset, const IndexArray& rows) {
+  const std::span<const std::uint64_t> all = indices_of(rows);
+  const std::size_t columns = dataset.labels(0).size();
+  if (columns == 0) return py::none();
+  std::vector<float> labels;
+  labels.reserve(all.size() * columns);
+  for (const std::uint64_t row : all) {
+    const std::span<const float> values = dataset.labels(row);
+    labels.insert(labels.end(), values.begin(), values.end());
+  }
+  return array_of(std::move(labels))
+      .reshape({static_cast<py::ssize_t>(all.size()), static_cast<py::ssize_t>(columns)});
+}
+
+/// (indptr, indices, values): int64, int32, float32.
+py::tuple read_rows(const SparseDataset& dataset, const IndexArray& rows, bool held_out) {
+  SparseRows found;
+  {
+    const std::span<const std::uint64_t> all = indices_of(rows);
+    const py::gil_scoped_release release;
+    found = dataset.read(all, held_out ? MatrixName::held_out : MatrixName::x);
+  }
+  return py::make_tuple(array_of(std::move(found.indptr)), array_of(std::move(found.indices)),
+                        array_of(std::move(found.values)));
+}
+
+}  // namespace
+
+void bind_datasets(py::module_& module) {
+  py::class_<ImageDataset>(module, "ImageDataset")
+      .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
+             return make_without_gil<ImageDataset>(paths, image_dataset_options(keywords));
+           }),
+           py::arg("paths"), py::arg("options"))
+      .def("read", &read_images, py::arg("samples"))
+      .def("labels", &read_labels, py::arg("samples"))
+      .def("info_json", [](const ImageDataset& self) { return pack_info_json(self.info()); })
+      .def_property_readonly("size", &ImageDataset::size);
+  py::class_<SparseDataset>(module, "SparseDataset")
+      .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
+             return make_without_gil<SparseDataset>(paths, sparse_dataset_options(keywords));
+           }),
+           py::arg("paths"), py::arg("options"))
+      .def("read", &read_rows, py::arg("rows"), py::arg("held_out"))
+      .def("labels", &read_row_labels, py::arg("rows"))
+      .def("row_id", &SparseDataset::row_id, py::arg("row"))
+      .def("column_id", &SparseDataset::column_id, py::arg("column"))
+      .def("info_json", [](const SparseDataset& self) { return pack_info_json(self.info()); })
+      .def_property_readonly("size", &SparseDataset::size)
+      .def_property_readonly("column_count", &SparseDataset::column_count)
+      .def_property_readonly("has_held_out", &SparseDataset::has_held_out);
+}
+
+}  // namespace chunkhit

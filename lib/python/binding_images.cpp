@@ -1,0 +1,90 @@
+// ImageLoader: batches as arrays over the memory of the ring.
+#include <pybind11/stl.h>
+
+#include "binding_options.h"
+
+namespace chunkhit {
+namespace {
+
+ArrayShape array_shape(const BatchShape& shape) {
+  const auto batch = static_cast<py::ssize_t>(shape.batch);
+  if (shape.layout == Layout::nhwc) return {batch, shape.height, shape.width, shape.channels};
+  return {batch, shape.channels, shape.height, shape.width};
+}
+
+/// (images, labels, samples, epoch, index), which keep the batch.
+py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, PixelType as) {
+  const py::capsule owner = owner_of(batch);
+  const auto count = static_cast<py::ssize_t>(batch->shape.batch);
+  const ArrayShape shape = array_shape(batch->shape);
+  py::array images =
+      as == PixelType::u8 ? array_view(batch->pixels, shape, owner) : array_view(batch->values, shape, owner);
+  const auto columns = count == 0 ? 0 : static_cast<py::ssize_t>(batch->label_values.size()) / count;
+  py::array labels = columns == 0 ? array_view(batch->labels, {count}, owner)
+                                  : array_view(batch->label_values, {count, columns}, owner);
+  return py::make_tuple(std::move(images), std::move(labels), array_view(batch->samples, {count}, owner),
+                        batch->epoch, batch->index);
+}
+
+class PyImageLoader {
+ public:
+  PyImageLoader(const std::vector<std::string>& paths, const py::dict& keywords)
+      : PyImageLoader(paths, image_loader_options(keywords)) {}
+  PyImageLoader(const PyImageLoader&) = delete;
+  PyImageLoader& operator=(const PyImageLoader&) = delete;
+  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
+  ~PyImageLoader() { end_without_gil(loader_); }
+
+  void begin(std::uint64_t epoch) {
+    const Turn turn(is_taken_);
+    const py::gil_scoped_release release;
+    static_cast<void>(loader_->epoch(epoch));
+  }
+
+  py::object next() {
+    const Turn turn(is_taken_);
+    if (next_batch<ImageBatch>(*loader_) == nullptr) return py::none();
+    return batch_tuple(loader_->keep(), as_);
+  }
+
+  void restore(const std::string& state) {
+    const Turn turn(is_taken_);
+    loader_->restore(state);
+  }
+
+  [[nodiscard]] ArrayShape shape() const { return array_shape(loader_->batch_shape()); }
+  [[nodiscard]] ImageLoader& loader() {
+    const Turn turn(is_taken_);
+    return *loader_;
+  }
+
+ private:
+  PyImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
+      : as_(options.as), loader_(make_without_gil<ImageLoader>(paths, options)) {}
+
+  PixelType as_;
+  std::unique_ptr<ImageLoader> loader_;
+  bool is_taken_ = false;
+};
+
+}  // namespace
+
+void bind_images(py::module_& module) {
+  py::class_<PyImageLoader>(module, "ImageLoader")
+      .def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"), py::arg("options"))
+      .def("begin", &PyImageLoader::begin, py::arg("epoch"))
+      .def("next", &PyImageLoader::next,
+           "The next (images, labels, samples, epoch, index), or None at the epoch's end.")
+      .def("restore", &PyImageLoader::restore, py::arg("state"))
+      .def("state", [](PyImageLoader& self) { return self.loader().state(); })
+      .def("stats", [](PyImageLoader& self) { return self.loader().stats(); })
+      .def("reset_stats", [](PyImageLoader& self) { self.loader().reset_stats(); })
+      .def("mixing", [](PyImageLoader& self) { return self.loader().mixing(); })
+      .def("info_json", [](PyImageLoader& self) { return pack_info_json(self.loader().info()); })
+      .def_property_readonly("size", [](PyImageLoader& self) { return self.loader().size(); })
+      .def_property_readonly("batch_count", [](PyImageLoader& self) { return self.loader().batch_count(); })
+      .def_property_readonly("batch_shape",
+                             [](PyImageLoader& self) { return py::tuple(py::cast(self.shape())); });
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,100 @@
+// chunkhit._chunkhit: the public headers for Python; the package around it gives them their Python form.
+#include <array>
+#include <sstream>
+#include <string_view>
+
+#include "binding.h"
+#include "chunkhit/version.h"
+
+namespace chunkhit {
+namespace {
+
+const char* code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::too_many_rejects:
+      return "too_many_rejects";
+    case ErrorCode::usage:
+      return "usage";
+    case ErrorCode::bad_data:
+      return "bad_data";
+    case ErrorCode::cannot_write:
+      return "cannot_write";
+    case ErrorCode::try_again:
+      break;
+  }
+  return "try_again";
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the form that pybind11 asks for
+void translate_error(std::exception_ptr thrown) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    const py::object type = py::module_::import("chunkhit._error").attr("Error");
+    const py::object raised = type(py::str(error.what()), code_name(error.code()));
+    PyErr_SetObject(type.ptr(), raised.ptr());
+  }
+}
+
+const char* residency_name(Residency residency) {
+  constexpr std::array<const char*, 4> kNames{"automatic", "decoded", "compressed", "stream"};
+  return kNames[static_cast<std::size_t>(residency)];
+}
+
+std::string stats_text(const LoaderStats& stats) {
+  std::ostringstream text;
+  text << stats;
+  return text.str();
+}
+
+void bind_stats(py::module_& module) {
+  py::class_<LoaderStats>(module, "LoaderStats", "Who waited for whom; times in seconds.")
+      .def_readonly("seconds", &LoaderStats::seconds)
+      .def_readonly("wait_seconds", &LoaderStats::wait_seconds)
+      .def_readonly("step_seconds", &LoaderStats::step_seconds)
+      .def_readonly("fetch_seconds", &LoaderStats::fetch_seconds)
+      .def_readonly("decode_seconds", &LoaderStats::decode_seconds)
+      .def_readonly("assemble_seconds", &LoaderStats::assemble_seconds)
+      .def_readonly("idle_seconds", &LoaderStats::idle_seconds)
+      .def_readonly("batches", &LoaderStats::batches)
+      .def_readonly("samples", &LoaderStats::samples)
+      .def_readonly("batch_bytes", &LoaderStats::batch_bytes)
+      .def_readonly("stored_bytes", &LoaderStats::stored_bytes)
+      .def_readonly("chunk_hits", &LoaderStats::chunk_hits)
+      .def_readonly("chunk_misses", &LoaderStats::chunk_misses)
+      .def_readonly("chunk_fetches", &LoaderStats::chunk_fetches)
+      .def_readonly("corrupt_chunks", &LoaderStats::corrupt_chunks)
+      .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
+      .def_readonly("kept_batches", &LoaderStats::kept_batches)
+      .def_readonly("threads", &LoaderStats::threads)
+      .def_property_readonly("residency",
+                             [](const LoaderStats& stats) { return residency_name(stats.residency); })
+      .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)
+      .def("verdict", &LoaderStats::verdict)
+      .def("__str__", &stats_text);
+  py::class_<MixingInfo>(module, "MixingInfo", "How well a windowed order mixes.")
+      .def_readonly("chunks", &MixingInfo::chunks)
+      .def_readonly("chunks_in_window", &MixingInfo::chunks_in_window)
+      .def_readonly("samples_in_window", &MixingInfo::samples_in_window)
+      .def_readonly("same_chunk_neighbors", &MixingInfo::same_chunk_neighbors);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_chunkhit, module) {
+  module.attr("__version__") = version();
+  py::register_exception_translator(translate_error);
+  bind_stats(module);
+  bind_images(module);
+  bind_sparse(module);
+  bind_datasets(module);
+  module.def(
+      "pack_info_json",
+      [](const std::string& path) {
+        const py::gil_scoped_release release;
+        return pack_info_json(read_pack_info(path));
+      },
+      py::arg("path"));
+}
+
+}  // namespace chunkhit

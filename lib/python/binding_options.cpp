@@ -1,0 +1,150 @@
+#include "binding_options.h"
+
+#include <pybind11/stl.h>
+
+namespace chunkhit {
+namespace {
+
+using std::pair;
+using std::string_view;
+
+constexpr std::array<pair<string_view, Shuffle>, 3> kShuffles{
+    {{"none", Shuffle::none}, {"window", Shuffle::window}, {"global", Shuffle::global}}};
+constexpr std::array<pair<string_view, Residency>, 4> kResidencies{{{"automatic", Residency::automatic},
+                                                                    {"decoded", Residency::decoded},
+                                                                    {"compressed", Residency::compressed},
+                                                                    {"stream", Residency::stream}}};
+constexpr std::array<pair<string_view, PixelType>, 2> kPixelTypes{
+    {{"u8", PixelType::u8}, {"f32", PixelType::f32}}};
+constexpr std::array<pair<string_view, CheckHashes>, 3> kChecks{
+    {{"first_use", CheckHashes::first_use}, {"always", CheckHashes::always}, {"never", CheckHashes::never}}};
+constexpr std::array<pair<string_view, OnCorrupt>, 2> kOnCorrupt{
+    {{"fail", OnCorrupt::fail}, {"skip", OnCorrupt::skip}}};
+constexpr std::array<pair<string_view, Uneven>, 2> kUneven{{{"pad", Uneven::pad}, {"drop", Uneven::drop}}};
+constexpr std::array<pair<string_view, Layout>, 2> kLayouts{{{"nhwc", Layout::nhwc}, {"nchw", Layout::nchw}}};
+constexpr std::array<pair<string_view, SparseAs>, 4> kForms{{{"dense_f32", SparseAs::dense_f32},
+                                                             {"dense_f16", SparseAs::dense_f16},
+                                                             {"dense_u8", SparseAs::dense_u8},
+                                                             {"csr", SparseAs::csr}}};
+constexpr std::array<pair<string_view, RowNorm>, 3> kRowNorms{
+    {{"none", RowNorm::none}, {"l1", RowNorm::l1}, {"l2", RowNorm::l2}}};
+
+/// What loaders of all kinds of batches have in common.
+template <class Options>
+void take_loader_options(OptionDict& from, Options& options) {
+  from.take("batch_size", options.batch_size);
+  from.take_word("shuffle", options.shuffle, kShuffles);
+  from.take("seed", options.seed);
+  from.take("window_chunks", options.window_chunks);
+  from.take("rank", options.rank);
+  from.take("world_size", options.world_size);
+  from.take_word("uneven", options.uneven, kUneven);
+  from.take("drop_last", options.drop_last);
+  from.take("echo", options.echo);
+  from.take("threads", options.threads);
+  from.take("prefetch", options.prefetch);
+  from.take_word("on_corrupt", options.on_corrupt, kOnCorrupt);
+  options.allocator = batch_allocator(from.take_value("allocator"));
+}
+
+/// What all readers have in common.
+template <class Options>
+void take_reader_options(OptionDict& from, Options& options) {
+  from.take_word("residency", options.residency, kResidencies);
+  from.take("memory_bytes", options.memory_bytes);
+  from.take_word("check_hashes", options.check_hashes, kChecks);
+}
+
+py::dict dict_option(OptionDict& from, const char* name) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return {};
+  if (!py::isinstance<py::dict>(found)) from.refuse(name, found, "a dict");
+  return found.cast<py::dict>();
+}
+
+AugmentSpec augment_spec(const py::dict& options) {
+  AugmentSpec spec;
+  OptionDict from(options, "augment.");
+  from.take("flip_horizontal", spec.flip_horizontal);
+  from.take("crop_height", spec.crop_height);
+  from.take("crop_width", spec.crop_width);
+  from.take("random_crop", spec.random_crop);
+  from.take("crop_padding", spec.crop_padding);
+  from.finish();
+  return spec;
+}
+
+NormalizeSpec normalize_spec(const py::dict& options) {
+  NormalizeSpec spec;
+  OptionDict from(options, "normalize.");
+  from.take("mean", spec.mean);
+  from.take("std", spec.std);
+  from.finish();
+  return spec;
+}
+
+}  // namespace
+
+py::object OptionDict::take_value(const char* name) { return left_.attr("pop")(name, py::none()); }
+
+void OptionDict::finish() const {
+  for (const auto& [name, value] : left_)
+    throw Error(ErrorCode::usage, place_ + py::str(name).cast<std::string>() + ": no such option");
+}
+
+void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {
+  throw Error(ErrorCode::usage,
+              place_ + name + ": expected " + expected + ", found " + py::repr(value).cast<std::string>());
+}
+
+ImageLoaderOptions image_loader_options(const py::dict& keywords) {
+  ImageLoaderOptions options;
+  OptionDict from(keywords);
+  take_loader_options(from, options);
+  take_reader_options(from, options);
+  options.augment = augment_spec(dict_option(from, "augment"));
+  from.take_word("as_", options.as, kPixelTypes);
+  options.normalize = normalize_spec(dict_option(from, "normalize"));
+  Layout layout = Layout::nhwc;
+  const bool has_layout = keywords.contains("layout") && !keywords["layout"].is_none();
+  from.take_word("layout", layout, kLayouts);
+  if (has_layout) options.layout = layout;
+  from.take("images", options.images);
+  from.take("labels", options.labels);
+  from.finish();
+  return options;
+}
+
+SparseLoaderOptions sparse_loader_options(const py::dict& keywords) {
+  SparseLoaderOptions options;
+  OptionDict from(keywords);
+  take_loader_options(from, options);
+  take_reader_options(from, options);
+  from.take_word("as_", options.as, kForms);
+  from.take("binarize", options.binarize);
+  from.take("scale", options.scale);
+  from.take_word("normalize", options.normalize, kRowNorms);
+  from.take("held_out", options.held_out);
+  from.finish();
+  return options;
+}
+
+ImageDatasetOptions image_dataset_options(const py::dict& keywords) {
+  ImageDatasetOptions options;
+  OptionDict from(keywords);
+  take_reader_options(from, options);
+  from.take("images", options.images);
+  from.take("labels", options.labels);
+  from.finish();
+  return options;
+}
+
+SparseDatasetOptions sparse_dataset_options(const py::dict& keywords) {
+  SparseDatasetOptions options;
+  OptionDict from(keywords);
+  take_reader_options(from, options);
+  from.finish();
+  return options;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,78 @@
+// Options of loaders and datasets, from keywords.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "binding.h"
+#include "chunkhit/sparse.h"
+
+namespace chunkhit {
+
+/// Takes named values out of a dict, each once; what is None keeps its default.
+class OptionDict {
+ public:
+  /// `place` is put before names in messages: "augment." for a dict in another.
+  explicit OptionDict(const py::dict& options, std::string place = "")
+      : left_(options.attr("copy")()), place_(std::move(place)) {}
+
+  /// Throws usage when the value is of another kind.
+  template <class Value>
+  void take(const char* name, Value& field) {
+    const py::object value = take_value(name);
+    if (value.is_none()) return;
+    try {
+      field = value.cast<Value>();
+    } catch (const py::cast_error&) {
+      refuse(name, value, kind_of<Value>());
+    }
+  }
+
+  template <class Word, std::size_t kCount>
+  void take_word(const char* name, Word& field,
+                 const std::array<std::pair<std::string_view, Word>, kCount>& words) {
+    const py::object value = take_value(name);
+    if (value.is_none()) return;
+    std::string expected;
+    for (const auto& [word, meaning] : words) {
+      if (py::isinstance<py::str>(value) && value.cast<std::string>() == word) {
+        field = meaning;
+        return;
+      }
+      expected += (expected.empty() ? "" : ", ") + std::string(word);
+    }
+    refuse(name, value, expected);
+  }
+
+  [[nodiscard]] py::object take_value(const char* name);
+  [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
+  /// Throws usage when a name is left that nobody took.
+  void finish() const;
+
+ private:
+  template <class Value>
+  [[nodiscard]] static const char* kind_of() {
+    if constexpr (std::is_same_v<Value, bool>) return "True or False";
+    if constexpr (std::is_unsigned_v<Value>) return "a whole number from 0";
+    if constexpr (std::is_floating_point_v<Value>) return "a number";
+    if constexpr (std::is_same_v<Value, std::string>) return "a text";
+    return "a list of numbers";
+  }
+
+  py::dict left_;
+  std::string place_;
+};
+
+[[nodiscard]] ImageLoaderOptions image_loader_options(const py::dict& options);
+[[nodiscard]] SparseLoaderOptions sparse_loader_options(const py::dict& options);
+[[nodiscard]] ImageDatasetOptions image_dataset_options(const py::dict& options);
+[[nodiscard]] SparseDatasetOptions sparse_dataset_options(const py::dict& options);
+
+/// Memory from a Python function of a number of bytes, which gives a writable buffer, or none where `make` is
+/// None.
+[[nodiscard]] BatchAllocator batch_allocator(const py::object& make);
+
+}  // namespace chunkhit

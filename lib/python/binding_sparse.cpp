@@ -1,0 +1,140 @@
+// SparseLoader: batches of rows as arrays over the memory of the ring.
+#include <pybind11/stl.h>
+
+#include "binding_options.h"
+
+namespace chunkhit {
+namespace {
+
+/// How matrices are handed out.
+struct MatrixForm {
+  SparseAs as = SparseAs::dense_f32;
+  bool writable = false;  ///< arrays may be written to
+  bool clears_written =
+      true;  ///< and their memory is cleared as a whole then; else the caller promises not to
+};
+
+template <class Number>
+py::array dense_view(const py::dtype& type, std::span<const Number> cells, const ArrayShape& shape,
+                     const py::capsule& owner, bool writable) {
+  return array_view(type, shape, cells.data(), owner, writable);
+}
+
+/// An array (rows, columns); or (indptr, indices, values, block).
+py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const py::capsule& owner) {
+  const ArrayShape shape{static_cast<py::ssize_t>(matrix.row_count()),
+                         static_cast<py::ssize_t>(matrix.column_count())};
+  // Cells that only we set are cleared one by one; where the caller may write, all are cleared.
+  const bool is_spoiled = form.writable && form.clears_written;
+  switch (form.as) {
+    case SparseAs::dense_f32:
+      if (is_spoiled) static_cast<void>(matrix.writable_dense_f32());
+      return dense_view(py::dtype::of<float>(), matrix.dense_f32(), shape, owner, form.writable);
+    case SparseAs::dense_f16:
+      if (is_spoiled) static_cast<void>(matrix.writable_dense_f16());
+      return dense_view(py::dtype(kHalfFloat), matrix.dense_f16(), shape, owner, form.writable);
+    case SparseAs::dense_u8:
+      if (is_spoiled) static_cast<void>(matrix.writable_dense_u8());
+      return dense_view(py::dtype::of<std::uint8_t>(), matrix.dense_u8(), shape, owner, form.writable);
+    case SparseAs::csr:
+      break;
+  }
+  const CsrBatch& csr = matrix.csr();
+  const auto flat = [&](auto numbers) {
+    return array_view(numbers, {static_cast<py::ssize_t>(numbers.size())}, owner);
+  };
+  return py::make_tuple(flat(csr.indptr), flat(csr.indices), flat(csr.values), flat(csr.block));
+}
+
+/// (x, held_out or None, labels or None, rows, epoch, index), which keep the batch.
+py::tuple batch_tuple(const std::shared_ptr<const SparseBatch>& batch, const MatrixForm& form,
+                      bool has_held_out) {
+  const py::capsule owner = owner_of(batch);
+  const auto count = static_cast<py::ssize_t>(batch->rows.size());
+  const auto columns = count == 0 ? 0 : static_cast<py::ssize_t>(batch->labels.size()) / count;
+  return py::make_tuple(
+      matrix_view(*batch, form, owner), has_held_out ? matrix_view(batch->held_out, form, owner) : py::none(),
+      columns == 0 ? py::object(py::none()) : array_view(batch->labels, {count, columns}, owner),
+      array_view(batch->rows, {count}, owner), batch->epoch, batch->index);
+}
+
+class PySparseLoader {
+ public:
+  PySparseLoader(const std::vector<std::string>& paths, const py::dict& keywords, bool writable,
+                 bool clears_written)
+      : PySparseLoader(paths, sparse_loader_options(keywords), writable, clears_written) {}
+  PySparseLoader(const PySparseLoader&) = delete;
+  PySparseLoader& operator=(const PySparseLoader&) = delete;
+  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
+  ~PySparseLoader() { end_without_gil(loader_); }
+
+  void begin(std::uint64_t epoch) {
+    const Turn turn(is_taken_);
+    const py::gil_scoped_release release;
+    static_cast<void>(loader_->epoch(epoch));
+  }
+
+  py::object next() {
+    const Turn turn(is_taken_);
+    if (next_batch<SparseBatch>(*loader_) == nullptr) return py::none();
+    return batch_tuple(loader_->keep(), form_, loader_->has_held_out());
+  }
+
+  void restore(const std::string& state) {
+    const Turn turn(is_taken_);
+    loader_->restore(state);
+  }
+
+  [[nodiscard]] SparseLoader& loader() {
+    const Turn turn(is_taken_);
+    return *loader_;
+  }
+
+ private:
+  PySparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options, bool writable,
+                 bool clears_written)
+      : form_{options.as, writable, clears_written},
+        loader_(make_without_gil<SparseLoader>(paths, options)) {}
+
+  MatrixForm form_;
+  std::unique_ptr<SparseLoader> loader_;
+  bool is_taken_ = false;
+};
+
+}  // namespace
+
+void bind_sparse(py::module_& module) {
+  py::class_<PySparseLoader>(module, "SparseLoader")
+      .def(py::init<const std::vector<std::string>&, const py::dict&, bool, bool>(), py::arg("paths"),
+           py::arg("options"), py::arg("writable"), py::arg("clears_written"))
+      .def("begin", &PySparseLoader::begin, py::arg("epoch"))
+      .def("next", &PySparseLoader::next,
+           "The next (x, held_out, labels, rows, epoch, index), or None at the epoch's end.")
+      .def("restore", &PySparseLoader::restore, py::arg("state"))
+      .def("state", [](PySparseLoader& self) { return self.loader().state(); })
+      .def("stats", [](PySparseLoader& self) { return self.loader().stats(); })
+      .def("reset_stats", [](PySparseLoader& self) { self.loader().reset_stats(); })
+      .def("mixing", [](PySparseLoader& self) { return self.loader().mixing(); })
+      .def("info_json", [](PySparseLoader& self) { return pack_info_json(self.loader().info()); })
+      .def(
+          "row_id", [](PySparseLoader& self, std::uint64_t row) { return self.loader().row_id(row); },
+          py::arg("row"))
+      .def(
+          "column_id",
+          [](PySparseLoader& self, std::uint64_t column) { return self.loader().column_id(column); },
+          py::arg("column"))
+      .def("item_counts",
+           [](PySparseLoader& self) {
+             const std::span<const std::uint64_t> counts = self.loader().item_counts();
+             return array_of(std::vector<std::uint64_t>(counts.begin(), counts.end()));
+           })
+      .def_property_readonly("size", [](PySparseLoader& self) { return self.loader().size(); })
+      .def_property_readonly("column_count",
+                             [](PySparseLoader& self) { return self.loader().column_count(); })
+      .def_property_readonly("batch_count", [](PySparseLoader& self) { return self.loader().batch_count(); })
+      .def_property_readonly("has_held_out",
+                             [](PySparseLoader& self) { return self.loader().has_held_out(); })
+      .def_property_readonly("value_scale", [](PySparseLoader& self) { return self.loader().value_scale(); });
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,21 @@
+"""Batches of training data that are always ready, from packs of pack-images and pack-sparse.
+
+    import chunkhit
+    loader = chunkhit.ImageLoader("train", batch_size=100, shuffle="window", seed=7)
+    for epoch in range(10):
+        for images, labels in loader.epoch(epoch):
+            ...
+
+chunkhit.torch has the same loaders, which give tensors.
+"""
+from ._batches import CsrRows, ImageBatch, SparseBatch
+from ._chunkhit import LoaderStats, MixingInfo, __version__
+from ._datasets import ImageDataset, SparseDataset
+from ._error import Error
+from ._loaders import Epoch, ImageLoader, SparseLoader
+from ._packing import pack_images, pack_info, pack_sparse
+
+__all__ = [
+    "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
+    "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "pack_images", "pack_info", "pack_sparse",
+]

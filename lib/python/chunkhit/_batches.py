@@ -1,0 +1,77 @@
+"""What loaders hand out."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+
+class ImageBatch(tuple):
+    """A batch of pictures: `images, labels = batch`.
+
+    images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
+    labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers
+    samples  uint64 (batch,): which samples of the source these are
+    epoch    which epoch this is of
+    index    its number in the epoch, of this rank
+
+    The arrays look into the loader's memory, which is theirs as long as any of them lives; they may be written to.
+    """
+
+    samples: Any
+    epoch: int
+    index: int  # type: ignore[assignment]
+
+    @property
+    def images(self) -> Any:
+        return self[0]
+
+    @property
+    def labels(self) -> Any:
+        return self[1]
+
+    @classmethod
+    def of(cls, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":
+        """A batch of these parts."""
+        batch = cls((images, labels))
+        batch.samples = samples
+        batch.epoch = epoch
+        batch.index = index
+        return batch
+
+
+class CsrRows(NamedTuple):
+    """Rows of a matrix, of which row i has the entries indptr[i] to indptr[i + 1]."""
+
+    indptr: np.ndarray  #: int32 (rows + 1,) of a loader, int64 of a dataset
+    indices: np.ndarray  #: int32 (entries,): columns, ascending in a row
+    values: np.ndarray  #: float32 (entries,)
+    shape: Tuple[int, int]
+
+    def to_scipy(self) -> Any:
+        """A scipy.sparse.csr_matrix over the same memory."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.values, self.indices, self.indptr), shape=self.shape, copy=False)
+
+    def to_dense(self) -> np.ndarray:
+        """A new float32 array (rows, columns)."""
+        dense = np.zeros(self.shape, np.float32)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        dense[rows, self.indices] = self.values
+        return dense
+
+
+class SparseBatch(NamedTuple):
+    """A batch of rows of a user-item matrix.
+
+    The arrays look into the loader's memory, which is theirs as long as any of them lives. Dense arrays are read-only
+    unless the loader was made with writable=True.
+    """
+
+    x: Any  #: (rows, columns) float32, float16 or uint8; or CsrRows
+    held_out: Any  #: the held-out ratings of the same rows, in the same form; None where there are none
+    labels: Optional[Any]  #: float32 (rows, label columns), or None
+    rows: Any  #: uint64 (rows,): which rows of the source these are
+    epoch: int
+    index: int  # type: ignore[assignment]  #: in the epoch, of this rank

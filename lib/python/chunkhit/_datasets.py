@@ -1,0 +1,219 @@
+"""Map-style datasets: samples by their numbers, for DataLoader and for looking around."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _chunkhit
+from ._batches import CsrRows
+from ._error import Error
+from ._loaders import Paths, keywords, path_list
+
+
+def worker_memory_bytes() -> int:
+    """What a worker of a DataLoader may take when nothing is said: its share of half of the free memory; else 0."""
+    data = sys.modules.get("torch.utils.data")
+    worker = data.get_worker_info() if data else None
+    if worker is None:
+        return 0
+    with open("/proc/meminfo") as file:
+        free = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:"))
+    try:
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as now:
+            free = min(free, int(most.read()) - int(now.read()))
+    except (OSError, ValueError):
+        pass  # no limit
+    return max(free // 2 // worker.num_workers, 1)
+
+
+class Dataset:
+    """What ImageDataset and SparseDataset have in common.
+
+    A dataset is pickled as its paths and options, and opened again where it is used: in a spawned process, and in a
+    forked one, where the parent's files and locks must not be touched.
+    """
+
+    _core_class: Any
+
+    def __init__(self, paths: Paths, options: Dict[str, Any]) -> None:
+        self._paths = [os.path.abspath(path) for path in path_list(paths)]
+        self._options = options
+        self._open()
+
+    def _open(self) -> None:
+        options = dict(self._options)
+        if not options["memory_bytes"]:
+            options["memory_bytes"] = worker_memory_bytes()
+        self._opened = self._core_class(self._paths, options)
+        self._process = os.getpid()
+
+    @property
+    def _core(self) -> Any:
+        if os.getpid() != self._process:
+            self._open()
+        return self._opened
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_opened"} | {"_process": 0}
+
+    def __len__(self) -> int:
+        return self._core.size
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What the (first) pack holds, as `chunkhit.pack_info` gives it."""
+        return json.loads(self._core.info_json())
+
+    def __getitem__(self, key: Any) -> Any:
+        """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            return self._read(self._numbers([key]), True)
+        return self._read(self._numbers(key), False)
+
+    def __getitems__(self, numbers: List[int]) -> List[Any]:
+        """The samples of these numbers, each as `dataset[number]` gives it, read in one go."""
+        return self._split(self._read(self._numbers(numbers), False))
+
+    def _numbers(self, key: Any) -> np.ndarray:
+        """uint64 (n,); raises IndexError for a number that is none of a sample."""
+        size = self._core.size
+        if isinstance(key, slice):
+            return np.arange(*key.indices(size)).astype(np.uint64)
+        array = np.asarray(key)
+        if array.ndim != 1:
+            raise IndexError(f"expected a number, a slice or a list of numbers, found {key!r}")
+        if array.dtype == bool:
+            if len(array) != size:
+                raise IndexError(f"{len(array)} truths for {size} samples")
+            array = np.flatnonzero(array)
+        if not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
+            raise IndexError(f"expected whole numbers, found {array.dtype}")
+        if array.size and (int(array.min()) < -size or int(array.max()) >= size):
+            raise IndexError(f"sample {int(array.max() if array.max() >= size else array.min())} of {size}")
+        return np.where(array < 0, array + size, array).astype(np.uint64)
+
+    def _read(self, numbers: np.ndarray, is_one: bool) -> Any:
+        raise NotImplementedError
+
+    def _split(self, read: Any) -> List[Any]:
+        raise NotImplementedError
+
+
+class ImageDataset(Dataset):
+    """The samples of a pack, a part, or another HDF5 file with a uint8 array (n, ...), in the order of the pack.
+
+    dataset[3]                 (image, label): uint8 as stored, (height, width, channels) or (channels, height, width);
+                               an int, or float32 (columns,) where labels are numbers
+    dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more
+
+    The options are those of ImageLoader. Raises Error "bad_data" for a damaged pack, IndexError for a number that is
+    none of a sample.
+    """
+
+    _core_class = _chunkhit.ImageDataset
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        residency: str = "automatic",
+        memory_bytes: int = 0,
+        check_hashes: str = "first_use",
+        images: str = "images",
+        labels: str = "labels",
+    ) -> None:
+        super().__init__(paths, keywords(locals()))
+
+    def labels(self) -> np.ndarray:
+        """Those of all samples: int64 (n,), or float32 (n, columns); no picture is read."""
+        return self._core.labels(np.arange(len(self), dtype=np.uint64))
+
+    def _read(self, numbers: np.ndarray, is_one: bool) -> Tuple[Any, Any]:
+        images, labels = self._core.read(numbers), self._core.labels(numbers)
+        if not is_one:
+            return images, labels
+        return images[0], int(labels[0]) if labels.ndim == 1 else labels[0]
+
+    def _split(self, read: Any) -> List[Any]:
+        images, labels = read
+        return list(zip(images, labels.tolist() if labels.ndim == 1 else labels))
+
+
+class SparseDataset(Dataset):
+    """The rows of a pack of pack-sparse, a part of one, or an AnnData file.
+
+    dataset[3]                 float32 (columns,); with as_="csr" CsrRows of one row
+    dataset[3:9], [[1, 5]]     float32 (rows, columns); or CsrRows
+
+    Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
+    or (x, held_out, labels). The other options and what is raised are those of ImageDataset.
+    """
+
+    _core_class = _chunkhit.SparseDataset
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        as_: str = "dense_f32",
+        held_out: bool = True,
+        residency: str = "automatic",
+        memory_bytes: int = 0,
+        check_hashes: str = "first_use",
+    ) -> None:
+        if as_ not in ("dense_f32", "csr"):
+            raise Error(f"as_: expected dense_f32, csr, found {as_!r}", "usage")
+        self._as = as_
+        self._wants_held_out = held_out
+        options = {"residency": residency, "memory_bytes": memory_bytes, "check_hashes": check_hashes}
+        super().__init__(paths, options)
+
+    @property
+    def column_count(self) -> int:
+        """Items."""
+        return self._core.column_count
+
+    @property
+    def has_held_out(self) -> bool:
+        return self._wants_held_out and self._core.has_held_out
+
+    def row_id(self, row: int) -> str:
+        """The user's own id."""
+        return self._core.row_id(row)
+
+    def column_id(self, column: int) -> str:
+        """The item's own id."""
+        return self._core.column_id(column)
+
+    def _matrix(self, numbers: np.ndarray, held_out: bool, is_one: bool) -> Any:
+        indptr, indices, values = self._core.read(numbers, held_out)
+        rows = CsrRows(indptr, indices, values, (len(numbers), self.column_count))
+        if self._as == "csr":
+            return rows
+        return rows.to_dense()[0] if is_one else rows.to_dense()
+
+    def _read(self, numbers: np.ndarray, is_one: bool) -> Any:
+        found = [self._matrix(numbers, False, is_one)]
+        if self.has_held_out:
+            found.append(self._matrix(numbers, True, is_one))
+        labels: Optional[np.ndarray] = self._core.labels(numbers)
+        if labels is not None:
+            found.append(labels[0] if is_one else labels)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _split(self, read: Any) -> List[Any]:
+        if not isinstance(read, tuple) or isinstance(read, CsrRows):
+            return self._rows_of(read)
+        return list(zip(*(self._rows_of(each) for each in read)))
+
+    @staticmethod
+    def _rows_of(matrix: Any) -> List[Any]:
+        if not isinstance(matrix, CsrRows):
+            return list(matrix)
+        ends = matrix.indptr.tolist()
+        return [CsrRows(np.array([0, end - begin]), matrix.indices[begin:end], matrix.values[begin:end],
+                        (1, matrix.shape[1])) for begin, end in zip(ends, ends[1:])]

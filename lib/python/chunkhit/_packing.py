@@ -1,0 +1,148 @@
+"""Packing from Python: runs the commands, whose flags are keywords here."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from typing import Any, Dict, Iterable, List, Optional
+
+from . import _chunkhit
+from ._error import Error
+from ._loaders import Path, Paths, path_list
+from ._progress import ProgressLine, is_shown
+
+# The commands' exit codes.
+CODES = {1: "too_many_rejects", 2: "usage", 65: "bad_data", 73: "cannot_write", 75: "try_again"}
+
+# Where the commands are, seen from the package: of a wheel, a build tree, an installation below a prefix.
+PLACES = ("bin", "../../../tools", "../../../../bin")
+
+
+def find_command(name: str) -> str:
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.path.normpath(os.path.join(here, place)) for place in PLACES]
+    found = shutil.which(name, path=os.pathsep.join(places)) or shutil.which(name)
+    if not found:
+        raise Error(f"{name}: is neither beside the package nor on PATH", "usage")
+    return found
+
+
+def value_text(value: Any) -> str:
+    """(96, 128) is 96x128, {"train": 0.9, "val": 0.1} is train=0.9,val=0.1."""
+    if isinstance(value, tuple):
+        return "x".join(str(each) for each in value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}={each}" for name, each in value.items())
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def flags(options: Dict[str, Any]) -> List[str]:
+    """label_column=["a", "b"] is --label-column=a --label-column=b, force=True is --force."""
+    arguments = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            arguments.append(flag)
+        elif value is not None and value is not False:
+            arguments += [f"{flag}={value_text(each)}" for each in (value if isinstance(value, list) else [value])]
+    return arguments
+
+
+def watch(lines: Iterable[str], line: ProgressLine) -> str:
+    """Shows the events of --progress json until the end; returns what else the command said."""
+    said = []
+    for text in lines:
+        try:
+            line.show(json.loads(text))
+        except ValueError:
+            said.append(text)
+    return "".join(said)
+
+
+def run(command: List[str], progress: Optional[bool]) -> str:
+    """What the command printed. Ctrl-C stops it after what is in hand: the same call goes on there."""
+    line = ProgressLine(is_shown() if progress is None else progress)
+    with tempfile.TemporaryFile("w+") as printed:
+        # Of a session of its own, so that the terminal's Ctrl-C does not reach it a second time, which would not wait.
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, text=True,
+                              errors="replace", start_new_session=True) as process:
+            try:
+                said = watch(process.stderr or (), line)
+            except BaseException:
+                process.send_signal(signal.SIGINT)
+                process.communicate()
+                raise
+            finally:
+                line.end()
+        check(process.returncode, os.path.basename(command[0]), said)
+        printed.seek(0)
+        return printed.read()
+
+
+def check(code: int, name: str, said: str) -> None:
+    """Raises Error for an exit code, with what the command said."""
+    if code == 0:
+        return
+    lines = [text for text in said.splitlines() if text.strip() and not text.startswith("Try '")]
+    message = "\n".join(lines).removeprefix(f"{name}: ")
+    if code not in CODES:
+        message = f"{name} was stopped by signal {-code if code < 0 else code - 128}; the same call goes on"
+    raise Error(message, CODES.get(code, "try_again"))
+
+
+def pack_info(path: Path) -> Dict[str, Any]:
+    """What a pack (its folder or manifest.json) or a part holds, as `pack-info --json` prints it. Raises Error
+    "bad_data" when it is none, is unfinished or damaged."""
+    return json.loads(_chunkhit.pack_info_json(os.fspath(path)))
+
+
+def packed(output: str) -> Dict[str, Any]:
+    """What is in the output: a pack, or one in each folder."""
+    if os.path.exists(os.path.join(output, "manifest.json")):
+        return pack_info(output)
+    names = sorted(os.listdir(output))
+    return {name: pack_info(os.path.join(output, name)) for name in names
+            if os.path.exists(os.path.join(output, name, "manifest.json"))}
+
+
+def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], options: Dict[str, Any]) -> Dict[str, Any]:
+    folder = os.fspath(output)
+    arguments = [f"--output={folder}", "--progress=json", *flags(options)]
+    # CLI11 takes ./-name for a file, and -name for flags.
+    arguments += [f"./{each}" if each.startswith("-") else each for each in inputs]
+    text = run([find_command(name), *arguments], progress)
+    if options.get("dry_run") or options.get("save_config"):
+        print(text, end="")
+        return {}
+    return packed(folder)
+
+
+def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
+    """Packs a folder of pictures, once, as the command pack-images does; `pack-images --help` lists the options, which
+    are keywords here: resize=(96, 128), crop="64x64", labels="labels.csv", split={"train": 0.9, "val": 0.1},
+    label_column=["x", "y"], force=True.
+
+    root      folder of the pictures; None: that of labels
+    output    folder of the pack, or of the packs of split
+    progress  whether a line shows it; None: in a terminal and in a notebook
+
+    Returns what `pack_info` says of the pack, by their names where there are several; after dry_run=True, which prints
+    what would be packed, nothing. Raises Error with the command's own message and code. A run that was stopped goes on
+    when it is called again.
+    """
+    return pack("pack-images", [] if root is None else [os.fspath(root)], output, progress, options)
+
+
+def pack_sparse(inputs: Paths, output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
+    """Packs user-item ratings, once, as the command pack-sparse does; `pack-sparse --help` lists the options, which are
+    keywords here: user="userId", value="rating", preset="vae-cf", split="users", test=10000.
+
+    inputs    one file or several, all of one kind
+    output    folder of the pack, or of the packs of split
+
+    Returns and raises what `pack_images` does.
+    """
+    return pack("pack-sparse", path_list(inputs), output, progress, options)

@@ -1,0 +1,42 @@
+"""The progress of a command, as one line in a terminal or a notebook."""
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict
+
+
+def is_shown() -> bool:
+    """Whether somebody looks: standard error is a terminal, or this is a notebook's kernel."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def progress_text(event: Dict[str, Any]) -> str:
+    """One line for an event of --progress json."""
+    things = next(name[: -len("_done")] for name in event if name.endswith("_done"))
+    done, total = event[f"{things}_done"], event[f"{things}_total"]
+    text = f"{event['phase']}: {done:,}" + (f" of {total:,} {things} ({done / total:.0%})" if total else f" {things}")
+    rate = event[f"{things}_per_second"]
+    if rate:
+        text += f", {rate:,.0f}/s"
+    return text + (f", {event['rejected']:,} rejected" if event["rejected"] else "")
+
+
+class ProgressLine:
+    """Writes each text over the one before; writes nothing where nobody looks."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._width = 0
+
+    def show(self, event: Dict[str, Any]) -> None:
+        if self._wanted:
+            self._write(progress_text(event))
+
+    def end(self) -> None:
+        if self._width:
+            self._write("")
+            print(end="\r", file=sys.stderr, flush=True)
+
+    def _write(self, text: str) -> None:
+        print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
+        self._width = len(text)

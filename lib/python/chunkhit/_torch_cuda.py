@@ -1,0 +1,157 @@
+"""Batches on a GPU, one ahead."""
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+
+import numpy as np
+import torch
+
+from ._error import Error
+
+
+def pinned_memory(byte_count: int) -> np.ndarray:
+    """Memory that the GPU copies from by itself."""
+    return torch.empty(byte_count, dtype=torch.uint8, pin_memory=True).numpy()
+
+
+def to_device(array: Any, device: torch.device) -> Any:
+    """A copy on the device, which is on its way; int64 for uint64; None for None."""
+    if array is None:
+        return None
+    signed = array.view(np.int64) if array.dtype == np.uint64 else array
+    return torch.from_numpy(signed).to(device, non_blocking=True)
+
+
+class DeviceImages:
+    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std."""
+
+    def __init__(self, device: torch.device, as_: str, info: Dict[str, Any], layout: Optional[str],
+                 normalize: Optional[Dict[str, Any]]) -> None:
+        self._device = device
+        self._is_float = as_ == "f32"
+        if not self._is_float:
+            return
+        shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
+        given = normalize or {}
+        self._mean = self._of_channels(given.get("mean"), info["mean"], shape)
+        self._std = self._of_channels(given.get("std"), info["std"], shape)
+
+    def _of_channels(self, shares: Any, of_255: List[float], shape: Tuple[int, ...]) -> torch.Tensor:
+        values = [value / 255 for value in of_255] if shares is None or len(shares) == 0 else list(shares)
+        return torch.tensor(values, dtype=torch.float32, device=self._device).view(shape)
+
+    def __call__(self, found: Any) -> Tuple[Any, ...]:
+        images, labels, samples = (to_device(each, self._device) for each in found[:3])
+        if self._is_float:
+            images = images.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
+        return images, labels, samples, *found[3:]
+
+
+class DeviceRows:
+    """Copies (x, held_out, labels, rows), each matrix in one piece, and makes the matrices dense there."""
+
+    TYPES = {"dense_f32": torch.float32, "dense_f16": torch.float16}
+
+    def __init__(self, device: torch.device, as_: str, columns: int) -> None:
+        if as_ != "csr" and as_ not in self.TYPES:
+            raise Error(f"as_: {as_} is not made on a device; expected csr, dense_f32 or dense_f16", "usage")
+        self._device = device
+        self._type = self.TYPES.get(as_)
+        self._columns = columns
+
+    def _matrix(self, found: Any, rows: int) -> Any:
+        if found is None:
+            return None
+        indptr, indices, values, block = found
+        copied = to_device(block, self._device)
+
+        def part(array: np.ndarray, kind: torch.dtype) -> torch.Tensor:
+            begin = array.__array_interface__["data"][0] - block.__array_interface__["data"][0]
+            return copied[begin : begin + array.nbytes].view(kind)
+
+        ends, columns, numbers = part(indptr, torch.int32), part(indices, torch.int32), part(values, torch.float32)
+        if self._type is None:
+            return torch.sparse_csr_tensor(ends, columns, numbers, size=(rows, self._columns))
+        numbers_of_rows = torch.arange(rows, device=self._device)
+        # The size is known: nobody waits for the GPU to tell it.
+        row_of = torch.repeat_interleave(numbers_of_rows, ends.diff().long(), output_size=len(indices))
+        dense = torch.zeros(rows * self._columns, dtype=self._type, device=self._device)
+        dense[row_of * self._columns + columns] = numbers.to(self._type)
+        return dense.view(rows, self._columns)
+
+    def __call__(self, found: Any) -> Tuple[Any, ...]:
+        x, held_out, labels, rows = found[:4]
+        return (self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), to_device(labels, self._device),
+                to_device(rows, self._device), *found[4:])
+
+
+def tensors_of(values: Any) -> List[torch.Tensor]:
+    """The tensors on the device among a batch's parts."""
+    return [each for each in values if isinstance(each, torch.Tensor)]
+
+
+class DeviceFeed:
+    """Takes batches from a loader, copies them on a stream of their own, and is one batch ahead of who uses them."""
+
+    MOST_COPIES = 2  # on their way at a time
+
+    def __init__(self, device: torch.device, copy: Callable[[Any], Tuple[Any, ...]], make: Callable[..., Any]) -> None:
+        self._stream = torch.cuda.Stream(device)
+        self._device = device
+        self._copy = copy
+        self._make = make
+        self._ahead: Optional[Tuple[Any, torch.cuda.Event]] = None
+        self._state: Optional[str] = None
+        self._is_at_end = False
+        # What is being copied stays until it has been.
+        self._sources: Deque[Tuple[Any, torch.cuda.Event]] = deque()
+
+    def forget(self) -> None:
+        """Lets go of the batch that is ahead: another epoch, or place in it, begins."""
+        self._ahead = None
+        self._state = None
+        self._is_at_end = False
+
+    def state_before(self, state: Callable[[], str]) -> str:
+        """The loader's state before the batch that is ahead."""
+        return state() if self._state is None else self._state
+
+    def take(self, core: Any) -> Any:
+        """The next batch, or None at the end; the caller's stream waits for it, the caller does not."""
+        if self._ahead is None and not self._is_at_end:
+            self._ahead = self._send(core)
+        if self._ahead is None:
+            self._state = None
+            return None
+        found, is_there = self._ahead
+        self._state = core.state()
+        self._ahead = self._send(core)
+        current = torch.cuda.current_stream(self._device)
+        current.wait_event(is_there)
+        for each in tensors_of(found):
+            self._record(each, current)
+        return self._make(*found)
+
+    @staticmethod
+    def _record(made: torch.Tensor, stream: torch.cuda.Stream) -> None:
+        """The memory is not used again before the caller's stream is through with it."""
+        if made.layout == torch.sparse_csr:
+            for part in (made.crow_indices(), made.col_indices(), made.values()):
+                part.record_stream(stream)
+        else:
+            made.record_stream(stream)
+
+    def _send(self, core: Any) -> Optional[Tuple[Any, torch.cuda.Event]]:
+        while len(self._sources) >= self.MOST_COPIES:
+            self._sources.popleft()[1].synchronize()
+        found = core.next()
+        if found is None:
+            self._is_at_end = True
+            return None
+        event = torch.cuda.Event()
+        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+            copied = self._copy(found)
+            event.record(self._stream)
+        self._sources.append((found, event))
+        return copied, event

@@ -1,0 +1,138 @@
+"""The loaders of chunkhit, as PyTorch tensors.
+
+    from chunkhit.torch import ImageLoader
+    loader = ImageLoader("train", batch_size=256, shuffle="window", device="cuda", as_="f32")
+    for epoch in range(10):
+        loader.set_epoch(epoch)
+        for images, labels in loader:
+            ...
+
+They need no DataLoader around them: they read ahead on threads of their own. rank and world_size are those of
+torch.distributed where it is initialised. Tensors look into the loader's memory, which is theirs as long as any of them
+lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep their DataLoader.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple, Union
+
+import numpy as np
+import torch
+import torch.distributed
+
+from . import _loaders
+from ._batches import ImageBatch, SparseBatch
+from ._loaders import Paths
+from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
+
+Device = Union[str, torch.device, None]
+
+
+def share_of_work(options: Dict[str, Any]) -> Dict[str, Any]:
+    """The options with rank and world_size of torch.distributed, where they do not say so themselves."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return options
+    own = {"rank": torch.distributed.get_rank(), "world_size": torch.distributed.get_world_size()}
+    return {**own, **options}
+
+
+def tensor(array: Any) -> Any:
+    """A tensor over an array's memory; int64 for uint64, which tensors cannot be; None for None."""
+    if array is None:
+        return None
+    return torch.from_numpy(array.view(np.int64) if array.dtype == np.uint64 else array)
+
+
+def cuda_device(device: Device) -> Optional[torch.device]:
+    """The device, or None for the CPU."""
+    found = torch.device("cpu" if device is None else device)
+    return None if found.type == "cpu" else found
+
+
+class TensorLoader:
+    """What the loaders here have in common: batches on the CPU as they come, or one batch ahead on a device."""
+
+    _feed: Optional[DeviceFeed]
+
+    def epoch(self, epoch: int) -> Any:
+        if self._feed:
+            self._feed.forget()
+        return super().epoch(epoch)  # type: ignore[misc]
+
+    def state(self) -> str:
+        """Where reading stands, after the batch that was handed out last; not the one that is on its way."""
+        return self._feed.state_before(self._core.state) if self._feed else self._core.state()  # type: ignore[attr-defined]
+
+    def restore(self, state: str) -> None:
+        if self._feed:
+            self._feed.forget()
+        super().restore(state)  # type: ignore[misc]
+
+    def _take(self) -> Any:
+        return self._feed.take(self._core) if self._feed else self._tensors(self._core.next())  # type: ignore[attr-defined]
+
+    def _tensors(self, found: Any) -> Any:
+        raise NotImplementedError
+
+
+class ImageLoader(TensorLoader, _loaders.ImageLoader):
+    """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
+
+    layout  "nchw" here, which PyTorch's layers expect
+    device  a CUDA device: batches are made in pinned memory, copied on a stream of their own one batch ahead, always as
+            uint8, and made float32 and normalised there where as_ is "f32"
+    """
+
+    def __init__(self, paths: Paths, *, device: Device = None, as_: str = "u8", layout: Optional[str] = "nchw",
+                 normalize: Optional[Dict[str, Any]] = None, **options: Any) -> None:
+        options = share_of_work(options)
+        target = cuda_device(device)
+        if target:
+            options.setdefault("allocator", pinned_memory)
+        super().__init__(paths, as_="u8" if target else as_, layout=layout,
+                         normalize=None if target else normalize, **options)
+        self._feed = None
+        if target:
+            self._feed = DeviceFeed(target, DeviceImages(target, as_, self.info, layout, normalize), ImageBatch.of)
+
+    def _tensors(self, found: Any) -> Optional[ImageBatch]:
+        if found is None:
+            return None
+        images, labels, samples, epoch, index = found
+        return ImageBatch.of(tensor(images), tensor(labels), tensor(samples), epoch, index)
+
+
+class SparseLoader(TensorLoader, _loaders.SparseLoader):
+    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with as_="csr".
+
+    writable  False: the caller promises to change no dense tensor in place, and gets them cleared at a fraction of the
+              price. Tensors cannot be read-only: nobody notices when the promise is broken, until later batches show
+              what was written
+    device    a CUDA device: entries are made in pinned memory, copied on a stream of their own one batch ahead, and made
+              dense there
+    """
+
+    def __init__(self, paths: Paths, *, device: Device = None, as_: str = "dense_f32", writable: bool = True,
+                 **options: Any) -> None:
+        options = share_of_work(options)
+        target = cuda_device(device)
+        if target:
+            options.setdefault("allocator", pinned_memory)
+        super().__init__(paths, as_="csr" if target else as_, writable=writable, **options)
+        self._feed = DeviceFeed(target, DeviceRows(target, as_, self.column_count), SparseBatch) if target else None
+
+    @staticmethod
+    def _writing(writable: bool) -> Tuple[bool, bool]:
+        return True, writable
+
+    def _tensor_matrix(self, found: Any, rows: int) -> Any:
+        if not isinstance(found, tuple):
+            return tensor(found)
+        indptr, indices, values = (torch.from_numpy(each) for each in found[:3])
+        return torch.sparse_csr_tensor(indptr, indices, values, size=(rows, self.column_count))
+
+    def _tensors(self, found: Any) -> Optional[SparseBatch]:
+        if found is None:
+            return None
+        x, held_out, labels, rows, epoch, index = found
+        return SparseBatch(self._tensor_matrix(x, len(rows)), self._tensor_matrix(held_out, len(rows)), tensor(labels),
+                           tensor(rows), epoch, index)

@@ -1,0 +1,68 @@
+"""Packs that the tests of the Python package share; they are made by the package's own writers."""
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from PIL import Image
+
+import chunkhit
+
+USERS, ITEMS = 211, 97
+
+
+@pytest.fixture(scope="session")
+def packs(tmp_path_factory):
+    """The folder of pictures (100 of 8 x 6 pixels, two classes), and what was packed from them."""
+    folder = tmp_path_factory.mktemp("packs")
+    random = np.random.default_rng(1)
+    for number in range(100):
+        place = folder / "pictures" / "ab"[number % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, 256, (6, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(place / f"{number:03}.png")
+    with open(folder / "numbers.csv", "w") as file:
+        file.write("file,x,y\n")
+        file.writelines(f"{'ab'[n % 2]}/{n:03}.png,{n / 4},{-n}\n" for n in range(100))
+    chunkhit.pack_images(folder / "pictures", folder / "hdf5", chunk_samples=7)
+    chunkhit.pack_images(folder / "pictures", folder / "shard", chunk_samples=7, container="shard")
+    chunkhit.pack_images(folder / "pictures", folder / "numbers", chunk_samples=7, labels=folder / "numbers.csv",
+                         label_column=["x", "y"])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ratings(tmp_path_factory):
+    """The folder of ratings.csv and of the packs `whole` and `split`; half stars, as scipy's matrix of own ids."""
+    folder = tmp_path_factory.mktemp("ratings")
+    entries = sp.random(USERS, ITEMS, 0.15, random_state=1, format="coo")
+    entries.data = np.random.default_rng(2).integers(1, 11, entries.nnz) / 2
+    with open(folder / "ratings.csv", "w") as file:
+        file.write("user,item,rating\n")
+        file.writelines(f"u{u},i{i},{value:g}\n" for u, i, value in zip(entries.row, entries.col, entries.data))
+    chunkhit.pack_sparse(folder / "ratings.csv", folder / "whole", chunk_rows=16)
+    chunkhit.pack_sparse([folder / "ratings.csv"], folder / "split", chunk_rows=16, split="ratio", test=0.3)
+    return folder, entries.tocsr()
+
+
+def own_numbers(reader, matrix_rows, matrix_columns):
+    """The numbers in own ids such as "u17" of these rows, and of all columns."""
+    rows = [int(reader.row_id(int(row))[1:]) for row in matrix_rows]
+    return rows, [int(reader.column_id(column)[1:]) for column in range(matrix_columns)]
+
+
+@pytest.fixture
+def expected_rows(ratings):
+    """A function that gives scipy's dense rows, in a reader's rows and columns."""
+    _, matrix = ratings
+
+    def expected(reader, rows):
+        own_rows, own_columns = own_numbers(reader, rows, reader.column_count)
+        return matrix[own_rows][:, own_columns].toarray().astype(np.float32)
+
+    return expected
+
+
+def resident_bytes():
+    with open(f"/proc/{os.getpid()}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,120 @@
+"""ImageDataset and SparseDataset: numbers of all kinds, and other processes."""
+import multiprocessing
+import os
+import pickle
+
+import h5py
+import numpy as np
+import pytest
+
+import chunkhit
+
+
+@pytest.fixture(scope="module")
+def stored(packs):
+    with h5py.File(packs / "hdf5" / "part-00000.h5") as part:
+        return part["images"][:], part["labels"][:]
+
+
+@pytest.mark.parametrize("pack", ["hdf5", "shard"])
+@pytest.mark.parametrize("residency", ["decoded", "compressed", "stream"])
+def test_gives_the_samples_that_h5py_reads(packs, stored, pack, residency):
+    dataset = chunkhit.ImageDataset(packs / pack, residency=residency)
+    assert len(dataset) == 100
+    for key in (slice(None), slice(90, 3, -4), slice(5, 5), [3, 97, 3], np.array([-1, 0]), stored[1] == 1,
+                np.array([], int), np.uint8([200 - 101])):
+        images, labels = dataset[key]
+        np.testing.assert_array_equal(images, stored[0][key])
+        np.testing.assert_array_equal(labels, stored[1][key])
+    for key in (0, 99, -100, np.int64(7)):
+        image, label = dataset[key]
+        np.testing.assert_array_equal(image, stored[0][key])
+        assert label == stored[1][key] and type(label) is int
+    np.testing.assert_array_equal(dataset.labels(), stored[1])
+
+
+def test_gives_items_one_by_one_as_getitem_does(packs):
+    dataset = chunkhit.ImageDataset(packs / "hdf5")
+    for number, (image, label) in zip([5, 2, 5], dataset.__getitems__([5, 2, 5]), strict=True):
+        np.testing.assert_array_equal(image, dataset[number][0])
+        assert label == dataset[number][1]
+    numbers = chunkhit.ImageDataset(packs / "numbers")
+    np.testing.assert_array_equal(numbers[8][1], numbers.labels()[8])
+
+
+@pytest.mark.parametrize("key", [100, -101, [5, 100], [2**63], [0.5], "3", [[1]], [True], None])
+def test_refuses_what_is_no_sample(packs, key):
+    with pytest.raises(IndexError):
+        chunkhit.ImageDataset(packs / "hdf5")[key]
+
+
+def test_ends_when_it_is_iterated(packs):
+    assert sum(1 for _ in chunkhit.ImageDataset(packs / "hdf5")) == 100
+
+
+def test_gives_scipys_rows(ratings, expected_rows):
+    dataset = chunkhit.SparseDataset(ratings[0] / "whole")
+    picks = np.random.default_rng(3).integers(0, len(dataset), 50)
+    np.testing.assert_array_equal(dataset[picks], expected_rows(dataset, picks))
+    np.testing.assert_array_equal(dataset[int(picks[0])], expected_rows(dataset, picks[:1])[0])
+    csr = chunkhit.SparseDataset(ratings[0] / "whole", as_="csr")
+    np.testing.assert_array_equal(csr[picks].to_scipy().toarray(), expected_rows(dataset, picks))
+    for row, one in zip(picks, csr.__getitems__(picks.tolist()), strict=True):
+        np.testing.assert_array_equal(one.to_scipy().toarray(), expected_rows(dataset, [row]))
+    assert len(csr[3:3].values) == 0
+
+
+def test_gives_held_out_rows_beside(ratings, expected_rows):
+    dataset = chunkhit.SparseDataset(ratings[0] / "split" / "test")
+    x, held_out = dataset[:]
+    np.testing.assert_array_equal(x + held_out, expected_rows(dataset, range(len(dataset))))
+    for number, pair in enumerate(dataset.__getitems__([0, 1])):
+        np.testing.assert_array_equal(pair, [x[number], held_out[number]])
+    assert chunkhit.SparseDataset(ratings[0] / "split" / "test", held_out=False)[0].shape == (dataset.column_count,)
+
+
+def test_is_pickled_as_its_place(packs, ratings, monkeypatch):
+    monkeypatch.chdir(packs)
+    for dataset in (chunkhit.ImageDataset("hdf5"), chunkhit.SparseDataset(ratings[0] / "whole")):
+        text = pickle.dumps(dataset)
+        assert len(text) < 1000
+        monkeypatch.chdir("/")
+        np.testing.assert_array_equal(pickle.loads(text)[:][0], dataset[:][0])
+
+
+def read_in_child(dataset, results):
+    results.put((os.getpid(), [pixels.tolist() for pixels in dataset[::10][0]]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_reads_in_processes(packs, method):
+    dataset = chunkhit.ImageDataset(packs / "shard", residency="stream")
+    context = multiprocessing.get_context(method)
+    results = context.Queue()
+    children = [context.Process(target=read_in_child, args=(dataset, results)) for _ in range(2)]
+    for child in children:
+        child.start()
+    found = [results.get(timeout=60) for _ in children]
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    expected = dataset[::10][0].tolist()
+    assert all(process != os.getpid() and pixels == expected for process, pixels in found)
+
+
+def test_a_loader_of_the_parent_is_refused_in_a_forked_child(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5")
+    epoch = loader.epoch(0)
+    held = next(epoch)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            next(epoch)
+        except chunkhit.Error as error:
+            code = 0 if error.code == "usage" and held.images.any() else 2
+            del epoch, loader, held
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    next(iter(loader))

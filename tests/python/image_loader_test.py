@@ -1,0 +1,184 @@
+"""ImageLoader beside h5py."""
+import h5py
+import numpy as np
+import pytest
+
+import chunkhit
+
+
+@pytest.fixture(scope="module")
+def stored(packs):
+    with h5py.File(packs / "hdf5" / "part-00000.h5") as part:
+        return part["images"][:], part["labels"][:]
+
+
+@pytest.mark.parametrize("pack", ["hdf5", "shard"])
+@pytest.mark.parametrize("shuffle", ["none", "window", "global"])
+def test_gives_the_pixels_and_labels_that_h5py_reads(packs, stored, pack, shuffle):
+    images, labels = stored
+    loader = chunkhit.ImageLoader(packs / pack, batch_size=16, shuffle=shuffle, seed=3)
+    for epoch in range(3):
+        seen = []
+        for index, batch in enumerate(loader.epoch(epoch)):
+            pixels, classes = batch
+            np.testing.assert_array_equal(pixels, images[batch.samples])
+            np.testing.assert_array_equal(classes, labels[batch.samples])
+            assert (batch.epoch, batch.index) == (epoch, index)
+            assert batch.images is pixels and batch.labels is classes
+            seen += batch.samples.tolist()
+        assert sorted(seen) == list(range(100))
+        assert (seen == sorted(seen)) == (shuffle == "none")
+
+
+def test_says_shapes_and_types(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, layout="nchw", as_="f32")
+    images, labels = next(iter(loader))
+    assert loader.batch_shape == images.shape == (16, 3, 6, 8)
+    assert (images.dtype, labels.dtype, labels.shape) == (np.float32, np.int64, (16,))
+    assert len(loader) == 7 and loader.size == 100
+    assert loader.info["samples"] == 100
+
+
+def test_gives_numbers_where_labels_are_numbers(packs):
+    for images, labels in chunkhit.ImageLoader(packs / "numbers", batch_size=16):
+        assert labels.dtype == np.float32
+        np.testing.assert_array_equal(labels[:, 1], -4 * labels[:, 0])
+
+
+def test_normalises_with_what_it_is_given(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", as_="f32", normalize=dict(mean=[0.5, 0.25, 0.0], std=[1, 2, 4]))
+    images, _ = next(iter(loader))
+    shares = stored[0].astype(np.float32) / np.float32(255)
+    np.testing.assert_array_equal(images, (shares - np.float32([0.5, 0.25, 0])) / np.float32([1, 2, 4]))
+
+
+def test_mirrors_and_crops(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", augment=dict(flip_horizontal=1.0, crop_height=4, crop_width=4))
+    images, _ = next(iter(loader))
+    np.testing.assert_array_equal(images, stored[0][:, 1:5, 2:6][:, :, ::-1])
+
+
+def test_reads_several_packs_as_one(packs):
+    assert chunkhit.ImageLoader([packs / "hdf5", packs / "shard"]).size == 200
+
+
+def test_a_held_batch_keeps_its_pixels(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, shuffle="global", prefetch=1, threads=1)
+    held = [batch for epoch in range(4) for batch in loader.epoch(epoch)]
+    samples = [batch.samples for epoch in range(4) for batch in chunkhit.ImageLoader(
+        packs / "hdf5", batch_size=16, shuffle="global").epoch(epoch)]
+    assert loader.stats().kept_batches >= len(held) - 1
+    del loader
+    assert len({batch.images.__array_interface__["data"][0] for batch in held}) == len(held)
+    for batch, expected in zip(held, samples, strict=True):
+        np.testing.assert_array_equal(batch.images, stored[0][expected])
+
+
+def test_one_array_alone_keeps_its_batch(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, prefetch=1, threads=1)
+    labels = [labels for _, labels in loader]
+    del loader
+    np.testing.assert_array_equal(np.concatenate(labels), stored[1])
+
+
+def test_memory_of_batches_that_nobody_holds_is_used_again(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, prefetch=2, threads=1)
+    places = {images.__array_interface__["data"][0] for epoch in range(20) for images, _ in loader.epoch(epoch)}
+    assert len(places) <= 5  # three in the ring, the caller's, and the one that was returned
+
+
+def test_batches_may_be_written_to(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, prefetch=1, threads=1)
+    for epoch in range(3):
+        for batch in loader.epoch(epoch):
+            np.testing.assert_array_equal(batch.images, stored[0][batch.samples])
+            batch.images[:] = 1
+            batch.labels[:] = 2
+
+
+def test_arrays_share_memory_by_dlpack_and_the_buffer_protocol(packs):
+    images, _ = next(iter(chunkhit.ImageLoader(packs / "hdf5")))
+    assert memoryview(images).shape == images.shape
+    assert np.shares_memory(memoryview(images), images)
+    assert np.shares_memory(np.from_dlpack(images), images)
+
+
+def test_an_allocator_gives_the_memory_of_the_images(packs):
+    buffers = []
+
+    def allocate(byte_count):
+        buffers.append(np.zeros(byte_count + 64, np.uint8))
+        return buffers[-1][-buffers[-1].ctypes.data % 64:][:byte_count]
+
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, allocator=allocate)
+    for images, _ in loader:
+        assert any(np.shares_memory(images, each) for each in buffers)
+
+
+def test_an_allocator_that_raises_is_heard(packs):
+    with pytest.raises(ZeroDivisionError):
+        chunkhit.ImageLoader(packs / "hdf5", allocator=lambda byte_count: 1 // 0)
+    with pytest.raises(chunkhit.Error, match="gave a buffer of 5 bytes"):
+        chunkhit.ImageLoader(packs / "hdf5", allocator=lambda byte_count: bytearray(5))
+
+
+def test_ranks_share_the_samples_out(packs):
+    ranks = [chunkhit.ImageLoader(packs / "hdf5", batch_size=10, shuffle="global", rank=rank, world_size=2)
+             for rank in range(2)]
+    seen = [sample for loader in ranks for batch in loader for sample in batch.samples.tolist()]
+    assert sorted(seen) == list(range(100))
+
+
+def test_an_epoch_ends_when_another_begins(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16)
+    first = loader.epoch(0)
+    next(first)
+    loader.epoch(1)
+    with pytest.raises(chunkhit.Error, match="another one was begun"):
+        next(first)
+
+
+def test_iterating_goes_on_from_epoch_to_epoch(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5")
+    assert [next(iter(list(loader))).epoch for _ in range(3)] == [0, 1, 2]
+    loader.set_epoch(7)
+    assert [next(iter(list(loader))).epoch for _ in range(2)] == [7, 8]
+
+
+def test_statistics_say_what_was_handed_out(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, threads=1, residency="decoded")
+    for _ in loader:
+        pass
+    stats = loader.stats()
+    assert (stats.batches, stats.samples, stats.threads, stats.residency) == (7, 100, 1, "decoded")
+    assert "7 batches" in str(stats) and "input-bound" in stats.verdict()
+    assert stats.seconds >= stats.wait_seconds
+    loader.reset_stats()
+    assert loader.stats().batches == 0
+
+
+def test_batches_keep_their_pixels_when_memory_runs_out(packs, stored):
+    """The caller that goes on after the failure must not see what it holds overwritten."""
+    left = 4
+
+    def allocate(byte_count):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise MemoryError
+        memory = np.zeros(byte_count + 64, np.uint8)
+        return memory[-memory.ctypes.data % 64:][:byte_count]
+
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, prefetch=1, threads=1, allocator=allocate)
+    epoch, held, failures = loader.epoch(0), [], 0
+    while True:
+        try:
+            held.append(next(epoch))
+        except MemoryError:
+            failures += 1
+            left = 1
+        except StopIteration:
+            break
+    assert len(held) == 7 and failures > 0
+    for number, batch in enumerate(held):
+        np.testing.assert_array_equal(batch.images, stored[0][16 * number : 16 * number + 16])

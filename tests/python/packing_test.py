@@ -1,0 +1,95 @@
+"""pack_images and pack_sparse: the commands, with keywords."""
+import os
+import shutil
+import signal
+import sys
+import textwrap
+
+import pytest
+
+import chunkhit
+from chunkhit import _packing, _progress
+
+
+def test_keywords_are_flags():
+    assert _packing.flags(dict(resize=(96, 128), label_column=["a", "b"], force=True, dry_run=False, labels=None,
+                               split={"train": 0.9, "val": 0.1}, max_errors="5%", seed=-3)) == [
+        "--resize=96x128", "--label-column=a", "--label-column=b", "--force", "--split=train=0.9,val=0.1",
+        "--max-errors=5%", "--seed=-3"]
+
+
+def test_gives_what_pack_info_says(packs, ratings):
+    info = chunkhit.pack_info(packs / "numbers")
+    assert (info["samples"], info["sample"]["height"], info["sample"]["width"]) == (100, 6, 8)
+    assert chunkhit.pack_info(ratings[0] / "whole")["columns"] == 97
+
+
+def test_gives_the_packs_of_a_split_by_name(packs, tmp_path):
+    found = chunkhit.pack_images(packs / "pictures", tmp_path / "out", split={"train": 0.9, "val": 0.1}, progress=False)
+    assert {name: info["samples"] for name, info in found.items()} == {"train": 90, "val": 10}
+
+
+def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
+    assert chunkhit.pack_images(packs / "pictures", tmp_path / "out", dry_run=True) == {}
+    assert "100" in capsys.readouterr().out and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("code, message, options", [
+    ("usage", "--no-such-flag=5", dict(no_such_flag=5)),
+    ("bad_data", "gone.csv", dict(labels="gone.csv")),
+    ("cannot_write", "holds another pack", dict(resize=(4, 4))),
+])
+def test_raises_what_the_command_says(packs, code, message, options):
+    with pytest.raises(chunkhit.Error, match=message) as caught:
+        chunkhit.pack_images(packs / "pictures", packs / "hdf5", **options)
+    assert caught.value.code == code
+    assert "pack-images:" not in str(caught.value) and "--help" not in str(caught.value)
+
+
+def test_too_many_rejects_are_an_error(packs, tmp_path):
+    shutil.copytree(packs / "pictures", tmp_path / "in", dirs_exist_ok=True)
+    for number in range(10):
+        (tmp_path / "in" / "a" / f"{number}.png").write_bytes(b"no picture")
+    with pytest.raises(chunkhit.Error) as caught:
+        chunkhit.pack_images(tmp_path / "in", tmp_path / "out")
+    assert caught.value.code == "too_many_rejects"
+
+
+def test_takes_names_that_look_like_flags(packs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-odd").symlink_to(packs / "pictures")
+    assert chunkhit.pack_images("-odd", "-out")["samples"] == 100
+
+
+def test_shows_progress_where_it_is_wanted(packs, tmp_path, capfd):
+    chunkhit.pack_images(packs / "pictures", tmp_path / "shown", progress=True)
+    assert "of 100 rows" in capfd.readouterr().err
+    chunkhit.pack_images(packs / "pictures", tmp_path / "hidden")
+    assert capfd.readouterr().err == ""
+    text = _progress.progress_text({"phase": "packing", "rows_done": 1500, "rows_total": 3000, "rejected": 2,
+                                    "rows_per_second": 1234.0, "seconds": 1.0})
+    assert text == "packing: 1,500 of 3,000 rows (50%), 1,234/s, 2 rejected"
+
+
+def test_ctrl_c_stops_the_command_and_is_passed_on(packs, tmp_path, monkeypatch):
+    """A stand-in for the command, which says when it is there and when it was stopped."""
+    command = tmp_path / "pack-images"
+    command.write_text(textwrap.dedent(f"""\
+        #!{sys.executable}
+        import os, signal, sys, time
+        def stop(*_):
+            open({str(tmp_path / "stopped")!r}, "a").write("once ")
+            sys.exit(130)
+        signal.signal(signal.SIGINT, stop)
+        os.kill({os.getpid()}, signal.SIGUSR1)
+        time.sleep(60)
+        """))
+    command.chmod(0o755)
+    monkeypatch.setattr(_packing, "find_command", lambda name: str(command))
+    before = signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            chunkhit.pack_images(packs / "pictures", tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (tmp_path / "stopped").read_text() == "once "

@@ -1,0 +1,95 @@
+"""SparseLoader beside scipy."""
+import numpy as np
+import pytest
+
+import chunkhit
+
+TYPES = {"dense_f32": np.float32, "dense_f16": np.float16, "dense_u8": np.uint8}
+
+
+@pytest.mark.parametrize("as_", TYPES)
+def test_gives_scipys_dense_rows(ratings, expected_rows, as_):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="window", seed=5, as_=as_)
+    scale = loader.value_scale if as_ == "dense_u8" else 1
+    for epoch in range(2):
+        seen = []
+        for batch in loader.epoch(epoch):
+            assert batch.x.dtype == TYPES[as_] and batch.held_out is None and batch.labels is None
+            np.testing.assert_array_equal(batch.x * scale, expected_rows(loader, batch.rows))
+            seen += batch.rows.tolist()
+        assert sorted(seen) == list(range(loader.size))
+
+
+def test_gives_scipys_csr_rows(ratings, expected_rows):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="global", as_="csr")
+    for batch in loader:
+        scipys = batch.x.to_scipy()
+        assert np.shares_memory(scipys.data, batch.x.values)
+        scipys.check_format(full_check=True)
+        np.testing.assert_array_equal(scipys.toarray(), expected_rows(loader, batch.rows))
+        np.testing.assert_array_equal(batch.x.to_dense(), scipys.toarray())
+
+
+def test_pairs_what_is_known_with_what_is_held_out(ratings, expected_rows):
+    loader = chunkhit.SparseLoader(ratings[0] / "split" / "test", batch_size=25)
+    assert loader.has_held_out
+    for batch in loader:
+        np.testing.assert_array_equal(batch.x + batch.held_out, expected_rows(loader, batch.rows))
+        assert (batch.held_out != 0).any(axis=1).all()
+
+
+def test_serves_x_alone_where_held_out_is_not_wanted(ratings):
+    loader = chunkhit.SparseLoader(ratings[0] / "split" / "test", held_out=False)
+    assert not loader.has_held_out and next(iter(loader)).held_out is None
+
+
+def test_binarizes_scales_and_normalises(ratings, expected_rows):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", binarize=True, scale=3, normalize="l2")
+    for batch in loader:
+        x = (expected_rows(loader, batch.rows) != 0).astype(np.float64) * 3
+        np.testing.assert_allclose(batch.x, x / np.linalg.norm(x, axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_dense_arrays_cannot_be_written_to(ratings):
+    batch = next(iter(chunkhit.SparseLoader(ratings[0] / "whole")))
+    with pytest.raises(ValueError, match="read-only"):
+        batch.x[0, 0] = 1
+
+
+@pytest.mark.parametrize("as_", TYPES)
+def test_what_is_written_to_a_writable_batch_is_in_no_later_one(ratings, expected_rows, as_):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, as_=as_, writable=True, prefetch=1, threads=1)
+    scale = loader.value_scale if as_ == "dense_u8" else 1
+    for epoch in range(4):
+        for batch in loader.epoch(epoch):
+            np.testing.assert_array_equal(batch.x * scale, expected_rows(loader, batch.rows))
+            batch.x[:] = 9
+
+
+def test_held_batches_keep_their_rows(ratings, expected_rows):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, prefetch=1, threads=1, shuffle="global")
+    held = [batch for epoch in range(3) for batch in loader.epoch(epoch)]
+    expected = [expected_rows(loader, batch.rows) for batch in held]
+    del loader
+    for batch, rows in zip(held, expected):
+        np.testing.assert_array_equal(batch.x, rows)
+
+
+def test_counts_the_ratings_of_items(ratings):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole")
+    _, matrix = ratings
+    own = [int(loader.column_id(column)[1:]) for column in range(loader.column_count)]
+    np.testing.assert_array_equal(loader.item_counts(), np.diff(matrix.tocsc().indptr)[own])
+
+
+def test_goes_on_where_a_state_was_taken(ratings):
+    options = dict(batch_size=25, shuffle="window", seed=5)
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", **options)
+    left = loader.epoch(2)
+    next(left)
+    state = loader.state()
+    other = chunkhit.SparseLoader(ratings[0] / "whole", **options)
+    other.restore(state)
+    for mine, theirs in zip(left, other, strict=True):
+        np.testing.assert_array_equal(mine.x, theirs.x)
+        np.testing.assert_array_equal(mine.rows, theirs.rows)

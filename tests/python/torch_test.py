@@ -1,0 +1,128 @@
+"""chunkhit.torch on the CPU, DataLoader over the datasets, and torch.distributed."""
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import chunkhit  # noqa: E402
+import chunkhit.torch  # noqa: E402
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler  # noqa: E402
+
+
+def test_gives_the_tensors_of_the_numpy_loader(packs):
+    options = dict(batch_size=16, shuffle="window", seed=3)
+    arrays = chunkhit.ImageLoader(packs / "hdf5", layout="nchw", **options)
+    for (images, labels), batch in zip(chunkhit.torch.ImageLoader(packs / "hdf5", **options), arrays, strict=True):
+        assert (images.dtype, labels.dtype, images.shape[1:]) == (torch.uint8, torch.int64, (3, 6, 8))
+        np.testing.assert_array_equal(images.numpy(), batch.images)
+        np.testing.assert_array_equal(labels.numpy(), batch.labels)
+
+
+def test_says_the_samples_as_int64(packs):
+    batch = next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=3)))
+    assert batch.samples.dtype == torch.int64 and batch.samples.tolist() == [0, 1, 2]
+
+
+def test_float_images_are_normalised(packs):
+    images, _ = next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=100, as_="f32")))
+    assert images.dtype == torch.float32
+    torch.testing.assert_close(images.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(images.std((0, 2, 3), unbiased=False), torch.ones(3), atol=1e-5, rtol=0)
+
+
+def test_held_tensors_keep_their_pixels(packs):
+    loader = chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=16, layout=None, prefetch=1, threads=1)
+    parts = [images[:2] for epoch in range(3) for images, _ in loader.epoch(epoch)]
+    del loader
+    expected = chunkhit.ImageDataset(packs / "hdf5")
+    for number, part in enumerate(parts):
+        first = number % 7 * 16
+        np.testing.assert_array_equal(part.numpy(), expected[first : first + 2][0])
+
+
+@pytest.mark.parametrize("as_", ["dense_f32", "dense_f16", "dense_u8"])
+def test_dense_tensors_may_be_changed_in_place(ratings, expected_rows, as_):
+    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, as_=as_, prefetch=1, threads=1)
+    scale = loader.value_scale if as_ == "dense_u8" else 1
+    for epoch in range(3):
+        for batch in loader.epoch(epoch):
+            np.testing.assert_array_equal(batch.x.numpy() * scale, expected_rows(loader, batch.rows))
+            batch.x.fill_(9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_promise_not_to_write_gives_tensors_without_a_warning(ratings, expected_rows):
+    loader = chunkhit.torch.SparseLoader(ratings[0] / "split" / "test", batch_size=25, writable=False)
+    for batch in loader:
+        np.testing.assert_array_equal((batch.x + batch.held_out).numpy(), expected_rows(loader, batch.rows))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_gives_csr_tensors(ratings, expected_rows):
+    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, as_="csr")
+    for batch in loader:
+        assert batch.x.layout == torch.sparse_csr
+        np.testing.assert_array_equal(batch.x.to_dense().numpy(), expected_rows(loader, batch.rows))
+
+
+def test_goes_on_where_a_state_dict_was_taken(packs, tmp_path):
+    options = dict(batch_size=16, shuffle="window", seed=3)
+    loader = chunkhit.torch.ImageLoader(packs / "hdf5", **options)
+    left = loader.epoch(2)
+    next(left)
+    torch.save({"loader": loader.state_dict()}, tmp_path / "state.pt")
+    other = chunkhit.torch.ImageLoader(packs / "hdf5", **options)
+    other.load_state_dict(torch.load(tmp_path / "state.pt")["loader"])
+    other.set_epoch(2)
+    assert [batch.samples.tolist() for batch in other] == [batch.samples.tolist() for batch in left]
+
+
+@pytest.mark.parametrize("workers, context", [(0, None), (2, "fork"), (2, "spawn")])
+def test_datasets_serve_a_data_loader(packs, ratings, workers, context):
+    dataset = chunkhit.ImageDataset(packs / "shard")
+    loader = DataLoader(dataset, batch_size=16, num_workers=workers, multiprocessing_context=context)
+    for _ in range(2):
+        images, labels = (torch.cat(parts).numpy() for parts in zip(*loader))
+        np.testing.assert_array_equal(images, dataset[:][0])
+        np.testing.assert_array_equal(labels, dataset.labels())
+    rows = chunkhit.SparseDataset(ratings[0] / "split" / "test")
+    x, held_out = (torch.cat(parts).numpy() for parts in zip(*DataLoader(
+        rows, batch_size=16, num_workers=workers, multiprocessing_context=context)))
+    np.testing.assert_array_equal(x, rows[:][0])
+    np.testing.assert_array_equal(held_out, rows[:][1])
+
+
+def test_datasets_serve_whole_batches(packs):
+    dataset = chunkhit.ImageDataset(packs / "hdf5")
+    batches = BatchSampler(SequentialSampler(dataset), 16, drop_last=False)
+    shapes = [images.shape for images, _ in DataLoader(dataset, sampler=batches, batch_size=None, num_workers=2)]
+    assert shapes == [(16, 6, 8, 3)] * 6 + [(4, 6, 8, 3)]
+
+
+def test_an_error_of_a_worker_keeps_its_kind(packs, tmp_path):
+    dataset = chunkhit.ImageDataset(packs / "hdf5")
+    dataset._paths = [str(tmp_path / "gone")]
+    with pytest.raises(chunkhit.Error, match="gone"):
+        list(DataLoader(dataset, num_workers=1))
+
+
+RANK = """
+import sys
+import torch.distributed as distributed
+import chunkhit.torch
+
+distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=int(sys.argv[3]), world_size=2)
+loader = chunkhit.torch.ImageLoader(sys.argv[1], batch_size=10, shuffle="global")
+print(len(loader), *(sample for batch in loader for sample in batch.samples.tolist()))
+"""
+
+
+def test_ranks_of_torch_distributed_share_the_samples_out(packs, tmp_path):
+    ranks = [subprocess.Popen([sys.executable, "-c", RANK, packs / "hdf5", tmp_path / "meeting", str(rank)],
+                              stdout=subprocess.PIPE, text=True) for rank in range(2)]
+    numbers = [[int(word) for word in rank.communicate(timeout=100)[0].split()] for rank in ranks]
+    assert [each[0] for each in numbers] == [5, 5]
+    assert sorted(numbers[0][1:] + numbers[1][1:]) == list(range(100))
