@@ -60,7 +60,9 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group.add("--preset", "vae-cf", flags.preset, "Above 3.5 as 1, users with 5, 10,000 held out twice")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
-  group.add("--duplicates", "WORD", flags.duplicates, "(error), sum, last, first, max")
+  group
+      .add("--duplicates", "WORD", flags.duplicates,
+           "(error), sum, last, first, max; by time, where there are times")
       ->check(one_of(kDuplicatesNames));
   group.add("--zeros", "WORD", flags.zeros, "(drop), keep")->check(one_of(kZerosNames));
   group.add("--min-value", "V", flags.min_value, "Keep values >= V");

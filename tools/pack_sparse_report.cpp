@@ -67,7 +67,8 @@ void print_values(const StoredValues& values) {
   else if (values.type == ValueType::f32)
     std::printf("values: f32\n");
   else
-    std::printf("values: %s times %s, without loss\n", type.c_str(), number_text(values.scale).c_str());
+    std::printf("values: %s times %s, exact as 32-bit floats\n", type.c_str(),
+                number_text(values.scale).c_str());
 }
 
 void print_speed(const PackSparseReport& report) {

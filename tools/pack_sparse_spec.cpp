@@ -84,6 +84,8 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   split.test = parse_amount("--test", flags.test);
   split.fold_in = parse_share("--fold-in", flags.fold_in);
   split.before = parse_moment("--before", flags.before);
+  if (split.kind != SplitKind::users && split.fold_in != parse_share("--fold-in", PackSparseFlags().fold_in))
+    refuse("--fold-in is for whole users that are held out: give --split users");
   return split;
 }
 
@@ -113,6 +115,8 @@ PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.fail_on_error = flags.on_error == "fail";
+  if (options.fail_on_error && flags.max_errors != PackSparseFlags().max_errors)
+    refuse("--max-errors is for bad lines that are left out: give --on-error skip");
   const ErrorLimit limit = parse_error_limit("--max-errors", flags.max_errors);
   options.max_error_share = limit.share;
   options.max_error_count = limit.count;

@@ -47,16 +47,20 @@ struct EntryLine {
 
 }  // namespace
 
-MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec)
-    : lines_(path, kMostLineBytes), header_(read_market_header(lines_)) {
+MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
+                                       std::unique_ptr<TextStream> opened)
+    : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMostLineBytes),
+      header_(read_market_header(lines_)) {
   NamesBeside names;
   if (spec.names_beside)
-    names = find_names_beside(path, header_.row_count, header_.column_count, facts_.notices);
+    names = find_names_beside(path, header_.row_count, header_.column_count,
+                              spec.transpose == Transpose::automatic, facts_.notices);
   bool transpose = spec.transpose == Transpose::yes;
   if (spec.transpose == Transpose::automatic && names.columns_are_users) {
     transpose = true;
     facts_.notices.push_back(path + ": barcodes name the columns, so columns are users (transposed)");
   }
+  facts_.is_transposed = transpose;
   facts_.user_count = transpose ? header_.column_count : header_.row_count;
   facts_.item_count = transpose ? header_.row_count : header_.column_count;
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;

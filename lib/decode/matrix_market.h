@@ -23,8 +23,10 @@ struct MatrixMarketSpec {
 /// coordinates name are given.
 class MatrixMarketReader : public RatingReader {
  public:
-  /// Reads up to the size line, and the names; throws bad_data.
-  MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec);
+  /// Reads up to the size line, and the names; throws bad_data. `opened`: the path's stream where its head
+  /// was read already, or null.
+  MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
+                     std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
 
  private:

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "chunkhit/error.h"
 #include "input/line_reader.h"
+#include "input/utf8.h"
 
 namespace chunkhit {
 namespace {
@@ -52,6 +54,7 @@ NamesFile read_names(const std::string& path, std::uint64_t most_lines) {
     ++file.line_count;
     const std::string_view name = line.substr(0, line.find('\t'));
     if (name.empty()) lines.fail(1, "expected a name, found an empty one");
+    if (!is_utf8(name)) lines.fail(1, "name: expected UTF-8");
     file.names.add(name);
   }
   return file;
@@ -59,6 +62,29 @@ NamesFile read_names(const std::string& path, std::uint64_t most_lines) {
 
 bool fits(const NamesFile& file, std::uint64_t count) {
   return !file.path.empty() && count > 0 && file.line_count == count;
+}
+
+std::string line_count_text(const NamesFile& file, std::uint64_t most_lines) {
+  const bool more = file.line_count > most_lines;
+  return (more ? "more than " + std::to_string(most_lines) : std::to_string(file.line_count)) + " lines";
+}
+
+/// Which way round a matrix is cannot be told from files of which one does not fit.
+void check_fit(const NamesFile& users, const NamesFile& items, std::uint64_t row_count,
+               std::uint64_t column_count) {
+  const auto may_name = [](const NamesFile& file, std::uint64_t count) {
+    return file.path.empty() || fits(file, count);
+  };
+  if (may_name(users, column_count) && may_name(items, row_count)) return;
+  if (may_name(users, row_count) && may_name(items, column_count)) return;
+  std::string text;
+  for (const NamesFile* file : {&users, &items})
+    if (!file->path.empty())
+      text += (text.empty() ? "" : ", ") + file->path + " has " +
+              line_count_text(*file, std::max(row_count, column_count));
+  throw Error(ErrorCode::bad_data, text + "; the matrix has " + std::to_string(row_count) + " rows and " +
+                                       std::to_string(column_count) +
+                                       " columns; --transpose or --no-transpose takes what fits");
 }
 
 void take(NamesFile& file, IdNames& names, const char* axis, std::vector<std::string>& notices) {
@@ -73,23 +99,21 @@ void take(NamesFile& file, IdNames& names, const char* axis, std::vector<std::st
 void tell_unused(const NamesFile& file, std::uint64_t row_count, std::uint64_t column_count,
                  std::vector<std::string>& notices) {
   if (file.path.empty() || file.is_used) return;
-  const bool more = file.line_count > std::max(row_count, column_count);
-  notices.push_back(
-      file.path + ": not used: it has " +
-      (more ? "more than " + std::to_string(file.line_count - 1) : std::to_string(file.line_count)) +
-      " lines, the matrix " + std::to_string(row_count) + " rows and " + std::to_string(column_count) +
-      " columns");
+  notices.push_back(file.path + ": not used: it has " +
+                    line_count_text(file, std::max(row_count, column_count)) + ", the matrix " +
+                    std::to_string(row_count) + " rows and " + std::to_string(column_count) + " columns");
 }
 
 }  // namespace
 
 NamesBeside find_names_beside(const std::string& matrix_path, std::uint64_t row_count,
-                              std::uint64_t column_count, std::vector<std::string>& notices) {
+                              std::uint64_t column_count, bool must_fit, std::vector<std::string>& notices) {
   NamesBeside names;
   if (matrix_path == "-") return names;
   const std::uint64_t most_lines = std::max(row_count, column_count);
   NamesFile users = read_names(find_file(matrix_path, kUserFiles), most_lines);
   NamesFile items = read_names(find_file(matrix_path, kItemFiles), most_lines);
+  if (must_fit) check_fit(users, items, row_count, column_count);
   // Where a square matrix leaves both open, 10x's own way is taken: features × barcodes.
   const bool users_in_columns =
       fits(users, column_count) && (items.path.empty() || fits(items, row_count) || !fits(users, row_count));

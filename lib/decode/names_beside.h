@@ -20,7 +20,10 @@ struct NamesBeside {
 /// Looks for barcodes.tsv and features.tsv or genes.tsv (also .gz, .zst) in the folder of the matrix, with
 /// the same words before them as before "matrix.mtx" in its name, and takes the first column of those that
 /// have as many lines as the matrix has rows or columns. Says in `notices` what was taken or not, and why.
+/// `must_fit`: throws bad_data where the files together fit neither rows × columns nor columns × rows. Throws
+/// bad_data for names that are not UTF-8.
 [[nodiscard]] NamesBeside find_names_beside(const std::string& matrix_path, std::uint64_t row_count,
-                                            std::uint64_t column_count, std::vector<std::string>& notices);
+                                            std::uint64_t column_count, bool must_fit,
+                                            std::vector<std::string>& notices);
 
 }  // namespace chunkhit

@@ -110,6 +110,7 @@ void NpzReader::read_shape(const std::string& format) {
   } else {
     refuse("has no shape.npy");
   }
+  facts_.is_transposed = transpose_;
   facts_.user_count = transpose_ ? shape_.column_count : shape_.row_count;
   facts_.item_count = transpose_ ? shape_.row_count : shape_.column_count;
 }

@@ -20,6 +20,7 @@ enum class Transpose : std::uint8_t { automatic, no, yes };
 struct MatrixFacts {
   std::uint64_t user_count = 0;  ///< of the shape; users and items without an entry get no id
   std::uint64_t item_count = 0;
+  bool is_transposed = false;        ///< the shape's columns are users
   std::uint64_t rounded_count = 0;   ///< values that no 32-bit float is equal to: the nearest one was taken
   std::vector<std::string> notices;  ///< what was assumed, made up or left out; a sentence each
 };

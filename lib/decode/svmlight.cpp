@@ -15,9 +15,11 @@ constexpr std::string_view kGroupMark = "qid:";
 
 }  // namespace
 
-SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec)
+SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
+                               std::unique_ptr<TextStream> opened)
     : paths_(std::move(paths)),
       spec_(spec),
+      opened_(std::move(opened)),
       collector_(paths_.size() == 1 ? paths_[0] : "svmlight", {}, {}, false) {
   if (spec.index_base && *spec.index_base != 0 && *spec.index_base != 1)
     throw Error(ErrorCode::usage, "--index-base: expected 0 or 1, found " + std::to_string(*spec.index_base));
@@ -48,7 +50,9 @@ bool SvmlightReader::next_line(std::string_view& line) {
   for (;;) {
     if (lines_ != nullptr && lines_->next(line)) return true;
     if (next_path_ == paths_.size()) return false;
-    lines_ = std::make_unique<LineReader>(paths_[next_path_++], kMostLineBytes);
+    const std::string& path = paths_[next_path_++];
+    lines_ = path == "-" && opened_ ? std::make_unique<LineReader>(std::move(opened_), kMostLineBytes)
+                                    : std::make_unique<LineReader>(path, kMostLineBytes);
   }
 }
 

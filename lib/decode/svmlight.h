@@ -27,8 +27,9 @@ struct SvmlightSpec {
 /// but the number of columns. Zeros that are written are given.
 class SvmlightReader : public RatingReader {
  public:
-  /// Throws usage for another base.
-  SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec);
+  /// Throws usage for another base. `opened`: the stream of "-" where its head was read already, or null.
+  SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
+                 std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
   /// Of the rows so far; a bad line is a row without labels.
   [[nodiscard]] const RowLabels& row_labels() const { return labels_; }
@@ -51,6 +52,7 @@ class SvmlightReader : public RatingReader {
 
   std::vector<std::string> paths_;
   SvmlightSpec spec_;
+  std::unique_ptr<TextStream> opened_;
   std::size_t next_path_ = 0;
   std::unique_ptr<LineReader> lines_;
   EntryCollector collector_;

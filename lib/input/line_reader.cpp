@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -17,7 +18,10 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 }  // namespace
 
 LineReader::LineReader(const std::string& path, std::size_t most_line_bytes)
-    : stream_(path), most_line_bytes_(most_line_bytes), buffer_(kFirstBufferBytes) {}
+    : LineReader(std::make_unique<TextStream>(path), most_line_bytes) {}
+
+LineReader::LineReader(std::unique_ptr<TextStream> stream, std::size_t most_line_bytes)
+    : stream_(std::move(stream)), most_line_bytes_(most_line_bytes), buffer_(kFirstBufferBytes) {}
 
 bool LineReader::next(std::string_view& line) {
   std::size_t searched = 0;
@@ -53,7 +57,7 @@ void LineReader::read_more() {
   }
   if (filled_ + kBytesBehind == buffer_.size()) buffer_.resize(buffer_.size() * 2);
   const MutableBytes room = MutableBytes(buffer_).first(buffer_.size() - kBytesBehind);
-  const std::size_t count = stream_.read(room.subspan(filled_));
+  const std::size_t count = stream_->read(room.subspan(filled_));
   filled_ += count;
   at_end_ = count == 0;
 }

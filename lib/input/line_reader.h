@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ class LineReader {
  public:
   /// Opens a file, or stdin for "-"; a line of more than `most_line_bytes` is refused.
   LineReader(const std::string& path, std::size_t most_line_bytes);
+  /// Takes a stream of which nothing was read but its head.
+  LineReader(std::unique_ptr<TextStream> stream, std::size_t most_line_bytes);
   /// Gives the next line, without its end, valid until the next call; false at the end of the file. Throws
   /// bad_data.
   [[nodiscard]] bool next(std::string_view& line);
@@ -24,14 +27,14 @@ class LineReader {
   [[nodiscard]] std::uint64_t line_number() const { return line_number_; }
   /// Behind the last byte that may be read: 8 or more behind the line.
   [[nodiscard]] const char* readable_end() const { return as_text(buffer_).data() + buffer_.size(); }
-  [[nodiscard]] const std::string& name() const { return stream_.name(); }
+  [[nodiscard]] const std::string& name() const { return stream_->name(); }
   /// Throws "NAME:LINE: what", or "NAME:LINE:COLUMN: what".
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void fail(std::uint64_t column, const std::string& what) const;
 
  private:
   void read_more();
-  TextStream stream_;
+  std::unique_ptr<TextStream> stream_;
   std::size_t most_line_bytes_;
   ByteBuffer buffer_;
   std::size_t begin_ = 0;   // of what was not given yet

@@ -64,6 +64,18 @@ bool is_svmlight(std::string_view line) {
   return has_entry;
 }
 
+/// Rows may have a label and nothing else; the first one that has more tells.
+bool are_svmlight(const std::vector<std::string_view>& lines) {
+  for (const std::string_view line : lines) {
+    if (line.starts_with('#')) continue;
+    std::string_view rest = line.substr(0, line.find('#'));
+    const std::string_view label = take_word(rest);
+    const bool is_lone = take_word(rest).empty() && parse_number(label).has_value();
+    if (!is_lone) return is_svmlight(line);
+  }
+  return false;
+}
+
 /// How many integers a line of nothing else has; 0 for other lines.
 std::size_t integer_count(std::string_view line) {
   std::size_t count = 0;
@@ -119,12 +131,7 @@ RatingFormat tell_rating_format(const TextHead& head, std::string_view name) {
     refuse(name, "looks like JSON, which is not read; write user, item, value and time as a table");
   if (lines[0].ends_with(':') && are_digits(lines[0].substr(0, lines[0].size() - 1)))
     return RatingFormat::netflix;
-  const std::size_t data = std::min<std::size_t>(
-      lines.size() - 1,
-      static_cast<std::size_t>(std::find_if(lines.begin(), lines.end(),
-                                            [](std::string_view line) { return !line.starts_with('#'); }) -
-                               lines.begin()));
-  if (is_svmlight(lines[data])) return RatingFormat::svmlight;
+  if (are_svmlight(lines)) return RatingFormat::svmlight;
   return are_user_items(lines) ? RatingFormat::user_items : RatingFormat::text;
 }
 

@@ -22,15 +22,15 @@ std::optional<std::string> with_point(std::string_view text, char decimal_point)
   return pointed;
 }
 
-bool parse_whole_decimal(std::string_view text, std::int64_t& time) {
+bool parse_decimal(std::string_view text, std::int64_t& time) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
-  if (!(std::abs(number) <= kExactIntegers) || number != std::floor(number)) return false;
-  time = static_cast<std::int64_t>(number);
+  if (!(std::abs(number) <= kExactIntegers)) return false;
+  time = static_cast<std::int64_t>(std::floor(number));
   return true;
 }
 
@@ -75,9 +75,9 @@ bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
     time = *number;
     return true;
   }
-  if (decimal_point == '.') return parse_whole_decimal(text, time);
+  if (decimal_point == '.') return parse_decimal(text, time);
   const auto pointed = with_point(text, decimal_point);
-  return pointed && parse_whole_decimal(*pointed, time);
+  return pointed && parse_decimal(*pointed, time);
 }
 
 bool parse_day(std::string_view text, std::int64_t& seconds) {

@@ -65,8 +65,8 @@ namespace chunkhit {
   return true;
 }
 
-/// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number that is whole
-/// ("978300760.0", "1e9"; exact below 2^53), blanks around it and one sign allowed.
+/// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
+/// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed.
 [[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time);
 
 /// The same, fast as above.

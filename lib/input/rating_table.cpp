@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kLinesLookedAt = 20;
 constexpr std::size_t kNamesTold = 20;
+constexpr std::int64_t kLeastFractionTime = 100'000'000;  // seconds: 1973
 
 /// Reads a column's number, from 1; 0 where it is a name.
 std::size_t column_number(const std::string& wish) {
@@ -35,6 +36,7 @@ class TableTeller {
       : spec_(spec),
         name_(name),
         earlier_(earlier),
+        head_(head.text),
         wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
         lines_(first_lines(head, kLinesLookedAt)) {}
 
@@ -47,7 +49,9 @@ class TableTeller {
     if (lines_.empty()) return earlier_ != nullptr ? *earlier_ : table_;
     first_ = all_fields(lines_[0], text.delimiter, spec_.quoting);
     if (lines_.size() > 1) second_ = all_fields(lines_[1], text.delimiter, spec_.quoting);
-    if (is_header()) {
+    const bool header = is_header();
+    if (!header && spec_.header == Header::automatic) check_quotes();
+    if (header) {
       text.header = lines_[0];
       for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
     } else if (earlier_ != nullptr && !earlier_->column_names.empty()) {
@@ -108,9 +112,22 @@ class TableTeller {
     if (spec_.quoting == Quoting::none && column_count(kBlanks) > 1) return std::string(kBlanks);
     if (lines_.empty()) return ",";
     // Lines may differ in how many columns they have; most do not, so the first one decides.
-    for (const char* candidate : {"\t", ",", ";", "|"})
+    for (const char* candidate : {"\t", ",", ";", "|", "::"})
       if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
+    if (spec_.quoting == Quoting::none) refuse_blanks();
     refuse("line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+  }
+
+  /// Names the first line that has more or fewer columns between blanks than the first has.
+  void refuse_blanks() const {
+    const std::size_t columns = all_fields(lines_[0], kBlanks, spec_.quoting).size();
+    for (const std::string_view line : lines_) {
+      const std::size_t found = all_fields(line, kBlanks, spec_.quoting).size();
+      if (columns < 2 || found == columns) continue;
+      const auto number = std::count(head_.data(), line.data(), '\n') + 1;
+      refuse("line " + std::to_string(number) + ": expected " + count_text(columns, "column") +
+             " between blanks, as in the first line, found " + std::to_string(found) + "; give --delimiter");
+    }
   }
 
   [[nodiscard]] bool is_header() const {
@@ -127,6 +144,21 @@ class TableTeller {
     }
     if (has_number) return false;
     return has_name || names_a_number(RatingField::value, 3) || names_a_number(RatingField::time, 4);
+  }
+
+  /// A usual name in quotes, which are letters here.
+  [[nodiscard]] bool has_quoted_name() const {
+    return spec_.quoting == Quoting::none &&
+           std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
+             if (field.size() < 2 || field.front() != '"' || field.back() != '"') return false;
+             const std::string name = field.substr(1, field.size() - 2);
+             return is_usual_name(name, RatingField::user) || is_usual_name(name, RatingField::item) ||
+                    is_usual_name(name, RatingField::value) || is_usual_name(name, RatingField::time);
+           });
+  }
+
+  void check_quotes() const {
+    if (has_quoted_name()) refuse("line 1: names stand in quotes; give --quote double");
   }
 
   /// Tells whether a column has a number in the second line and none in the first.
@@ -194,6 +226,7 @@ class TableTeller {
     for (std::size_t at = 0; at < std::min(first_.size(), kNamesTold); ++at)
       names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
     const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
+    check_quotes();
     refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
            "; give its name or number");
   }
@@ -205,7 +238,10 @@ class TableTeller {
     std::int64_t time = 0;
     const bool is_taken =
         columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
-    return !is_taken && parse_time(first_[*columns.time], spec_.decimal_point, time);
+    const std::string& text = first_[*columns.time];
+    if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
+    // A small number with a fraction may be anything.
+    return text.find(spec_.decimal_point) == std::string::npos || time >= kLeastFractionTime;
   }
 
   void check_different() const {
@@ -222,6 +258,7 @@ class TableTeller {
   const RatingTableSpec& spec_;
   std::string_view name_;
   const RatingTable* earlier_;
+  std::string_view head_;
   std::array<const std::string*, 4> wishes_;
   std::vector<std::string_view> lines_;
   std::vector<std::string> first_;   // fields of the first line

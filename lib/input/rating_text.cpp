@@ -7,6 +7,7 @@
 #include "input/line_cursor.h"
 #include "input/rating_fields.h"
 #include "input/rating_number.h"
+#include "input/utf8.h"
 
 namespace chunkhit {
 namespace {
@@ -23,6 +24,8 @@ class TextParser {
   }
 
   void parse() {
+    // Where all is UTF-8, so are its fields, unless they are cut within a character.
+    checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
     has_nul_ = text_.find('\0') != std::string_view::npos;
     LineCursor lines(text_);
     while (next_line(lines)) {
@@ -75,6 +78,8 @@ class TextParser {
     const std::string_view item = fields[RatingField::item];
     if (is_missing_id(user)) return refuse_field(RatingField::user, user, "an id");
     if (is_missing_id(item)) return refuse_field(RatingField::item, item, "an id");
+    if (checks_utf8_ && !is_utf8(user)) return refuse_utf8(RatingField::user, user);
+    if (checks_utf8_ && !is_utf8(item)) return refuse_utf8(RatingField::item, item);
     if (spec_.columns.value) {
       const std::string_view text = fields[RatingField::value];
       if (!parse_value(text, spec_.decimal_point, readable_end_, value))
@@ -85,7 +90,7 @@ class TextParser {
       const std::string_view text = fields[RatingField::time];
       if (!parse_time(text, spec_.decimal_point, readable_end_, time)) {
         if (spec_.columns.value) block_.values.pop_back();
-        return refuse_field(RatingField::time, text, "a whole number");
+        return refuse_field(RatingField::time, text, "a number");
       }
       block_.times.push_back(time);
     }
@@ -113,11 +118,20 @@ class TextParser {
                              " columns, found " + std::to_string(fault.column_count));
   }
 
-  void refuse_field(RatingField field, std::string_view text, const char* expected) {
+  [[nodiscard]] std::size_t place_of(std::string_view text) const {
     const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
-    const std::size_t at = is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
-    refuse(at, std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected " + expected +
-                   ", found " + found_text(text));
+    return is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
+  }
+
+  void refuse_field(RatingField field, std::string_view text, const char* expected) {
+    refuse(place_of(text), std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected " +
+                               expected + ", found " + found_text(text));
+  }
+
+  // What is found cannot be shown: messages are UTF-8, too.
+  void refuse_utf8(RatingField field, std::string_view text) {
+    refuse(place_of(text),
+           std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected UTF-8");
   }
 
   std::string_view text_;
@@ -128,6 +142,7 @@ class TextParser {
   IdColumn items_;
   const char* readable_end_ = nullptr;
   bool has_nul_ = false;
+  bool checks_utf8_ = false;
   std::string_view line_;
   std::uint64_t line_number_ = 0;
 };

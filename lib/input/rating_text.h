@@ -51,7 +51,7 @@ inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, fou
 /// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`.
 ///
 /// Ids are integers where all of the block's column are (parse_integer_id), else text as it stands. Ids that
-/// are empty, NULL, NaN or \N, and values that are no finite number, make a line bad.
+/// are empty, NULL, NaN or \N or not UTF-8, and values that are no finite number, make a line bad.
 void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block);
 
 }  // namespace chunkhit

@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr int kStopMilliseconds = 100;
 
 struct FreeArchive {
   void operator()(struct archive* reader) const { archive_read_free(reader); }
@@ -33,7 +35,7 @@ bool is_compressed(Bytes bytes) {
 /// The bytes of a file as it lies; the first ones may be looked at before they are read.
 class StoredFile {
  public:
-  explicit StoredFile(const std::string& path) {
+  StoredFile(const std::string& path, const std::atomic<bool>* stop) : stop_(stop) {
     if (path == "-") return;
     file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!file_.is_open()) fail(path, std::string("cannot be opened: ") + error_text(errno));
@@ -72,12 +74,26 @@ class StoredFile {
  private:
   [[nodiscard]] int fd() const { return file_.is_open() ? file_.get() : STDIN_FILENO; }
   [[nodiscard]] ssize_t read_file(MutableBytes out) const {
+    if (!file_.is_open() && stop_ != nullptr && !await_input()) return 0;
     ssize_t count = 0;
     do count = ::read(fd(), out.data(), out.size());
     while (count < 0 && errno == EINTR);
     return count;
   }
 
+  /// Waits until something can be read; false when it is to stop before.
+  [[nodiscard]] bool await_input() const {
+    struct pollfd input {
+      fd(), POLLIN, 0
+    };
+    for (;;) {
+      if (stop_->load(std::memory_order_relaxed)) return false;
+      const int ready = ::poll(&input, 1, kStopMilliseconds);
+      if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+    }
+  }
+
+  const std::atomic<bool>* stop_;
   FileDescriptor file_;  // closed for stdin, which is not ours to close
   std::optional<std::uint64_t> byte_count_;
   ByteBuffer head_;
@@ -87,7 +103,8 @@ class StoredFile {
 }  // namespace
 
 struct TextStream::State {
-  explicit State(const std::string& path) : name(path == "-" ? "stdin" : path), file(path) {}
+  State(const std::string& path, const std::atomic<bool>* stop)
+      : name(path == "-" ? "stdin" : path), file(path, stop) {}
 
   std::string name;
   StoredFile file;
@@ -142,7 +159,8 @@ std::size_t TextStream::State::read_text(MutableBytes out) {
   return static_cast<std::size_t>(count);
 }
 
-TextStream::TextStream(const std::string& path) : state_(std::make_unique<State>(path)) {
+TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
+    : state_(std::make_unique<State>(path, stop)) {
   if (!state_->file.fill_head()) state_->fail("cannot be read: " + error_text(errno));
   if (is_compressed(state_->file.head())) state_->open_compressed();
 }

@@ -1,6 +1,7 @@
 // A text file, plain or compressed, as a stream of bytes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,9 @@ namespace chunkhit {
 /// undone.
 class TextStream {
  public:
-  /// Opens the file; throws bad_data when it cannot be read.
-  explicit TextStream(const std::string& path);
+  /// Opens the file; throws bad_data when it cannot be read. Once `stop` is set, stdin ends where it is, also
+  /// while nothing comes.
+  explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr);
   ~TextStream();
   TextStream(const TextStream&) = delete;
   TextStream& operator=(const TextStream&) = delete;

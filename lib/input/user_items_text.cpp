@@ -9,6 +9,7 @@
 #include "input/rating_fields.h"
 #include "input/rating_number.h"
 #include "input/rating_text.h"
+#include "input/utf8.h"
 
 namespace chunkhit {
 namespace {
@@ -41,6 +42,10 @@ class LineParser {
                  line_);
   }
   [[nodiscard]] bool is_id(std::string_view id, const char* what) {
+    if (!is_utf8(id)) {
+      refuse(id.data(), std::string(what) + ": expected UTF-8");
+      return false;
+    }
     if (!is_missing_id(id) && id.find('\0') == std::string_view::npos) return true;
     refuse(id.data(), std::string(what) + ": expected an id, found " + found_text(id));
     return false;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "input/utf8.h"
 
 namespace chunkhit {
 
@@ -10,16 +11,21 @@ Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpe
     : matrix_(path, spec.place),
       transpose_(spec.transpose == Transpose::yes),
       knows_columns_(matrix_.facts().column_count != UINT64_MAX),
-      collector_(path, axis_ids(matrix_.take_row_names(), "rows"),
-                 axis_ids(matrix_.take_column_names(), "columns"), transpose_),
+      collector_(path, axis_ids(path, matrix_.take_row_names(), "rows"),
+                 axis_ids(path, matrix_.take_column_names(), "columns"), transpose_),
       entries_(open_entries(path)) {
   const CsrFacts& facts = matrix_.facts();
   for (const std::string& notice : facts.notices) facts_.notices.push_back(path + ": " + notice);
+  facts_.is_transposed = transpose_;
   facts_.user_count = transpose_ ? facts.column_count : facts.row_count;
   facts_.item_count = transpose_ ? facts.row_count : facts.column_count;
 }
 
-AxisIds Hdf5RatingReader::axis_ids(Names names, const char* axis) {
+AxisIds Hdf5RatingReader::axis_ids(const std::string& path, Names names, const char* axis) {
+  for (std::size_t index = 0; index < names.count(); ++index)
+    if (!is_utf8(names[index]))
+      throw Error(ErrorCode::bad_data, path + ": name " + std::to_string(index) + " of " + axis +
+                                           ", counted from 0: expected UTF-8");
   AxisIds ids{{std::move(names.text), std::move(names.ends)}, 0};
   if (const std::size_t changed = make_unique_names(ids.names); changed > 0)
     facts_.notices.push_back(std::to_string(changed) + " names of " + axis +

@@ -1,5 +1,7 @@
 #include "pack/matrix_files.h"
 
+#include <utility>
+
 #include "chunkhit/error.h"
 #include "decode/matrix_market.h"
 #include "decode/npz.h"
@@ -15,9 +17,10 @@ std::string place_of_layer(const std::string& layer) {
 }
 
 std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& path,
-                                       const MatrixFileSpec& spec) {
+                                       const MatrixFileSpec& spec, std::unique_ptr<TextStream> opened) {
   if (format == RatingFormat::matrix_market)
-    return std::make_unique<MatrixMarketReader>(path, MatrixMarketSpec{.transpose = spec.transpose});
+    return std::make_unique<MatrixMarketReader>(path, MatrixMarketSpec{.transpose = spec.transpose},
+                                                std::move(opened));
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
   return std::make_unique<Hdf5RatingReader>(
       path, Hdf5RatingsSpec{.transpose = spec.transpose, .place = place_of_layer(spec.layer)});
@@ -40,14 +43,17 @@ bool is_matrix_format(RatingFormat format) { return format >= RatingFormat::matr
 
 std::vector<std::unique_ptr<RatingReader>> open_matrix_files(RatingFormat format,
                                                              const std::vector<std::string>& paths,
-                                                             const MatrixFileSpec& spec) {
+                                                             const MatrixFileSpec& spec,
+                                                             std::unique_ptr<TextStream> opened) {
   check_options(format, spec);
   std::vector<std::unique_ptr<RatingReader>> readers;
   if (format == RatingFormat::svmlight) {
-    readers.push_back(std::make_unique<SvmlightReader>(paths, SvmlightSpec{spec.index_base}));
+    readers.push_back(
+        std::make_unique<SvmlightReader>(paths, SvmlightSpec{spec.index_base}, std::move(opened)));
     return readers;
   }
-  for (const std::string& path : paths) readers.push_back(open_one(format, path, spec));
+  for (const std::string& path : paths)
+    readers.push_back(open_one(format, path, spec, path == "-" ? std::move(opened) : nullptr));
   return readers;
 }
 

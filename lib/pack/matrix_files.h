@@ -8,6 +8,7 @@
 
 #include "decode/rating_reader.h"
 #include "input/rating_format.h"
+#include "input/text_stream.h"
 
 namespace chunkhit {
 
@@ -22,8 +23,10 @@ struct MatrixFileSpec {
 [[nodiscard]] bool is_matrix_format(RatingFormat format);
 
 /// Opens the files; readers give their ratings one after the other. Those of svmlight have one reader for
-/// all, which numbers the rows through. Throws bad_data, and usage for an option that the format has not.
+/// all, which numbers the rows through. `opened`: the stream of "-" where its head was read already, or null.
+/// Throws bad_data, and usage for an option that the format has not.
 [[nodiscard]] std::vector<std::unique_ptr<RatingReader>> open_matrix_files(
-    RatingFormat format, const std::vector<std::string>& paths, const MatrixFileSpec& spec);
+    RatingFormat format, const std::vector<std::string>& paths, const MatrixFileSpec& spec,
+    std::unique_ptr<TextStream> opened = nullptr);
 
 }  // namespace chunkhit

@@ -97,6 +97,29 @@ void check_outside_packs(const std::string& output) {
   }
 }
 
+std::string held_format(const std::string& folder) {
+  const std::string path = folder + "/" + std::string(kManifestName);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
+  try {
+    return manifest_format(as_text(read_file(path, kMostManifestBytes)), path);
+  } catch (const Error&) {
+    return "";  // other programs have a manifest.json, too
+  }
+}
+
+bool is_matrix_pack(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (is_of_other_kind(name, PackKind::matrices) || (!is_pack_file(name) && !is_left_over(name)))
+      return false;
+  }
+  return !error && held_format(folder) == kMatrixFormat;
+}
+
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
   make_folders(path_);
@@ -147,6 +170,11 @@ void OutputFolder::remove_entries(bool all) const {
 }
 
 void OutputFolder::clear() const { remove_entries(true); }
+
+void OutputFolder::remove() const {
+  clear();
+  if (::rmdir(path_.c_str()) != 0) throw_write_error(path_, "cannot remove", errno);
+}
 
 std::optional<std::string> OutputFolder::manifest_text(std::string_view format) const {
   const std::string path = file(kManifestName);

@@ -22,6 +22,12 @@ enum class PackKind { images, matrices };
 /// Throws usage when a folder lies in a finished pack: a pack in a pack would be a stranger there.
 void check_outside_packs(const std::string& output);
 
+/// The format that a folder's manifest says it has; empty where there is no manifest of ours.
+[[nodiscard]] std::string held_format(const std::string& folder);
+
+/// Whether a folder holds a finished pack of matrices and nothing else.
+[[nodiscard]] bool is_matrix_pack(const std::string& folder);
+
 /// Owns a pack's folder for the time of a run.
 class OutputFolder {
  public:
@@ -46,6 +52,8 @@ class OutputFolder {
   void reopen(const Manifest& manifest) const;
   /// Removes all of a pack, the manifest first.
   void clear() const;
+  /// The same, and the folder.
+  void remove() const;
   /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
   [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
   /// Whether a file of this size is there.

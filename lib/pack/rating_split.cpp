@@ -50,6 +50,12 @@ Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_
   return {random_bits(seed ^ mix_bits(std::uint64_t{user} + 1), purpose, item), item, index};
 }
 
+/// leave_one_out takes one rating of each user.
+void check_one(const char* name, const SplitAmount& amount) {
+  if (!amount.is_none() && amount.count != 1)
+    refuse(std::string(name) + ": expected 1, or nothing, for split leave-one-out");
+}
+
 }  // namespace
 
 std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
@@ -63,6 +69,10 @@ void check_split(const RatingSplitSpec& spec) {
     refuse("fold-in: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
   if (spec.before && spec.kind != SplitKind::time) refuse("before: only for split time");
   if (spec.before && !spec.test.is_none()) refuse("test, before: expected one of them");
+  if (spec.kind == SplitKind::leave_one_out) {
+    check_one("validation", spec.validation);
+    check_one("test", spec.test);
+  }
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
   if (spec.kind == SplitKind::none && amounts) refuse("validation, test: expected a split");
   if (spec.kind != SplitKind::none && spec.kind != SplitKind::leave_one_out && !amounts && !spec.before)

@@ -36,8 +36,8 @@ struct SplitAmount {
 struct RatingSplitSpec {
   SplitKind kind = SplitKind::none;
   SplitAmount validation{};  ///< of users (users), of a user's ratings (ratio), of ratings (time);
-                             ///< leave_one_out: not none: each user's last but one
-  SplitAmount test{};        ///< the same; leave_one_out: not asked for, always one
+                             ///< leave_one_out: 1: each user's last but one
+  SplitAmount test{};        ///< the same; leave_one_out: 1 or none, always one
   double fold_in = 0.8;      ///< users: share of a held-out user's items that is X
   std::optional<std::int64_t> before{};  ///< time: ratings at or after this are the test's
 };

@@ -39,6 +39,39 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
     throw Error(ErrorCode::usage, "--transpose:" + are + "matrices; --user and --item name columns");
 }
 
+/// What only tables have; a recipe holds the defaults.
+void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
+  const RatingTableSpec none;
+  const std::pair<const char*, bool> flags[] = {{"--delimiter", !table.delimiter.empty()},
+                                                {"--header", table.header != none.header},
+                                                {"--user", !table.user.empty()},
+                                                {"--item", !table.item.empty()},
+                                                {"--value", !table.value.empty()},
+                                                {"--time", !table.time.empty()},
+                                                {"--quote", table.quoting != none.quoting},
+                                                {"--comment", !table.comment.empty()},
+                                                {"--decimal", table.decimal_point != none.decimal_point}};
+  for (const auto& [flag, is_given] : flags)
+    if (is_given)
+      throw Error(ErrorCode::usage,
+                  std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
+}
+
+/// Rows and columns of a lone matrix that no rating is in.
+void note_empty(const std::string& name, const MatrixFacts& facts, const RatingIntake& intake,
+                std::vector<std::string>& notices) {
+  const std::uint64_t users =
+      facts.user_count - std::min<std::uint64_t>(facts.user_count, intake.users().size());
+  const std::uint64_t items =
+      facts.item_count - std::min<std::uint64_t>(facts.item_count, intake.items().size());
+  if (users == 0 && items == 0) return;
+  const bool turned = facts.is_transposed;
+  notices.push_back(name + ": shape " + count_text(turned ? facts.item_count : facts.user_count) + " x " +
+                    count_text(turned ? facts.user_count : facts.item_count) + ": " +
+                    count_text(turned ? items : users, "row") + " and " +
+                    count_text(turned ? users : items, "column") + " without entries are left out");
+}
+
 void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<std::string>& notices) {
   for (const std::string& notice : facts.notices) notices.push_back(notice);
   if (facts.rounded_count > 0)
@@ -47,14 +80,16 @@ void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<st
 }
 
 void read_matrices(RatingFormat format, const RatingInputSpec& spec, const std::vector<std::string>& inputs,
-                   RatingIntake& intake, InputFacts& facts) {
+                   std::unique_ptr<TextStream> opened, RatingIntake& intake, InputFacts& facts) {
   const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base};
-  const std::vector<std::unique_ptr<RatingReader>> readers = open_matrix_files(format, inputs, files);
+  const std::vector<std::unique_ptr<RatingReader>> readers =
+      open_matrix_files(format, inputs, files, std::move(opened));
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
     // One reader of svmlight reads all files.
-    const std::string& name = inputs[index];
+    const std::string name = inputs[index] == "-" ? "stdin" : inputs[index];
     intake.read_blocks(name, *readers[index]);
     add_facts(name, readers[index]->facts(), facts.notices);
+    if (readers.size() == 1) note_empty(name, readers[index]->facts(), intake, facts.notices);
     if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(readers[index].get()))
       facts.labels = svmlight->row_labels();
   }
@@ -83,26 +118,30 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
 }
 
 InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
-                       RatingIntake& intake, RatingHash& hash) {
+                       RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
+  std::unique_ptr<TextStream> opened;  // of a matrix from stdin, which cannot be opened again
   for (std::size_t index = 0; index < inputs.size() && !intake.interrupted(); ++index) {
-    TextStream stream(inputs[index]);
-    const RatingFormat format = format_of(spec, stream);
+    auto stream = std::make_unique<TextStream>(inputs[index], stop);
+    const RatingFormat format = format_of(spec, *stream);
     if (index == 0) facts.format = format;
     if (format != facts.format)
-      throw Error(ErrorCode::bad_data, stream.name() + ": is " + name_of(format) +
+      throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
                                            ", the inputs before are " + name_of(facts.format));
     if (is_matrix_format(format)) {
-      if (inputs[index] == "-" && spec.format.empty())
-        throw Error(ErrorCode::usage, "stdin: is " + name_of(format) + ": give --format " + name_of(format));
+      check_matrix_flags(spec.table, format);
+      if (inputs[index] == "-") opened = std::move(stream);
+      if (opened && (format == RatingFormat::npz || format == RatingFormat::hdf5))
+        throw Error(ErrorCode::usage, "stdin: is " + name_of(format) +
+                                          ", which must be a file: it is not read from front to back");
       continue;
     }
     check_text_flags(spec, format);
-    intake.read_text(stream, format);
+    intake.read_text(*stream, format);
   }
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
-  read_matrices(facts.format, spec, inputs, intake, facts);
+  read_matrices(facts.format, spec, inputs, std::move(opened), intake, facts);
   return facts;
 }
 

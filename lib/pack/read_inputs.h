@@ -1,6 +1,7 @@
 // The inputs of pack-sparse → all ratings by number, with what was learnt of them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,9 +41,9 @@ struct InputFacts {
 };
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
-/// throws, usage where a flag does not suit the kind.
+/// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
 [[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
-                                     RatingIntake& intake, RatingHash& hash);
+                                     RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop);
 
 /// Stands for all that was read: of texts of ratings their bytes, undone; of matrices `ratings` and ids.
 [[nodiscard]] std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake,

@@ -58,8 +58,14 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
 
 bool SparseInput::read() {
   if (options_.on_progress) options_.on_progress({});
-  facts_ = read_inputs(spec_.input, options_.inputs, intake_, hash_);
-  if (intake_.interrupted()) return false;
+  const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
+  try {
+    facts_ = read_inputs(spec_.input, options_.inputs, intake_, hash_, options_.stop);
+  } catch (const Error&) {
+    if (is_stopped()) return false;  // which cuts stdin off
+    throw;
+  }
+  if (intake_.interrupted() || is_stopped()) return false;
   intake_.finish();
   if (store_.rating_count() == 0) throw Error(ErrorCode::bad_data, "there are no ratings in the input");
   if (store_.rating_count() != intake_.account().total().rating_count)

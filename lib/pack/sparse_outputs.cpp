@@ -15,6 +15,46 @@ namespace {
                                            "); --force starts afresh, another --output keeps both");
 }
 
+[[noreturn]] void refuse_stale_pack(const std::string& path, const std::string& but) {
+  throw Error(ErrorCode::cannot_write, path + ": holds a pack of matrices" + but +
+                                           "; --force removes it, another --output keeps both");
+}
+
+/// The packs that runs with another split, or with none, left where those of this run are to be.
+std::vector<std::string> stale_packs(const std::string& output, const std::vector<std::string>& wanted) {
+  std::vector<std::string> stale;
+  for (const std::string_view part : kPartNames) {
+    std::string path = output + "/" + std::string(part);
+    if (std::find(wanted.begin(), wanted.end(), part) == wanted.end() && held_format(path) == kMatrixFormat)
+      stale.push_back(std::move(path));
+  }
+  return stale;
+}
+
+/// A stale validation pack beside a new one for training would hold ratings that were trained on.
+void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
+  const bool has_split = !wanted[0].empty();
+  const std::vector<std::string> stale = stale_packs(options.output, wanted);
+  if (!stale.empty() && !options.force)
+    refuse_stale_pack(stale[0], has_split ? " of another split, which this run does not make"
+                                          : " of a split, and no --split is asked for");
+  for (const std::string& path : stale)
+    if (!is_matrix_pack(path))
+      throw Error(ErrorCode::cannot_write, path +
+                                               ": holds a pack of another split and more, which --force "
+                                               "does not remove; give another --output");
+  if (has_split && is_matrix_pack(options.output)) {
+    if (!options.force) refuse_stale_pack(options.output, " itself, and --split makes folders in it");
+    OutputFolder(options.output, false, PackKind::matrices).clear();
+  }
+  if (const std::string format = held_format(options.output);
+      has_split && (format == kImagesFormat || format == kMatrixFormat))
+    throw Error(ErrorCode::cannot_write,
+                options.output + ": holds a finished pack (" + format +
+                    ") and more, and --split makes folders in it; give another --output");
+  for (const std::string& path : stale) OutputFolder(path, false, PackKind::matrices).remove();
+}
+
 }  // namespace
 
 SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options,
@@ -26,7 +66,9 @@ SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& 
 
 SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options,
                              const std::string& reuse_ids) {
-  for (std::string& name : pack_names(spec.packs.split)) {
+  std::vector<std::string> names = pack_names(spec.packs.split);
+  clear_stale_packs(options, names);
+  for (std::string& name : names) {
     outputs_.push_back(std::make_unique<SparseOutput>(spec, options, reuse_ids, std::move(name)));
     const SparseOutput& output = *outputs_.back();
     const std::string difference =

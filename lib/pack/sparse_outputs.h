@@ -27,7 +27,8 @@ struct SparseOutput {
 /// Takes all folders of a run.
 class SparseOutputs {
  public:
-  /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is.
+  /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is, or of a split that is
+  /// not this run's: such a pack goes only with `force`.
   SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids);
   /// Compares what is there with what is to be there, now that the input was read; throws cannot_write where
   /// a pack of another input is. Packs that are not whole are removed, to be made again.

@@ -142,10 +142,37 @@ TEST_F(MatrixMarket, TakesNamesFromFilesBesideIt) {
 
 TEST_F(MatrixMarket, LeavesNamesThatDoNotFitAndSaysSo) {
   folder_.write("barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\nAAT-1\nACA-1\n");
-  const ReadRatings all = read("%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n");
+  const std::string text = "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n";
+  const std::string path = folder_.write("a.mtx", text);
+  MatrixMarketReader reader(path, {.transpose = Transpose::no});
+  const ReadRatings all = read_all(reader);
   EXPECT_EQ(all.ratings, Texts({"2 3 5"}));
   ASSERT_EQ(all.facts.notices.size(), 1u);
   EXPECT_NE(all.facts.notices[0].find("not used: it has more than 3 lines"), std::string::npos);
+}
+
+TEST_F(MatrixMarket, RefusesNamesThatDoNotFitWhereTheyTellTheOrientation) {
+  const std::string path =
+      folder_.write("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n");
+  const auto fault = [&](const std::string& barcodes, const std::string& features) {
+    folder_.write("barcodes.tsv", barcodes);
+    folder_.write("features.tsv", features);
+    try {
+      MatrixMarketReader reader(path, {});
+    } catch (const Error& error) {
+      return std::string(error.code() == ErrorCode::bad_data ? error.what() : "another code");
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(fault("a\nb\nc\n", "x\ny\n"), "none");
+  EXPECT_EQ(fault("a\nb\n", "x\ny\nz\n"), "none");
+  for (const auto& [barcodes, features] :
+       {std::pair("a\n", "x\ny\n"), std::pair("a\nb\nc\n", "x\n"), std::pair("a\nb\n", "x\ny\n"),
+        std::pair("a\nb\nc\nd\ne\n", "x\n")})
+    EXPECT_NE(fault(barcodes, features).find("the matrix has 2 rows and 3 columns"), std::string::npos)
+        << barcodes << features;
+  EXPECT_NE(fault("a\nb\xe9\nc\n", "x\ny\n").find("barcodes.tsv:2:1: name: expected UTF-8"),
+            std::string::npos);
 }
 
 TEST_F(MatrixMarket, TakesRowsAsUsersWhereBarcodesNameThem) {

@@ -1,4 +1,5 @@
 """pack-sparse: what is there already, wrong use, damage, full disks, kills and signals end as documented."""
+import gzip
 import os
 import signal
 import subprocess
@@ -33,6 +34,30 @@ def test_what_is_there_already(space):
     check("lies in the pack" in pack(source, "-o", space("plain/inside"), expect=2), "a pack in a pack")
 
 
+def test_no_split_leaves_another_ones_packs(space):
+    source, out = space("ratings.csv"), space("shares")
+    both = ["--split", "ratio", "--validation", "0.1", "--test", "0.2"]
+    pack(source, "-o", out, *both)
+    text = pack(source, "-o", out, "--split", "ratio", "--test", "0.2", expect=73)
+    check("shares/validation: holds" in text and "another split" in text and "--force" in text, text)
+    text = pack(source, "-o", out, expect=73)
+    check("of a split" in text and "--force" in text and os.path.exists(out + "/train/manifest.json"), text)
+    pack(source, "-o", out, "--split", "ratio", "--test", "0.2", "--force")
+    check(sorted(os.listdir(out)) == ["test", "train"], os.listdir(out))
+    pack(source, "-o", out, "--force")
+    check("manifest.json" in os.listdir(out) and not os.path.exists(out + "/train"), os.listdir(out))
+    text = pack(source, "-o", out, *both, expect=73)
+    check("--split" in text and "holds a pack of matrices itself" in text, text)
+    check(not os.path.exists(out + "/train"), "was begun")
+    pack(source, "-o", out, *both, "--force")
+    check(sorted(os.listdir(out)) == ["test", "train", "validation"], os.listdir(out))
+    open(out + "/validation/notes.txt", "w").close()
+    for arguments in (["--split", "ratio", "--test", "0.2"], []):
+        text = pack(source, "-o", out, *arguments, "--force", expect=73)
+        check("validation: holds" in text and "and more" in text, text)
+    check(sorted(os.listdir(out)) == ["test", "train", "validation"], "removed what is not only a pack")
+
+
 def test_dry_run_writes_nothing(space):
     text = pack(space("ratings.csv"), "-o", space("dry"), "--split", "ratio", "--test", "0.2", "--dry-run")
     check("dry/train" in text and "dry/test" in text and "6,000" in text, text)
@@ -48,7 +73,11 @@ def test_wrong_use(space):
                              ([source, "-o", space("x"), "--compress", "photo"], "zstd"),
                              ([source, "-o", space("x"), "--layout", "dense"], "--container hdf5"),
                              ([source, "-o", space("x"), "--min-value", "much"], "--min-value"),
-                             ([source, "-o", space("x"), "--index-base", "1"], "svmlight")):
+                             ([source, "-o", space("x"), "--index-base", "1"], "svmlight"),
+                             ([source, "-o", space("x"), "--split", "leave-one-out", "--test", "0.2"], "--test"),
+                             ([source, "-o", space("x"), "--split", "leave-one-out", "--validation", "2"], "--validation"),
+                             ([source, "-o", space("x"), "--split", "ratio", "--test", "0.2", "--fold-in", "0.5"], "--split users"),
+                             ([source, "-o", space("x"), "--max-errors", "5"], "--on-error skip")):
         text = run("pack-sparse", *arguments, expect=2)
         check(words in text, arguments, text)
     pack(space("nowhere.csv"), "-o", space("x"), expect=65)
@@ -109,20 +138,25 @@ def test_full_disk_and_kill(space):
 
 
 def test_a_signal_stops_it(space):
+    with open(space("ratings.csv"), "rb") as file:
+        text = file.read()
+    # Nothing comes; a beginning comes; what is compressed is cut off; a matrix is.
+    beginnings = (b"", text[:999], gzip.compress(text)[:-9], b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n")
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        process = subprocess.Popen([f"{BIN}/pack-sparse", "-", "-o", space("stopped"), *SMALL], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        check(process.stderr.readline().startswith(b"reading"), "the first line of progress")
-        process.send_signal(number)
-        for line in process.stderr:
-            if b"once more to stop at once" in line:
-                break
-        with open(space("ratings.csv"), "rb") as file:
-            out, _ = process.communicate(file.read(), timeout=60)
-        check(process.returncode == code, process.returncode, out)
-        check(b"begins afresh" in out, out)
-        left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
-        check(not any(name.endswith(".tmp") or name == "manifest.json" for name in left), left)
+        for beginning in beginnings:
+            process = subprocess.Popen([f"{BIN}/pack-sparse", "-", "-o", space("stopped"), *SMALL], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            check(process.stderr.readline().startswith(b"reading"), "the first line of progress")
+            process.stdin.write(beginning)
+            process.stdin.flush()
+            process.send_signal(number)
+            process.wait(timeout=60)  # stdin stays open
+            out = process.stdout.read()
+            process.stdin.close()
+            check(process.returncode == code, process.returncode, out, process.stderr.read())
+            check(b"begins afresh" in out, out)
+            left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
+            check(not left, left)
 
 
 with Workspace() as workspace:

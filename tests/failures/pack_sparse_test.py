@@ -213,6 +213,48 @@ def test_other_formats(space):
     check(Pack(space("turned")).x == {pair[::-1]: value for pair, value in expected.items()}, "--transpose")
 
 
+def pack_stdin(text, *arguments):
+    run = subprocess.run([f"{BIN}/pack-sparse", "-", "--progress", "none", *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return run.returncode, run.stdout.decode()
+
+
+def test_matrices_from_stdin(space):
+    for name, format in (("m.mtx", "matrix-market"), ("m.svm", "svmlight")):
+        with open(space(name), "rb") as file:
+            text = file.read()
+        for way, (source, how) in {"told": (text, []), "packed": (gzip.compress(text), []), "named": (text, ["--format", format])}.items():
+            code, out = pack_stdin(source, "-o", space(f"{name}.{way}"), *how)
+            check(code == 0, name, way, out)
+            check(Pack(space(f"{name}.{way}")).x == Pack(space(name[2:])).x, name, way, "other ratings")
+    with open(space("m.npz"), "rb") as file:
+        code, out = pack_stdin(file.read(), "-o", space("none"))
+    check(code == 2 and "must be a file" in out, out)
+    code, out = pack_stdin(b"", "-o", space("none"), "--format", "hdf5")
+    check(code == 2 and "must be a file" in out, out)
+    for flag, value in (("--user", "1"), ("--delimiter", ","), ("--header", "yes"), ("--quote", "double"), ("--decimal", ",")):
+        text = pack(space("m.mtx"), "-o", space("none"), flag, value, expect=2)
+        check(flag in text and "matrix-market" in text, text)
+
+
+def test_rows_without_entries_are_told(space):
+    with open(space("gaps.mtx"), "w") as file:
+        file.write("%%MatrixMarket matrix coordinate real general\n6 8 3\n1 1 2\n2 2 3\n4 3 4\n")
+    words = "shape 6 x 8: 3 rows and 5 columns without entries are left out"
+    check(words in pack(space("gaps.mtx"), "-o", space("gaps")), words)
+    check(words in pack(space("gaps.mtx"), "-o", space("turned_gaps"), "--transpose"), words, "transposed")
+
+
+def test_ids_are_utf8(space):
+    with open(space("latin.csv"), "wb") as file:
+        file.write("user,item,rating\nJosé,tea,1\nAnn,café,2\nBob,tea,3\n".encode("latin-1") + "Zoë,tea,4\n".encode())
+    text = pack(space("latin.csv"), "-o", space("latin"), expect=1)
+    check("latin.csv:2:1: user: expected UTF-8" in text, text)
+    pack(space("latin.csv"), "-o", space("latin"), "--on-error", "skip", "--max-errors", "2")
+    packed = Pack(space("latin"))
+    check(packed.x == {("Bob", "tea"): 3, ("Zoë", "tea"): 4}, packed.x)
+    check(packed.manifest["account"]["reasons"] == {"item: expected UTF-8": 1, "user: expected UTF-8": 1}, packed.manifest["account"])
+
+
 def test_reused_ids_give_the_same_columns(space):
     ratings = random_ratings(2, items=120)
     source = write_csv(space("new.csv"), ratings)

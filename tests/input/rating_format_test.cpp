@@ -60,6 +60,9 @@ TEST(RatingFormat, IsSvmlightForIndicesWithValues) {
   EXPECT_EQ(told("1,2 3:0.5\n"), RatingFormat::svmlight);
   EXPECT_EQ(told("3:0.5 4:1\n"), RatingFormat::svmlight);
   EXPECT_EQ(told("a:b c:d\n"), RatingFormat::text);
+  EXPECT_EQ(told("0 \n# a comment\n1\n1 3:0.5\n"), RatingFormat::svmlight);
+  EXPECT_EQ(told("5\n1 2 3\n"), RatingFormat::user_items);
+  EXPECT_EQ(told("5\n6\n"), RatingFormat::text);
 }
 
 TEST(RatingFormat, IsToldByTheBytesOfBinaryFiles) {

@@ -123,17 +123,19 @@ TEST(Value, IsRoundedAsStrtofRounds) {
   }
 }
 
-TEST(Time, IsAWholeNumber) {
+TEST(Time, IsTheWholeNumberBelow) {
   EXPECT_EQ(time_of("1112486027"), 1112486027);
   EXPECT_EQ(time_of("1588687728923"), 1588687728923);  // Amazon 2023: milliseconds
   EXPECT_EQ(time_of("978300760.0"), 978300760);
   EXPECT_EQ(time_of("9.78300760E8"), 978300760);
+  EXPECT_EQ(time_of("964982703.5"), 964982703);
+  EXPECT_EQ(time_of("-0.5"), -1);
+  EXPECT_EQ(time_of("12,75", ','), 12);
   EXPECT_EQ(time_of("+5"), 5);
   EXPECT_EQ(time_of("-5"), -5);
   EXPECT_EQ(time_of("007"), 7);
   EXPECT_EQ(time_of("12,0", ','), 12);
-  for (const char* text :
-       {"", "1.5", "nan", "inf", "1e300", "2005-09-06", "99999999999999999999", "+-1", "x"})
+  for (const char* text : {"", "nan", "inf", "1e300", "2005-09-06", "99999999999999999999", "+-1", "x"})
     EXPECT_EQ(time_of(text), std::nullopt) << text;
 }
 

@@ -100,6 +100,21 @@ TEST(RatingTable, RefusesColumnsThatCannotBe) {
             "r.csv: line 1: two columns for --value, 1 and 3; give its number");
   EXPECT_EQ(fault_of("1\n2\n"),
             "r.csv: line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+  EXPECT_EQ(
+      fault_of("\n1 2 3\n1 3 4\n\n1 4\n"),
+      "r.csv: line 5: expected 3 columns between blanks, as in the first line, found 2; give --delimiter");
+}
+
+TEST(RatingTable, PointsAtQuotesInAHeader) {
+  const std::string fault = "r.csv: line 1: names stand in quotes; give --quote double";
+  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), fault);
+  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n\"1\",\"2\",\"3\"\n"), fault);
+  EXPECT_EQ(fault_of("\"a\",\"b\",\"c\"\n\"1\",\"2\",\"3\"\n"), "none");
+}
+
+TEST(RatingTable, TakesAFourthColumnForTheTimeOnlyWhereItLooksLikeOne) {
+  EXPECT_EQ(told("1,2,3,0.5\n").text.columns, (Columns{0, 1, 2, {}}));
+  EXPECT_EQ(told("1,2,3,964982703.5\n").text.columns, (Columns{0, 1, 2, 3}));
 }
 
 TEST(RatingTable, RefusesDelimitersThatSplitNothing) {

@@ -85,8 +85,8 @@ TEST(RatingText, GivesNoValuesAndTimesWithoutTheirColumns) {
 
 TEST(RatingText, NeverChangesIds) {
   RatingTextSpec spec;
-  const RatingBlock block = parsed("007,5863.0\n7, 8\n+7,8\na b,\xe9\n", spec);
-  EXPECT_EQ(rating_rows(block), (Rows{"007 5863.0", "7  8", "+7 8", "a b \xe9"}));
+  const RatingBlock block = parsed("007,5863.0\n7, 8\n+7,8\na b,\xc3\xa9\n", spec);
+  EXPECT_EQ(rating_rows(block), (Rows{"007 5863.0", "7  8", "+7 8", "a b \xc3\xa9"}));
   EXPECT_TRUE(block.users.are_text());
   EXPECT_EQ(block.users.text_ends.size(), 4u);
 }
@@ -113,12 +113,12 @@ TEST(RatingText, RefusesValuesAndTimesThatAreNoNumbers) {
   const RatingBlock block =
       parsed("1,2,,4\n1,2,nan,4\n1,2,inf,4\n1,2,3,\n1,2,3,soon\n1,2,x\x1b,4\n5,6,7,8\n", spec_with(","));
   EXPECT_EQ(rating_rows(block), (Rows{"5 6 7 8"}));
-  EXPECT_EQ(bad_rows(block), (Rows{"1:5: value: expected a number, found nothing",
-                                   "2:5: value: expected a number, found \"nan\"",
-                                   "3:5: value: expected a number, found \"inf\"",
-                                   "4:7: time: expected a whole number, found nothing",
-                                   "5:7: time: expected a whole number, found \"soon\"",
-                                   "6:5: value: expected a number, found \"x\\x1b\""}));
+  EXPECT_EQ(
+      bad_rows(block),
+      (Rows{"1:5: value: expected a number, found nothing", "2:5: value: expected a number, found \"nan\"",
+            "3:5: value: expected a number, found \"inf\"", "4:7: time: expected a number, found nothing",
+            "5:7: time: expected a number, found \"soon\"",
+            "6:5: value: expected a number, found \"x\\x1b\""}));
   EXPECT_EQ(block.bad_lines[0].text, "1,2,,4");
 }
 
@@ -167,6 +167,14 @@ TEST(RatingText, RefusesQuotesThatAreNotAsTheyShouldBe) {
   EXPECT_EQ(bad_rows(block),
             (Rows{"1:4: quotes: text behind a closing one", "2:2: quotes: one in a field without quotes",
                   "4:1: quotes: one is never closed"}));
+}
+
+TEST(RatingText, RefusesIdsThatAreNotUtf8) {
+  const RatingBlock block = parsed("a,x,1,1\nb\xe9,x,2,2\nc,\xc3,3,3\nd,\xc3\xa9,4,4\n", spec_with(","));
+  EXPECT_EQ(rating_rows(block), (Rows{"a x 1 1", "d \xc3\xa9 4 4"}));
+  EXPECT_EQ(bad_rows(block), (Rows{"2:1: user: expected UTF-8", "3:3: item: expected UTF-8"}));
+  const RatingBlock cut = parsed("\xc3\xa9\xc3\xa8,1,1\n", {.delimiter = "\xa9", .columns = {0, 1, {}, {}}});
+  EXPECT_EQ(bad_rows(cut), Rows{"1:1: user: expected UTF-8"});
 }
 
 TEST(RatingText, RefusesNulBytes) {

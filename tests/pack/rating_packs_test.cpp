@@ -256,7 +256,7 @@ std::vector<RatingPacksSpec> specs_of_every_kind() {
   specs[0].split = {};
   specs[1].split.kind = SplitKind::users;
   specs[2].split.kind = SplitKind::ratio;
-  specs[3].split.kind = SplitKind::leave_one_out;
+  specs[3].split = {.kind = SplitKind::leave_one_out, .validation = {1, 0}, .test = {1, 0}};
   specs[4].split.kind = SplitKind::time;
   specs[5] = vae_cf_spec();
   specs[5].rules.duplicates = Duplicates::max;

@@ -115,6 +115,18 @@ TEST(LeaveOneOut, TakesTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
   EXPECT_EQ(example.parts(both, 2), "tT");
 }
 
+TEST(LeaveOneOut, RefusesToHoldOutMoreOrLessThanOne) {
+  RatingSplitSpec spec{.kind = SplitKind::leave_one_out, .validation = {1, 0}, .test = {1, 0}};
+  check_split(spec);
+  spec.test = {2, 0};
+  EXPECT_THROW(check_split(spec), Error);
+  spec.test = {0, 0.1};
+  EXPECT_THROW(check_split(spec), Error);
+  spec.test = {};
+  spec.validation = {0, 0.1};
+  EXPECT_THROW(check_split(spec), Error);
+}
+
 TEST(LeaveOneOut, DrawsOneWhereThereAreNoTimes) {
   const Example example(one_user(30), false);
   std::set<std::string> seen;
