@@ -74,7 +74,8 @@ void check_sizes(const PackSparseSpec& spec) {
     refuse("--container: expected shard or hdf5, found " + spec.container);
   if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
   if (spec.chunk_rows > 0 && !shard) refuse("--chunk-rows is for shards: give --container shard");
-  if (spec.chunk_rows > UINT32_MAX) refuse("--chunk-rows: must be below 2^32");
+  if (spec.chunk_rows > container("shard").most_chunk_bytes)
+    refuse("--chunk-rows: must be at most " + std::to_string(container("shard").most_chunk_bytes));
   if (spec.layout == MatrixLayout::dense && shard)
     refuse("--layout dense is for HDF5: give --container hdf5");
 }

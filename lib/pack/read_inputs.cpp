@@ -1,6 +1,7 @@
 #include "pack/read_inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -102,6 +103,9 @@ void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::
   if (!has_begun_) return;
   users_.update(bytes_of(users));
   items_.update(bytes_of(items));
+  // Blocks may leave out values that are all 1: how many there are tells which ones these are.
+  const std::array<std::uint64_t, 2> counts{users.size(), values.size()};
+  values_.update(bytes_of(std::span<const std::uint64_t>(counts)));
   values_.update(bytes_of(values));
 }
 
@@ -146,7 +150,17 @@ InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::strin
 }
 
 std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, const RatingHash& ratings) {
-  if (is_matrix_format(facts.format)) return ratings.value(intake.users(), intake.items());
+  if (is_matrix_format(facts.format)) {
+    Xxh3Stream all;
+    const std::string hash = hash_text(ratings.value(intake.users(), intake.items()));
+    all.update(as_bytes(hash));
+    if (facts.labels) {
+      all.update(bytes_of(std::span<const float>(facts.labels->values)));
+      all.update(bytes_of(std::span<const std::uint64_t>(facts.labels->ends)));
+      all.update(bytes_of(std::span<const std::int64_t>(facts.labels->groups)));
+    }
+    return all.value();
+  }
   const std::vector<RatingInput>& inputs = intake.account().inputs();
   if (inputs.size() == 1) return inputs[0].xxh3;
   std::string text;
