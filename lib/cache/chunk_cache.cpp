@@ -10,6 +10,8 @@
 namespace chunkhit {
 namespace {
 
+constexpr std::uint64_t kLineBytes = 64;
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -22,7 +24,7 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
     std::uint64_t bytes = 0;
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
       arena_starts_.push_back(bytes);
-      bytes += chunks.decoded_bytes(chunks.find(chunk));
+      bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kLineBytes);
     }
     arena_ = MemoryMap::of_memory(bytes);
   }

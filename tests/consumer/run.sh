@@ -28,6 +28,6 @@ if grep -vE '^[WVu] .*\bstd::|^. __' "$2/exports" |
   exit 1
 fi
 grep -oE '^. (vtable for |typeinfo (name )?for )?chunkhit::[^(]*' "$2/exports" | sed -E 's/.*chunkhit:://; s/\[.*//' |
-  grep -oE '[A-Za-z_]+' | sort -u | while read -r name; do
+  grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u | while read -r name; do
   grep -rqwE "$name" "$2/prefix/include/chunkhit" || { echo "exported, but in no header: $name"; exit 1; }
 done
