@@ -55,7 +55,7 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-InputFile::InputFile(std::string path)
+InputFile::InputFile(const std::string& path)
     : InputFile(path, FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {}
 
 InputFile::InputFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {

@@ -31,7 +31,7 @@ class FileDescriptor {
 class InputFile {
  public:
   /// Opens for reading; throws bad_data when there is no such regular file.
-  explicit InputFile(std::string path);
+  explicit InputFile(const std::string& path);
   /// Takes an open file; `path` is for messages.
   InputFile(std::string path, FileDescriptor fd);
   [[nodiscard]] const std::string& path() const { return path_; }
