@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "chunk/column_steps.h"
 #include "chunkhit/error.h"
 
 // The layout's page is schemas/row-block.md.
@@ -12,7 +11,11 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 24;
-constexpr std::size_t kMatrixHeaderBytes = 32;
+constexpr std::size_t kMatrixHeaderBytes = 152;
+constexpr std::size_t kGroupsAt = 24;  // in a matrix's header
+
+/// A piece that is shorter is not worth a beginning of its own.
+constexpr std::size_t kLeastPieceBytes = 64;
 
 [[noreturn]] void throw_broken(const std::string& what) {
   throw Error(ErrorCode::bad_data, "row block: " + what);
@@ -29,14 +32,17 @@ std::uint8_t* encode_matrix(const CsrView& rows, const MatrixShape& shape, std::
     longest = std::max(longest, length);
     to = encode_leb128(static_cast<std::uint32_t>(length), to);
   }
-  const std::uint8_t* const ids = to;
-  for (std::size_t row = 0; row < rows.row_count(); ++row)
-    to = encode_columns(
-        rows.indices.subspan(rows.indptr[row] - rows.indptr[0], rows.indptr[row + 1] - rows.indptr[row]), to);
   store_little(header, std::uint64_t{rows.nnz()});
   store_little(header + 8, longest);
-  store_little(header + 16, static_cast<std::uint64_t>(ids - lengths));
-  store_little(header + 24, static_cast<std::uint64_t>(to - ids));
+  store_little(header + 16, static_cast<std::uint64_t>(to - lengths));
+  const StepGroups groups = measure_columns(rows);
+  to = encode_columns(rows, groups, to);
+  header += kGroupsAt;
+  for (const StepGroup& group : groups)
+    for (const std::uint64_t bytes : {group.first_bytes, group.more_bytes}) {
+      store_little(header, static_cast<std::uint32_t>(bytes));
+      header += sizeof(std::uint32_t);
+    }
   const std::size_t value_plane = rows.nnz() * value_bytes(shape.value_type);
   encode_ratings(rows.values, shape, {to, value_plane});
   return to + value_plane;
@@ -63,15 +69,28 @@ void check_shape(Bytes raw, const MatrixShape& shape) {
     throw_broken("other matrices, value type or scale than the part's");
 }
 
+/// Reads how the columns' plane is divided; returns its bytes.
+std::uint64_t decode_groups(const std::uint8_t* from, RowBlockHeader::Matrix& matrix) {
+  std::uint64_t steps = 0;
+  std::uint64_t bytes = 0;
+  for (StepGroup& group : matrix.groups) {
+    group = {load_little<std::uint32_t>(from), load_little<std::uint32_t>(from + 4)};
+    steps += group.first_bytes;
+    bytes += group.first_bytes + group.more_bytes;
+    from += 8;
+  }
+  if (steps != matrix.nnz) throw_broken("its steps are not as many as its entries");
+  return bytes;
+}
+
 RowBlockHeader::Matrix decode_matrix_header(const std::uint8_t* from, std::uint32_t row_count,
                                             const MatrixShape& shape, Bytes& planes) {
   RowBlockHeader::Matrix matrix;
   matrix.nnz = load_little<std::uint64_t>(from);
   matrix.longest_row = load_little<std::uint64_t>(from + 8);
   matrix.lengths = take(planes, load_little<std::uint64_t>(from + 16), "lengths");
-  matrix.ids = take(planes, load_little<std::uint64_t>(from + 24), "columns");
-  if (matrix.lengths.size() < row_count || matrix.ids.size() < matrix.nnz)
-    throw_broken("planes shorter than rows and entries");
+  matrix.ids = take(planes, decode_groups(from + kGroupsAt, matrix), "columns");
+  if (matrix.lengths.size() < row_count) throw_broken("a plane of lengths that is shorter than its rows");
   matrix.values = take(planes, matrix.nnz * value_bytes(shape.value_type), "values");
   if (matrix.longest_row > std::min(matrix.nnz, shape.column_count)) throw_broken("a row that is too long");
   return matrix;
@@ -132,12 +151,35 @@ RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape) {
   return header;
 }
 
+std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape) {
+  const RowBlockHeader header = decode_row_block_header(raw, shape);
+  std::vector<std::uint64_t> piece_bytes;
+  for (std::size_t i = 0; i < shape.matrix_count; ++i) {
+    const RowBlockHeader::Matrix& matrix = header.matrices[i];
+    piece_bytes.push_back(matrix.lengths.size());
+    for (const StepGroup& group : matrix.groups)
+      piece_bytes.insert(piece_bytes.end(), {group.first_bytes, group.more_bytes});
+    piece_bytes.push_back(matrix.values.size());
+  }
+  std::vector<Bytes> pieces;
+  std::uint64_t at = 0;
+  std::uint64_t end = kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count;
+  for (const std::uint64_t bytes : piece_bytes) {
+    end += bytes;
+    if (end == at || (end - at < kLeastPieceBytes && end != raw.size())) continue;
+    pieces.push_back(raw.subspan(at, end - at));
+    at = end;
+  }
+  return pieces;
+}
+
 template <class Id>
 void decode_rows(const RowBlockHeader& header, std::size_t matrix_index, const MatrixShape& shape,
                  const RowBlockTarget<Id>& target) {
   const RowBlockHeader::Matrix& matrix = header.matrices[matrix_index];
   decode_lengths(matrix, target.first_entry, target.row_ends);
-  decode_columns(matrix.ids, target.row_ends, target.first_entry, shape.column_count, target.ids);
+  decode_columns(matrix.ids, matrix.groups, target.row_ends, target.first_entry, shape.column_count,
+                 target.ids);
   if (shape.value_type == ValueType::f32) check_finite(matrix.values);
   std::ranges::copy(matrix.values, target.values.begin());
 }

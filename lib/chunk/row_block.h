@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/bytes.h"
+#include "chunk/column_steps.h"
 #include "chunk/matrix_shape.h"
 #include "types/csr_rows.h"
 
@@ -23,7 +25,7 @@ inline void set_first_row(MutableBytes block, std::uint64_t first_row) {
 /// The fewest bytes that a block of `row_count` rows has.
 [[nodiscard]] constexpr std::uint64_t least_row_block_bytes(std::uint64_t row_count,
                                                             const MatrixShape& shape) {
-  return 24 + shape.matrix_count * (32 + row_count);
+  return 24 + shape.matrix_count * (152 + row_count);
 }
 
 /// What a row block's header says, checked against the shape and the bytes that are there.
@@ -34,6 +36,7 @@ struct RowBlockHeader {
     std::uint64_t nnz = 0;
     std::uint64_t longest_row = 0;
     Bytes lengths;
+    StepGroups groups;
     Bytes ids;
     Bytes values;  ///< as stored
   };
@@ -42,6 +45,9 @@ struct RowBlockHeader {
 
 /// Reads the header; throws bad_data.
 [[nodiscard]] RowBlockHeader decode_row_block_header(Bytes raw, const MatrixShape& shape);
+
+/// Divides a block that is whole into pieces of bytes of one kind, which compress best apart.
+[[nodiscard]] std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape);
 
 /// Where the entries of one matrix of a block are put.
 template <class Id>

@@ -88,26 +88,11 @@ class RowPipeline {
     return piece;
   }
 
-  /// Planes hold numbers of different kinds.
-  [[nodiscard]] std::vector<Bytes> planes(Bytes raw) const {
-    const RowBlockHeader header = decode_row_block_header(raw, job_.shape);
-    std::vector<Bytes> all;
-    const std::uint8_t* begin = raw.data();
-    for (std::size_t matrix = 0; matrix < job_.shape.matrix_count; ++matrix)
-      for (const Bytes plane :
-           {header.matrices[matrix].lengths, header.matrices[matrix].ids, header.matrices[matrix].values}) {
-        const std::uint8_t* const end = plane.data() + plane.size();
-        if (!plane.empty()) all.emplace_back(begin, end);  // the first one with the block's header
-        if (!plane.empty()) begin = end;
-      }
-    return all;
-  }
-
   Piece compress(Piece piece) const {
     if (!job_.makes_row_blocks) return piece;
     piece->filtered = job_.compresses;
     if (piece->filtered) {
-      encode_zstd(planes(piece->raw), job_.level, piece->encoded);
+      encode_zstd(row_block_pieces(piece->raw, job_.shape), job_.level, piece->encoded);
       piece->filtered = piece->encoded.size() < piece->raw.size();
     }
     piece->xxh3 = xxh3(piece->stored());

@@ -7,18 +7,12 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "store/index_fields.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr std::size_t kFilterNameBytes = 16;
-// Kinds of labels.
-constexpr std::uint64_t kClassIds = 0;
-constexpr std::uint64_t kNumbers = 1;
-
-[[noreturn]] void throw_bad_index(const std::string& what) {
-  throw Error(ErrorCode::bad_data, "index: " + what);
-}
 
 template <class Number>
 void append_numbers(ByteBuffer& bytes, const std::vector<Number>& numbers) {
@@ -26,79 +20,8 @@ void append_numbers(ByteBuffer& bytes, const std::vector<Number>& numbers) {
   bytes.insert(bytes.end(), from, from + numbers.size() * sizeof(Number));
 }
 
-Names names_of(const std::vector<std::string>& list) {
-  Names names;
-  for (const std::string& name : list) names.add(name);
-  return names;
-}
-
-std::vector<std::string> list_of(const Names& names) {
-  std::vector<std::string> list;
-  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
-  return list;
-}
-
-void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {
-  for (const StoredChunk& chunk : chunks)
-    for (const std::uint64_t number : {chunk.offset, chunk.stored_bytes, chunk.raw_bytes, chunk.first_sample,
-                                       chunk.sample_count, chunk.xxh3, std::uint64_t{chunk.filtered}})
-      append_little(bytes, number);
-}
-
-/// Takes numbers from the front of bytes, never more than there are.
-class Cursor {
- public:
-  explicit Cursor(Bytes bytes) : left_(bytes) {}
-
-  std::uint64_t number() { return load_little<std::uint64_t>(take(1, 8).data()); }
-
-  template <class Number>
-  std::vector<Number> numbers(std::uint64_t count) {
-    const Bytes bytes = take(count, sizeof(Number));
-    std::vector<Number> result(count);
-    if (count != 0) std::memcpy(result.data(), bytes.data(), bytes.size());
-    return result;
-  }
-
-  Names names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
-    Names names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
-    const bool whole = names.ends.empty()
-                           ? text_bytes == 0
-                           : names.ends.back() == text_bytes && std::ranges::is_sorted(names.ends);
-    if (!whole) throw_bad_index("names do not fill their text");
-    return names;
-  }
-
-  Bytes take(std::uint64_t count, std::uint64_t item_bytes) {
-    if (count > left_.size() / item_bytes)
-      throw_bad_index("ends early: " + std::to_string(left_.size()) + " bytes left, expected " +
-                      std::to_string(count) + " times " + std::to_string(item_bytes));
-    const Bytes taken = left_.first(count * item_bytes);
-    left_ = left_.subspan(taken.size());
-    return taken;
-  }
-
-  [[nodiscard]] std::size_t left() const { return left_.size(); }
-
- private:
-  Bytes left_;
-};
-
-std::vector<StoredChunk> decode_chunks(Cursor& cursor, std::uint64_t count) {
-  Cursor table(cursor.take(count, 56));
-  std::vector<StoredChunk> chunks(count);
-  for (StoredChunk& chunk : chunks) {
-    for (std::uint64_t* number : {&chunk.offset, &chunk.stored_bytes, &chunk.raw_bytes, &chunk.first_sample,
-                                  &chunk.sample_count, &chunk.xxh3})
-      *number = table.number();
-    const std::uint64_t flags = table.number();
-    if (flags > 1) throw_bad_index("chunk flags " + std::to_string(flags) + ", expected 0 or 1");
-    chunk.filtered = flags == 1;
-  }
-  return chunks;
-}
-
-Labels decode_labels(Cursor& cursor, std::uint64_t kind, std::uint64_t sample_count, std::uint64_t columns) {
+Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
+                     std::uint64_t columns) {
   Labels labels;
   if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
   if (kind == kClassIds) {
@@ -197,7 +120,7 @@ ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk
 }
 
 void decode_part_index(Bytes index, PartContents& contents) {
-  Cursor cursor(index);
+  IndexCursor cursor(index);
   std::array<std::uint64_t, 9> counts{};
   for (std::uint64_t& count : counts) count = cursor.number();
   const auto [chunk_count, sample_count, label_kind, column_count, class_count, channel_count,

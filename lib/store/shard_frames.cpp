@@ -99,7 +99,8 @@ std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(std::u
   return header;
 }
 
-ByteBuffer encode_seek_table(const std::vector<StoredChunk>& chunks, std::uint64_t index_bytes) {
+ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                             std::uint64_t index_bytes) {
   ByteBuffer table(kSkippableHeaderBytes);
   std::uint32_t frames = 0;
   const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
@@ -110,7 +111,7 @@ ByteBuffer encode_seek_table(const std::vector<StoredChunk>& chunks, std::uint64
   add(kShardAlignment, 0);
   for (const StoredChunk& chunk : chunks) {
     add(chunk.stored_bytes, chunk.raw_bytes);
-    const std::uint64_t padding = shard_padding(chunk.offset + chunk.stored_bytes);
+    const std::uint64_t padding = shard_padding(spec, chunk.offset + chunk.stored_bytes);
     if (padding != 0) add(padding, 0);
   }
   add(kSkippableHeaderBytes + index_bytes, 0);

@@ -32,8 +32,10 @@ struct ShardHeader {
 /// Reads a header frame and checks its hash, not its numbers; throws bad_data.
 [[nodiscard]] ShardHeader decode_shard_header(const ShardHeaderBytes& bytes);
 
-/// Counts the bytes between a frame that ends at `end` and the next one that is aligned: 0, or at least 8.
-[[nodiscard]] constexpr std::uint64_t shard_padding(std::uint64_t end) {
+/// Counts the bytes between a frame that ends at `end` and the next one: 0, or at least 8. Images are
+/// aligned; rows of matrices are so small that gaps would count.
+[[nodiscard]] inline std::uint64_t shard_padding(const PartSpec& spec, std::uint64_t end) {
+  if (spec.matrix) return 0;
   const std::uint64_t gap = round_up(end, kShardAlignment) - end;
   return gap > 0 && gap < kSkippableHeaderBytes ? gap + kShardAlignment : gap;
 }
@@ -46,6 +48,7 @@ struct ShardHeader {
     std::uint64_t index_bytes);
 
 /// Makes the seek table that ends a shard of these chunks.
-[[nodiscard]] ByteBuffer encode_seek_table(const std::vector<StoredChunk>& chunks, std::uint64_t index_bytes);
+[[nodiscard]] ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                           std::uint64_t index_bytes);
 
 }  // namespace chunkhit

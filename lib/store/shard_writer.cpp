@@ -8,6 +8,7 @@
 #include "chunkhit/error.h"
 #include "compress/raw_frame.h"
 #include "compress/zstd.h"
+#include "store/matrix_index.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 #include "store/shard_frames.h"
@@ -38,7 +39,7 @@ class ShardWriter final : public ChunkWriter {
     else
       stored.xxh3 = append_raw_frame(chunk.stored);
     stored.stored_bytes = file_.byte_count() - stored.offset;
-    const std::uint64_t padding = shard_padding(file_.byte_count());
+    const std::uint64_t padding = shard_padding(spec_, file_.byte_count());
     if (padding != 0) file_.append(encode_shard_padding(padding));
     chunks_.push_back(stored);
     sample_count_ += chunk.sample_count;
@@ -57,7 +58,7 @@ class ShardWriter final : public ChunkWriter {
                        .index_xxh3 = xxh3(index)};
     file_.append(encode_index_frame_header(index.size()));
     file_.append(index);
-    file_.append(encode_seek_table(chunks_, index.size()));
+    file_.append(encode_seek_table(spec_, chunks_, index.size()));
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));
     const PartReport report = check_written_part(file_, open_shard, chunks_);
@@ -68,10 +69,10 @@ class ShardWriter final : public ChunkWriter {
  private:
   /// Rows of matrices are so small that what stands beside them counts: their index is compressed.
   [[nodiscard]] ByteBuffer encode_index(const PartSamples& samples) const {
-    ByteBuffer index = encode_part_index(spec_, chunks_, samples);
-    if (!spec_.matrix) return index;
+    if (!spec_.matrix) return encode_part_index(spec_, chunks_, samples);
+    const std::vector<ByteBuffer> pieces = encode_matrix_index(spec_, chunks_, samples);
     ByteBuffer compressed;
-    encode_zstd(index, kIndexLevel, compressed);
+    encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, compressed);
     return compressed;
   }
 

@@ -3,69 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <random>
 #include <vector>
 
-#include "chunk/column_steps.h"
 #include "chunkhit/error.h"
+#include "support/row_blocks.h"
 #include "support/simd_targets.h"
 
 namespace chunkhit {
 namespace {
-
-/// One matrix of a block, decoded.
-template <class Id>
-struct DecodedRows {
-  std::vector<std::uint64_t> row_ends;
-  std::vector<Id> ids;
-  std::vector<std::uint8_t> values;
-};
-
-template <class Id>
-DecodedRows<Id> decode(Bytes raw, std::size_t matrix, const MatrixShape& shape,
-                       std::uint64_t first_entry = 0) {
-  const RowBlockHeader header = decode_row_block_header(raw, shape);
-  const std::uint64_t nnz = header.matrices[matrix].nnz;
-  DecodedRows<Id> rows{std::vector<std::uint64_t>(header.row_count), std::vector<Id>(nnz),
-                       std::vector<std::uint8_t>(nnz * value_bytes(shape.value_type))};
-  decode_rows<Id>(header, matrix, shape, {rows.row_ends, first_entry, rows.ids, rows.values});
-  return rows;
-}
-
-ByteBuffer encode(const CsrRows& rows, const MatrixShape& shape) {
-  ByteBuffer raw;
-  const CsrView view = rows.view();
-  encode_row_block({&view, 1}, shape, 0, raw);
-  return raw;
-}
-
-std::string fault_of(Bytes raw, const MatrixShape& shape) {
-  try {
-    static_cast<void>(decode<std::uint32_t>(raw, 0, shape));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    return error.what();
-  }
-  return "";
-}
-
-/// Rows of different lengths; a column in four is up to `largest_step` behind the one before, the others near
-/// it.
-CsrRows random_rows(std::size_t row_count, std::uint32_t columns, std::uint32_t largest_step) {
-  std::mt19937 random(7);
-  CsrRows rows;
-  for (std::size_t row = 0; row < row_count; ++row) {
-    // A row in nine has none; of the others one in two is cut short.
-    const std::size_t most = row % 9 == 8 ? 0 : row % 2 == 0 ? random() % 40 : 1000;
-    for (std::uint64_t column = random() % largest_step;
-         column < columns && rows.nnz() - rows.indptr.back() < most;
-         column += 1 + random() % (random() % 4 == 0 ? largest_step : 100))
-      rows.indices.push_back(static_cast<std::uint32_t>(column));
-    rows.indptr.push_back(rows.nnz());
-  }
-  return rows;
-}
 
 // Three rows by hand: {0: 0.5, 1: 5, 5: 3}, nothing, {300: 2}.
 const MatrixShape kStars{.column_count = 301, .value_type = ValueType::u8, .scale = 0.5};
@@ -73,16 +20,20 @@ const MatrixShape kStars{.column_count = 301, .value_type = ValueType::u8, .scal
 CsrRows three_rows() { return {{0, 3, 3, 4}, {0, 1, 5, 300}, {0.5f, 5.0f, 3.0f, 2.0f}}; }
 
 TEST(RowBlock, LiesAsItsPageSays) {
-  const std::vector<std::uint8_t> expected{3, 0,  0, 0,    1, 1, 1,    0,     // rows, version, matrices, u8
-                                           0, 0,  0, 0,    0, 0, 0xe0, 0x3f,  // scale 0.5
-                                           0, 0,  0, 0,    0, 0, 0,    0,     // first row
-                                           4, 0,  0, 0,    0, 0, 0,    0,     // entries
-                                           3, 0,  0, 0,    0, 0, 0,    0,     // the longest row
-                                           3, 0,  0, 0,    0, 0, 0,    0,     // bytes of lengths
-                                           5, 0,  0, 0,    0, 0, 0,    0,     // bytes of columns
-                                           3, 0,  1,                          // lengths
-                                           0, 0,  3, 0xac, 2,                 // steps 0, 0, 3; 300
-                                           1, 10, 6, 4};
+  std::vector<std::uint8_t> expected{3, 0, 0, 0, 1, 1, 1,    0,     // rows, version, matrices, u8
+                                     0, 0, 0, 0, 0, 0, 0xe0, 0x3f,  // scale 0.5
+                                     0, 0, 0, 0, 0, 0, 0,    0,     // first row
+                                     4, 0, 0, 0, 0, 0, 0,    0,     // entries
+                                     3, 0, 0, 0, 0, 0, 0,    0,     // the longest row
+                                     3, 0, 0, 0, 0, 0, 0,    0};    // bytes of lengths
+  expected.resize(expected.size() + 16 * 8);                        // groups' steps and further bytes
+  expected[48 + 4 * 8] = 3;  // 32 / 3, 36 / 3 and 40 / 3 have four binary digits
+  expected[48 + 6 * 8] = 1;  // 32 has six
+  expected[48 + 6 * 8 + 4] = 1;
+  expected.insert(expected.end(), {3, 0, 1,        // lengths
+                                   0, 0, 3,        // group 4: the steps of columns 0, 1, 5
+                                   0xac, 2,        // group 6: of column 300
+                                   1, 10, 6, 4});  // 0.5, 5, 3, 2
   const ByteBuffer found = encode(three_rows(), kStars);
   EXPECT_EQ(std::vector<std::uint8_t>(found.begin(), found.end()), expected);
 }
@@ -112,35 +63,6 @@ TEST(RowBlock, TakesARangeOfRowsWhoseEntriesDoNotBeginAtNought) {
   ByteBuffer raw;
   encode_row_block({&last, 1}, kStars, 2, raw);
   EXPECT_EQ(decode<std::uint16_t>(raw, 0, kStars).ids, (std::vector<std::uint16_t>{300}));
-}
-
-TEST(RowBlock, GivesBackColumnsWithEveryInstructionSet) {
-  const CsrRows narrow = random_rows(200, 65536, 400);
-  const CsrRows wide = random_rows(200, UINT32_MAX, 80'000'000);
-  const MatrixShape narrow_shape{.column_count = 65536, .value_type = ValueType::none};
-  const MatrixShape wide_shape{.column_count = UINT32_MAX, .value_type = ValueType::none};
-  ASSERT_GT(narrow.nnz(), 5000u);
-  ASSERT_GT(wide.nnz(), 5000u);
-  const ByteBuffer narrow_raw = encode(narrow, narrow_shape);
-  const ByteBuffer wide_raw = encode(wide, wide_shape);
-  for_each_simd_target([&](const char* target) {
-    const auto ids = decode<std::uint16_t>(narrow_raw, 0, narrow_shape).ids;
-    EXPECT_TRUE(std::ranges::equal(ids, narrow.indices)) << target;
-    EXPECT_EQ(decode<std::uint32_t>(narrow_raw, 0, narrow_shape).ids, narrow.indices) << target;
-    EXPECT_EQ(decode<std::uint32_t>(wide_raw, 0, wide_shape).ids, wide.indices) << target;
-  });
-}
-
-TEST(RowBlock, GivesBackTheLastColumnThatThereCanBe) {
-  // Seventeen neighbours up to the end, where a sum of 32 bits wraps around.
-  CsrRows rows;
-  for (std::uint32_t i = 0; i < 17; ++i) rows.indices.push_back(UINT32_MAX - 17 + i);
-  rows.indptr.push_back(rows.nnz());
-  const MatrixShape shape{.column_count = UINT32_MAX, .value_type = ValueType::none};
-  const ByteBuffer raw = encode(rows, shape);
-  for_each_simd_target([&](const char* target) {
-    EXPECT_EQ(decode<std::uint32_t>(raw, 0, shape).ids, rows.indices) << target;
-  });
 }
 
 TEST(RowBlock, KeepsEveryValueType) {
@@ -213,31 +135,63 @@ TEST(RowBlock, RejectsColumnsAtOrAboveTheMatrixWidth) {
   EXPECT_NE(fault_of(raw, narrower).find("column 300 of 300"), std::string::npos);
 }
 
+/// Three rows with other counts of their groups: steps of 4, further bytes of 4, steps of 5 and further bytes
+/// of 6, where 3, 0, 0 and 1 are right.
+std::string fault_of_groups(const std::array<std::uint32_t, 4>& counts, int more_bytes = 0) {
+  ByteBuffer raw = encode(three_rows(), kStars);
+  constexpr std::array<std::size_t, 4> kPlaces{48 + 4 * 8, 48 + 4 * 8 + 4, 48 + 5 * 8, 48 + 6 * 8 + 4};
+  for (std::size_t i = 0; i < counts.size(); ++i) store_little(raw.data() + kPlaces[i], counts[i]);
+  if (more_bytes > 0) raw.insert(raw.end() - 4, static_cast<std::size_t>(more_bytes), 0);
+  if (more_bytes < 0) raw.erase(raw.end() - 4 + more_bytes, raw.end() - 4);
+  std::string fault;
+  for_each_simd_target([&](const char* target) {
+    const std::string found = fault_of(raw, kStars);
+    EXPECT_TRUE(fault.empty() || fault == found) << target << ": " << found;
+    fault = found;
+  });
+  return fault;
+}
+
+TEST(RowBlock, RejectsGroupsThatDoNotHoldTheStepsOfTheirRows) {
+  EXPECT_EQ(fault_of_groups({3, 0, 0, 1}), "");
+  EXPECT_NE(fault_of_groups({2, 0, 1, 1}).find("a group ends early"), std::string::npos);
+  EXPECT_NE(fault_of_groups({3, 0, 0, 0}, -1).find("end early"), std::string::npos);
+  EXPECT_NE(fault_of_groups({3, 1, 0, 0}).find("a group has bytes too many"), std::string::npos);
+  EXPECT_NE(fault_of_groups({3, 0, 0, 2}, 1).find("a group has bytes too many"), std::string::npos);
+  EXPECT_NE(fault_of_groups({3, 0, 1, 1}, 1).find("its steps are not as many as its entries"),
+            std::string::npos);
+}
+
+TEST(RowBlock, IsDividedIntoPiecesThatFillIt) {
+  const CsrRows x = random_rows(60, 60000, 3000);
+  const CsrRows held_out = random_rows(60, 60000, 900);
+  const MatrixShape shape{.column_count = 60000, .matrix_count = 2, .value_type = ValueType::none};
+  ByteBuffer raw;
+  const std::vector<CsrView> matrices{x.view(), held_out.view()};
+  encode_row_block(matrices, shape, 0, raw);
+  const std::uint8_t* at = raw.data();
+  const std::vector<Bytes> pieces = row_block_pieces(raw, shape);
+  EXPECT_GT(pieces.size(), 12u);
+  for (const Bytes piece : pieces) {
+    EXPECT_EQ(piece.data(), at);
+    EXPECT_FALSE(piece.empty());
+    at += piece.size();
+  }
+  EXPECT_EQ(at, raw.data() + raw.size());
+  EXPECT_EQ(row_block_pieces(encode(three_rows(), kStars), kStars).size(), 2u)
+      << "header and lengths; the rest is too small to be divided";
+}
+
 TEST(RowBlock, RejectsAHeaderThatDoesNotFitItsPlanes) {
   const ByteBuffer good = encode(three_rows(), kStars);
-  for (const std::size_t at : {24, 32, 40, 48}) {  // entries, longest row, bytes of lengths, bytes of columns
+  // Entries, longest row, bytes of lengths, steps of group 4, their further bytes.
+  for (const std::size_t at : {24, 32, 40, 80, 84}) {
     for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{9}, UINT64_MAX}) {
       ByteBuffer raw = good;
       store_little(raw.data() + at, number);
+      if (raw == good) continue;
       EXPECT_NE(fault_of(raw, kStars), "") << at << " " << number;
     }
-  }
-}
-
-TEST(Leb128, IsReadAtAnyLengthButNotAbove32Bits) {
-  const std::vector<std::uint8_t> longest{0xff, 0xff, 0xff, 0xff, 0x0f};
-  Bytes left = longest;
-  EXPECT_EQ(decode_leb128(left), UINT32_MAX);
-  EXPECT_TRUE(left.empty());
-  const std::vector<std::uint8_t> padded{0x81, 0x80, 0x00, 7};
-  left = padded;
-  EXPECT_EQ(decode_leb128(left), 1u);
-  EXPECT_EQ(left.size(), 1u);
-  for (const std::vector<std::uint8_t>& bad : {std::vector<std::uint8_t>{0xff, 0xff, 0xff, 0xff, 0x1f},
-                                               {0x80, 0x80, 0x80, 0x80, 0x80, 0x00},
-                                               {0x80}}) {
-    left = bad;
-    EXPECT_THROW(static_cast<void>(decode_leb128(left)), Error);
   }
 }
 

@@ -74,7 +74,7 @@ TEST(Shard, StoresNoChunkAsItIs) {
 
 TEST(Shard, PadsWithRoomForAFrame) {
   for (std::uint64_t end = 4096; end < 3 * 4096; ++end) {
-    const std::uint64_t padding = shard_padding(end);
+    const std::uint64_t padding = shard_padding({}, end);
     ASSERT_EQ((end + padding) % 4096, 0u) << end;
     ASSERT_TRUE(padding == 0 || padding >= 8) << end;
     ASSERT_LT(padding, 4096u + 8) << end;

@@ -58,6 +58,22 @@ class Numbers:
     def number(self):
         return int(self.take("<u8", 1)[0])
 
+    def planes(self, count):
+        width = self.number()
+        require(1 <= width <= 8, "integers of another width")
+        planes = self.take(np.uint8, width * count).reshape(width, count).astype(np.uint64)
+        return sum((plane << np.uint64(8 * place) for place, plane in enumerate(planes)), np.zeros(count, np.uint64))
+
+    def ids(self, count, near=None):
+        form = self.number()
+        require(form in (0, 1), "ids of another form")
+        if form == 0:
+            lengths = self.planes(count)
+            return self.names(np.cumsum(lengths), int(lengths.sum()))
+        folded = self.planes(count)
+        less = (folded >> np.uint64(1)) ^ (np.uint64(0) - (folded & np.uint64(1)))
+        return [str(each) for each in (less + (0 if near is None else near)).astype("<i8").tolist()]
+
     def names(self, ends, text_bytes):
         text = self.take(np.uint8, text_bytes).tobytes()
         begins = np.concatenate([[0], ends[:-1]]).astype(int) if len(ends) else []
@@ -78,21 +94,50 @@ def leb128(data, count):
     return numbers.astype(np.int64)
 
 
+def group_steps(first_bytes, more_bytes):
+    """The steps of one group, which use all its bytes."""
+    more, steps = iter(more_bytes), []
+    for byte in first_bytes:
+        step, place = byte & 0x7F, 7
+        while byte >= 0x80:
+            byte = next(more)
+            step |= (byte & 0x7F) << place
+            place += 7
+        require(step < 1 << 32, "a step is too long")
+        steps.append(step)
+    require(next(more, None) is None, "a group has bytes too many")
+    return steps
+
+
+def row_columns(length, groups):
+    """The columns of a row from the next steps of the groups."""
+    columns, n = [], 0
+    for _ in range(length):
+        n += next(groups[min(15, (4 * (n + 8) // length).bit_length())]) + 1
+        columns.append(n - 1)
+    return columns
+
+
 class RowBlock:
     """The rows of one chunk: for each matrix its lengths, columns and ratings."""
 
     def __init__(self, data, column_count):
         self.row_count, version, matrices, value_type, zero, self.scale, self.first_row = struct.unpack_from("<I4BdQ", data)
         require((version, zero) == (1, 0) and self.row_count > 0, "not a row block")
-        self.value_type, self.matrices, at = value_type, [], 24 + 32 * matrices
+        self.value_type, self.matrices, at = value_type, [], 24 + 152 * matrices
         for matrix in range(matrices):
-            entries, longest, length_bytes, column_bytes = struct.unpack_from("<4Q", data, 24 + 32 * matrix)
+            entries, longest, length_bytes = struct.unpack_from("<3Q", data, 24 + 152 * matrix)
+            group_bytes = np.frombuffer(data, "<u4", 32, 48 + 152 * matrix).reshape(16, 2).astype(int)
+            require(group_bytes[:, 0].sum() == entries, "the steps are not as many as the entries")
             lengths = leb128(data[at:at + length_bytes], self.row_count)
-            steps = leb128(data[at + length_bytes:at + length_bytes + column_bytes], entries)
-            at += length_bytes + column_bytes
+            at += length_bytes
+            groups = []
+            for first, more in group_bytes:
+                groups.append(iter(group_steps(data[at:at + first], data[at + first:at + first + more])))
+                at += first + more
             require(lengths.sum() == entries and lengths.max() == longest, "the lengths are not the header's")
-            columns = [np.cumsum(of_row + 1) - 1 for of_row in np.split(steps, np.cumsum(lengths)[:-1])]
-            columns = np.concatenate(columns) if columns else steps
+            columns = np.array([column for length in lengths.tolist() for column in row_columns(length, groups)], np.int64)
+            require(all(next(group, None) is None for group in groups), "a group has steps too many")
             require((columns < column_count).all(), "a column is not there")
             kind = [None, "<u1", "<u2", "<f4"][value_type]
             numbers = np.frombuffer(data, kind, entries, at) if kind else np.ones(entries)
@@ -134,12 +179,12 @@ class Shard:
 
     def read_index(self):
         begin = self.index_offset + 8
-        require(self.index_offset % 4096 == 0, "the index is not aligned")
+        require(self.kind == 2 or self.index_offset % 4096 == 0, "the index is not aligned")
         require(struct.unpack_from("<II", self.data, self.index_offset) == (INDEX, self.index_bytes), "no index frame")
         index = self.data[begin:begin + self.index_bytes]
         check_hash(index, self.index_hash, "index")
         if self.kind == 2:
-            index = unzstd(index)
+            return self.read_matrix_index(Numbers(unzstd(index)))
         numbers = Numbers(index)
         chunks, samples, label_kind, columns, classes, channels, *texts = [numbers.number() for _ in range(9)]
         require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
@@ -154,6 +199,19 @@ class Shard:
         self.mean, self.std = numbers.take("<f8", channels), numbers.take("<f8", channels)
         self.files, self.classes, self.label_columns = [numbers.names(*pair) for pair in zip(ends, texts)]
         require(numbers.at == len(index), "the index has another length")
+
+    def read_matrix_index(self, numbers):
+        chunks, samples, label_kind, columns, items = [numbers.number() for _ in range(5)]
+        require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
+        self.chunks = numbers.take("<u8", 7 * chunks).reshape(chunks, 7).astype(object)
+        if label_kind == 0:
+            self.labels = (numbers.planes(samples) - np.uint64(1)).astype("<i8")
+        else:
+            self.labels = numbers.take("<f4", samples * columns).reshape(samples, columns)
+        self.rows = numbers.planes(samples)
+        self.files, self.classes = numbers.ids(samples, self.rows), numbers.ids(items)
+        self.label_columns = numbers.ids(columns)
+        require(numbers.at == len(numbers.data), "the index has another length")
 
     def read_seek_table(self):
         at = self.index_offset + 8 + self.index_bytes
@@ -177,7 +235,7 @@ class Shard:
     def raw_chunk(self, index):
         """The samples' bytes of a chunk."""
         offset, stored, raw, first, samples, checksum, flags = self.chunks[index]
-        require(offset % 4096 == 0 and first == index * self.chunk_samples, "a chunk is not in its place")
+        require((self.kind == 2 or offset % 4096 == 0) and first == index * self.chunk_samples, "a chunk is not in its place")
         frame = self.data[offset:offset + stored]
         check_hash(frame, checksum, f"chunk {index}")
         require(self.kind == 2 or raw == samples * self.sample_bytes, "a chunk has another size")

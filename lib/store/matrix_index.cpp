@@ -1,0 +1,193 @@
+#include "store/matrix_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/index_fields.h"
+
+namespace chunkhit {
+namespace {
+
+using Integers = std::vector<std::uint64_t>;
+
+// Forms of lists of ids.
+constexpr std::uint64_t kTexts = 0;
+constexpr std::uint64_t kIntegers = 1;
+
+constexpr std::uint64_t fold_sign(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
+constexpr std::uint64_t unfold_sign(std::uint64_t folded) { return folded >> 1 ^ (0 - (folded & 1)); }
+
+class IndexWriter {
+ public:
+  void number(std::uint64_t number) { append_little(piece_, number); }
+
+  void bytes(Bytes bytes) {
+    end_piece();
+    piece_.assign(bytes.begin(), bytes.end());
+    end_piece();
+  }
+
+  void planes(const Integers& integers) {
+    std::uint64_t all_bits = 1;  // at least a plane
+    for (const std::uint64_t integer : integers) all_bits |= integer;
+    const unsigned width = (static_cast<unsigned>(std::bit_width(all_bits)) + 7) / 8;
+    number(width);
+    for (unsigned plane = 0; plane < width; ++plane) {
+      end_piece();
+      for (const std::uint64_t integer : integers)
+        piece_.push_back(static_cast<std::uint8_t>(integer >> (8 * plane)));
+    }
+    end_piece();
+  }
+
+  void chunks(const std::vector<StoredChunk>& chunks) {
+    append_chunks(piece_, chunks);
+    end_piece();
+  }
+
+  std::vector<ByteBuffer> finish() {
+    end_piece();
+    return std::move(pieces_);
+  }
+
+ private:
+  void end_piece() {
+    if (!piece_.empty()) pieces_.push_back(std::exchange(piece_, {}));
+  }
+
+  std::vector<ByteBuffer> pieces_;
+  ByteBuffer piece_;
+};
+
+/// The integer that an id is written for, if it is written as one is.
+std::optional<std::uint64_t> integer_of(std::string_view id) {
+  std::int64_t integer = 0;
+  const auto [end, fault] = std::from_chars(id.data(), id.data() + id.size(), integer);
+  if (fault != std::errc() || end != id.data() + id.size() || std::to_string(integer) != id)
+    return std::nullopt;
+  return static_cast<std::uint64_t>(integer);
+}
+
+/// Integers for ids, less `near` of each where that is given; nothing where some are texts.
+std::optional<Integers> integers_of(const Names& ids, const Integers* near) {
+  Integers integers;
+  integers.reserve(ids.count());
+  for (std::size_t i = 0; i < ids.count(); ++i) {
+    const std::optional<std::uint64_t> integer = integer_of(ids[i]);
+    if (!integer) return std::nullopt;
+    integers.push_back(fold_sign(*integer - (near == nullptr ? 0 : (*near)[i])));
+  }
+  return integers;
+}
+
+void encode_ids(const Names& ids, const Integers* near, IndexWriter& index) {
+  if (const std::optional<Integers> integers = integers_of(ids, near)) {
+    index.number(kIntegers);
+    return index.planes(*integers);
+  }
+  Integers lengths;
+  for (std::size_t i = 0; i < ids.count(); ++i) lengths.push_back(ids[i].size());
+  index.number(kTexts);
+  index.planes(lengths);
+  index.bytes(as_bytes(ids.text));
+}
+
+Integers decode_planes(IndexCursor& cursor, std::uint64_t count) {
+  const std::uint64_t width = cursor.number();
+  if (width < 1 || width > sizeof(std::uint64_t))
+    throw_bad_index("numbers of " + std::to_string(width) + " bytes, expected 1 to 8");
+  const Bytes bytes = cursor.take(count, width);
+  Integers integers(count);
+  for (std::uint64_t plane = 0; plane < width; ++plane)
+    for (std::uint64_t i = 0; i < count; ++i)
+      integers[i] |= std::uint64_t{bytes[plane * count + i]} << (8 * plane);
+  return integers;
+}
+
+Names decode_texts(IndexCursor& cursor, std::uint64_t count) {
+  Integers ends = decode_planes(cursor, count);  // lengths at first
+  std::uint64_t text_bytes = 0;
+  for (std::uint64_t& end : ends) {
+    if (end > cursor.left() - text_bytes) throw_bad_index("ends in the names");
+    text_bytes += end;
+    end = text_bytes;
+  }
+  return cursor.names(std::move(ends), text_bytes);
+}
+
+Names decode_ids(IndexCursor& cursor, std::uint64_t count, const Integers* near) {
+  const std::uint64_t form = cursor.number();
+  if (form > kIntegers) throw_bad_index("ids of form " + std::to_string(form) + ", expected 0 or 1");
+  if (form == kTexts) return decode_texts(cursor, count);
+  const Integers integers = decode_planes(cursor, count);
+  Names ids;
+  ids.ends.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    ids.add(std::to_string(
+        static_cast<std::int64_t>(unfold_sign(integers[i]) + (near == nullptr ? 0 : (*near)[i]))));
+  return ids;
+}
+
+Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
+                     std::uint64_t columns) {
+  Labels labels;
+  if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
+  if (kind == kClassIds) {
+    for (const std::uint64_t above : decode_planes(cursor, sample_count))
+      labels.ids.push_back(static_cast<std::int64_t>(above - 1));
+    return labels;
+  }
+  if (columns != 0 && sample_count > cursor.left() / 4 / columns) throw_bad_index("ends in the labels");
+  labels.values = cursor.numbers<float>(sample_count * columns);
+  return labels;
+}
+
+}  // namespace
+
+std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                            const PartSamples& samples) {
+  const Labels& labels = samples.labels;
+  const bool numbers = !labels.values.empty() || spec.label_columns.size() > 1;
+  IndexWriter index;
+  for (const std::uint64_t number :
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
+        std::uint64_t{spec.label_columns.size()}, std::uint64_t{spec.classes.size()}})
+    index.number(number);
+  index.chunks(chunks);
+  if (numbers) {
+    index.bytes({reinterpret_cast<const std::uint8_t*>(labels.values.data()), labels.values.size() * 4});
+  } else {
+    Integers above;
+    for (const std::int64_t id : labels.ids) above.push_back(static_cast<std::uint64_t>(id) + 1);
+    index.planes(above);
+  }
+  index.planes(samples.rows);
+  encode_ids(samples.files, &samples.rows, index);
+  encode_ids(names_of(spec.classes), nullptr, index);
+  encode_ids(names_of(spec.label_columns), nullptr, index);
+  return index.finish();
+}
+
+void decode_matrix_index(Bytes bytes, PartContents& contents) {
+  IndexCursor cursor(bytes);
+  const std::uint64_t chunk_count = cursor.number();
+  const std::uint64_t sample_count = cursor.number();
+  const std::uint64_t label_kind = cursor.number();
+  const std::uint64_t label_columns = cursor.number();
+  const std::uint64_t item_count = cursor.number();
+  PartSamples& samples = contents.samples;
+  contents.chunks = decode_chunks(cursor, chunk_count);
+  samples.labels = decode_labels(cursor, label_kind, sample_count, label_columns);
+  samples.rows = decode_planes(cursor, sample_count);
+  samples.files = decode_ids(cursor, sample_count, &samples.rows);
+  contents.spec.classes = list_of(decode_ids(cursor, item_count, nullptr));
+  contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));
+  if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+}  // namespace chunkhit
