@@ -1,5 +1,6 @@
 #include "pack/hdf5_ratings.h"
 
+#include <string_view>
 #include <utility>
 
 #include "chunkhit/error.h"
@@ -26,6 +27,12 @@ AxisIds Hdf5RatingReader::axis_ids(const std::string& path, Names names, const c
     if (!is_utf8(names[index]))
       throw Error(ErrorCode::bad_data, path + ": name " + std::to_string(index) + " of " + axis +
                                            ", counted from 0: expected UTF-8");
+  std::size_t empty_count = 0;
+  for (std::size_t index = 0; index < names.count(); ++index) empty_count += names[index].empty() ? 1 : 0;
+  if (empty_count > 0)
+    facts_.notices.push_back(path + ": " + std::to_string(empty_count) + " names of " + axis + " are empty");
+  const bool are_items = (axis == std::string_view("rows")) == transpose_;
+  if (are_items && names.count() == 0) facts_.first_item = 0;
   AxisIds ids{{std::move(names.text), std::move(names.ends)}, 0};
   if (const std::size_t changed = make_unique_names(ids.names); changed > 0)
     facts_.notices.push_back(std::to_string(changed) + " names of " + axis +

@@ -27,8 +27,8 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
   check("samples", part.samples().rows.size(), listed.samples);
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
-                                                     const Hdf5Names& names) {
+std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
+                                                   const Hdf5Names& names) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
@@ -39,9 +39,11 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
       parts.push_back(open_part(source.part, names));
       continue;
     }
-    for (std::size_t i = 0; i < source.manifest->parts.size(); ++i) {
-      parts.push_back(open_part(source.folder + "/" + source.manifest->parts[i].file));
-      check_listed(*parts.back(), *source.manifest, i);
+    const std::vector<std::string> listed = part_paths(source.folder, source.manifest->parts);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_parts(listed);
+    for (std::size_t i = 0; i < of_pack.size(); ++i) {
+      check_listed(*of_pack[i], *source.manifest, i);
+      parts.push_back(std::move(of_pack[i]));
     }
   }
   return parts;
@@ -52,22 +54,12 @@ PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
   return source.manifest ? read_pack_info(path) : part_info(*chunks.parts().front());
 }
 
-std::size_t columns_of(const ChunkReader& part) {
-  const std::size_t samples = part.samples().rows.size();
-  return samples == 0 ? 0 : part.samples().labels.values.size() / samples;
-}
-
 }  // namespace
 
 ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
-    : chunks_(open_parts(paths, names)), info_(first_info(paths.front(), chunks_)) {
+    : chunks_(open_all(paths, names)), info_(first_info(paths.front(), chunks_)) {
   if (chunks_.sample_count() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no samples");
-  label_columns_ = columns_of(*chunks_.parts().front());
-  for (const auto& part : chunks_.parts())
-    if (columns_of(*part) != label_columns_ && !part->chunks().empty())
-      throw Error(ErrorCode::bad_data, part->path() + ": labels of " + std::to_string(columns_of(*part)) +
-                                           " numbers, expected " + std::to_string(label_columns_) +
-                                           " as in " + chunks_.parts().front()->path());
+  label_columns_ = count_label_columns(chunks_);
 }
 
 std::int64_t ImageSource::label(std::uint64_t sample) const {

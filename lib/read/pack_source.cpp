@@ -30,6 +30,11 @@ namespace {
   throw Error(ErrorCode::bad_data, message);
 }
 
+std::size_t label_columns_of(const ChunkReader& part) {
+  const std::size_t samples = part.samples().rows.size();
+  return samples == 0 ? 0 : part.samples().labels.values.size() / samples;
+}
+
 }  // namespace
 
 PackSource open_source(const std::string& path) {
@@ -52,6 +57,24 @@ PackSource open_source(const std::string& path) {
   else
     source.manifest = parse_manifest(as_text(text), manifest);
   return source;
+}
+
+std::vector<std::string> part_paths(const std::string& folder, const std::vector<PartRecord>& parts) {
+  std::vector<std::string> paths;
+  paths.reserve(parts.size());
+  for (const PartRecord& part : parts) paths.push_back(folder + "/" + part.file);
+  return paths;
+}
+
+std::size_t count_label_columns(const ChunkSet& chunks) {
+  const ChunkReader& first = *chunks.parts().front();
+  for (const auto& part : chunks.parts())
+    if (label_columns_of(*part) != label_columns_of(first) && !part->chunks().empty())
+      throw Error(ErrorCode::bad_data, part->path() + ": labels of " +
+                                           std::to_string(label_columns_of(*part)) + " numbers, expected " +
+                                           std::to_string(label_columns_of(first)) + " as in " +
+                                           first.path());
+  return label_columns_of(first);
 }
 
 }  // namespace chunkhit

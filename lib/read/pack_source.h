@@ -1,9 +1,12 @@
 // What a path names: a finished pack, or a lone part.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cache/chunk_set.h"
 #include "manifest/manifest.h"
 #include "manifest/matrix_manifest.h"
 
@@ -19,5 +22,12 @@ struct PackSource {
 
 /// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.
 [[nodiscard]] PackSource open_source(const std::string& path);
+
+/// The paths of the parts that a manifest lists.
+[[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,
+                                                  const std::vector<PartRecord>& parts);
+
+/// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ.
+[[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
 
 }  // namespace chunkhit

@@ -1,8 +1,6 @@
 #include "read/sparse_source.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -10,6 +8,8 @@
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
+#include "read/item_counts.h"
+#include "read/pack_info.h"
 #include "read/pack_source.h"
 
 namespace chunkhit {
@@ -35,7 +35,7 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths) {
+std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
@@ -44,63 +44,30 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part));
     if (!source.matrix) continue;
-    for (std::size_t i = 0; i < source.matrix->parts.size(); ++i) {
-      parts.push_back(open_matrix_part(source.folder + "/" + source.matrix->parts[i].file));
-      check_listed(*parts.back(), *source.matrix, i);
+    const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed);
+    for (std::size_t i = 0; i < of_pack.size(); ++i) {
+      check_listed(*of_pack[i], *source.matrix, i);
+      parts.push_back(std::move(of_pack[i]));
     }
   }
   if (parts.empty()) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   return parts;
 }
 
-/// The next number of a line of items.csv; throws bad_data.
-std::uint64_t take_number(std::string_view& text, const std::string& path) {
-  std::uint64_t number = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const auto length = static_cast<std::size_t>(end - text.data());
-  if (fault != std::errc() || length >= text.size() || text[length] != ',')
-    throw Error(ErrorCode::bad_data, path + ": expected column,ratings,item");
-  text.remove_prefix(length + 1);
-  return number;
-}
-
-/// Skips an id, quoted or not, and the end of its line.
-void skip_id(std::string_view& text, const std::string& path) {
-  const char stop = text.starts_with('"') ? '"' : '\n';
-  std::size_t at = stop == '"' ? 1 : 0;
-  while (at < text.size() && (text[at] != stop || text.substr(at).starts_with("\"\"")))
-    at += text[at] == '"' ? 2 : 1;
-  if (stop == '"') ++at;
-  if (at >= text.size() || text[at] != '\n')
-    throw Error(ErrorCode::bad_data, path + ": expected column,ratings,item");
-  text.remove_prefix(at + 1);
-}
-
-/// The second column of items.csv: `column,ratings,item`, RFC 4180.
+/// The ratings that items.csv counts, whose bytes the manifest tells.
 std::vector<std::uint64_t> read_item_counts(const std::string& folder, const MatrixManifest& manifest) {
   const std::string path = folder + "/" + manifest.items.file;
   const ByteBuffer bytes = read_file(path, manifest.items.bytes);
   if (xxh3(bytes) != manifest.items.xxh3)
     throw Error(ErrorCode::bad_data, path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
                                          hash_text(manifest.items.xxh3));
-  std::string_view text = as_text(bytes);
-  text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
-  std::vector<std::uint64_t> counts;
-  while (!text.empty()) {
-    if (take_number(text, path) != counts.size())
-      throw Error(ErrorCode::bad_data, path + ": columns are not counted up");
-    counts.push_back(take_number(text, path));
-    skip_id(text, path);
-  }
-  if (counts.size() != manifest.columns)
-    throw Error(ErrorCode::bad_data, path + ": " + std::to_string(counts.size()) + " items, expected " +
-                                         std::to_string(manifest.columns));
-  return counts;
+  return parse_item_counts(as_text(bytes), path, manifest.columns);
 }
 
-std::size_t columns_of(const ChunkReader& part) {
-  const std::size_t samples = part.samples().rows.size();
-  return samples == 0 ? 0 : part.samples().labels.values.size() / samples;
+PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
+  const PackSource source = open_source(path);
+  return source.matrix ? read_pack_info(path) : part_info(*chunks.parts().front());
 }
 
 /// What a chunk's bytes leave room for.
@@ -112,22 +79,17 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 }  // namespace
 
 SparseSource::SparseSource(const std::vector<std::string>& paths)
-    : chunks_(open_parts(paths)), info_(read_pack_info(paths.front())) {
+    : chunks_(open_all(paths)), info_(first_info(paths.front(), chunks_)) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
     throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +
                                          " columns, at most 2147483647 are served");
-  label_columns_ = columns_of(*chunks_.parts().front());
-  for (const auto& part : chunks_.parts()) {
-    if (columns_of(*part) != label_columns_ && !part->chunks().empty())
-      throw Error(ErrorCode::bad_data, part->path() + ": labels of " + std::to_string(columns_of(*part)) +
-                                           " numbers, expected " + std::to_string(label_columns_) +
-                                           " as in " + chunks_.parts().front()->path());
+  label_columns_ = count_label_columns(chunks_);
+  for (const auto& part : chunks_.parts())
     for (const StoredChunk& chunk : part->chunks()) {
       longest_row_ = std::max(longest_row_, most_entries_of(chunk, matrix()));
       most_nnz_ += most_entries_of(chunk, matrix());
     }
-  }
   const PackSource first = open_source(paths.front());
   if (first.matrix) item_counts_ = read_item_counts(first.folder, *first.matrix);
   if (paths.size() > 1 || !first.matrix) return;

@@ -132,24 +132,19 @@ void check_shard(const Expected& expected, const VerifyOptions& options, MatrixS
       [&](std::size_t index, Bytes raw, MatrixSums& found) { check_row_block(*part, index, raw, found); });
 }
 
-void add_matrix(const CsrRows& rows, std::size_t matrix, MatrixSums& sums) {
-  sums.nnz[matrix] = rows.nnz();
-  for (std::size_t row = 0; row < rows.row_count(); ++row)
-    sums.longest_row[matrix] = std::max(sums.longest_row[matrix], rows.indptr[row + 1] - rows.indptr[row]);
-}
-
 void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
                 std::vector<std::string>& faults) {
   if (expected.manifest != nullptr)
     static_cast<void>(check_file(expected.path, expected.listed().bytes, expected.listed().xxh3, faults));
   if (options.quick) return;
-  const Hdf5Matrix matrix = read_matrix_hdf5(expected.path);
-  if (expected.manifest != nullptr && (!matrix.spec || !matrix.spec->matrix))
-    faults.push_back(expected.path + ": says nothing of the pack that it belongs to");
-  else if (expected.manifest != nullptr)
-    compare_with_manifest(expected, *matrix.spec, matrix.x.row_count(), faults);
-  add_matrix(matrix.x, 0, sums);
-  if (matrix.held_out) add_matrix(*matrix.held_out, 1, sums);
+  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
+  if (expected.manifest != nullptr)
+    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), faults);
+  ByteBuffer block;
+  for (std::size_t index = 0; index < part->chunks().size(); ++index) {
+    part->fetch(index, block);
+    check_row_block(*part, index, block, sums);
+  }
 }
 
 /// Everything that needs the part's own reader; runs in a child process.

@@ -96,6 +96,20 @@ void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> 
   if (most == 0) check.refuse("a column's storage is smaller than its dimensions");
 }
 
+/// Refuses a list of which chunks are missing: HDF5 would make up zeros.
+void check_chunks(const Hdf5Check& check, hid_t dataset, hsize_t length) {
+  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for a column's storage"), H5Pclose);
+  if (H5Pget_layout(list.get()) != H5D_CHUNKED) return;
+  hsize_t chunk = 0, found = 0;
+  check(H5Pget_chunk(list.get(), 1, &chunk), "ask for the chunk's shape");
+  if (chunk == 0) check.refuse("a column has chunks without items");
+  const Hdf5Handle space(check(H5Dget_space(dataset), "ask for a dataspace"), H5Sclose);
+  check(H5Dget_num_chunks(dataset, space.get(), &found), "count the chunks");
+  const hsize_t expected = length / chunk + (length % chunk != 0 ? 1 : 0);
+  if (found < expected)
+    check.refuse("a column has " + std::to_string(found) + " chunks, expected " + std::to_string(expected));
+}
+
 }  // namespace
 
 void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
@@ -164,6 +178,7 @@ void check_column_storage(const Hdf5Check& check, hid_t dataset, std::span<const
                           std::uint64_t item_bytes) {
   check_storage(check, dataset);
   check_size(check, dataset, dimensions, item_bytes);
+  if (dimensions.size() == 1) check_chunks(check, dataset, dimensions[0]);
 }
 
 Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name) {

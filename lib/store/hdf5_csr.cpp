@@ -1,97 +1,104 @@
 #include "store/hdf5_csr.h"
 
-#include <optional>
+#include <cstring>
 #include <utility>
 
-#include "base/file.h"
-#include "store/hdf5_csr_layout.h"
-#include "store/hdf5_csr_numbers.h"
-#include "store/hdf5_handle.h"
-#include "store/hdf5_source.h"
+#include "base/message.h"
+#include "base/serving_child.h"
+#include "chunkhit/error.h"
+#include "store/hdf5_csr_arrays.h"
+#include "store/hdf5_isolated.h"
 
 namespace chunkhit {
+namespace {
 
-struct Hdf5Csr::State {
-  State(const std::string& path, const std::string& place);
-  void open_dense();
-  void open_compressed(const CsrLayout& layout);
-  void set_sides(const CsrLayout& layout, std::uint64_t pointer_count);
+enum class CsrArray : std::uint8_t { indptr, indices, values };
 
-  InputFile input;
-  Hdf5Check check;
-  Hdf5Source source;
-  CsrFacts facts;
-  std::optional<Hdf5Numbers> indptr;
-  std::optional<Hdf5Numbers> indices;
-  std::optional<Hdf5Numbers> values;
+/// What the parent asks the child for: the next numbers of an array.
+struct CsrQuestion {
+  CsrArray array = CsrArray::indptr;
+  std::uint64_t count = 0;
 };
 
-Hdf5Csr::State::State(const std::string& path, const std::string& place)
-    : input(path), check(ErrorCode::bad_data, path), source(check, input) {
-  const CsrLayout layout = find_csr_layout(check, source.file(), place);
-  facts.place = layout.place.empty() ? "/" : layout.place;
-  values.emplace(check, source.file(), layout.place + (layout.is_dense ? "" : "/data"));
-  facts.entry_count = values->count();
-  if (layout.is_dense)
-    open_dense();
+template <class Stream, class Facts>
+void exchange_facts(Stream& stream, Facts& facts) {
+  stream(facts.place, facts.storage, facts.row_count, facts.column_count, facts.entry_count,
+         facts.row_names.text, facts.row_names.ends, facts.column_names.text, facts.column_names.ends,
+         facts.notices);
+}
+
+template <class Number>
+MutableBytes bytes_of(std::span<Number> numbers) {
+  return {reinterpret_cast<std::uint8_t*>(numbers.data()), numbers.size_bytes()};
+}
+
+void answer_numbers(Hdf5CsrArrays& arrays, const CsrQuestion& question, ChildLine& line) {
+  if (question.array == CsrArray::values) {
+    std::vector<float> values(question.count);
+    arrays.read_values(values);
+    line.answer(bytes_of(std::span(values)));
+    std::uint64_t rounded_count = arrays.rounded_count();
+    return line.answer(bytes_of(std::span(&rounded_count, 1)));
+  }
+  std::vector<std::int64_t> numbers(question.count);
+  if (question.array == CsrArray::indptr)
+    arrays.read_indptr(numbers);
   else
-    open_compressed(layout);
-  read_axis_names(check, source.file(), layout, facts);
+    arrays.read_indices(numbers);
+  line.answer(bytes_of(std::span(numbers)));
 }
 
-void Hdf5Csr::State::open_dense() {
-  facts.storage = CsrStorage::dense;
-  if (values->dimensions().size() != 2) check.refuse(facts.place + " has one dimension, expected a matrix");
-  facts.row_count = values->dimensions()[0];
-  facts.column_count = values->dimensions()[1];
-}
-
-void Hdf5Csr::State::open_compressed(const CsrLayout& layout) {
-  indices.emplace(check, source.file(), layout.place + "/indices");
-  indptr.emplace(check, source.file(), layout.place + "/indptr");
-  for (const auto* list : {&*values, &*indices, &*indptr})
-    if (list->dimensions().size() != 1) check.refuse(facts.place + " has an array that is no list");
-  if (indices->count() != facts.entry_count)
-    check.refuse(facts.place + " has " + std::to_string(facts.entry_count) + " values and " +
-                 std::to_string(indices->count()) + " indices");
-  if (indptr->count() == 0) check.refuse(facts.place + " has an empty indptr");
-  set_sides(layout, indptr->count() - 1);
-  const std::uint64_t outer = facts.storage == CsrStorage::csr ? facts.row_count : facts.column_count;
-  if (indptr->count() != outer + 1)
-    check.refuse(facts.place + " has " + std::to_string(indptr->count()) + " numbers in indptr, expected " +
-                 std::to_string(outer + 1));
-}
-
-void Hdf5Csr::State::set_sides(const CsrLayout& layout, std::uint64_t outer_count) {
-  facts.storage = layout.format == "csc" ? CsrStorage::csc : CsrStorage::csr;
-  if (layout.shape.empty()) {
-    if (facts.storage == CsrStorage::csc) check.refuse(facts.place + " does not say its shape");
-    facts.row_count = outer_count;
-    facts.column_count = UINT64_MAX;
-    facts.notices.push_back(facts.place + ": does not say its shape: columns behind the last entry are lost");
-    return;
-  }
-  facts.row_count = static_cast<std::uint64_t>(layout.shape[0]);
-  facts.column_count = static_cast<std::uint64_t>(layout.shape[1]);
-  if (layout.kind == CsrFileKind::tenx) {
-    facts.storage = CsrStorage::csr;
-    std::swap(facts.row_count, facts.column_count);
-  } else if (layout.format.empty()) {
-    if (facts.row_count != outer_count && facts.column_count == outer_count) facts.storage = CsrStorage::csc;
-    facts.notices.push_back(facts.place + ": does not say its format: taken as " +
-                            (facts.storage == CsrStorage::csr ? "csr" : "csc"));
+/// The child's work: facts first, then numbers as they are asked for.
+void serve_arrays(const std::string& path, const std::string& place, ChildLine& line) {
+  Hdf5CsrArrays arrays(path, place);
+  MessageWriter facts;
+  exchange_facts(facts, arrays.facts());
+  line.answer(facts.bytes());
+  ByteBuffer asked;
+  while (line.receive(asked)) {
+    CsrQuestion question;
+    MessageReader message(asked);
+    message(question);
+    answer_numbers(arrays, question, line);
   }
 }
 
-Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place) {
-  const QuietHdf5 quiet;
-  state_ = std::make_unique<State>(path, place);
-}
+}  // namespace
 
-Hdf5Csr::~Hdf5Csr() {
-  const QuietHdf5 quiet;
-  state_.reset();
-}
+struct Hdf5Csr::State {
+  State(const std::string& csr_path, const std::string& place)
+      : path(csr_path),
+        child([&](ChildLine& line) { serve_arrays(csr_path, place, line); }, hdf5_child({csr_path})) {
+    const ByteBuffer answer = child.receive(path);
+    MessageReader message(answer);
+    exchange_facts(message, facts);
+  }
+
+  template <class Number>
+  void read(CsrArray array, std::span<Number> numbers) {
+    MessageWriter question;
+    question(CsrQuestion{array, numbers.size()});
+    child.ask(question.bytes());
+    receive(bytes_of(numbers));
+  }
+
+  /// Receives an answer of as many bytes as there is room for.
+  void receive(MutableBytes room) {
+    const ByteBuffer bytes = child.receive(path);
+    if (bytes.size() != room.size()) throw Error(ErrorCode::bad_data, path + ": reading it failed");
+    if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
+  }
+
+  std::string path;
+  ServingChild child;
+  CsrFacts facts;
+  std::uint64_t rounded_count = 0;
+};
+
+Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place)
+    : state_(std::make_unique<State>(path, place)) {}
+
+Hdf5Csr::~Hdf5Csr() = default;
 
 const CsrFacts& Hdf5Csr::facts() const { return state_->facts; }
 
@@ -99,21 +106,15 @@ Names Hdf5Csr::take_row_names() { return std::move(state_->facts.row_names); }
 
 Names Hdf5Csr::take_column_names() { return std::move(state_->facts.column_names); }
 
-void Hdf5Csr::read_indptr(std::span<std::int64_t> numbers) {
-  const QuietHdf5 quiet;
-  state_->indptr->read(state_->check, numbers);
-}
+void Hdf5Csr::read_indptr(std::span<std::int64_t> numbers) { state_->read(CsrArray::indptr, numbers); }
 
-void Hdf5Csr::read_indices(std::span<std::int64_t> numbers) {
-  const QuietHdf5 quiet;
-  state_->indices->read(state_->check, numbers);
-}
+void Hdf5Csr::read_indices(std::span<std::int64_t> numbers) { state_->read(CsrArray::indices, numbers); }
 
 void Hdf5Csr::read_values(std::span<float> numbers) {
-  const QuietHdf5 quiet;
-  state_->values->read(state_->check, numbers);
+  state_->read(CsrArray::values, numbers);
+  state_->receive(bytes_of(std::span(&state_->rounded_count, 1)));
 }
 
-std::uint64_t Hdf5Csr::rounded_count() const { return state_->values->rounded_count(); }
+std::uint64_t Hdf5Csr::rounded_count() const { return state_->rounded_count; }
 
 }  // namespace chunkhit

@@ -27,12 +27,12 @@ struct CsrFacts {
   std::vector<std::string> notices;  ///< what was assumed
 };
 
-/// Reads one matrix. One thread at a time.
+/// Reads one matrix, in a child process (store/hdf5_isolated.h), which lives as long. One thread at a time.
 class Hdf5Csr {
  public:
   /// Finds the matrix at `place` ("layers/counts", "raw/X", "matrix"); where that is empty /X, 10x's group or
   /// the only group that has one. Throws bad_data for what is none, what only a plug-in of HDF5 could decode,
-  /// and what lies in other files.
+  /// what lies in other files, and what the library crashes over; try_again where there can be no child.
   Hdf5Csr(const std::string& path, const std::string& place);
   ~Hdf5Csr();
   Hdf5Csr(const Hdf5Csr&) = delete;

@@ -1,6 +1,7 @@
 #include "store/hdf5_csr_layout.h"
 
 #include <array>
+#include <utility>
 
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
@@ -124,6 +125,10 @@ void read_axis_names(const Hdf5Check& check, hid_t file, const CsrLayout& layout
   const std::string columns = is_raw ? "/raw/var" : "/var";
   if (has(check, file, columns))
     facts.column_names = read_table_index(check, file, columns, facts.column_count);
+  for (const auto& [names, table] :
+       {std::pair(&facts.row_names, std::string("/obs")), {&facts.column_names, columns}})
+    if (names->count() == 0)
+      facts.notices.push_back(table + ": has no names: " + facts.place + " is numbered from 0");
 }
 
 }  // namespace chunkhit

@@ -112,10 +112,12 @@ Names read_csr_names(const Hdf5Check& check, hid_t file, const std::string& plac
 Names read_table_index(const Hdf5Check& check, hid_t file, const std::string& place, std::uint64_t expected) {
   const Hdf5Handle table = open_object(check, file, place.c_str() + 1);
   if (H5Iget_type(table.get()) != H5I_GROUP) return read_record_index(check, table.get(), place, expected);
-  for (const std::string& name :
-       {read_any_text_attribute(check, table.get(), "_index"), std::string("_index"), std::string("index")})
+  const std::string said = read_any_text_attribute(check, table.get(), "_index");
+  for (const std::string& name : {said, std::string("_index"), std::string("index")})
     if (!name.empty() && has_object(check, file, (place + "/" + name).c_str() + 1))
       return read_csr_names(check, file, place + "/" + name, expected);
+  if (check(H5Aexists(table.get(), "_index"), "look for an attribute") > 0)
+    check.refuse(place + " says that its index is \"" + said + "\", which is not there");
   return {};
 }
 

@@ -64,16 +64,18 @@ struct Hdf5MatrixNames {
   std::string x = "X";  ///< "X", "layers/NAME", "raw/X"
 };
 
-/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file. Rows come sorted,
+/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file, in this process,
+/// which a damaged file may crash. Rows come sorted,
 /// and entries that are zero in a dense array are left out; throws bad_data when anything does not fit, or
 /// where a row has a column twice.
 [[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
 
-/// Opens a part of ours, or any AnnData file, as row blocks that are made in memory: HDF5's arrays have no
-/// chunks of whole rows. Throws as read_matrix_hdf5.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_hdf5(const std::string& path);
+/// Opens parts of ours, or any AnnData files, as row blocks that a child process (store/hdf5_isolated.h)
+/// makes in memory: HDF5's arrays have no chunks of whole rows. Throws as read_matrix_hdf5.
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
+    const std::vector<std::string>& paths);
 
-/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images.
+/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks.
 [[nodiscard]] bool is_matrix_hdf5(const std::string& path);
 
 }  // namespace chunkhit

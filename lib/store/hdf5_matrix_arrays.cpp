@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/serving_child.h"
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
@@ -15,6 +16,10 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kValuesAtOnce = 1 << 20;
+// Chunks may cover all rows of a few columns: then several reads decode each.
+constexpr std::uint64_t kMostValuesAtOnce = 1 << 26;
+// Each row has at least a byte of indptr or of names, and deflate makes 1,032 bytes of one.
+constexpr std::uint64_t kMostRowsOfByte = 1100;
 // From this on not every whole number is an f32.
 constexpr float kMostExact = 1 << 24;
 
@@ -26,10 +31,10 @@ struct CompressedMatrix {
   CsrRows lines;
 };
 
-/// More rows than bytes are a damaged number; memory would be taken for each.
+/// More rows than a file of that size can have are a damaged number; memory would be taken for each.
 void check_sides(const Hdf5Source& source, const std::string& path, std::uint64_t rows,
                  std::uint64_t columns) {
-  if (rows > source.byte_count() || columns == 0 || columns > UINT32_MAX)
+  if (rows / kMostRowsOfByte > source.byte_count() || columns == 0 || columns > UINT32_MAX)
     source.check().refuse("/" + path + " has " + std::to_string(rows) + " rows and " +
                           std::to_string(columns) + " columns");
 }
@@ -51,7 +56,8 @@ void for_each_block(const Hdf5Check& check, const Hdf5Column& column, hid_t type
   const std::uint64_t rows = column.dimensions[0];
   const std::uint64_t chunk = chunk_values(check, column.dataset.get(), column.dimensions.size());
   const std::uint64_t wanted = std::max<std::uint64_t>(kValuesAtOnce / width, 1);
-  const std::uint64_t at_once = std::min(rows, (wanted / chunk + 1) * chunk);
+  const std::uint64_t most = std::max<std::uint64_t>(kMostValuesAtOnce / width, 1);
+  const std::uint64_t at_once = std::min({rows, (wanted / chunk + 1) * chunk, most});
   std::vector<Number> block(at_once * width);
   for (std::uint64_t first = 0; first < rows; first += at_once) {
     const std::vector<hsize_t> from{first, 0};
@@ -64,6 +70,7 @@ void for_each_block(const Hdf5Check& check, const Hdf5Column& column, hid_t type
                             H5Sclose);
     check(H5Dread(column.dataset.get(), type, memory.get(), stored.get(), H5P_DEFAULT, block.data()),
           "read an array");
+    allow_more_time();
     step(first, std::span<const Number>(block).first(count[0] * width));
   }
 }
@@ -87,8 +94,12 @@ void check_values(const Hdf5Check& check, const std::string& path, std::span<con
 
 std::vector<float> read_values(const Hdf5Check& check, hid_t file, const std::string& path) {
   const Hdf5Column column = open_line(check, file, path, false);
-  std::vector<float> values = read_column<float>(check, column);
-  check_values(check, path, values, column.is_floating);
+  std::vector<float> values;
+  values.reserve(column.count());
+  for_each_block<float>(check, column, H5T_NATIVE_FLOAT, 1, [&](std::uint64_t, std::span<const float> block) {
+    check_values(check, path, block, column.is_floating);
+    values.insert(values.end(), block.begin(), block.end());
+  });
   return values;
 }
 

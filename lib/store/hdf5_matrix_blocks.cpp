@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
+#include "store/contents_message.h"
+#include "store/hdf5_isolated.h"
 #include "store/hdf5_matrix.h"
 
 namespace chunkhit {
@@ -69,22 +71,34 @@ StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std
   return chunk;
 }
 
-}  // namespace
-
-std::unique_ptr<ChunkReader> open_matrix_hdf5(const std::string& path) {
+/// Reads a file of matrices, and appends its rows to another one as blocks.
+PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
   Hdf5Matrix matrix = read_matrix_hdf5(path);
   PartContents contents;
   contents.spec = spec_of(matrix);
-  contents.spec.filter = "none";
   contents.has_hashes = false;
-  MemoryFile file(path);
   const std::uint64_t rows = matrix.x.row_count();
   const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
-  for (std::uint64_t first = 0; first < rows; first += step)
+  for (std::uint64_t first = 0; first < rows; first += step) {
     contents.chunks.push_back(
         append_block(matrix, *contents.spec.matrix, first, std::min(rows, first + step), file));
+    allow_more_time();
+  }
   contents.samples = std::move(matrix.samples);
-  return std::make_unique<ChunkReader>(std::move(file).open(), std::move(contents));
+  return contents;
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
+  std::vector<MemoryFile> files(paths.begin(), paths.end());
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  read_isolated(
+      paths, [&](std::size_t i) { return encode_contents(read_as_blocks(paths[i], files[i])); },
+      [&](std::size_t i, Bytes contents) {
+        parts.push_back(std::make_unique<ChunkReader>(std::move(files[i]).open(), decode_contents(contents)));
+      });
+  return parts;
 }
 
 }  // namespace chunkhit

@@ -9,6 +9,7 @@
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
 #include "store/hdf5_foreign.h"
+#include "store/hdf5_isolated.h"
 #include "store/hdf5_matrix.h"
 #include "store/hdf5_matrix_arrays.h"
 #include "store/hdf5_matrix_names.h"
@@ -179,10 +180,15 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
 }
 
 bool is_matrix_hdf5(const std::string& path) {
-  const QuietHdf5 quiet;
-  const InputFile input(path);
-  const Hdf5Source source(Hdf5Check(ErrorCode::bad_data, path), input);
-  return holds_matrix(source.check(), source.file());
+  bool holds = false;
+  const auto look = [&](std::size_t) {
+    const QuietHdf5 quiet;
+    const InputFile input(path);
+    const Hdf5Source source(Hdf5Check(ErrorCode::bad_data, path), input);
+    return ByteBuffer{static_cast<std::uint8_t>(holds_matrix(source.check(), source.file()) ? 1 : 0)};
+  };
+  read_isolated({path}, look, [&](std::size_t, Bytes answer) { holds = answer[0] == 1; });
+  return holds;
 }
 
 }  // namespace chunkhit

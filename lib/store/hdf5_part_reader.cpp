@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "store/contents_message.h"
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_foreign.h"
 #include "store/hdf5_images.h"
+#include "store/hdf5_isolated.h"
 #include "store/hdf5_part.h"
 #include "store/hdf5_source.h"
 #include "store/part_index.h"
@@ -203,7 +205,15 @@ bool is_own_part(const Hdf5Source& source, const Hdf5Names& names) {
           attribute_count(source.check(), source.file(), kFormatAttribute) != 0);
 }
 
-PartContents read_contents(const Hdf5Check& check, const InputFile& input, const Hdf5Names& names) {
+/// Takes a path from the root with or without the root's own slash.
+std::string without_root(const std::string& name) {
+  return name.substr(std::min(name.find_first_not_of('/'), name.size()));
+}
+
+PartContents read_contents(const InputFile& input, const Hdf5Names& wanted) {
+  const QuietHdf5 quiet;
+  const Hdf5Check check(ErrorCode::bad_data, input.path());
+  const Hdf5Names names{without_root(wanted.images), without_root(wanted.labels)};
   Hdf5Source source(check, input);
   refuse_user_block(source);
   PartContents contents;
@@ -221,11 +231,6 @@ PartContents read_contents(const Hdf5Check& check, const InputFile& input, const
   return contents;
 }
 
-/// Takes a path from the root with or without the root's own slash.
-std::string without_root(const std::string& name) {
-  return name.substr(std::min(name.find_first_not_of('/'), name.size()));
-}
-
 }  // namespace
 
 bool is_hdf5_part(Bytes first_bytes) {
@@ -234,11 +239,21 @@ bool is_hdf5_part(Bytes first_bytes) {
          as_text(first_bytes.first(kSignature.size())) == kSignature;
 }
 
-std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path, const Hdf5Names& names) {
-  const QuietHdf5 quiet;
+std::vector<std::unique_ptr<ChunkReader>> open_hdf5_parts(const std::vector<std::string>& paths,
+                                                          const Hdf5Names& names) {
+  std::vector<InputFile> inputs(paths.begin(), paths.end());
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  read_isolated(
+      paths, [&](std::size_t i) { return encode_contents(read_contents(inputs[i], names)); },
+      [&](std::size_t i, Bytes contents) {
+        parts.push_back(std::make_unique<ChunkReader>(std::move(inputs[i]), decode_contents(contents)));
+      });
+  return parts;
+}
+
+std::unique_ptr<ChunkReader> open_written_hdf5_part(const std::string& path) {
   InputFile input(path);
-  PartContents contents = read_contents(Hdf5Check(ErrorCode::bad_data, path), input,
-                                        {without_root(names.images), without_root(names.labels)});
+  PartContents contents = read_contents(input, {});
   return std::make_unique<ChunkReader>(std::move(input), std::move(contents));
 }
 

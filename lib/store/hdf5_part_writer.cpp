@@ -128,8 +128,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_(file_.close(), "close");
     // HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
     check_library_index(check_, pending_.aside_path(), chunks_);
-    const PartReport report = check_written_part(
-        pending_, [](const std::string& path) { return open_hdf5_part(path); }, chunks_);
+    const PartReport report = check_written_part(pending_, open_written_hdf5_part, chunks_);
     give_back_reserved(pending_, report.bytes);
     pending_.publish();
     return report;

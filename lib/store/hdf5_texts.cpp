@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "base/serving_child.h"
 #include "store/hdf5_columns.h"
 
 namespace chunkhit {
@@ -83,6 +84,7 @@ Names read_variable_texts(const Hdf5Check& check, hid_t file, hid_t dataset, H5T
     check(status, "read names");
     for (const char* text : pointers) names.add(text == nullptr ? "" : text);
     memory.clear();
+    allow_more_time();
   }
   return names;
 }

@@ -20,15 +20,18 @@ constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"
 constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
 
 /// A shard has no other names for its samples.
-std::unique_ptr<ChunkReader> open_nameless_shard(const std::string& path, const Hdf5Names&) {
-  return open_shard(path);
+std::vector<std::unique_ptr<ChunkReader>> open_shards(const std::vector<std::string>& paths,
+                                                      const Hdf5Names&) {
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  parts.reserve(paths.size());
+  for (const std::string& path : paths) parts.push_back(open_shard(path));
+  return parts;
 }
 
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
-     open_hdf5_part},
-    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard,
-     open_nameless_shard},
+     open_hdf5_parts},
+    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard, open_shards},
 }};
 
 }  // namespace
@@ -121,19 +124,31 @@ const Container& container_of(const std::string& path) {
 }
 
 std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
-  std::unique_ptr<ChunkReader> part = container_of(path).open(path, names);
-  if (part->spec().matrix) throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
-  return part;
+  return std::move(open_parts({path}, names).front());
+}
+
+std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
+                                                     const Hdf5Names& names) {
+  if (paths.empty()) return {};
+  std::vector<std::unique_ptr<ChunkReader>> parts = container_of(paths.front()).open(paths, names);
+  for (const std::unique_ptr<ChunkReader>& part : parts)
+    if (part->spec().matrix)
+      throw Error(ErrorCode::bad_data, part->path() + ": holds matrices, expected images");
+  return parts;
 }
 
 std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path) {
-  if (container_of(path).name == "hdf5") {
-    if (is_matrix_hdf5(path)) return open_matrix_hdf5(path);
-    throw Error(ErrorCode::bad_data, path + ": holds no /X, expected matrices");
-  }
-  std::unique_ptr<ChunkReader> part = open_shard(path);
-  if (!part->spec().matrix) throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
-  return part;
+  return std::move(open_matrix_parts({path}).front());
+}
+
+std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<std::string>& paths) {
+  if (paths.empty()) return {};
+  if (container_of(paths.front()).name == "hdf5") return open_matrices_hdf5(paths);
+  std::vector<std::unique_ptr<ChunkReader>> parts = open_shards(paths, {});
+  for (const std::unique_ptr<ChunkReader>& part : parts)
+    if (!part->spec().matrix)
+      throw Error(ErrorCode::bad_data, part->path() + ": holds images, expected matrices");
+  return parts;
 }
 
 }  // namespace chunkhit

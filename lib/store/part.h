@@ -177,7 +177,8 @@ struct Container {
   bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
-  std::unique_ptr<ChunkReader> (*open)(const std::string& path, const Hdf5Names& names);
+  std::vector<std::unique_ptr<ChunkReader>> (*open)(const std::vector<std::string>& paths,
+                                                    const Hdf5Names& names);
 };
 
 /// All containers.
@@ -193,8 +194,16 @@ struct Container {
 /// throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
+/// Opens the parts of a pack, which are of one container; throws as `open_part`.
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
+                                                                   const Hdf5Names& names = {});
+
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path);
+
+/// Opens the parts of a pack of matrices, which are of one container; throws as `open_matrix_part`.
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(
+    const std::vector<std::string>& paths);
 
 }  // namespace chunkhit

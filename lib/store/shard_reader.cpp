@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "compress/zstd.h"
+#include "store/matrix_index.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 #include "store/shard_frames.h"
@@ -29,7 +30,7 @@ ShardHeader read_header(const InputFile& file) {
 
 ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   const std::uint64_t room = file.byte_count() - std::min(header.index_offset, file.byte_count());
-  if (header.index_offset % kShardAlignment != 0 || room < kSkippableHeaderBytes ||
+  if (room < kSkippableHeaderBytes ||
       header.index_bytes > std::min<std::uint64_t>(room - kSkippableHeaderBytes, UINT32_MAX))
     throw_damaged("the index lies outside of the file");
   auto frame_header = encode_index_frame_header(header.index_bytes);
@@ -44,21 +45,21 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   return index;
 }
 
-/// Undoes the compression of a matrices' index. No index that a writer makes shrinks to less than one in
-/// kMostShrinking; what claims to is refused before memory is taken for it.
-ByteBuffer expand_index(Bytes compressed) {
+/// Undoes the compression of a matrices' index. A row takes some bytes of the file and not many more of the
+/// index: what claims to be larger than kMostShrinking files is refused before memory is taken for it.
+ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes) {
   constexpr std::uint64_t kMostShrinking = 1024;
   const std::uint64_t bytes = zstd_content_bytes(compressed);
-  if (bytes > compressed.size() * kMostShrinking)
-    throw_damaged("index: claims " + std::to_string(bytes) + " bytes in " +
-                  std::to_string(compressed.size()));
+  if (bytes / kMostShrinking > file_bytes)
+    throw_damaged("index: claims " + std::to_string(bytes) + " bytes in a file of " +
+                  std::to_string(file_bytes));
   ByteBuffer index(bytes);
   decode_zstd(compressed, index);
   return index;
 }
 
 /// Chunks and index follow one another, with nothing but padding between them.
-void check_order(const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
+void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
   std::uint64_t expected = kShardAlignment;
   const auto check = [&](const std::string& what, std::uint64_t offset) {
     if (offset != expected)
@@ -68,14 +69,14 @@ void check_order(const std::vector<StoredChunk>& chunks, std::uint64_t index_off
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     check("chunk " + std::to_string(i), chunks[i].offset);
     const std::uint64_t end = chunks[i].offset + chunks[i].stored_bytes;
-    expected = end + shard_padding(end);
+    expected = end + shard_padding(spec, end);
   }
   check("the index", index_offset);
 }
 
 void check_seek_table(const InputFile& file, const ShardHeader& header,
                       const std::vector<StoredChunk>& chunks) {
-  const ByteBuffer expected = encode_seek_table(chunks, header.index_bytes);
+  const ByteBuffer expected = encode_seek_table(header.spec, chunks, header.index_bytes);
   const std::uint64_t offset = header.index_offset + kSkippableHeaderBytes + header.index_bytes;
   if (file.byte_count() - offset != expected.size()) throw_damaged("the seek table has another size");
   ByteBuffer found(expected.size());
@@ -90,11 +91,14 @@ PartContents read_contents(const InputFile& file) {
   contents.spec = header.spec;
   check_part_spec(contents.spec, shard);
   const ByteBuffer index = read_index(file, header);
-  decode_part_index(contents.spec.matrix ? expand_index(index) : index, contents);
+  if (contents.spec.matrix)
+    decode_matrix_index(expand_index(index, file.byte_count()), contents);
+  else
+    decode_part_index(index, contents);
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
     throw_damaged("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());
-  check_order(contents.chunks, header.index_offset);
+  check_order(contents.spec, contents.chunks, header.index_offset);
   check_seek_table(file, header, contents.chunks);
   return contents;
 }

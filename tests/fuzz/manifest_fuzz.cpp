@@ -1,6 +1,6 @@
-// Any bytes as manifest.json and as part-NNNNN.json: they end in a manifest or in an Error, and a manifest
-// that is written out reads the same. Tried twice: as they are, and with the hash in their last line set
-// right, so that what lies behind that check is reached.
+// Any bytes as manifest.json, of images or of matrices, and as part-NNNNN.json: they end in a manifest or in
+// an Error, and a manifest that is written out reads the same. Tried twice: as they are, and with the hash in
+// their last line set right, so that what lies behind that check is reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
 
 namespace {
 
@@ -51,6 +52,18 @@ void check(const Manifest& manifest) {
   require(left == 0);
 }
 
+void check(const MatrixManifest& manifest) {
+  require(!manifest.matrices.empty() && manifest.matrices.size() <= 2 && manifest.columns > 0);
+  std::uint64_t left = manifest.rows;
+  for (const PartRecord& part : manifest.parts) {
+    require(part.samples <= left && part.file.find('/') == std::string::npos);
+    left -= part.samples;
+  }
+  require(left == 0);
+  for (const FileRecord* list : {&manifest.users, &manifest.items})
+    require(!list->file.empty() && list->file.find('/') == std::string::npos);
+}
+
 void check(const PartManifest& manifest) {
   const PartRecord& part = manifest.part;
   require(part.rows >= part.samples && part.rows - part.samples == part.rejects.size());
@@ -69,6 +82,7 @@ void read(Parse parse, Write write, std::string_view text) {
 void read_text(std::string_view text) {
   read(parse_manifest, manifest_text, text);
   read(parse_part_manifest, part_manifest_text, text);
+  read(parse_matrix_manifest, matrix_manifest_text, text);
 }
 
 }  // namespace

@@ -37,8 +37,12 @@ class MemoryFile {
   FileDescriptor fd_;
 };
 
-inline void check_ids(const BlockIds& ids, std::size_t rating_count) {
-  require(ids.of_rating.size() == rating_count && !ids.are_text());
+inline void check_ids(const BlockIds& ids, std::size_t rating_count, bool may_be_text) {
+  require(ids.of_rating.size() == rating_count && (may_be_text || !ids.are_text()));
+  if (ids.are_text()) {
+    for (const std::uint32_t index : ids.of_rating) static_cast<void>(ids.text_of(index));
+    return;
+  }
   std::size_t next_new = 0;
   for (const std::uint32_t index : ids.of_rating) {
     require(index <= next_new);
@@ -51,15 +55,15 @@ inline void check_ids(const BlockIds& ids, std::size_t rating_count) {
 /// Reads all blocks that `open` leads to, unless it or the reading ends in bad_data; gives up on files that
 /// go on for long (a few bytes can stand for a large array).
 template <class Open>
-void check_reader(Open open) {
+void check_reader(Open open, bool ids_may_be_text = false) {
   constexpr int kMostBlocks = 3;
   try {
     const std::unique_ptr<RatingReader> reader = open();
     RatingBlock block;
     for (int i = 0; i < kMostBlocks && reader->next(block); ++i) {
       require(block.size() > 0 || bad_line_count(block) > 0);
-      check_ids(block.users, block.size());
-      check_ids(block.items, block.size());
+      check_ids(block.users, block.size(), ids_may_be_text);
+      check_ids(block.items, block.size(), ids_may_be_text);
       require(block.values.empty() || block.values.size() == block.size());
       for (const float value : block.values) require(std::isfinite(value));
     }

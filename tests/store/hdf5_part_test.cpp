@@ -31,7 +31,7 @@ void change_with_hdf5(const std::string& path, Change change) {
 
 std::string fault_of_opening(const std::string& path) {
   try {
-    static_cast<void>(open_hdf5_part(path));
+    static_cast<void>(open_hdf5_parts({path}, {}));
   } catch (const Error& error) {
     return error.what();
   }

@@ -51,7 +51,7 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
   };
   EXPECT_NE(open_images("rows.zst").find("holds matrices, expected images"), std::string::npos);
   EXPECT_NE(open_rows("images.zst").find("holds images, expected matrices"), std::string::npos);
-  EXPECT_NE(open_rows("images.h5").find("holds no /X, expected matrices"), std::string::npos);
+  EXPECT_NE(open_rows("images.h5").find("has no matrix /X"), std::string::npos);
   write_hdf5(folder.path("rows.h5"), known_matrix_spec(kHalfStars, "none"));
   write_hdf5(folder.path("dense.h5"), known_matrix_spec(kHalfStars, "none"), {.layout = MatrixLayout::dense});
   for (const char* name : {"rows.h5", "dense.h5"}) {

@@ -1,0 +1,43 @@
+// The arrays of a matrix in an HDF5 file of another program, in the process that has the file open.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/file.h"
+#include "store/hdf5_csr.h"
+#include "store/hdf5_csr_layout.h"
+#include "store/hdf5_csr_numbers.h"
+#include "store/hdf5_handle.h"
+#include "store/hdf5_source.h"
+
+namespace chunkhit {
+
+/// Reads one matrix; a damaged file may crash the process. Members as those of Hdf5Csr.
+class Hdf5CsrArrays {
+ public:
+  Hdf5CsrArrays(const std::string& path, const std::string& place);
+  [[nodiscard]] const CsrFacts& facts() const { return facts_; }
+  void read_indptr(std::span<std::int64_t> numbers) { indptr_->read(check_, numbers); }
+  void read_indices(std::span<std::int64_t> numbers) { indices_->read(check_, numbers); }
+  void read_values(std::span<float> numbers) { values_->read(check_, numbers); }
+  [[nodiscard]] std::uint64_t rounded_count() const { return values_->rounded_count(); }
+
+ private:
+  void open_dense();
+  void open_compressed(const CsrLayout& layout);
+  void set_sides(const CsrLayout& layout, std::uint64_t outer_count);
+
+  QuietHdf5 quiet_;
+  InputFile input_;
+  Hdf5Check check_;
+  Hdf5Source source_;
+  CsrFacts facts_;
+  std::optional<Hdf5Numbers> indptr_;
+  std::optional<Hdf5Numbers> indices_;
+  std::optional<Hdf5Numbers> values_;
+};
+
+}  // namespace chunkhit
