@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <utility>
 
+#include "base/memory.h"
+#include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
 
@@ -19,14 +23,20 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
-    : chunks_(chunks), spec_(spec), chunk_bytes_(chunks.most_chunk_bytes()), entries_(chunks.chunk_count()) {
+    : chunks_(chunks),
+      spec_(spec),
+      entries_(chunks.chunk_count()),
+      buffers_(chunks.most_chunk_bytes(),
+               std::min(chunks.chunk_count(), std::max(spec.kept_chunks, spec.chunks_ahead))) {
   if (spec.residency == Residency::decoded) {
     std::uint64_t bytes = 0;
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
       arena_starts_.push_back(bytes);
       bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kLineBytes);
     }
-    arena_ = MemoryMap::of_memory(bytes);
+    arena_ = with_memory("residency decoded: " + bytes_text(static_cast<double>(bytes)) +
+                             " of samples are more memory than can be had: take residency stream",
+                         [bytes] { return MemoryMap::of_memory(bytes); });
   }
   for (std::size_t part = 0; part < chunks.parts().size(); ++part) {
     const ChunkReader& file = *chunks.parts()[part];
@@ -50,7 +60,7 @@ bool ChunkCache::stays(ChunkSet::Place place) const {
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
   if (spec_.residency == Residency::decoded) return arena_.data() + arena_starts_[chunk];
   if (is_in_place(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
-  return entries_[chunk].decoded->data();
+  return entries_[chunk].decoded;
 }
 
 void ChunkCache::want(std::size_t chunk) {
@@ -94,7 +104,7 @@ void ChunkCache::settle(std::size_t chunk) {
 
 // Under the lock.
 void ChunkCache::let_idle_go(std::size_t most_decoded) {
-  while (!idle_.empty() && made_buffers_ - free_.size() > most_decoded) {
+  while (!idle_.empty() && buffers_.taken_count() > most_decoded) {
     release(entries_[idle_.front()]);
     spare_.splice(spare_.end(), idle_, idle_.begin());
   }
@@ -103,7 +113,7 @@ void ChunkCache::let_idle_go(std::size_t most_decoded) {
 void ChunkCache::release(Entry& entry) {
   entry.is_idle = false;
   entry.state.store(State::absent, std::memory_order_relaxed);
-  free_.push_back(std::move(entry.decoded));
+  buffers_.give_back(std::exchange(entry.decoded, nullptr));
 }
 
 // Under the lock; false when the chunk is there, or known to be damaged.
@@ -121,7 +131,7 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
     entry.state.store(state, std::memory_order_release);
     if (state == State::corrupt) ++stats_.corrupt_chunks;
     if (state != State::ready) {
-      if (entry.decoded) free_.push_back(std::move(entry.decoded));
+      if (entry.decoded != nullptr) buffers_.give_back(std::exchange(entry.decoded, nullptr));
       // Nothing of what could not be read or decoded is believed when it is tried again.
       entry.stored = ByteBuffer();
       entry.checked = false;
@@ -162,8 +172,7 @@ void ChunkCache::decode(std::size_t chunk, ChunkSet::Place place, Bytes stored) 
 void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
   const std::uint64_t raw_bytes = chunks_.stored(place).raw_bytes;
   if (spec_.residency != Residency::decoded) {
-    ByteBuffer& decoded = *entries_[chunk].decoded;
-    decoded.resize(raw_bytes);
+    const MutableBytes decoded(entries_[chunk].decoded, raw_bytes);
     return decode_chunk(chunks_.part(place), place.chunk, stored, decoded);
   }
   const MutableBytes samples(arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(place));
@@ -178,13 +187,9 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes
   thread_local ByteBuffer raw;
   raw.resize(chunks_.stored(place).raw_bytes);
   decode_chunk(chunks_.part(place), place.chunk, stored, raw);
-  MutableBytes rows(arena_.data(), 0);
-  if (spec_.residency == Residency::decoded) {
-    rows = {arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(place)};
-  } else {
-    entries_[chunk].decoded->resize(chunks_.decoded_bytes(place));
-    rows = *entries_[chunk].decoded;
-  }
+  const MutableBytes rows(
+      spec_.residency == Residency::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
+      chunks_.decoded_bytes(place));
   try {
     decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(place).sample_count, rows);
   } catch (const Error& error) {
@@ -194,15 +199,8 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes
 
 void ChunkCache::take_buffer(Entry& entry) {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
-  if (free_.empty()) {
-    entry.decoded = std::make_unique<ByteBuffer>();
-    entry.decoded->reserve(chunk_bytes_);
-    free_.reserve(++made_buffers_);
-    return;
-  }
-  entry.decoded = std::move(free_.back());
-  free_.pop_back();
+  if (!buffers_.has_free()) let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
+  entry.decoded = buffers_.take();
 }
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
@@ -245,11 +243,12 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& 
   try {
     read(chunk, place, scratch);
   } catch (const Error& error) {
-    if (spec_.on_corrupt == OnCorrupt::fail || error.code() != ErrorCode::bad_data) {
-      end_loading(chunk, State::absent);
-      throw;
-    }
-    return end_loading(chunk, State::corrupt);
+    const bool is_damaged = error.code() == ErrorCode::bad_data;
+    const bool is_left_out = is_damaged && spec_.on_corrupt == OnCorrupt::skip;
+    end_loading(chunk, is_left_out ? State::corrupt : State::absent);
+    if (is_left_out) return;
+    if (!is_damaged) throw;
+    throw Error(error.code(), error.what() + std::string("; pack-verify tells what else is damaged"));
   } catch (...) {
     end_loading(chunk, State::absent);
     throw;

@@ -5,12 +5,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
 #include "cache/memory_map.h"
 #include "chunkhit/reader.h"
@@ -21,7 +21,8 @@ struct ChunkCacheSpec {
   Residency residency = Residency::stream;  ///< not automatic
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
-  std::size_t kept_chunks = 0;  ///< up to so many decoded chunks, those stay that nobody has asked for
+  std::size_t kept_chunks = 0;   ///< up to so many decoded chunks, those stay that nobody has asked for
+  std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
 };
 
 /// What the cache has done. Times in seconds, summed over threads.
@@ -91,7 +92,7 @@ class ChunkCache {
     bool is_idle = false;
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
-    std::unique_ptr<ByteBuffer> decoded;    // where chunks come and go
+    std::uint8_t* decoded = nullptr;        // where chunks come and go
     ByteBuffer stored;                      // Residency::compressed
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
@@ -116,7 +117,6 @@ class ChunkCache {
 
   const ChunkSet& chunks_;
   ChunkCacheSpec spec_;
-  std::size_t chunk_bytes_;                  // of the largest, decoded
   MemoryMap arena_;                          // Residency::decoded: all samples
   std::vector<std::uint64_t> arena_starts_;  // of each chunk there
   std::vector<MemoryMap> mapped_;            // of each part that holds samples as they are; else empty
@@ -125,8 +125,7 @@ class ChunkCache {
   std::condition_variable changed_;
   std::list<std::size_t> idle_;   // the longest unused first
   std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
-  std::vector<std::unique_ptr<ByteBuffer>> free_;
-  std::size_t made_buffers_ = 0;  // free or in use
+  ChunkBuffers buffers_;
   ChunkCacheStats stats_;
 };
 

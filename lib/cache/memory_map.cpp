@@ -15,15 +15,15 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr long kXfsMagic = 0x58465342;
 constexpr long kZfsMagic = 0x2fc12fc1;
 
-bool is_local(int fd) {
+}  // namespace
+
+bool MemoryMap::may_map(int fd) {
   constexpr std::array<long, 7> kLocal{EXT4_SUPER_MAGIC, kXfsMagic,        BTRFS_SUPER_MAGIC,    kZfsMagic,
                                        TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
   struct statfs system {};
   return ::fstatfs(fd, &system) == 0 &&
          std::find(kLocal.begin(), kLocal.end(), static_cast<long>(system.f_type)) != kLocal.end();
 }
-
-}  // namespace
 
 MemoryMap MemoryMap::of_memory(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -34,7 +34,7 @@ MemoryMap MemoryMap::of_memory(std::size_t bytes) {
 }
 
 MemoryMap MemoryMap::of_file(int fd, std::size_t bytes) {
-  if (bytes == 0 || !is_local(fd)) return {};
+  if (bytes == 0 || !may_map(fd)) return {};
   void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return {};
   return {static_cast<std::uint8_t*>(data), bytes};

@@ -14,9 +14,10 @@ class MemoryMap {
   /// New, zeroed pages, in huge ones where the system gives them; taken when they are first written. Throws
   /// std::bad_alloc.
   static MemoryMap of_memory(std::size_t bytes);
-  /// The first `bytes` of a file, read-only. Empty where the file system cannot be trusted to keep pages
-  /// readable (a network file system may take a file away, which would end the process), or the system
-  /// refuses.
+  /// Whether the file system can be trusted to keep a mapped file's pages readable.
+  [[nodiscard]] static bool may_map(int fd);
+  /// The first `bytes` of a file, read-only. Empty where may_map says no (a network file system may
+  /// take a file away, which would end the process), or the system refuses.
   static MemoryMap of_file(int fd, std::size_t bytes);
   MemoryMap(MemoryMap&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -1,0 +1,38 @@
+// Memory for the chunks that come and go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cache/memory_map.h"
+
+namespace chunkhit {
+
+/// Gives buffers of one size, and takes them back to give them again. They are cut from slabs of huge pages,
+/// because the first write to a small page costs half as much as decoding what fills it. One thread at a
+/// time.
+class ChunkBuffers {
+ public:
+  /// `expected_count`: so many are there at a time as a rule; slabs hold no more than these, later buffers
+  /// have pages of their own.
+  ChunkBuffers(std::size_t buffer_bytes, std::size_t expected_count);
+  /// Throws std::bad_alloc.
+  [[nodiscard]] std::uint8_t* take();
+  void give_back(std::uint8_t* buffer) { free_.push_back(buffer); }
+  [[nodiscard]] bool has_free() const { return !free_.empty(); }
+  [[nodiscard]] std::size_t taken_count() const { return made_count_ - free_.size(); }
+
+ private:
+  void make_slab();
+
+  std::size_t buffer_bytes_;  // a multiple of cache lines
+  std::size_t expected_count_;
+  std::size_t made_count_ = 0;  // free or taken
+  std::vector<MemoryMap> slabs_;
+  std::vector<std::uint8_t*> free_;
+  std::uint8_t* next_ = nullptr;  // of the last slab
+  std::size_t left_ = 0;          // buffers there
+};
+
+}  // namespace chunkhit
