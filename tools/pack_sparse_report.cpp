@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kShownBadLines = 5;
 constexpr std::size_t kShownInputs = 10;
+constexpr std::size_t kShownValues = 12;
 
 void print_inputs(const MatrixAccount& account) {
   for (std::size_t index = 0; index < std::min(account.inputs.size(), kShownInputs); ++index) {
@@ -71,10 +72,31 @@ void print_values(const StoredValues& values) {
                 number_text(values.scale).c_str());
 }
 
+/// The values, and how many ratings have each; where there are many, the most frequent ones.
+void print_histogram(const std::vector<ValueCount>& values) {
+  std::vector<ValueCount> shown = values;
+  const auto is_more = [](const ValueCount& one, const ValueCount& other) {
+    return one.ratings > other.ratings;
+  };
+  std::stable_sort(shown.begin(), shown.end(), is_more);
+  shown.resize(std::min(shown.size(), kShownValues));
+  const auto is_less = [](const ValueCount& one, const ValueCount& other) { return one.value < other.value; };
+  std::sort(shown.begin(), shown.end(), is_less);
+  std::uint64_t others = 0;
+  for (const ValueCount& each : values) others += each.ratings;
+  for (const ValueCount& each : shown) {
+    std::printf("  %12s %14s\n", number_text(each.value).c_str(), count_text(each.ratings).c_str());
+    others -= each.ratings;
+  }
+  if (shown.size() < values.size())
+    std::printf("  %12s %14s: the manifest has all %s\n", "others", count_text(others).c_str(),
+                count_text(values.size()).c_str());
+}
+
 void print_speed(const PackSparseReport& report) {
   std::printf("%.2f s, of them reading %.2f s", report.seconds, report.read_seconds);
   if (report.input_bytes > 0)
-    std::printf(" (%s of text at %s/s, all at %s/s)",
+    std::printf(" (%s of input at %s/s, all at %s/s)",
                 bytes_text(static_cast<double>(report.input_bytes)).c_str(),
                 bytes_text(static_cast<double>(report.input_bytes) / report.read_seconds).c_str(),
                 bytes_text(static_cast<double>(report.input_bytes) / report.seconds).c_str());
@@ -90,6 +112,7 @@ void print_report(const PackSparseReport& report, bool dry_run) {
   if (!report.account.steps.empty()) {
     print_steps(report.account);
     print_values(report.values);
+    print_histogram(report.account.values);
   }
   for (const MatrixPackReport& pack : report.packs) print_pack(pack, dry_run);
   if (report.interrupted) {

@@ -63,6 +63,7 @@ MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMark
   facts_.is_transposed = transpose;
   facts_.user_count = transpose ? header_.column_count : header_.row_count;
   facts_.item_count = transpose ? header_.row_count : header_.column_count;
+  if ((transpose ? names.rows : names.columns).size() == 0) facts_.first_item = 1;
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
   collector_ = std::make_unique<EntryCollector>(lines_.name(), AxisIds{std::move(names.rows), 1},
                                                 AxisIds{std::move(names.columns), 1}, transpose);

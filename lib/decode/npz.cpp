@@ -111,6 +111,7 @@ void NpzReader::read_shape(const std::string& format) {
     refuse("has no shape.npy");
   }
   facts_.is_transposed = transpose_;
+  facts_.first_item = 0;
   facts_.user_count = transpose_ ? shape_.column_count : shape_.row_count;
   facts_.item_count = transpose_ ? shape_.row_count : shape_.column_count;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ enum class Transpose : std::uint8_t { automatic, no, yes };
 struct MatrixFacts {
   std::uint64_t user_count = 0;  ///< of the shape; users and items without an entry get no id
   std::uint64_t item_count = 0;
-  bool is_transposed = false;        ///< the shape's columns are users
+  bool is_transposed = false;              ///< the shape's columns are users
+  std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here
   std::uint64_t rounded_count = 0;   ///< values that no 32-bit float is equal to: the nearest one was taken
   std::vector<std::string> notices;  ///< what was assumed, made up or left out; a sentence each
 };
@@ -32,6 +34,8 @@ class RatingReader {
   /// Replaces `block` by the next ratings; false where there are none left. Lines that give no rating are in
   /// its `bad_lines`; throws bad_data, naming file and place, where the file as a whole cannot be trusted.
   [[nodiscard]] virtual bool next(RatingBlock& block) = 0;
+  /// Which of its files a reader of several gave a block of last; a block is of one file.
+  [[nodiscard]] virtual std::size_t file_index() const { return 0; }
   /// Whole once `next` has given false.
   [[nodiscard]] const MatrixFacts& facts() const { return facts_; }
 

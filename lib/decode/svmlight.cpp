@@ -27,32 +27,38 @@ SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpe
 
 bool SvmlightReader::next(RatingBlock& block) {
   collector_.begin(block);
+  while (block.line_count == 0 && (lines_ != nullptr || open_next())) read_lines(block);
+  const bool has_ratings = collector_.finish();
+  if (has_ratings || block.line_count > 0) return true;
+  tell_shape();
+  return false;
+}
+
+bool SvmlightReader::open_next() {
+  if (next_path_ == paths_.size()) return false;
+  const std::string& path = paths_[next_path_++];
+  lines_ = path == "-" && opened_ ? std::make_unique<LineReader>(std::move(opened_), kMostLineBytes)
+                                  : std::make_unique<LineReader>(path, kMostLineBytes);
+  return true;
+}
+
+/// Reads until the block is full or the file ends.
+void SvmlightReader::read_lines(RatingBlock& block) {
   const auto is_full = [&] {
     return collector_.is_full() || (!block.bad_lines.empty() && block.line_count >= kBlockRatings);
   };
   std::string_view line;
-  while (!is_full() && next_line(line)) {
+  while (!is_full()) {
+    if (!lines_->next(line)) {
+      lines_.reset();
+      return;
+    }
     ++block.line_count;
     const std::string_view data = line.substr(0, line.find('#'));
     if (data.find_first_not_of(" \t") != std::string_view::npos)
       read_row(data, block);
     else
       ++(data.size() == line.size() ? block.blank_lines : block.comment_lines);
-  }
-  const bool has_ratings = collector_.finish();
-  if (has_ratings || !block.bad_lines.empty()) return true;
-  tell_shape();
-  return false;
-}
-
-/// Goes on to the next file where one ends.
-bool SvmlightReader::next_line(std::string_view& line) {
-  for (;;) {
-    if (lines_ != nullptr && lines_->next(line)) return true;
-    if (next_path_ == paths_.size()) return false;
-    const std::string& path = paths_[next_path_++];
-    lines_ = path == "-" && opened_ ? std::make_unique<LineReader>(std::move(opened_), kMostLineBytes)
-                                    : std::make_unique<LineReader>(path, kMostLineBytes);
   }
 }
 
@@ -61,8 +67,7 @@ void SvmlightReader::read_row(std::string_view line, RatingBlock& block) {
   row_labels_.clear();
   row_group_ = RowLabels::kNoGroup;
   if (!parse_row(line)) {
-    const std::string where = paths_.size() > 1 ? lines_->name() + ": " : "";
-    add_bad_line(block, lines_->line_number(), fault_column_, where + fault_, line);
+    add_bad_line(block, lines_->line_number(), fault_column_, fault_, line);
     row_.clear();
     row_labels_.clear();
     row_group_ = RowLabels::kNoGroup;
@@ -146,6 +151,7 @@ void SvmlightReader::tell_shape() {
   const bool has_entries = lowest_index_ != UINT64_MAX;
   const int base = spec_.index_base.value_or(lowest_index_ == 0 ? 0 : 1);
   facts_.user_count = row_count_;
+  facts_.first_item = base;
   facts_.item_count = has_entries ? highest_index_ + 1 - static_cast<std::uint64_t>(base) : 0;
   facts_.notices.push_back(spec_.index_base
                                ? "indices count from " + std::to_string(base) + ", as --index-base says"

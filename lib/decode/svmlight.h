@@ -31,6 +31,7 @@ class SvmlightReader : public RatingReader {
   SvmlightReader(std::vector<std::string> paths, const SvmlightSpec& spec,
                  std::unique_ptr<TextStream> opened = nullptr);
   [[nodiscard]] bool next(RatingBlock& block) override;
+  [[nodiscard]] std::size_t file_index() const override { return next_path_ - 1; }
   /// Of the rows so far; a bad line is a row without labels.
   [[nodiscard]] const RowLabels& row_labels() const { return labels_; }
 
@@ -39,7 +40,8 @@ class SvmlightReader : public RatingReader {
     std::uint64_t index = 0;
     float value = 0;
   };
-  [[nodiscard]] bool next_line(std::string_view& line);
+  [[nodiscard]] bool open_next();
+  void read_lines(RatingBlock& block);
   void read_row(std::string_view line, RatingBlock& block);
   [[nodiscard]] bool parse_row(std::string_view line);
   [[nodiscard]] bool parse_labels(std::string_view field, std::uint64_t column);

@@ -96,7 +96,7 @@ void IdMap::prefetch_id(std::uint32_t hash) const {
   if (entry == 0) return;
   const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
   if (are_text())
-    __builtin_prefetch(&ids_.text[ids_.text_ends[number] - 1]);
+    __builtin_prefetch(ids_.text.data() + ids_.text_ends[number]);
   else
     __builtin_prefetch(&ids_.numbers[number]);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "chunkhit/error.h"
 #include "input/label_text.h"
@@ -94,11 +95,18 @@ bool are_user_items(const std::vector<std::string_view>& lines) {
   return counts_differ;
 }
 
+/// What a file is not, though its name says so.
+std::string named_text(std::string_view name) {
+  const std::optional<RatingFormat> named = rating_format_of_name(name);
+  if (named != RatingFormat::npz && named != RatingFormat::hdf5) return "";
+  return ", nor " + std::string(kRatingFormatNames[static_cast<std::size_t>(*named)]) + ", as its name says";
+}
+
 void check_text(std::string_view text, std::string_view name) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     refuse(name, "looks like UTF-16; save the table as UTF-8");
   if (text.find('\0') != std::string_view::npos)
-    refuse(name, "holds NUL bytes, which no text does, and is of no kind that is known");
+    refuse(name, "holds NUL bytes, which no text does, and is of no kind that is known" + named_text(name));
   if (text.find('\r') != std::string_view::npos && text.find('\n') == std::string_view::npos)
     refuse(name, "lines end in CR alone; expected LF or CRLF");
 }
@@ -118,6 +126,23 @@ std::vector<std::string_view> first_lines(const TextHead& head, std::size_t most
     if (!is_comment && line.find_first_not_of(" \t") != std::string_view::npos) lines.push_back(line);
   }
   return lines;
+}
+
+std::optional<RatingFormat> rating_format_of_name(std::string_view name) {
+  constexpr std::pair<std::string_view, RatingFormat> kEndings[] = {
+      {".mtx", RatingFormat::matrix_market}, {".svm", RatingFormat::svmlight},
+      {".svmlight", RatingFormat::svmlight}, {".libsvm", RatingFormat::svmlight},
+      {".npz", RatingFormat::npz},           {".h5ad", RatingFormat::hdf5},
+      {".h5", RatingFormat::hdf5},           {".hdf5", RatingFormat::hdf5}};
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  std::string_view stem = lower;
+  for (const std::string_view packed : {".gz", ".zst"})
+    if (stem.ends_with(packed)) stem.remove_suffix(packed.size());
+  for (const auto& [ending, format] : kEndings)
+    if (stem.ends_with(ending)) return format;
+  return std::nullopt;
 }
 
 RatingFormat tell_rating_format(const TextHead& head, std::string_view name) {

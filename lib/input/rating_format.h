@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct TextHead {
 /// The first lines that hold data, without byte order mark, blank lines, comments and a last one that may be
 /// cut off; at most `most`.
 [[nodiscard]] std::vector<std::string_view> first_lines(const TextHead& head, std::size_t most);
+
+/// What the end of a file's name says, without .gz or .zst: .mtx, .svm, .svmlight, .libsvm, .npz, .h5ad, .h5
+/// and .hdf5; nothing where it says nothing. Tables have all sorts of names.
+[[nodiscard]] std::optional<RatingFormat> rating_format_of_name(std::string_view name);
 
 /// Tells a format by the first bytes of a file (undone, TextStream::head). What is told to be nothing else is
 /// `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally many:

@@ -35,7 +35,13 @@ Json counts_json(const NamedCounts& counts) {
 Json account_json(const MatrixAccount& account) {
   Json inputs = Json::array();
   for (const InputRecord& each : account.inputs)
-    inputs.push_back({{"file", each.file}, {"lines", each.lines}, {"ratings", each.ratings}});
+    inputs.push_back({{"file", each.file},
+                      {"bytes", each.bytes},
+                      {"lines", each.lines},
+                      {"blank_lines", each.blank_lines},
+                      {"comment_lines", each.comment_lines},
+                      {"header_lines", each.header_lines},
+                      {"ratings", each.ratings}});
   Json steps = Json::array();
   for (const StepRecord& each : account.steps)
     steps.push_back(
@@ -80,8 +86,10 @@ NamedCounts parse_counts(const Json& object) {
 MatrixAccount parse_account(const Json& object) {
   MatrixAccount account;
   for (const Json& entry : list_field(object, "inputs"))
-    account.inputs.push_back(
-        {entry.at("file").get<std::string>(), count_field(entry, "lines"), count_field(entry, "ratings")});
+    account.inputs.push_back({entry.at("file").get<std::string>(), count_field(entry, "bytes"),
+                              count_field(entry, "lines"), count_field(entry, "blank_lines"),
+                              count_field(entry, "comment_lines"), count_field(entry, "header_lines"),
+                              count_field(entry, "ratings")});
   account.bad_lines = count_field(object, "bad_lines");
   account.reasons = parse_counts(object.at("reasons"));
   for (const Json& entry : list_field(object, "steps"))

@@ -23,10 +23,14 @@ struct MatrixRecord {
   std::uint64_t longest_row = 0;  ///< entries
 };
 
-/// An input file, or what several of them gave together.
+/// An input file.
 struct InputRecord {
-  std::string file;  ///< its name without folders
+  std::string file;         ///< its name without folders
+  std::uint64_t bytes = 0;  ///< of a text undone from compression, of a matrix as the file lies; 0: not known
   std::uint64_t lines = 0;
+  std::uint64_t blank_lines = 0;
+  std::uint64_t comment_lines = 0;
+  std::uint64_t header_lines = 0;
   std::uint64_t ratings = 0;
 };
 

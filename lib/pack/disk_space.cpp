@@ -6,7 +6,7 @@
 namespace chunkhit {
 namespace {
 
-/// No filter here makes photographs smaller than this share.
+/// No filter here makes photographs or ratings smaller than this share.
 constexpr double kLeastStoredShare = 0.1;
 
 /// Rejected rows make a pack smaller than planned; this many of all rows may be.
@@ -25,6 +25,11 @@ SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hd
   if (plan.compressed)
     return {static_cast<std::uint64_t>(static_cast<double>(samples) * kLeastStoredShare) + metadata, true};
   return {(hdf5 ? chunks : samples) + metadata, false};
+}
+
+SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed) {
+  if (!compressed) return {raw_bytes, false};
+  return {static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * kLeastStoredShare), true};
 }
 
 std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes) {

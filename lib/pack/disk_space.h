@@ -20,6 +20,9 @@ struct SpaceNeed {
 [[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
                                      std::uint64_t sample_count);
 
+/// Tells what bytes need that are written as they are, or compressed.
+[[nodiscard]] SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed);
+
 /// Says why the free bytes cannot be enough ("needs about 31.1 MB, 12.0 MB are free"); empty where they may
 /// be.
 [[nodiscard]] std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes);

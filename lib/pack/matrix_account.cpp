@@ -20,8 +20,9 @@ void add_left_out(const PackRows& pack, MatrixAccount& account) {
 MatrixAccount make_matrix_account(const RatingAccount& read, const RatingPacks& packs) {
   MatrixAccount account;
   for (const RatingInput& input : read.inputs())
-    account.inputs.push_back(
-        {std::filesystem::path(input.name).filename().string(), input.line_count, input.rating_count});
+    account.inputs.push_back({std::filesystem::path(input.name).filename().string(), input.bytes,
+                              input.line_count, input.blank_lines, input.comment_lines, input.header_lines,
+                              input.rating_count});
   account.bad_lines = read.total().bad_lines;
   for (const auto& [kind, count] : read.bad_kinds()) account.reasons.emplace_back(kind, count);
   for (const StepCounts& step : packs.steps)

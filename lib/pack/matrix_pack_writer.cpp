@@ -6,7 +6,9 @@
 
 #include "base/file.h"
 #include "base/words.h"
+#include "chunk/column_steps.h"
 #include "chunkhit/error.h"
+#include "pack/disk_space.h"
 #include "pack/id_lists.h"
 #include "pack/pack_sparse_spec.h"
 
@@ -18,8 +20,6 @@ constexpr std::uint64_t kMostChunkRows = 1024;
 constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
 /// Rows that are made at a time for HDF5, whose chunks are not rows.
 constexpr std::uint64_t kHdf5PieceRows = 1024;
-/// Bytes of a column's step, and of a row's length.
-constexpr std::uint64_t kMostLeb128Bytes = 5;
 
 /// Compressed bytes of a rating, about, by its value's type (measured on MovieLens-like ratings).
 double rating_bytes(ValueType type) {
@@ -72,7 +72,19 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
 }
 
+// A rating has at least a byte beside its value; in a dense array it is one of the bytes that every row has.
+void MatrixPackWriter::check_space() const {
+  const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
+  const std::uint64_t raw_bytes = run_.spec.layout == MatrixLayout::dense
+                                      ? rows_.row_count() * shape_.column_count * shape_.matrix_count
+                                      : ratings * (1 + value_bytes(shape_.value_type));
+  const std::string fault =
+      space_fault(needed_space(raw_bytes, compress_.filter != "none"), folder_.free_bytes());
+  if (!fault.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + fault);
+}
+
 MatrixPackReport MatrixPackWriter::write() {
+  check_space();
   // First: this file tells others that the folder belongs to matrices.
   items_ = publish_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
   const bool shard = run_.spec.container == "shard";

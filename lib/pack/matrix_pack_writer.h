@@ -58,6 +58,8 @@ class MatrixPackWriter {
   void begin_part();
   void finish_part();
   void await_part();
+  /// Throws where the disk cannot hold the pack.
+  void check_space() const;
   /// Throws unless all rows and ratings were packed.
   void check_counts() const;
   [[nodiscard]] PartSpec part_spec() const;

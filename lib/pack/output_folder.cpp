@@ -111,13 +111,18 @@ std::string held_format(const std::string& folder) {
 bool is_matrix_pack(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
+  bool has_manifest = false;
+  bool has_items = false;
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     if (is_of_other_kind(name, PackKind::matrices) || (!is_pack_file(name) && !is_left_over(name)))
       return false;
+    has_manifest = has_manifest || name == kManifestName;
+    has_items = has_items || name == kItemsName;
   }
-  return !error && held_format(folder) == kMatrixFormat;
+  // items.csv is the first that a run writes, the manifest the last.
+  return !error && (has_manifest ? held_format(folder) == kMatrixFormat : has_items);
 }
 
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {

@@ -25,7 +25,7 @@ void check_outside_packs(const std::string& output);
 /// The format that a folder's manifest says it has; empty where there is no manifest of ours.
 [[nodiscard]] std::string held_format(const std::string& folder);
 
-/// Whether a folder holds a finished pack of matrices and nothing else.
+/// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
 [[nodiscard]] bool is_matrix_pack(const std::string& folder);
 
 /// Owns a pack's folder for the time of a run.

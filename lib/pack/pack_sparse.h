@@ -92,7 +92,7 @@ struct PackSparseReport {
   StoredValues values;
   std::vector<std::string> notices;
   std::string filter;
-  std::uint64_t input_bytes = 0;  ///< undone
+  std::uint64_t input_bytes = 0;  ///< of texts undone, of matrices as the files lie
   double seconds = 0;
   double read_seconds = 0;
   bool interrupted = false;  ///< `stop` was seen: the same command begins afresh

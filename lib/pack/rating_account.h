@@ -13,7 +13,7 @@ namespace chunkhit {
 /// What was read of one input.
 struct RatingInput {
   std::string name;
-  std::uint64_t bytes = 0;  ///< of the text, undone; 0 where the format tells none
+  std::uint64_t bytes = 0;  ///< of a text undone, of a matrix as the file lies; 0: not known
   std::uint64_t xxh3 = 0;   ///< of these bytes
   std::uint64_t line_count = 0;
   std::uint64_t blank_lines = 0;

@@ -22,6 +22,7 @@ struct Work {
   ByteBuffer text;
   std::optional<std::int64_t> netflix_item;  ///< that its first lines are below
   RatingBlock block;
+  std::size_t file_index = 0;               ///< that the block is of
   std::vector<std::uint32_t> user_numbers;  ///< of the block's users
   std::vector<std::uint32_t> item_numbers;
   std::exception_ptr
@@ -43,12 +44,21 @@ class RatingIntake::Pipeline {
 
   bool has_line_offsets = false;  ///< bad lines of a block are numbered from 1
   IntakeProgress progress;
+  std::span<const MatrixFile> files;  ///< of a reader
 
   void run() {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads());
     tbb::task_arena arena(static_cast<int>(threads()));
     arena.execute([this] { run_steps(); });
     if (failed_) std::rethrow_exception(fault_);
+  }
+
+  /// Ends the files before one; those that no block came from have no lines.
+  void go_to_file(std::size_t index) {
+    for (; file_ < index; ++file_) {
+      intake_.account_.end(files[file_].bytes, 0);
+      intake_.account_.begin(files[file_ + 1].name);
+    }
   }
 
  private:
@@ -120,6 +130,7 @@ class RatingIntake::Pipeline {
 
   void number(Work& work) {
     if (work.fault) std::rethrow_exception(work.fault);
+    go_to_file(work.file_index);
     intake_.account_.add(work.block, has_line_offsets ? lines_ : 0);
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
@@ -147,6 +158,7 @@ class RatingIntake::Pipeline {
   std::vector<Work> works_;
   std::size_t next_work_ = 0;
   std::uint64_t lines_ = 0;
+  std::size_t file_ = 0;  ///< of `files`
   bool ended_ = false;
   std::atomic<bool> failed_{false};
   std::exception_ptr fault_;  ///< written once, by the step that sets failed_; read when all steps have ended
@@ -195,14 +207,20 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   account_.end(blocks.byte_count(), blocks.xxh3());
 }
 
-void RatingIntake::read_blocks(const std::string& name, RatingReader& input) {
-  Pipeline pipeline(
-      *this, [&](Work& work) { return input.next(work.block); }, [](Work&) {});
+void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
+  const auto fill = [&](Work& work) {
+    const bool is_there = input.next(work.block);
+    work.file_index = input.file_index();
+    return is_there;
+  };
+  Pipeline pipeline(*this, fill, [](Work&) {});
   const RatingInput before = account_.total();
-  pipeline.progress = {name, 0, std::nullopt, before.rating_count, before.bad_lines};
-  account_.begin(name);
+  pipeline.progress = {files[0].name, 0, std::nullopt, before.rating_count, before.bad_lines};
+  pipeline.files = files;
+  account_.begin(files[0].name);
   pipeline.run();
-  account_.end(0, 0);
+  pipeline.go_to_file(files.size() - 1);
+  account_.end(files.back().bytes, 0);
 }
 
 }  // namespace chunkhit

@@ -42,6 +42,12 @@ struct IntakeOptions {
   const std::atomic<bool>* stop = nullptr;                 ///< set to end after the blocks in hand
 };
 
+/// A file that is no text of ratings.
+struct MatrixFile {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< as it lies; 0: not known
+};
+
 /// Reads the inputs of a run, one after the other; all share one numbering of users and one of items. Holds
 /// 2 · threads + 1 blocks, about 8 MiB each.
 class RatingIntake {
@@ -49,8 +55,9 @@ class RatingIntake {
   RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
   /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
   void read_text(TextStream& input, RatingFormat format);
-  /// Reads a file of another format; its blocks are made one after the other while earlier ones are numbered.
-  void read_blocks(const std::string& name, RatingReader& input);
+  /// Reads files of another format, those of one reader; its blocks are made one after the other while
+  /// earlier ones are numbered.
+  void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
   /// Looks at the share of bad lines, once all was read.
   void finish() const { account_.finish(); }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
@@ -24,12 +26,25 @@ std::string name_of(RatingFormat format) {
   return std::string(kRatingFormatNames[static_cast<std::size_t>(format)]);
 }
 
-RatingFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
+struct ToldFormat {
+  RatingFormat format = RatingFormat::text;
+  bool by_name = false;  ///< the content does not tell
+};
+
+ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
   const auto* const given = std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), spec.format);
-  if (given != kRatingFormatNames.end()) return static_cast<RatingFormat>(given - kRatingFormatNames.begin());
+  if (given != kRatingFormatNames.end())
+    return {static_cast<RatingFormat>(given - kRatingFormatNames.begin()), false};
   const Bytes head = stream.head();
-  return tell_rating_format({as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment},
-                            stream.name());
+  const RatingFormat told = tell_rating_format(
+      {as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment}, stream.name());
+  const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
+  const bool by_name = told == RatingFormat::text && named;
+  return {by_name ? *named : told, by_name};
+}
+
+std::string by_name_text(RatingFormat format) {
+  return " (read as " + name_of(format) + " because of its name: the content does not tell; --format does)";
 }
 
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
@@ -80,16 +95,29 @@ void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<st
                       " that no 32-bit float is equal to: the nearest one was taken");
 }
 
+MatrixFile matrix_file(const std::string& input) {
+  if (input == "-") return {"stdin", 0};
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(input, error);
+  return {input, error ? 0 : bytes};
+}
+
 void read_matrices(RatingFormat format, const RatingInputSpec& spec, const std::vector<std::string>& inputs,
                    std::unique_ptr<TextStream> opened, RatingIntake& intake, InputFacts& facts) {
   const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base};
   const std::vector<std::unique_ptr<RatingReader>> readers =
       open_matrix_files(format, inputs, files, std::move(opened));
+  std::vector<MatrixFile> all;
+  all.reserve(inputs.size());
+  for (const std::string& input : inputs) all.push_back(matrix_file(input));
+  // One reader of svmlight reads all files.
+  const std::size_t of_each = inputs.size() / readers.size();
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
-    // One reader of svmlight reads all files.
-    const std::string name = inputs[index] == "-" ? "stdin" : inputs[index];
-    intake.read_blocks(name, *readers[index]);
-    add_facts(name, readers[index]->facts(), facts.notices);
+    const auto own = std::span(all).subspan(index * of_each, of_each);
+    intake.read_blocks(own, *readers[index]);
+    add_facts(own[0].name, readers[index]->facts(), facts.notices);
+    if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
+    const std::string name = of_each == 1 ? own[0].name : count_text(of_each, "input");
     if (readers.size() == 1) note_empty(name, readers[index]->facts(), intake, facts.notices);
     if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(readers[index].get()))
       facts.labels = svmlight->row_labels();
@@ -124,14 +152,16 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
 InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
                        RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
+  bool is_told_by_name = false;
   std::unique_ptr<TextStream> opened;  // of a matrix from stdin, which cannot be opened again
   for (std::size_t index = 0; index < inputs.size() && !intake.interrupted(); ++index) {
     auto stream = std::make_unique<TextStream>(inputs[index], stop);
-    const RatingFormat format = format_of(spec, *stream);
+    const auto [format, by_name] = format_of(spec, *stream);
     if (index == 0) facts.format = format;
     if (format != facts.format)
       throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
                                            ", the inputs before are " + name_of(facts.format));
+    is_told_by_name = is_told_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
       if (inputs[index] == "-") opened = std::move(stream);
@@ -145,7 +175,13 @@ InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::strin
   }
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
-  read_matrices(facts.format, spec, inputs, std::move(opened), intake, facts);
+  try {
+    read_matrices(facts.format, spec, inputs, std::move(opened), intake, facts);
+  } catch (const Error& error) {
+    if (is_told_by_name && error.code() == ErrorCode::bad_data)
+      throw Error(error.code(), std::string(error.what()) + by_name_text(facts.format));
+    throw;
+  }
   return facts;
 }
 

@@ -36,7 +36,8 @@ class RatingHash {
 /// What was read beside the ratings.
 struct InputFacts {
   RatingFormat format = RatingFormat::text;
-  std::optional<RowLabels> labels;  ///< of svmlight's rows
+  std::optional<RowLabels> labels;         ///< of svmlight's rows
+  std::optional<std::int64_t> first_item;  ///< of the last matrix whose items have no names but numbers
   std::vector<std::string> notices;
 };
 

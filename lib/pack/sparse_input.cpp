@@ -72,6 +72,7 @@ bool SparseInput::read() {
     throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
                                              count_text(intake_.account().total().rating_count));
   note_table();
+  note_frozen();
   return true;
 }
 
@@ -86,6 +87,20 @@ void SparseInput::note_table() {
   text += columns.value ? ", value " + name(*columns.value) : ", no value: every rating is 1";
   if (columns.time) text += ", time " + name(*columns.time);
   facts_.notices.insert(facts_.notices.begin(), text);
+}
+
+/// Numbers of items mean nothing to a pack whose numbers count from elsewhere.
+void SparseInput::note_frozen() {
+  if (!frozen_) return;
+  const std::vector<std::uint32_t> numbers = frozen_numbers();
+  const auto known =
+      numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
+  std::string text = "--reuse-ids: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
+                     " are in the input, which has " + count_text(intake_.items().size());
+  if (facts_.first_item)
+    text += "; these have no names but numbers that count from " + std::to_string(*facts_.first_item) +
+            ": the pack must have counted so, too";
+  facts_.notices.push_back(text);
 }
 
 std::uint64_t SparseInput::xxh3() const { return hash_inputs(facts_, intake_, hash_); }

@@ -1,5 +1,7 @@
 #include "pack/sparse_outputs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,12 +23,15 @@ namespace {
 }
 
 /// The packs that runs with another split, or with none, left where those of this run are to be.
-std::vector<std::string> stale_packs(const std::string& output, const std::vector<std::string>& wanted) {
+std::vector<std::string> stale_packs(const PackSparseOptions& options,
+                                     const std::vector<std::string>& wanted) {
   std::vector<std::string> stale;
   for (const std::string_view part : kPartNames) {
-    std::string path = output + "/" + std::string(part);
-    if (std::find(wanted.begin(), wanted.end(), part) == wanted.end() && held_format(path) == kMatrixFormat)
-      stale.push_back(std::move(path));
+    std::string path = options.output + "/" + std::string(part);
+    if (std::find(wanted.begin(), wanted.end(), part) != wanted.end()) continue;
+    // A killed run may have got no further than to make its folders.
+    if (options.force && ::rmdir(path.c_str()) == 0) continue;
+    if (held_format(path) == kMatrixFormat || is_matrix_pack(path)) stale.push_back(std::move(path));
   }
   return stale;
 }
@@ -34,7 +39,7 @@ std::vector<std::string> stale_packs(const std::string& output, const std::vecto
 /// A stale validation pack beside a new one for training would hold ratings that were trained on.
 void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   const bool has_split = !wanted[0].empty();
-  const std::vector<std::string> stale = stale_packs(options.output, wanted);
+  const std::vector<std::string> stale = stale_packs(options, wanted);
   if (!stale.empty() && !options.force)
     refuse_stale_pack(stale[0], has_split ? " of another split, which this run does not make"
                                           : " of a split, and no --split is asked for");

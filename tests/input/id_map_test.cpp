@@ -123,6 +123,17 @@ TEST(IdMap, AgreesWithAMapOfManyIds) {
   for (const auto& [id, number] : expected) ASSERT_EQ(integers.text(number), std::to_string(id));
 }
 
+TEST(IdMap, MayBeginWithAnEmptyId) {
+  IdMap map;
+  const std::vector<std::string_view> ids{"", "a", "", "b", "a"};
+  std::vector<std::uint32_t> numbers;
+  map.add(ids, numbers);
+  map.add(ids, numbers);
+  EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 1, 0, 2, 1, 0, 1, 0, 2, 1}));
+  EXPECT_EQ(map.text(0), "");
+  EXPECT_EQ(map.find(""), 0u);
+}
+
 TEST(IdMap, HandsItsIdsOverAndBeginsAnew) {
   IdMap map;
   map.add(4);

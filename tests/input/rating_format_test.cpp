@@ -71,6 +71,27 @@ TEST(RatingFormat, IsToldByTheBytesOfBinaryFiles) {
   EXPECT_EQ(told(std::string(512, '\0') + "\x89HDF\r\n\x1a\n"), RatingFormat::hdf5);
 }
 
+TEST(RatingFormat, IsSaidByTheEndOfANameForAllButTables) {
+  EXPECT_EQ(rating_format_of_name("/a/ratings.mtx"), RatingFormat::matrix_market);
+  EXPECT_EQ(rating_format_of_name("ratings.MTX.gz"), RatingFormat::matrix_market);
+  EXPECT_EQ(rating_format_of_name("a.svm.zst"), RatingFormat::svmlight);
+  EXPECT_EQ(rating_format_of_name("a.libsvm"), RatingFormat::svmlight);
+  EXPECT_EQ(rating_format_of_name("a.npz"), RatingFormat::npz);
+  EXPECT_EQ(rating_format_of_name("cells.h5ad"), RatingFormat::hdf5);
+  for (const char* name :
+       {"ratings.csv", "u.data", "ratings.dat", "a.inter", "stdin", "mtx", "a.gz", "npz.txt"})
+    EXPECT_EQ(rating_format_of_name(name), std::nullopt) << name;
+}
+
+TEST(RatingFormat, NamesWhatAFileOfBytesIsNot) {
+  try {
+    static_cast<void>(tell_rating_format({std::string_view("a\0b", 3), true, ""}, "a.npz"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nor npz, as its name says"), std::string::npos) << error.what();
+  }
+}
+
 TEST(RatingFormat, RefusesWhatIsKnownAndNotRead) {
   EXPECT_EQ(fault_of("{\"user\": 1}\n"),
             "file: looks like JSON, which is not read; write user, item, value and time as a table");

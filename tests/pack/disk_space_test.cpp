@@ -34,6 +34,11 @@ TEST(DiskSpace, KnowsOnlyTheLeastOfWhatIsCompressed) {
   EXPECT_EQ(space_text(need), "at least 3.0 MB");
 }
 
+TEST(DiskSpace, TakesRatingsAsTheyAreOrTheLeastOfThem) {
+  EXPECT_EQ(space_text(needed_space(40'000'000, false)), "about 40.0 MB");
+  EXPECT_EQ(space_text(needed_space(40'000'000, true)), "at least 4.0 MB");
+}
+
 TEST(DiskSpace, RefusesWhatCannotFitWithBothNumbers) {
   EXPECT_EQ(space_fault({30'000'000, false}, 20'000'000), "needs about 30.0 MB, 20.0 MB are free");
   EXPECT_EQ(space_fault({30'000'000, false}, 30'000'000), "");

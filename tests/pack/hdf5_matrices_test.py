@@ -81,6 +81,19 @@ class AnnData(FormatsTest):
             file.write(place * 200)
         self.assert_refused(probe("hdf5", self.path("a.h5ad")), "names", "than their file")
 
+    def test_missing_and_empty_names_are_told(self):
+        matrix = random_matrix(4, 3, 1.0)
+        data = self.write(matrix)
+        data.obs_names = ["a", "", "b", "c"]
+        data.write_h5ad(self.path("a.h5ad"))
+        with h5py.File(self.path("a.h5ad"), "a") as file:
+            del file["var"]
+            file.create_group("var")
+        ratings = probe("hdf5", self.path("a.h5ad"))
+        self.assert_equal(ratings, matrix, users=["a", "", "b", "c"])
+        self.assertIn("1 names of rows are empty", ratings.facts["notice"][0])
+        self.assertIn("/var: has no names", ratings.facts["notice"][1])
+
     def test_categories_and_numbers_as_names(self):
         matrix = random_matrix(3, 2, 1.0)
         self.write(matrix).write_h5ad(self.path("a.h5ad"))
@@ -123,6 +136,14 @@ class AnnData(FormatsTest):
         def set_shape(file):
             file["X"].attrs["shape"] = [6, 2]
 
+        def leave_out_a_chunk(file):
+            del file["X/data"]
+            file.create_dataset("X/data", matrix.data.shape, matrix.data.dtype, chunks=(5,))[5:] = matrix.data[5:]
+
+        def lose_the_index(file):
+            file["obs"].attrs["_index"] = "_indes"
+            file["obs"].move("_index", "names")
+
         falling = matrix.indptr.copy()
         falling[3] = 0
         cases = {
@@ -133,6 +154,7 @@ class AnnData(FormatsTest):
             "lzf": change("X/data", matrix.data, compression="lzf"), "link to elsewhere": link_away, "dataframe": set_encoding,
             "expected 6": change("obs/_index", ["a"]), "infinity": change("X/data", matrix.data.astype(float) * 1e300),
             "NaN": change("X/data", matrix.data * np.nan), "lacks data, indices": lambda file: file["X"].pop("indices"),
+            "chunks, expected 3": leave_out_a_chunk, "index is \"_indes\"": lose_the_index,
         }
         for words, apply in cases.items():
             with self.subTest(words):
