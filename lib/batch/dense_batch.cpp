@@ -1,6 +1,7 @@
 #include "batch/dense_batch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -75,7 +76,7 @@ DenseBatch::DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::
 }
 
 void DenseBatch::restore_zeros() {
-  std::memset(cells_, 0, rows_ * columns_ * cell_bytes(as_));
+  stream_zeros(cells_, rows_ * columns_ * cell_bytes(as_));
   before_.columns.clear();
   before_.row_ends.clear();
   is_spoiled_ = false;
@@ -92,6 +93,7 @@ void DenseBatch::replace(std::span<const StoredRow> rows, const EntryValues& val
   }
   for (std::size_t at = rows.size(); at < before_.row_ends.size(); ++at) clear(at);
   std::swap(before_, now_);
+  assert(is_clean());
 }
 
 void DenseBatch::clear(std::size_t at) {

@@ -27,7 +27,8 @@ class DenseBatch {
   /// `cells`: rows · columns · cell_bytes(as) bytes of any content. A batch has at most `most_entries`.
   DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
              std::uint8_t* cells);
-  /// Replaces the batch by at most `rows` rows; the others become zero.
+  /// Replaces the batch by at most `rows` rows; the others become zero. Debug builds abort where somebody
+  /// wrote to the buffer and did not say so.
   void replace(std::span<const StoredRow> rows, const EntryValues& values);
   /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next batch.
   void spoil() { is_spoiled_ = true; }

@@ -1,5 +1,10 @@
 #include "batch/wide_rows.h"
 
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cstring>
+
 // The code below is compiled once for each instruction set; the processor picks one when it runs.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -38,6 +43,17 @@ void scale_bytes(const std::uint8_t* HWY_RESTRICT bytes, float factor, std::size
   for (; at < count; ++at) values[at] = static_cast<float>(bytes[at]) * factor;
 }
 
+void stream_zeros(std::uint8_t* bytes, std::size_t count) {
+  const hn::ScalableTag<std::uint8_t> u8;
+  const std::size_t step = hn::Lanes(u8);
+  const std::size_t to_line = (0 - reinterpret_cast<std::uintptr_t>(bytes)) % step;  // a power of two
+  std::size_t at = std::min(count, to_line);
+  std::memset(bytes, 0, at);
+  for (; at + step <= count; at += step) hn::Stream(hn::Zero(u8), u8, bytes + at);
+  hwy::FlushStream();
+  std::memset(bytes + at, 0, count - at);
+}
+
 }  // namespace chunkhit::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -46,6 +62,7 @@ namespace chunkhit {
 
 HWY_EXPORT(widen_ids);
 HWY_EXPORT(scale_bytes);
+HWY_EXPORT(stream_zeros);
 
 void widen_ids(const std::uint16_t* ids, std::size_t count, std::int32_t* indices) {
   HWY_DYNAMIC_DISPATCH(widen_ids)(ids, count, indices);
@@ -53,6 +70,10 @@ void widen_ids(const std::uint16_t* ids, std::size_t count, std::int32_t* indice
 
 void scale_bytes(const std::uint8_t* bytes, float factor, std::size_t count, float* values) {
   HWY_DYNAMIC_DISPATCH(scale_bytes)(bytes, factor, count, values);
+}
+
+void stream_zeros(std::uint8_t* bytes, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(stream_zeros)(bytes, count);
 }
 
 }  // namespace chunkhit

@@ -55,6 +55,30 @@ TEST(DenseBatch, ClearsEverythingOnceSomebodyElseWroteToIt) {
   EXPECT_EQ(floats.cells, (std::vector<float>{0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}));
 }
 
+TEST(DenseBatch, ClearsEveryByteOfBuffersThatBeginAndEndAnywhere) {
+  for (std::size_t begin = 0; begin < 70; begin += 3)
+    for (const std::size_t columns : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{1000}}) {
+      std::vector<std::uint8_t> bytes(begin + columns + 1, 77);
+      DenseBatch batch(SparseAs::dense_u8, 1, columns, kMostEntries, bytes.data() + begin);
+      batch.replace({}, kHalfStars);
+      EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end() - 1,
+                              [](std::uint8_t byte) { return byte == 0; }));
+      EXPECT_EQ(bytes.back(), 77);
+      EXPECT_EQ(begin == 0 ? 77 : bytes[begin - 1], 77);
+    }
+}
+
+#ifndef NDEBUG
+TEST(DenseBatchDeathTest, EndsADebugBuildWhereSomebodyWroteToItInSecret) {
+  Floats floats(2);
+  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  const U8Row first({1}, {2});
+  batch.replace(Rows{first.row()}, kHalfStars);
+  floats.cells[4] = 7;
+  EXPECT_DEATH(batch.replace(Rows{first.row()}, kHalfStars), "is_clean");
+}
+#endif
+
 TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
   const U8Row row({1, 5}, {2, 3}), other({0, 5}, {2, 3});
   std::vector<std::uint16_t> halves(kColumns, 77);
