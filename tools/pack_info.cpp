@@ -72,7 +72,17 @@ void print_caches(const PackInfo& info) {
     print_cache("advised", advised);
 }
 
+std::string kind_text(const PackInfo& info, const char* of_what) {
+  if (info.foreign) return std::string("an HDF5 file").append(of_what).append(" that others wrote");
+  return std::string(info.lone_part ? "a part" : "a finished pack").append(of_what) + ", pack " +
+         info.pack_id;
+}
+
 void print_provenance(const PackInfo& info) {
+  if (info.foreign) {
+    std::printf("made by    (unknown: no hashes, no manifest; \"stored\" is what its chunks take)\n");
+    return;
+  }
   if (info.lone_part) {
     std::printf("made by    (a lone part: the manifest of its pack knows)\n");
     return;
@@ -113,8 +123,7 @@ void print_account(const MatrixInfo& matrix) {
 
 int print_matrix_info(const PackInfo& info) {
   const MatrixInfo& matrix = *info.matrix;
-  std::printf("%s: %s of matrices, pack %s\n", printable_text(info.path).c_str(),
-              info.lone_part ? "a part" : "a finished pack", info.pack_id.c_str());
+  std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, " of matrices").c_str());
   std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
               count_text(matrix.columns, "column").c_str());
   if (!matrix.split_name.empty()) std::printf(", %s", matrix.split_name.c_str());
@@ -144,8 +153,7 @@ int print_matrix_info(const PackInfo& info) {
 
 int print_info(const PackInfo& info) {
   if (info.matrix) return print_matrix_info(info);
-  std::printf("%s: %s, pack %s\n", printable_text(info.path).c_str(),
-              info.lone_part ? "a part" : "a finished pack", info.pack_id.c_str());
+  std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
   if (info.lone_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else

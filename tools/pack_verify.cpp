@@ -5,16 +5,27 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 
+namespace chunkhit {
 namespace {
 
-void print_repair(const chunkhit::VerifyReport& report) {
+/// What was found, and no more than what was looked at.
+std::string outcome(const VerifyReport& report, bool quick) {
+  if (!report.faults.empty()) return count_text(report.faults.size(), "fault");
+  if (quick) return "nothing wrong (quick: no sample was read)";
+  if (!report.foreign) return "whole";
+  return "every chunk can be decoded; more cannot be told of a file that others wrote: it has no hashes and "
+         "no "
+         "manifest";
+}
+
+void print_repair(const VerifyReport& report) {
   if (report.damaged.empty()) return;
   std::printf("to repair, remove these and run the command that made it again (see run.json):\n");
-  for (const std::string& file : report.damaged)
-    std::printf("  %s\n", chunkhit::printable_text(file).c_str());
+  for (const std::string& file : report.damaged) std::printf("  %s\n", printable_text(file).c_str());
 }
 
 }  // namespace
+}  // namespace chunkhit
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
@@ -38,9 +49,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
     std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
                 count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
                 bytes_text(static_cast<double>(report.bytes)).c_str(), seconds,
-                report.faults.empty()
-                    ? (options.quick ? "nothing wrong (quick: no sample was read)" : "whole")
-                    : count_text(report.faults.size(), "fault").c_str());
+                outcome(report, options.quick).c_str());
     print_repair(report);
     return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   });

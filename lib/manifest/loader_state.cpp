@@ -1,6 +1,7 @@
 #include "manifest/loader_state.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
@@ -8,70 +9,124 @@
 namespace chunkhit {
 namespace {
 
-constexpr const char* kFormat = "chunkhit-loader-state-1";
+using Json = nlohmann::ordered_json;
 
-std::uint64_t number(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned())
-    throw Error(ErrorCode::usage, std::string("loader state: ") + key + ": expected a number");
-  return found->get<std::uint64_t>();
+constexpr std::string_view kFormat = "chunkhit-loader-state-1";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, "loader state: " + what); }
+
+/// The fields of a state, each to be taken once; what is left at the end is none.
+class Fields {
+ public:
+  explicit Fields(Json object) : object_(std::move(object)) {}
+  [[nodiscard]] bool has(const char* key) const { return object_.contains(key); }
+  Json take(const char* key, const char* expected, bool (*fits)(const Json&)) {
+    const auto found = object_.find(key);
+    if (found == object_.end()) refuse(std::string(key) + ": is missing, expected " + expected);
+    Json value = std::move(*found);
+    if (!fits(value)) refuse(std::string(key) + ": found " + value.dump() + ", expected " + expected);
+    object_.erase(key);
+    return value;
+  }
+  std::uint64_t number(const char* key) {
+    return take(key, "a whole number", [](const Json& value) { return value.is_number_unsigned(); })
+        .get<std::uint64_t>();
+  }
+  /// A count of an option, which has 32 bits and is not 0.
+  std::uint64_t count(const char* key) {
+    return take(key, "a number from 1 to 4294967295",
+                [](const Json& value) {
+                  return value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
+                         value.get<std::uint64_t>() <= UINT32_MAX;
+                })
+        .get<std::uint64_t>();
+  }
+  std::string text(const char* key) {
+    return take(key, "a text", [](const Json& value) { return value.is_string(); }).get<std::string>();
+  }
+  bool truth(const char* key) {
+    return take(key, "true or false", [](const Json& value) { return value.is_boolean(); }).get<bool>();
+  }
+  void finish() const {
+    if (!object_.empty()) refuse(object_.begin().key() + ": no such field");
+  }
+
+ private:
+  Json object_;
+};
+
+/// Parses JSON in which no key comes twice: of two, readers take different ones.
+Json parse_object(const std::string& text) {
+  std::vector<std::vector<std::string>> open;  // the keys of each object that has not ended
+  const auto check_keys = [&open](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    const auto key = parsed.get<std::string>();
+    for (const std::string& before : open.back())
+      if (before == key) refuse(key + ": is there twice");
+    open.back().push_back(key);
+    return true;
+  };
+  Json object = Json::parse(text, check_keys, false);
+  const bool is_state = object.is_object() && object.contains("format") && object["format"] == kFormat;
+  if (!is_state) refuse("expected an object of format " + std::string(kFormat));
+  object.erase("format");
+  return object;
 }
 
-bool truth(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_boolean())
-    throw Error(ErrorCode::usage, std::string("loader state: ") + key + ": expected true or false");
-  return found->get<bool>();
-}
-
-std::string text_of(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string())
-    throw Error(ErrorCode::usage, std::string("loader state: ") + key + ": expected a text");
-  return found->get<std::string>();
+std::vector<std::pair<std::string, double>> parse_augment(Fields& fields) {
+  std::vector<std::pair<std::string, double>> augment;
+  if (!fields.has("augment")) return augment;
+  const Json options =
+      fields.take("augment", "an object", [](const Json& value) { return value.is_object(); });
+  for (const auto& [name, value] : options.items()) {
+    if (!value.is_number()) refuse("augment." + name + ": found " + value.dump() + ", expected a number");
+    augment.emplace_back(name, value.get<double>());
+  }
+  return augment;
 }
 
 }  // namespace
 
 std::string loader_state_text(const LoaderState& state) {
-  nlohmann::ordered_json object{{"format", kFormat},
-                                {"source", hash_text(state.source)},
-                                {"shuffle", state.shuffle},
-                                {"seed", state.seed},
-                                {"window_chunks", state.window_chunks},
-                                {"epoch", state.epoch},
-                                {"batch_size", state.batch_size},
-                                {"world_size", state.world_size},
-                                {"echo", state.echo},
-                                {"uneven", state.uneven},
-                                {"drop_last", state.drop_last},
-                                {"first_place", state.first_place},
-                                {"batches", state.batches}};
+  Json object{{"format", kFormat},
+              {"source", hash_text(state.source)},
+              {"shuffle", state.shuffle},
+              {"seed", state.seed},
+              {"window_chunks", state.window_chunks},
+              {"epoch", state.epoch},
+              {"batch_size", state.batch_size},
+              {"world_size", state.world_size},
+              {"echo", state.echo},
+              {"uneven", state.uneven},
+              {"drop_last", state.drop_last}};
+  for (const auto& [name, value] : state.augment) object["augment"][name] = value;
+  object["first_place"] = state.first_place;
+  object["batches"] = state.batches;
   if (state.places) object["places"] = *state.places;
   return object.dump();
 }
 
 LoaderState parse_loader_state(const std::string& text) {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (!object.is_object() || text_of(object, "format") != kFormat)
-    throw Error(ErrorCode::usage, std::string("loader state: expected an object of format ") + kFormat);
+  Fields fields(parse_object(text));
   LoaderState state;
-  const std::string source = text_of(object, "source");
-  if (source.size() != 16 || source.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw Error(ErrorCode::usage, "loader state: source: expected 16 hexadecimal digits");
-  state.source = std::stoull(source, nullptr, 16);
-  state.shuffle = text_of(object, "shuffle");
-  state.seed = number(object, "seed");
-  state.window_chunks = number(object, "window_chunks");
-  state.epoch = number(object, "epoch");
-  state.batch_size = number(object, "batch_size");
-  state.world_size = number(object, "world_size");
-  state.echo = number(object, "echo");
-  state.uneven = text_of(object, "uneven");
-  state.drop_last = truth(object, "drop_last");
-  state.first_place = number(object, "first_place");
-  state.batches = number(object, "batches");
-  if (object.contains("places")) state.places = number(object, "places");
+  if (const std::string source = fields.text("source"); !parse_hash(source, state.source))
+    refuse("source: found \"" + source + "\", expected 16 hexadecimal digits");
+  state.shuffle = fields.text("shuffle");
+  state.seed = fields.number("seed");
+  state.window_chunks = fields.count("window_chunks");
+  state.epoch = fields.number("epoch");
+  state.batch_size = fields.count("batch_size");
+  state.world_size = fields.count("world_size");
+  state.echo = fields.count("echo");
+  state.uneven = fields.text("uneven");
+  state.drop_last = fields.truth("drop_last");
+  state.augment = parse_augment(fields);
+  state.first_place = fields.number("first_place");
+  state.batches = fields.number("batches");
+  if (fields.has("places")) state.places = fields.number("places");
+  fields.finish();
   return state;
 }
 

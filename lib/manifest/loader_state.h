@@ -4,30 +4,33 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace chunkhit {
 
-/// What a loader needs to go on. What is equal in two loaders makes their orders equal.
+/// What a loader needs to go on. What is equal in two loaders makes their batches equal.
 struct LoaderState {
   std::uint64_t source = 0;  ///< ChunkSet::id
   std::string shuffle;       ///< as the enumerator is spelled
   std::uint64_t seed = 0;
-  std::uint64_t window_chunks = 0;
+  std::uint64_t window_chunks = 1;
   std::uint64_t epoch = 0;
-  std::uint64_t batch_size = 0;
+  std::uint64_t batch_size = 1;
   std::uint64_t world_size = 1;
   std::uint64_t echo = 1;
   std::string uneven;  ///< as the enumerator is spelled
   bool drop_last = false;
-  std::uint64_t first_place = 0;        ///< where the batches are counted from
-  std::uint64_t batches = 0;            ///< that were used, from there
+  std::vector<std::pair<std::string, double>> augment;  ///< options by name; empty where there are none
+  std::uint64_t first_place = 0;                        ///< where the batches are counted from
+  std::uint64_t batches = 0;                            ///< that were used, from there
   std::optional<std::uint64_t> places;  ///< that all ranks have used; nothing in the midst of an echoed block
   bool operator==(const LoaderState&) const = default;
 };
 
 [[nodiscard]] std::string loader_state_text(const LoaderState& state);
 
-/// Throws usage when the text is no state.
+/// Throws usage when the text is no state, or holds anything else; numbers are in the ranges of the options.
 [[nodiscard]] LoaderState parse_loader_state(const std::string& text);
 
 }  // namespace chunkhit

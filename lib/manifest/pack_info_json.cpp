@@ -73,6 +73,7 @@ Json matrices_json(const MatrixInfo& matrix) {
 Json matrix_info_json(const PackInfo& info, Json spec) {
   return {{"path", info.path},
           {"lone_part", info.lone_part},
+          {"foreign", info.foreign},
           {"container", info.container},
           {"filter", info.filter},
           {"rows", info.samples},
@@ -105,6 +106,7 @@ std::string pack_info_json(const PackInfo& info) {
   Json json{
       {"path", info.path},
       {"lone_part", info.lone_part},
+      {"foreign", info.foreign},
       {"container", info.container},
       {"filter", info.filter},
       {"sample",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -37,6 +38,11 @@ BatchMemory::BatchMemory(BatchMemory&& other) noexcept
     : allocator_(std::move(other.allocator_)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(other.bytes_) {}
+
+std::string no_memory_text(std::size_t slots, double slot_bytes) {
+  return "batches: " + std::to_string(slots) + " of " + bytes_text(slot_bytes) +
+         " each are held, which is more memory than can be had: lower batch_size, prefetch or threads";
+}
 
 BatchMemory::~BatchMemory() {
   if (data_ == nullptr) return;

@@ -1,7 +1,9 @@
 // The memory of one batch, used again and again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "chunkhit/reader.h"
@@ -22,6 +24,9 @@ class BatchMemory {
   std::uint8_t* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// Says that there is no memory for a ring of so many batches.
+[[nodiscard]] std::string no_memory_text(std::size_t slots, double slot_bytes);
 
 /// A batch being made or waiting to be used.
 struct BatchBuffer {

@@ -19,8 +19,6 @@ EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, co
 }  // namespace
 
 void PipelineStats::add(const PipelineStats& other) {
-  wait_seconds += other.wait_seconds;
-  step_seconds += other.step_seconds;
   idle_seconds += other.idle_seconds;
   batches += other.batches;
   samples += other.samples;
@@ -43,6 +41,16 @@ BatchPipeline::Plan::Plan(const ChunkGrid& grid, const PipelineSpec& spec, const
   end_slot = slots_of(batches.batch_count() - 1).end;
 }
 
+void BatchPipeline::Plan::list_first_chunks() {
+  if (!has_batches()) return;
+  const EpochBatches::Batch first = batches.batch(next_batch);
+  EpochOrder::Window window;
+  for (std::uint64_t at = 0; at < first.size; ++at)
+    first_chunks.push_back(order(batches.place(first, at), window).chunk);
+  std::sort(first_chunks.begin(), first_chunks.end());
+  first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
+}
+
 // Places behind the end begin at 0 again; these few samples are loaded when they are used.
 EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
   const EpochBatches::Batch wanted = batches.batch(batch);
@@ -61,6 +69,7 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const Mak
       batches_(batches_of(grid.sample_count(), spec, start)),
       next_batch_(start.first_batch) {
   plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
+  if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
   for (std::uint32_t i = 0; i < spec_.threads; ++i) makers_.push_back(make_maker());
   for (const auto& maker : makers_)
     threads_.emplace_back([this, &maker](const std::stop_token& stop) { run(*maker, stop); });
@@ -98,6 +107,11 @@ bool BatchPipeline::take_work(Work& work) {
     plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
   Plan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
+  if (!plan.first_chunks.empty()) {
+    work = {.plan = &plan, .chunk = plan.first_chunks.back(), .loads = true};
+    plan.first_chunks.pop_back();
+    return true;
+  }
   const bool has_room = next_number_ - used_up_ < ring_.size();
   const bool lacks_chunks = spec_.loads_ahead && plan.next_slot < plan.slots_of(plan.next_batch).end;
   if (has_room && !lacks_chunks) {
@@ -166,9 +180,8 @@ void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
 }
 
 // Under the lock.
-void BatchPipeline::take_back(Clock::time_point now) {
+void BatchPipeline::take_back() {
   if (!holds_batch_) return;
-  stats_.step_seconds += seconds_between(handed_out_, now);
   slot(used_up_).ready = false;
   ++used_up_;
   holds_batch_ = false;
@@ -176,22 +189,18 @@ void BatchPipeline::take_back(Clock::time_point now) {
 }
 
 bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
-  const auto asked = Clock::now();
   std::unique_lock lock(mutex_);
-  take_back(asked);
+  take_back();
   if (next_batch_ >= batches_.batch_count()) return true;
   const Slot& wanted = slot(used_up_);
   // Longer times would overflow the clock's.
   const auto time = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24));
-  const bool is_ready = batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
-  stats_.wait_seconds += seconds_between(asked, Clock::now());
-  return is_ready;
+  return batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
 }
 
 std::optional<std::size_t> BatchPipeline::next() {
-  const auto asked = Clock::now();
   std::unique_lock lock(mutex_);
-  take_back(asked);
+  take_back();
   if (next_batch_ >= batches_.batch_count()) {
     start_ = {start_.epoch + 1, 0, 0};
     batches_ = batches_of(grid_.sample_count(), spec_, start_);
@@ -200,8 +209,6 @@ std::optional<std::size_t> BatchPipeline::next() {
   }
   const Slot& wanted = slot(used_up_);
   batch_ready_.wait(lock, [&] { return wanted.ready; });
-  handed_out_ = Clock::now();
-  stats_.wait_seconds += seconds_between(asked, handed_out_);
   failed_ = wanted.fault != nullptr;
   if (failed_) std::rethrow_exception(wanted.fault);
   holds_batch_ = true;

@@ -35,12 +35,13 @@ struct PipelineSpec {
   std::uint32_t prefetch = 4;
   bool loads_ahead = true;        ///< chunks are asked for before a batch needs them; not in a global order
   std::size_t chunks_ahead = 64;  ///< how many chunks may be wanted at a time, if a batch does not need more
+  /// A batch's chunks stay once they are loaded, though nothing asks for them ahead: all threads then load
+  /// those of the very first batch before one of them makes it.
+  bool keeps_chunks = false;
 };
 
-/// What the threads and the caller did; seconds.
+/// What the threads did, and what the caller had; seconds.
 struct PipelineStats {
-  double wait_seconds = 0;
-  double step_seconds = 0;
   double idle_seconds = 0;
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
@@ -91,14 +92,16 @@ class BatchPipeline {
     Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start);
     [[nodiscard]] EpochOrder::Slots slots_of(std::uint64_t batch) const;
     [[nodiscard]] bool has_batches() const { return next_batch < batches.batch_count(); }
+    void list_first_chunks();
     std::uint64_t epoch;
     std::uint64_t sample_count;
     EpochOrder order;
     EpochBatches batches;
-    std::uint64_t next_batch;  // to be given out
-    std::uint64_t next_slot;   // to be loaded
-    std::uint64_t first_slot;  // still wanted
-    std::uint64_t end_slot;    // of all batches
+    std::uint64_t next_batch;                 // to be given out
+    std::uint64_t next_slot;                  // to be loaded
+    std::uint64_t first_slot;                 // still wanted
+    std::uint64_t end_slot;                   // of all batches
+    std::vector<std::uint64_t> first_chunks;  // to be loaded before any batch is made
   };
   struct Slot {
     MadeBatch made;
@@ -124,7 +127,7 @@ class BatchPipeline {
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
   void let_go(Plan& plan, std::uint64_t end_slot);
-  void take_back(std::chrono::steady_clock::time_point now);
+  void take_back();
   [[nodiscard]] Slot& slot(std::uint64_t number) { return ring_[number % ring_.size()]; }
   [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[number % ring_.size()]; }
 
@@ -152,7 +155,6 @@ class BatchPipeline {
   bool holds_batch_ = false;
   std::uint64_t handed_samples_ = 0;
   bool failed_ = false;
-  std::chrono::steady_clock::time_point handed_out_;
   std::vector<std::jthread> threads_;
 };
 

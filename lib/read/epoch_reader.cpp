@@ -5,21 +5,23 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <system_error>
 
+#include "base/memory.h"
 #include "chunkhit/error.h"
+#include "read/state_check.h"
 
 namespace chunkhit {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
-constexpr std::array<std::string_view, 2> kUnevenNames{"pad", "drop"};
+
+bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuffle::global; }
 
 /// The chunks that may be needed at a time.
 std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) {
   const BatchSpec& batches = spec.batches;
-  if (spec.order.shuffle == Shuffle::global) {
+  if (is_global(spec)) {
     const std::uint64_t of_batch = spec.holds_all ? std::min(grid.chunk_count(), batches.batch_size) : 1;
     return std::min(grid.chunk_count(), of_batch * spec.threads);
   }
@@ -34,27 +36,7 @@ ResidencySpec residency_spec(const EpochReaderSpec& spec, const ChunkGrid& grid)
           .memory_bytes = spec.memory_bytes,
           .chunks_needed = chunks_needed(spec, grid),
           .threads = spec.threads,
-          .in_order = spec.order.shuffle != Shuffle::global};
-}
-
-[[noreturn]] void refuse_state(const std::string& what) {
-  throw Error(ErrorCode::usage, "loader state: " + what);
-}
-
-/// Refuses a state of other samples or of another order.
-void check_same_order(const LoaderState& state, const LoaderState& own, Shuffle shuffle) {
-  if (state.source != own.source) refuse_state("belongs to another source");
-  if (state.shuffle != own.shuffle) refuse_state("shuffle: " + state.shuffle + ", expected " + own.shuffle);
-  if (state.seed != own.seed)
-    refuse_state("seed: " + std::to_string(state.seed) + ", expected " + std::to_string(own.seed));
-  if (state.window_chunks != own.window_chunks && shuffle == Shuffle::window)
-    refuse_state("window_chunks: " + std::to_string(state.window_chunks) + ", expected " +
-                 std::to_string(own.window_chunks));
-}
-
-bool has_same_batches(const LoaderState& a, const LoaderState& b) {
-  return a.batch_size == b.batch_size && a.world_size == b.world_size && a.echo == b.echo &&
-         a.uneven == b.uneven && a.drop_last == b.drop_last;
+          .in_order = !is_global(spec)};
 }
 
 }  // namespace
@@ -68,14 +50,14 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec)
       spec_(spec),
       grid_(chunks.sample_counts()),
       plan_(plan_residency(chunks, residency_spec(spec, grid_))),
-      cache_(chunks, {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks}),
+      cache_(chunks,
+             {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks, plan_.chunks_ahead}),
       process_(::getpid()) {
   require_option(batch_count() > 0, "batch_size: no batch is left of so few samples (uneven, drop_last)");
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {
-  return {spec_.batches.batch_size, spec_.order.shuffle != Shuffle::global || spec_.holds_all,
-          !spec_.holds_all};
+  return {spec_.batches.batch_size, !is_global(spec_) || spec_.holds_all, !spec_.holds_all};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_place) const {
@@ -90,19 +72,58 @@ void EpochReader::require_own_process() const {
                 "this loader was made before the process was forked; make one in each child");
 }
 
+// Whether the chunks of a batch, and those in work, are still there when the last of them is loaded.
+bool EpochReader::keeps_chunks() const {
+  if (plan_.residency == Residency::decoded) return true;
+  if (plan_.residency == Residency::stream && chunks_.is_raw())
+    return spec_.check_hashes == CheckHashes::first_use;
+  return plan_.kept_chunks >= spec_.batches.batch_size + spec_.threads;
+}
+
+std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
+  const PipelineSpec spec{spec_.order,       spec_.batches,      spec_.threads, spec_.prefetch,
+                          !is_global(spec_), plan_.chunks_ahead, keeps_chunks()};
+  try {
+    return with_memory(
+        "batches of " + std::to_string(spec_.batches.batch_size) + " samples on " +
+            std::to_string(spec_.threads) +
+            " threads need more memory than can be had: lower batch_size or threads",
+        [&] { return std::make_unique<BatchPipeline>(grid_, cache_, make_maker_, spec, start); });
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::try_again, "threads: the system does not start " + std::to_string(spec_.threads) +
+                                          " (" + error.what() + "): lower threads");
+  }
+}
+
 // Statistics outlive a pipeline.
 void EpochReader::start_pipeline(const EpochStart& start) {
   if (pipeline_) before_.add(pipeline_->stats());
   pipeline_.reset();
-  pipeline_ = std::make_unique<BatchPipeline>(
-      grid_, cache_, make_maker_,
-      PipelineSpec{spec_.order, spec_.batches, spec_.threads, spec_.prefetch,
-                   spec_.order.shuffle != Shuffle::global, plan_.chunks_ahead},
-      start);
+  pipeline_ = make_pipeline(start);
+}
+
+/// Throws usage where another epoch would drop the position that `restore` gave.
+void EpochReader::require_nothing_left(std::uint64_t epoch) const {
+  if (!restored_ || restored_->epoch == epoch) return;
+  const EpochStart& at = *restored_;
+  const bool is_begun = at.first_place != 0 || at.first_batch != 0;
+  const std::uint64_t count = batches(at.epoch, at.first_place).batch_count();
+  if (is_begun && at.first_batch < count)
+    throw Error(ErrorCode::usage, "epoch " + std::to_string(epoch) + ": the restored state stands in epoch " +
+                                      std::to_string(at.epoch) + ", of which " +
+                                      std::to_string(count - at.first_batch) +
+                                      " batches are left: go on with that one, or make another loader");
 }
 
 void EpochReader::begin(std::uint64_t epoch) {
   require_own_process();
+  require_nothing_left(epoch);
+  clock_.enter();
+  begin_epoch(epoch);
+  clock_.leave(true);
+}
+
+void EpochReader::begin_epoch(std::uint64_t epoch) {
   const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{epoch, 0, 0};
   const bool is_there = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
                         pipeline_->start().first_place == 0 && pipeline_->next_batch() == 0 &&
@@ -114,24 +135,35 @@ void EpochReader::begin(std::uint64_t epoch) {
 
 void EpochReader::prepare_next() {
   require_own_process();
-  if (!pipeline_ || restored_) begin(restored_ ? restored_->epoch : 0);
-  if (!first_request_ && !at_end_) first_request_ = Clock::now();
+  if (!at_end_ || restored_) clock_.start();
+  clock_.enter();
+  if (!pipeline_ || restored_) begin_epoch(restored_ ? restored_->epoch : 0);
 }
 
 bool EpochReader::wait(std::chrono::milliseconds at_most) {
   prepare_next();
-  return at_end_ || pipeline_->wait(at_most);
+  const bool is_there = at_end_ || pipeline_->wait(at_most);
+  clock_.leave(false);
+  return is_there;
 }
 
 std::optional<std::size_t> EpochReader::next() {
   prepare_next();
-  if (at_end_) return std::nullopt;
-  std::optional<std::size_t> slot = pipeline_->next();
-  // A batch of which OnCorrupt::skip has left nothing is none.
-  while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
-  last_answer_ = Clock::now();
+  const std::optional<std::size_t> slot = next_slot();
   at_end_ = !slot;
+  clock_.leave(true);
   return slot;
+}
+
+std::optional<std::size_t> EpochReader::next_slot() {
+  if (at_end_) return std::nullopt;
+  return with_memory(
+      "chunks and batches need more memory than can be had: lower memory_bytes, batch_size or threads", [&] {
+        std::optional<std::size_t> slot = pipeline_->next();
+        // A batch of which OnCorrupt::skip has left nothing is none.
+        while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
+        return slot;
+      });
 }
 
 LoaderState EpochReader::current_state() const {
@@ -145,41 +177,19 @@ LoaderState EpochReader::current_state() const {
   state.echo = spec_.batches.echo;
   state.uneven = kUnevenNames[static_cast<std::size_t>(spec_.batches.uneven)];
   state.drop_last = spec_.batches.drop_last;
+  state.augment = spec_.augment;
   const bool runs = pipeline_ && !restored_;
   const EpochStart start = runs ? pipeline_->start() : restored_.value_or(EpochStart{});
   state.epoch = start.epoch;
   state.first_place = start.first_place;
   state.batches = runs ? pipeline_->next_batch() : start.first_batch;
-  if (state.batches == 0) {
-    state.places = start.first_place;
-  } else {
-    const EpochBatches::Batch last = batches(start.epoch, start.first_place).batch(state.batches - 1);
-    if (last.ends_block) state.places = last.places_done;
-  }
+  state.places = places_done(batches(start.epoch, start.first_place), state);
   return state;
-}
-
-EpochStart EpochReader::start_of(const LoaderState& state) const {
-  const LoaderState own = current_state();
-  check_same_order(state, own, spec_.order.shuffle);
-  const std::uint64_t size = chunks_.sample_count();
-  if (state.first_place > size || state.places.value_or(0) > size + state.world_size)
-    refuse_state("lies behind the last sample");
-  if (has_same_batches(state, own)) {
-    if (state.batches > batches(state.epoch, state.first_place).batch_count())
-      refuse_state("lies behind the last batch");
-    return {state.epoch, state.first_place, state.batches};
-  }
-  if (!state.places)
-    refuse_state(
-        "other batch_size, world_size, echo, uneven or drop_last can only go on where a block of echoed "
-        "batches ends");
-  return {state.epoch, std::min(*state.places, size), 0};
 }
 
 void EpochReader::restore(const std::string& state) {
   require_own_process();
-  restored_ = start_of(parse_loader_state(state));
+  restored_ = start_of(parse_loader_state(state), current_state(), chunks_.sample_count());
 }
 
 LoaderStats EpochReader::stats() const {
@@ -187,9 +197,9 @@ LoaderStats EpochReader::stats() const {
   if (pipeline_) pipeline.add(pipeline_->stats());
   const ChunkCacheStats cache = cache_.stats();
   LoaderStats stats;
-  if (first_request_) stats.seconds = std::chrono::duration<double>(last_answer_ - *first_request_).count();
-  stats.wait_seconds = pipeline.wait_seconds;
-  stats.step_seconds = pipeline.step_seconds;
+  stats.seconds = clock_.seconds();
+  stats.wait_seconds = clock_.wait_seconds();
+  stats.step_seconds = clock_.step_seconds();
   stats.fetch_seconds = cache.fetch_seconds + pipeline.made.page_seconds;
   stats.decode_seconds = cache.decode_seconds;
   stats.assemble_seconds = pipeline.made.assemble_seconds;
@@ -212,7 +222,7 @@ void EpochReader::reset_stats() {
   before_ = {};
   if (pipeline_) pipeline_->reset_stats();
   cache_.reset_stats();
-  first_request_.reset();
+  clock_ = {};
 }
 
 }  // namespace chunkhit

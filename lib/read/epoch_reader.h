@@ -10,12 +10,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/cpu.h"
 #include "batch/chunk_grid.h"
 #include "cache/chunk_cache.h"
 #include "manifest/loader_state.h"
 #include "read/batch_pipeline.h"
+#include "read/caller_clock.h"
 #include "read/residency.h"
 
 namespace chunkhit {
@@ -31,6 +33,7 @@ struct EpochReaderSpec {
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
+  std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
 };
 
 /// Throws usage with `what` where something does not hold.
@@ -61,6 +64,10 @@ template <class Options>
           .on_corrupt = options.on_corrupt};
 }
 
+/// What is said where there is no memory even for a source's index.
+inline constexpr const char* kNoMemory =
+    "opening it needs more memory than can be had: fewer or smaller sources need less";
+
 /// Reads the chunks of a source as batches that someone else's makers make.
 class EpochReader {
  public:
@@ -74,7 +81,8 @@ class EpochReader {
   /// Must be called before the first batch; the makers' memory must outlive this.
   void set_maker(MakeBatchMaker make_maker) { make_maker_ = std::move(make_maker); }
 
-  /// Begins an epoch, or goes on in it where `restore` left it.
+  /// Begins an epoch, or goes on in it where `restore` left it; throws usage for another one, where that has
+  /// batches left.
   void begin(std::uint64_t epoch);
   /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
   [[nodiscard]] std::optional<std::size_t> next();
@@ -92,10 +100,14 @@ class EpochReader {
  private:
   [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_place = 0) const;
   void require_own_process() const;
+  void require_nothing_left(std::uint64_t epoch) const;
+  void begin_epoch(std::uint64_t epoch);
+  [[nodiscard]] bool keeps_chunks() const;
   void start_pipeline(const EpochStart& start);
+  [[nodiscard]] std::unique_ptr<BatchPipeline> make_pipeline(const EpochStart& start);
+  [[nodiscard]] std::optional<std::size_t> next_slot();
   void prepare_next();
   [[nodiscard]] LoaderState current_state() const;
-  [[nodiscard]] EpochStart start_of(const LoaderState& state) const;
 
   const ChunkSet& chunks_;
   EpochReaderSpec spec_;
@@ -107,8 +119,7 @@ class EpochReader {
   std::optional<EpochStart> restored_;  // where the next begin() goes on
   bool at_end_ = false;                 // of the epoch that was begun last
   PipelineStats before_;                // of pipelines that are gone
-  std::optional<std::chrono::steady_clock::time_point> first_request_;
-  std::chrono::steady_clock::time_point last_answer_;
+  CallerClock clock_;
   pid_t process_;
 };
 

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/memory.h"
 #include "batch/chunk_grid.h"
 #include "cache/chunk_cache.h"
 #include "chunkhit/reader.h"
@@ -30,7 +31,8 @@ ImageDataset::ImageDataset(const std::string& path, const ImageDatasetOptions& o
     : ImageDataset(std::vector{path}, options) {}
 
 ImageDataset::ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-    : impl_(std::make_unique<Impl>(paths, options)) {}
+    : impl_(with_memory("opening it needs more memory than can be had: lower memory_bytes",
+                        [&] { return std::make_unique<Impl>(paths, options); })) {}
 
 ImageDataset::ImageDataset(ImageDataset&&) noexcept = default;
 ImageDataset& ImageDataset::operator=(ImageDataset&&) noexcept = default;
@@ -63,7 +65,9 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
   std::uint64_t pinned = impl_->grid.chunk_count();
   for (const std::size_t at : by_sample) {
     const ChunkGrid::Place place = impl_->grid.find(samples[at]);
-    if (place.chunk != pinned) pin = impl_->cache.acquire(place.chunk, stored);
+    if (place.chunk != pinned)
+      pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
+                        [&] { return impl_->cache.acquire(place.chunk, stored); });
     pinned = place.chunk;
     std::memcpy(out.data() + at * sample_bytes, pin.samples() + place.in_chunk * sample_bytes, sample_bytes);
   }

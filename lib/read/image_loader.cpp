@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/memory.h"
 #include "chunkhit/reader.h"
 #include "read/batch_buffer.h"
 #include "read/epoch_reader.h"
@@ -17,7 +19,19 @@ std::vector<float> as_shares(const std::vector<double>& of_255) {
   return shares;
 }
 
+/// What a state must have, too: the same samples are changed in another way else.
+std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
+  return {{"flip_horizontal", augment.flip_horizontal},
+          {"crop_height", augment.crop_height},
+          {"crop_width", augment.crop_width},
+          {"random_crop", augment.random_crop ? 1 : 0},
+          {"crop_padding", augment.crop_padding}};
+}
+
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
+  const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
+  require_option(options.as == PixelType::f32 || !normalizes,
+                 "normalize: is for as = f32; batches of u8 have the pixels as they are");
   SampleFormat format{source.chunks().sample(), options.augment, options.as,
                       options.layout.value_or(source.chunks().sample().layout), options.normalize};
   if (format.normalize.mean.empty()) format.normalize.mean = as_shares(source.info().mean);
@@ -27,7 +41,9 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
 
 BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
                         const BatchAllocator& allocator, std::size_t batch_size) {
-  BatchBuffer buffer{BatchMemory(allocator, batch_size * writer.sample_bytes()), {}, {}, {}, {}};
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(batch_size, writer.sample_bytes(), &bytes)) throw std::bad_alloc();
+  BatchBuffer buffer{BatchMemory(allocator, bytes), {}, {}, {}, {}};
   buffer.samples.resize(batch_size);
   if (source.label_columns() == 0)
     buffer.labels.resize(batch_size);
@@ -43,8 +59,11 @@ struct ImageLoader::Impl {
       : source(paths, {options.images, options.labels}),
         writer(sample_format(options, source)),
         ring(ring_size(spec.threads, spec.prefetch),
-             [this, allocator = options.allocator, size = spec.batches.batch_size] {
-               return make_buffer(source, writer, allocator, size);
+             [this, allocator = options.allocator, size = spec.batches.batch_size,
+              slots = ring_size(spec.threads, spec.prefetch)] {
+               const double bytes = static_cast<double>(size) * static_cast<double>(writer.sample_bytes());
+               return with_memory(no_memory_text(slots, bytes),
+                                  [&] { return make_buffer(source, writer, allocator, size); });
              }),
         reader(source.chunks(), spec) {
     reader.set_maker([this] {
@@ -64,7 +83,11 @@ ImageLoader::ImageLoader(const std::string& path, const ImageLoaderOptions& opti
     : ImageLoader(std::vector{path}, options) {}
 
 ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
-    : impl_(std::make_unique<Impl>(paths, options, epoch_reader_spec(options))) {}
+    : impl_(with_memory(kNoMemory, [&] {
+        EpochReaderSpec spec = epoch_reader_spec(options);
+        spec.augment = augment_fields(options.augment);
+        return std::make_unique<Impl>(paths, options, spec);
+      })) {}
 
 ImageLoader::ImageLoader(ImageLoader&&) noexcept = default;
 ImageLoader& ImageLoader::operator=(ImageLoader&& other) noexcept {

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunk/cache_advice.h"
+#include "chunk/row_block.h"
 #include "chunkhit/pack.h"
 #include "read/pack_source.h"
 #include "store/hdf5_matrix.h"
@@ -138,41 +139,37 @@ MatrixInfo shape_info(const MatrixShape& shape) {
   return info;
 }
 
-PackMatrix matrix_of(const char* name, const CsrRows& rows) {
-  std::uint64_t longest = 0;
-  for (std::size_t row = 0; row < rows.row_count(); ++row)
-    longest = std::max(longest, rows.indptr[row + 1] - rows.indptr[row]);
-  return {name, rows.nnz(), longest};
+/// Counts the entries of rows that lie in memory as row blocks.
+std::vector<PackMatrix> count_entries(const ChunkReader& part) {
+  const MatrixShape& shape = *part.spec().matrix;
+  std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};
+  matrices.resize(shape.matrix_count);
+  ByteBuffer block;
+  for (std::size_t chunk = 0; chunk < part.chunks().size(); ++chunk) {
+    part.fetch(chunk, block);
+    const RowBlockHeader header = decode_row_block_header(block, shape);
+    for (std::size_t matrix = 0; matrix < matrices.size(); ++matrix) {
+      matrices[matrix].nnz += header.matrices[matrix].nnz;
+      matrices[matrix].longest_row =
+          std::max(matrices[matrix].longest_row, header.matrices[matrix].longest_row);
+    }
+  }
+  return matrices;
 }
 
-/// Reads all of it: an HDF5 file tells its entries no other way.
-PackInfo matrix_hdf5_info(const std::string& path) {
-  const Hdf5Matrix matrix = read_matrix_hdf5(path);
-  PackInfo info;
-  info.path = path;
-  info.lone_part = true;
-  info.container = "hdf5";
-  info.samples = matrix.x.row_count();
-  info.matrix = shape_info(matrix.spec && matrix.spec->matrix ? *matrix.spec->matrix
-                                                              : MatrixShape{matrix.column_count});
-  info.matrix->matrices.push_back(matrix_of("X", matrix.x));
-  if (matrix.held_out) info.matrix->matrices.push_back(matrix_of("held_out", *matrix.held_out));
-  if (matrix.spec) {
-    info.filter = matrix.spec->filter;
-    info.label_columns = matrix.spec->label_columns;
-    info.pack_id = hash_text(matrix.spec->pack_id);
-  }
-  info.class_labels = info.label_columns.empty();
+/// An HDF5 file of matrices has no chunks of rows of its own.
+void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
+  info.chunk_samples = 0;
+  info.matrix->matrices = count_entries(part);
   info.raw_bytes = csr_bytes(info.samples, info.matrix->matrices);
-  info.stored_bytes = InputFile(path).byte_count();
-  info.parts.push_back({std::filesystem::path(path).filename().string(), info.samples, 0, info.stored_bytes});
-  return info;
+  info.stored_bytes = InputFile(part.path()).byte_count();
+  info.parts[0].chunks = 0;
+  info.parts[0].bytes = info.stored_bytes;
 }
 
 PackInfo lone_part_info(const std::string& path) {
-  if (container_of(path).name == "hdf5")
-    return is_matrix_hdf5(path) ? matrix_hdf5_info(path) : part_info(*open_part(path));
-  return part_info(*open_shard(path));
+  if (container_of(path).name == "shard") return part_info(*open_shard(path));
+  return part_info(is_matrix_hdf5(path) ? *open_matrix_part(path) : *open_part(path));
 }
 
 }  // namespace
@@ -197,6 +194,7 @@ PackInfo part_info(const ChunkReader& part) {
   info.parts.push_back({std::filesystem::path(part.path()).filename().string(), info.samples,
                         part.chunks().size(), part.byte_count()});
   info.pack_id = hash_text(part.spec().pack_id);
+  info.foreign = part.spec().pack_id == 0 && !part.has_hashes();
   if (!part.spec().matrix) {
     set_shape(info, part.spec().sample);
     return info;
@@ -204,6 +202,7 @@ PackInfo part_info(const ChunkReader& part) {
   info.classes.clear();
   info.matrix = shape_info(*part.spec().matrix);
   for (const StoredChunk& chunk : part.chunks()) info.raw_bytes += chunk.raw_bytes;
+  if (info.container == "hdf5") set_hdf5_matrices(part, info);
   return info;
 }
 

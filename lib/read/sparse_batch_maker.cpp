@@ -32,6 +32,11 @@ SparseFormat sparse_format(const SparseLoaderOptions& options, const SparseSourc
   return format;
 }
 
+double sparse_buffer_bytes(const SparseFormat& format, const SparseSource& source, std::size_t batch_size) {
+  return static_cast<double>(format.matrix_count) *
+         static_cast<double>(matrix_bytes(format, source, batch_size));
+}
+
 SparseBuffer make_sparse_buffer(const SparseFormat& format, const SparseSource& source,
                                 const BatchAllocator& allocator, std::size_t batch_size) {
   SparseBuffer buffer;
@@ -107,7 +112,6 @@ void SparseBatchMaker::write_dense(const EntryValues& values, SparseMatrixBuffer
   if (buffer.was_written) buffer.dense->spoil();
   buffer.was_written = false;
   buffer.dense->replace(rows_, values);
-  assert(buffer.dense->is_clean());
 }
 
 void SparseBatchMaker::show(const BatchTask& task, SparseBuffer& buffer) {

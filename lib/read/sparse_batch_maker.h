@@ -45,6 +45,10 @@ struct SparseBuffer {
   SparseBatch batch;  ///< views of the above
 };
 
+/// What the matrices of a batch take.
+[[nodiscard]] double sparse_buffer_bytes(const SparseFormat& format, const SparseSource& source,
+                                         std::size_t batch_size);
+
 [[nodiscard]] SparseBuffer make_sparse_buffer(const SparseFormat& format, const SparseSource& source,
                                               const BatchAllocator& allocator, std::size_t batch_size);
 

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/memory.h"
 #include "batch/chunk_grid.h"
 #include "batch/entry_values.h"
 #include "cache/chunk_cache.h"
@@ -62,7 +63,9 @@ struct SparseDataset::Impl {
     std::uint64_t pinned = grid.chunk_count();
     for (const std::size_t at : by_row) {
       const ChunkGrid::Place place = grid.find(rows[at]);
-      if (place.chunk != pinned) pin = cache.acquire(place.chunk, stored);
+      if (place.chunk != pinned)
+        pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
+                          [&] { return cache.acquire(place.chunk, stored); });
       pinned = place.chunk;
       use(at, DecodedRows(pin.samples(), source.matrix(), matrix).row(place.in_chunk));
     }
@@ -79,7 +82,8 @@ SparseDataset::SparseDataset(const std::string& path, const SparseDatasetOptions
     : SparseDataset(std::vector{path}, options) {}
 
 SparseDataset::SparseDataset(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
-    : impl_(std::make_unique<Impl>(paths, options)) {}
+    : impl_(with_memory("opening it needs more memory than can be had: lower memory_bytes",
+                        [&] { return std::make_unique<Impl>(paths, options); })) {}
 
 SparseDataset::SparseDataset(SparseDataset&&) noexcept = default;
 SparseDataset& SparseDataset::operator=(SparseDataset&&) noexcept = default;

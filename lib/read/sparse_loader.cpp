@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/memory.h"
 #include "chunkhit/sparse.h"
 #include "read/epoch_reader.h"
 #include "read/sparse_batch_maker.h"
@@ -81,8 +82,10 @@ struct SparseLoader::Impl {
       : source(paths),
         format(sparse_format(options, source)),
         ring(ring_size(spec.threads, spec.prefetch),
-             [this, allocator = options.allocator, size = spec.batches.batch_size] {
-               return make_sparse_buffer(format, source, allocator, size);
+             [this, allocator = options.allocator, size = spec.batches.batch_size,
+              slots = ring_size(spec.threads, spec.prefetch)] {
+               return with_memory(no_memory_text(slots, sparse_buffer_bytes(format, source, size)),
+                                  [&] { return make_sparse_buffer(format, source, allocator, size); });
              }),
         reader(source.chunks(), spec) {
     reader.set_maker([this] {
@@ -101,7 +104,8 @@ SparseLoader::SparseLoader(const std::string& path, const SparseLoaderOptions& o
     : SparseLoader(std::vector{path}, options) {}
 
 SparseLoader::SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options)
-    : impl_(std::make_unique<Impl>(paths, options, reader_spec(options))) {}
+    : impl_(with_memory(kNoMemory,
+                        [&] { return std::make_unique<Impl>(paths, options, reader_spec(options)); })) {}
 
 SparseLoader::SparseLoader(SparseLoader&&) noexcept = default;
 SparseLoader& SparseLoader::operator=(SparseLoader&& other) noexcept {

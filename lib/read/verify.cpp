@@ -155,6 +155,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   const PackInfo info = read_pack_info(path);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;
+  report.foreign = info.foreign;
   return report;
 }
 

@@ -74,6 +74,7 @@ struct MatrixInfo {
 struct PackInfo {
   std::string path;
   bool lone_part = false;    ///< a part without its manifest: what only that tells is empty
+  bool foreign = false;      ///< an HDF5 file that others wrote: no hash tells whether its bytes have changed
   std::string container;     ///< "hdf5", "shard"
   std::string filter;        ///< "none", "deflate", "zstd", "photo"
   std::string layout;        ///< "nhwc", "nchw"
@@ -123,6 +124,9 @@ struct VerifyReport {
   std::uint64_t chunks = 0;
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
+  /// An HDF5 file that others wrote: it has no hashes and no manifest to compare with, so that changed
+  /// samples go unnoticed unless they cannot be decoded.
+  bool foreign = false;
   std::vector<std::string> faults;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
   /// Files of a pack that, once removed, the command that made it writes again: what is damaged, and the
   /// manifest.

@@ -29,7 +29,8 @@ enum class Shuffle {
 
 /// Where samples wait until they are used.
 enum class Residency {
-  automatic,   ///< the first of decoded, compressed, stream that fits memory_bytes
+  automatic,   ///< stream of raw samples in local files in order none or window, where it is as fast; else
+               ///< the first of decoded, compressed, stream that fits memory_bytes
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
   stream,      ///< in the files; what comes next is read ahead
@@ -86,7 +87,7 @@ struct ImageLoaderOptions {
   std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size samples is used
   AugmentSpec augment{};
   PixelType as = PixelType::u8;
-  NormalizeSpec normalize{};
+  NormalizeSpec normalize{};       ///< of PixelType::f32 only
   std::optional<Layout> layout{};  ///< of the batches; as stored where it is not set
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
@@ -126,7 +127,7 @@ struct ImageBatch {
 struct LoaderStats {
   double seconds = 0;           ///< between the first and the last request for a batch
   double wait_seconds = 0;      ///< the caller waited for a batch
-  double step_seconds = 0;      ///< the caller was busy with a batch
+  double step_seconds = 0;      ///< the caller was busy with a batch, or between epochs
   double fetch_seconds = 0;     ///< reading stored bytes, also as pages of a mapped file, and checking hashes
   double decode_seconds = 0;    ///< decompressing them
   double assemble_seconds = 0;  ///< copying, augmenting and converting into batches
@@ -168,7 +169,8 @@ class CHUNKHIT_API ImageLoader {
 
   /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
   /// several are read as one, in this order. Throws bad_data when one is damaged or their shapes differ,
-  /// usage when the options make no sense.
+  /// usage when the options make no sense, try_again (as later calls, too) where memory or threads cannot be
+  /// had.
   explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
   explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});
   ImageLoader(ImageLoader&&) noexcept;
@@ -200,8 +202,10 @@ class CHUNKHIT_API ImageLoader {
   /// Where reading stands, after the batch that was handed out last, as one line of JSON.
   [[nodiscard]] std::string state() const;
   /// Goes on there: epoch(e) of the state's epoch gives exactly the batches that were left, for any number of
-  /// threads; for another world_size where every rank stopped after the same batch. Throws usage when the
-  /// state belongs to another source, seed or order.
+  /// threads; another epoch(e) throws usage while any are left. With another world_size, batch_size, echo,
+  /// uneven or drop_last, all samples that were left, where every rank stopped after the same batch (with
+  /// echo: at the end of a block). Throws usage, naming the field, when the state belongs to another source,
+  /// seed, order or augment, or is none that `state` gives.
   void restore(const std::string& state);
 
  private:

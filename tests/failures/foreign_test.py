@@ -1,0 +1,50 @@
+"""HDF5 files that others wrote: the commands say what they are, and claim no more than was checked."""
+import json
+import os
+import sys
+
+import h5py
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import Workspace, check, make_pictures, pack, run
+
+
+def write_foreign(path, images="images"):
+    with h5py.File(path, "w") as file:
+        file.create_dataset(images, data=np.arange(60 * 8 * 8 * 3, dtype=np.uint8).reshape(60, 8, 8, 3), chunks=(10, 8, 8, 3),
+                            compression="gzip")
+        file["kinds"] = np.arange(60) % 3
+    return path
+
+
+def check_claims(space):
+    foreign = write_foreign(space("foreign.h5"))
+    text = run("pack-info", foreign)
+    check("an HDF5 file that others wrote" in text and "no hashes" in text, text)
+    check("pack 0000" not in text and "lone part" not in text, "it is no part of a pack:", text)
+    check(json.loads(run("pack-info", foreign, "--json"))["foreign"] is True, "also in JSON")
+    text = run("pack-verify", foreign)
+    check("60 samples" in text and "every chunk can be decoded" in text and "no hashes" in text, text)
+    check(not text.rstrip().endswith("whole"), "nobody knows whether it is:", text)
+
+    make_pictures(space("photos"), 40)
+    pack(space("photos"), space("train"))
+    for path in (space("train"), space("train/part-00000.h5")):
+        check("others wrote" not in run("pack-info", path), path)
+        check(run("pack-verify", path).rstrip().endswith("whole"), path)
+
+
+def check_bench(space):
+    named = write_foreign(space("named.h5"), "pictures/small")
+    text = run("pack-bench", named, expect=65)
+    check("pictures/small" in text, "what there is is listed:", text)
+    found = json.loads(run("pack-bench", named, "--images", "pictures/small", "--labels", "kinds", "--batch", 10, "--json"))
+    check(found["stats"]["samples"] == 120 and found["settings"]["images"] == "pictures/small", found)
+    tuned = run("pack-bench", named, "--images", "pictures/small", "--labels", "kinds", "--batch", 10, "--tune")
+    check('.images = "pictures/small"' in tuned and '.labels = "kinds"' in tuned, tuned)
+
+
+with Workspace() as space:
+    check_claims(space)
+    check_bench(space)

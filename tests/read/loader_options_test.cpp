@@ -1,0 +1,94 @@
+// What a loader makes of its options, and says of those that it cannot serve.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "chunkhit/reader.h"
+#include "chunkhit/sparse.h"
+#include "loaded_batches.h"
+#include "loaded_rows.h"
+
+namespace chunkhit {
+namespace {
+
+/// Expects an Error of this code whose text has the words.
+template <class Work>
+void expect_error(ErrorCode code, const std::string& words, const Work& work) {
+  try {
+    work();
+    ADD_FAILURE() << "nothing was thrown, expected: " << words;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+const BatchAllocator kNoMemoryAtAll{[](std::size_t) -> void* { return nullptr; }, [](void*, std::size_t) {}};
+
+TEST(LoaderOptions, SayHowMuchMemoryBatchesWouldHaveTaken) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  // A sample has 90 bytes.
+  expect_error(ErrorCode::try_again, "batches: 8 of 900.0 kB each", [&] {
+    ImageLoader(path, {.batch_size = 10'000, .threads = 2, .prefetch = 7, .allocator = kNoMemoryAtAll});
+  });
+  expect_error(ErrorCode::try_again, "lower batch_size, prefetch or threads", [&] {
+    SparseLoader(write_shard(folder, known_shape(ValueType::u8, 1)), {.allocator = kNoMemoryAtAll});
+  });
+}
+
+TEST(LoaderOptions, RefuseToNormalizeBytes) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  expect_error(ErrorCode::usage, "normalize: is for as = f32", [&] {
+    ImageLoader(path, {.normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
+  });
+  EXPECT_NO_THROW(ImageLoader(path, {.as = PixelType::f32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}}));
+}
+
+TEST(LoaderOptions, TakeRawSamplesFromTheirFilesWhereThatIsAsFast) {
+  const TemporaryFolder folder;
+  const std::string raw = write_part(folder, "hdf5", "none"), packed = write_part(folder, "shard", "photo");
+  const auto residency = [](const std::string& path, Shuffle shuffle) {
+    return ImageLoader(path, {.shuffle = shuffle}).stats().residency;
+  };
+  EXPECT_EQ(residency(raw, Shuffle::none), Residency::stream);
+  EXPECT_EQ(residency(raw, Shuffle::window), Residency::stream);
+  EXPECT_EQ(residency(raw, Shuffle::global), Residency::decoded);
+  EXPECT_EQ(residency(packed, Shuffle::window), Residency::decoded);
+}
+
+TEST(LoaderOptions, PointToPackVerifyWhereAChunkIsDamaged) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  const auto at = static_cast<std::streamoff>(open_part(path)->chunks()[0].offset + 9);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const char byte = static_cast<char>(file.get() ^ 4);
+  file.seekp(at);
+  file.put(byte);
+  file.close();
+  expect_error(ErrorCode::bad_data, "; pack-verify tells what else is damaged",
+               [&] { static_cast<void>(ImageLoader(path).next()); });
+}
+
+TEST(LoaderOptions, CountAPauseBetweenEpochsAsTheCallersTime) {
+  const TemporaryFolder folder;
+  ImageLoader loader(write_part(folder, "hdf5", "none"), {.batch_size = 50});
+  const auto pause = std::chrono::milliseconds(20);
+  read_epoch(loader, 0);
+  std::this_thread::sleep_for(pause);
+  for (const ImageBatch& batch : loader.epoch(1))
+    if (batch.index == 1) break;
+  std::this_thread::sleep_for(pause);
+  read_epoch(loader, 0);
+  const LoaderStats stats = loader.stats();
+  EXPECT_GE(stats.step_seconds, 0.040) << "a sleep is never shorter than was asked for";
+  EXPECT_NEAR(stats.seconds, stats.wait_seconds + stats.step_seconds, 1e-6);
+}
+
+}  // namespace
+}  // namespace chunkhit
