@@ -1,35 +1,58 @@
 #include "kernel_memory.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/file.h"
+#include "cache/memory_map.h"
 
 namespace chunkhit {
 namespace {
 
-void drop_file(const std::string& path) {
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::uint64_t kFewOf = 64;  // a file of 64 pages may keep one: the kernel holds some for itself
+
+/// The bytes of a file that are in the page cache. Who may not write to a file is not told.
+std::uint64_t cached_bytes(const InputFile& file) {
+  const MemoryMap map = MemoryMap::of_file(file.fd(), file.byte_count());
+  if (map.data() == nullptr || ::access(file.path().c_str(), W_OK) != 0) return 0;
+  std::vector<unsigned char> pages(round_up(map.size(), kPageBytes) / kPageBytes);
+  if (::mincore(map.data(), map.size(), pages.data()) != 0) return 0;
+  const auto cached =
+      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page % 2 != 0; });
+  return static_cast<std::uint64_t>(cached) * kPageBytes;
+}
+
+std::uint64_t drop_file(const std::string& path) {
   const InputFile file(path);
   // Only pages that are on disk can be dropped. Where the file system cannot be written, all are.
   static_cast<void>(::fsync(file.fd()));
   static_cast<void>(::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED));
+  const std::uint64_t stayed = cached_bytes(file);
+  return stayed > file.byte_count() / kFewOf ? stayed : 0;
 }
 
 }  // namespace
 
-void drop_from_page_cache(const std::string& path) {
+std::uint64_t drop_from_page_cache(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path given(path);
   const fs::path folder = given.filename() == "manifest.json" ? given.parent_path() : given;
   std::error_code failed;
   const fs::directory_iterator entries(folder.empty() ? fs::path(".") : folder, failed);
   if (failed) return drop_file(path);
+  std::uint64_t stayed = 0;
   for (const fs::directory_entry& entry : entries)
-    if (entry.is_regular_file(failed)) drop_file(entry.path().string());
+    if (entry.is_regular_file(failed)) stayed += drop_file(entry.path().string());
+  return stayed;
 }
 
 std::uint64_t peak_rss_bytes() {

@@ -21,9 +21,12 @@ constexpr const char* kExamples =
 void run_bench(const BenchSpec& spec, bool json) {
   BenchLoop loop(spec);
   BenchReport report;
-  for (std::uint32_t epoch = 0; epoch < spec.epochs; ++epoch) report.epochs.push_back(loop.run_epoch());
+  do {
+    report.epochs.push_back(loop.run_epoch([](std::uint64_t, double) { return !stop_requested; }));
+  } while (report.epochs.size() < spec.epochs && !stop_requested);
   report.stats = loop.stats();
   report.peak_rss_bytes = peak_rss_bytes();
+  report.warnings = bench_warnings(spec, loop);
   if (json)
     std::fputs(bench_json(spec, report).c_str(), stdout);
   else
@@ -51,11 +54,12 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   add_common_flags(app, "Run");
   app.footer(kExamples);
   return run_command(app, argc, argv, [&] {
+    handle_signals();
     const BenchSpec spec = bench_spec(flags);
     if (flags.tune)
       run_tune(spec, flags.json);
     else
       run_bench(spec, flags.json);
-    return 0;
+    return signal_exit_code();
   });
 }

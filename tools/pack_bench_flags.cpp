@@ -62,6 +62,11 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
       ->check(one_of(kLayoutNames))
       ->option_text("NAME")
       ->group("Pictures");
+  const auto add_dataset = [&app](const char* flag, std::string& name, const char* words) {
+    app.add_option(flag, name, words)->option_text("NAME")->group("Pictures");
+  };
+  add_dataset("--images", flags.image.images, "Dataset of an HDF5 file of others (images)");
+  add_dataset("--labels", flags.image.labels, "Its labels; it may lack them (labels)");
   app.add_flag("--binarize", flags.matrix.binarize, "Every rating is 1")->group("Matrices");
   app.add_option("--normalize", flags.normalize, "Divide each row by its norm: none, l1, l2 (none)")
       ->check(one_of(kRowNormNames))
@@ -119,6 +124,12 @@ Enum read_as(const std::array<std::string_view, kCount>& names, const std::strin
   return static_cast<Enum>(found - names.begin());
 }
 
+/// Whether the file is said to hold pictures, under names that only the loader is told.
+bool names_datasets(const ImageForm& form) {
+  const ImageForm defaults;
+  return form.images != defaults.images || form.labels != defaults.labels;
+}
+
 void set_image_form(const PackBenchFlags& flags, BenchSpec& spec) {
   auto& form = spec.form.emplace<ImageForm>(flags.image);
   refuse(flags.matrix.binarize, "--binarize", spec);
@@ -156,7 +167,7 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   spec.loader.residency = parse_choice<Residency>(kResidencyNames, flags.residency);
   if (!flags.memory.empty()) spec.loader.memory_bytes = parse_bytes("--memory", flags.memory);
   spec.step_seconds = flags.step_ms / 1000;
-  if (read_pack_info(spec.paths.front()).matrix)
+  if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).matrix)
     set_matrix_form(flags, spec);
   else
     set_image_form(flags, spec);

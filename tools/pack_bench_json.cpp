@@ -15,6 +15,8 @@ void add_form(const ImageForm& form, Json& settings) {
   settings["flip_horizontal"] = form.flip_horizontal;
   settings["as"] = name_of(kPixelTypeNames, form.as);
   settings["layout"] = form.layout ? Json(name_of(kLayoutNames, *form.layout)) : Json(nullptr);
+  settings["images"] = form.images;
+  settings["labels"] = form.labels;
 }
 
 void add_form(const MatrixForm& form, Json& settings) {
@@ -87,7 +89,7 @@ std::string dump(const Json& object) {
 }
 
 Json try_json(const TuneTry& tried) {
-  static constexpr std::array<std::string_view, 3> kEndNames{"measured", "gave_up", "refused"};
+  static constexpr std::array<std::string_view, 4> kEndNames{"measured", "gave_up", "refused", "stopped"};
   Json object{{"threads", tried.setting.threads},
               {"prefetch", tried.setting.prefetch},
               {"window_chunks", tried.setting.window_chunks},
@@ -111,6 +113,7 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
   object["chunk_fetches"] = report.stats.chunk_fetches;
   object["peak_rss_bytes"] = report.peak_rss_bytes;
   object["verdict"] = report.stats.verdict();
+  object["warnings"] = report.warnings;
   object["settings"] = settings_json(spec);
   object["epochs"] = epochs;
   object["stats"] = stats_json(report.stats);
@@ -121,7 +124,7 @@ std::string tune_json(const BenchSpec& spec, const TuneReport& report) {
   Json tries = Json::array();
   for (const TuneTry& tried : report.tries) tries.push_back(try_json(tried));
   const Json object{{"best", try_json(report.best)},
-                    {"same_chunk_neighbors", report.mixing.same_chunk_neighbors},
+                    {"same_chunk_neighbors", report.best.mixing.same_chunk_neighbors},
                     {"snippet", loader_snippet(spec, report.best.setting)},
                     {"settings", settings_json(spec)},
                     {"tries", tries}};

@@ -26,6 +26,8 @@ class BenchLoop {
   // Of the last epoch's loader; there is one once an epoch was run.
   [[nodiscard]] std::uint64_t batch_count() const;
   [[nodiscard]] MixingInfo mixing() const;
+  /// With `cold`: what the kernel did not drop, before the epoch with most of it.
+  [[nodiscard]] std::uint64_t cached_bytes() const { return cached_bytes_; }
 
  private:
   void close();
@@ -36,6 +38,7 @@ class BenchLoop {
   std::optional<std::variant<ImageLoader, SparseLoader>> loader_;
   std::optional<LoaderStats> closed_;  ///< of loaders that are gone
   std::uint64_t epoch_ = 0;
+  std::uint64_t cached_bytes_ = 0;
 };
 
 }  // namespace chunkhit

@@ -1,10 +1,13 @@
 #include "pack_bench_report.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 
 #include "base/words.h"
+#include "cli.h"
 
 namespace chunkhit {
 namespace {
@@ -18,6 +21,23 @@ void print_epoch(std::size_t index, const EpochTimes& epoch) {
 }
 
 }  // namespace
+
+std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& loop) {
+  std::vector<std::string> warnings;
+  if (stop_requested) warnings.emplace_back("stopped by a signal: the last epoch is not whole");
+  const std::uint64_t ahead = std::max(spec.loader.prefetch, loop.stats().threads);
+  if (loop.batch_count() <= ahead && !spec.cold)
+    warnings.push_back("an epoch has " + count_text(loop.batch_count()) +
+                       (loop.batch_count() == 1 ? " batch" : " batches") + ", and up to " +
+                       count_text(ahead) +
+                       " are made ahead, before the time of their epoch begins: rates say little; take a "
+                       "smaller --batch or a larger pack");
+  if (loop.cached_bytes() > 0)
+    warnings.push_back(bytes_text(static_cast<double>(loop.cached_bytes())) +
+                       " of the files stayed in the page cache: another process maps them, they lie in a "
+                       "tmpfs, or they are being written");
+  return warnings;
+}
 
 void print_bench(const BenchSpec& spec, const BenchReport& report) {
   const EpochTimes all = sum_of(report.epochs);
@@ -36,9 +56,12 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   std::cout << report.stats << std::flush;
   if (spec.step_seconds == 0)
     std::printf("An empty loop does nothing but wait; --step-ms tells how it is with a training step.\n");
+  for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 
 void print_try(const TuneTry& tried, double best_samples_per_second) {
+  // By TuneEnd, and of one that was measured again.
+  constexpr std::array<const char*, 5> kEnds{"", ", gave up", "", ", stopped", ", again"};
   std::printf("threads %-4u prefetch %-4u window %-5u %-10s  ", tried.setting.threads, tried.setting.prefetch,
               tried.setting.window_chunks, name_of(kResidencyNames, tried.setting.residency).c_str());
   if (tried.end == TuneEnd::refused) {
@@ -47,20 +70,19 @@ void print_try(const TuneTry& tried, double best_samples_per_second) {
     std::printf(
         "%12s samples/s  %+6.1f %%%s\n", rate_text(tried.samples_per_second).c_str(),
         best_samples_per_second > 0 ? 100 * (tried.samples_per_second / best_samples_per_second - 1) : 0,
-        tried.is_again                  ? ", again"
-        : tried.end == TuneEnd::gave_up ? ", gave up"
-                                        : "");
+        kEnds[tried.is_again && tried.end == TuneEnd::measured ? 4 : static_cast<std::size_t>(tried.end)]);
   }
   std::fflush(stdout);
 }
 
 void print_tuned(const BenchSpec& spec, const TuneReport& report) {
+  if (stop_requested) std::printf("note: stopped by a signal before the search was over\n");
   std::printf("best of %zu tries: %s samples/s\n", report.tries.size(),
               rate_text(report.best.samples_per_second).c_str());
   if (spec.loader.shuffle == Shuffle::window)
     std::printf("mixing: %s a window, %.2f %% of neighbours from one chunk\n",
-                count_text(report.mixing.chunks_in_window, "chunk").c_str(),
-                100 * report.mixing.same_chunk_neighbors);
+                count_text(report.best.mixing.chunks_in_window, "chunk").c_str(),
+                100 * report.best.mixing.same_chunk_neighbors);
   std::printf("\n%s", loader_snippet(spec, report.best.setting).c_str());
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "pack_bench_loop.h"
 #include "pack_bench_spec.h"
 #include "pack_bench_times.h"
 #include "pack_bench_tune.h"
@@ -14,7 +15,11 @@ struct BenchReport {
   std::vector<EpochTimes> epochs;
   LoaderStats stats;                 ///< of all epochs
   std::uint64_t peak_rss_bytes = 0;  ///< of the process, mapped files included
+  std::vector<std::string> warnings;
 };
+
+/// Says why the figures of a loop may not be what they seem.
+[[nodiscard]] std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& loop);
 
 void print_bench(const BenchSpec& spec, const BenchReport& report);
 /// The totals are those of all epochs; `epochs` has each.

@@ -74,6 +74,14 @@ void add_form(const MatrixForm& form, Fields& fields) {
              enumerator("RowNorm", kRowNormNames, form.normalize));
 }
 
+void add_datasets(const ImageForm& form, Fields& fields) {
+  const ImageForm defaults;
+  fields.add(form.images != defaults.images, "images", literal(form.images));
+  fields.add(form.labels != defaults.labels, "labels", literal(form.labels));
+}
+
+void add_datasets(const MatrixForm&, Fields&) {}
+
 }  // namespace
 
 std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
@@ -90,6 +98,7 @@ std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
   fields.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
   fields.add(true, "threads", std::to_string(loader.threads));
   fields.add(true, "prefetch", std::to_string(loader.prefetch));
+  std::visit([&fields](const auto& form) { add_datasets(form, fields); }, spec.form);
   const char* type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
   return std::string(kScope) + type + " loader(\n    " + source_text(spec.paths) + ",\n    {" +
          fields.text() + "});\n";

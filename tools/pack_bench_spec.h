@@ -47,6 +47,8 @@ struct ImageForm {
   double flip_horizontal = 0;
   PixelType as = PixelType::u8;
   std::optional<Layout> layout;  ///< as stored where it is not set
+  std::string images = ImageLoaderOptions().images;
+  std::string labels = ImageLoaderOptions().labels;
 };
 
 /// What only a SparseLoader is told.

@@ -1,25 +1,33 @@
 #include "pack_bench_tune.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "base/cpu.h"
 #include "chunkhit/error.h"
+#include "cli.h"
 
 namespace chunkhit {
 namespace {
 
-constexpr double kGain = 1.05;    // what a setting must be better by
-constexpr double kBehind = 0.85;  // of the best pace: a try that is slower gives up
+constexpr double kRoundGain = 1.05;  // what a round over all knobs must gain for another one
+constexpr double kMoveGain = 1.02;   // less may be noise, and is not worth a change
+constexpr double kBehind = 0.85;  // of the best pace: a try that is slower gives up, and its direction ends
 // Batches come in lumps, a window at a time: before that a pace says nothing.
 constexpr double kJudgeSeconds = 2;
 constexpr double kLeastSeconds = 0.5;      // epochs are repeated until a try took as long
-constexpr double kMostSeconds = 10;        // long epochs are cut off; the first one, too
+constexpr double kMostSeconds = 5;         // long epochs are cut off; the first one, too
+constexpr double kSearchSeconds = 240;     // no setting is tried for the first time after these,
+constexpr double kMostRunSeconds = 360;    // and none at all after these
+constexpr std::uint32_t kStep = 4;         // a smaller one is hardly seen in the noise
 constexpr std::uint32_t kLeastWindow = 8;  // chunks; smaller ones hardly mix
+constexpr std::size_t kFinalists = 5;
+constexpr int kFinalRounds = 3;
 
-/// A number that is doubled and halved.
+/// A number that is multiplied and divided by kStep.
 struct NumberKnob {
   std::uint32_t LoaderSetting::*value;
   std::uint32_t least;
@@ -36,10 +44,12 @@ std::optional<LoaderSetting> step(const LoaderSetting& from, const NumberKnob& k
   LoaderSetting next = from;
   const std::uint64_t now = std::min(from.*knob.value, knob.most);
   if (up ? now >= knob.most : now <= knob.least) return std::nullopt;
-  next.*knob.value = static_cast<std::uint32_t>(up ? std::min<std::uint64_t>(2 * now, knob.most)
-                                                   : std::max<std::uint64_t>(now / 2, knob.least));
+  next.*knob.value = static_cast<std::uint32_t>(up ? std::min<std::uint64_t>(kStep * now, knob.most)
+                                                   : std::max<std::uint64_t>(now / kStep, knob.least));
   return next;
 }
+
+bool is_slower(const TuneTry& a, const TuneTry& b) { return a.samples_per_second < b.samples_per_second; }
 
 class Search {
  public:
@@ -47,44 +57,58 @@ class Search {
 
   TuneReport run() {
     begin();
-    while (climb_numbers() || climb_residency()) {
+    for (double before = 0; goes_on() && report_.best.samples_per_second >= kRoundGain * before;) {
+      before = report_.best.samples_per_second;
+      climb_numbers();
+      climb_residency();
     }
+    compare_finalists();
     return std::move(report_);
   }
 
  private:
   void begin();
-  [[nodiscard]] bool climb_numbers();
-  [[nodiscard]] bool climb(const NumberKnob& knob);
-  [[nodiscard]] bool climb_residency();
-  [[nodiscard]] bool improves(const LoaderSetting& setting);
-  void measure_again(TuneTry& tried);
+  void climb_numbers();
+  void climb(const NumberKnob& knob);
+  void climb_residency();
+  void move_to(const std::optional<TuneTry>& tried);
+  void compare_finalists();
+  [[nodiscard]] std::vector<TuneTry> finalists() const;
+  [[nodiscard]] const TuneTry* find(const LoaderSetting& setting) const;
+  [[nodiscard]] std::optional<TuneTry> result_of(const LoaderSetting& setting);
   void record(const TuneTry& tried);
   [[nodiscard]] TuneTry measure(const LoaderSetting& setting, double pace_to_beat);
   void time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) const;
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  [[nodiscard]] bool goes_on() const { return !stop_requested && seconds() < kSearchSeconds; }
 
   const BenchSpec& spec_;
   const OnTry& on_try_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   TuneReport report_;
-  MixingInfo mixing_;  // of the last try
-  LoaderStats stats_;  // the same
+  LoaderStats stats_;  // of the last try
 };
 
 /// Measures after a first epoch, which checks hashes and fills the memory; cold epochs are all alike.
 void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) const {
   if (!spec_.cold)
-    static_cast<void>(loop.run_epoch([](std::uint64_t, double seconds) { return seconds < kMostSeconds; }));
+    static_cast<void>(loop.run_epoch(
+        [](std::uint64_t, double seconds) { return !stop_requested && seconds < kMostSeconds; }));
   std::uint64_t samples = 0;
   double seconds = 0;
   const auto go_on = [&](std::uint64_t more_samples, double more_seconds) {
     const double taken = seconds + more_seconds;
     const double least_pace = kBehind * pace_to_beat;
     const auto in_epoch = static_cast<double>(loop.batch_count() * tried.setting.batch_size);
-    // Even if all the rest of the try came at once.
-    const bool is_lost = taken * least_pace > std::max(in_epoch, kLeastSeconds * pace_to_beat);
+    // Even if all the rest of the last epoch came at once.
+    const bool is_lost =
+        taken >= kLeastSeconds && static_cast<double>(samples) + in_epoch < taken * least_pace;
     const bool is_slow =
         taken > kJudgeSeconds && static_cast<double>(samples + more_samples) < taken * least_pace;
     if (pace_to_beat > 0 && (is_lost || is_slow)) tried.end = TuneEnd::gave_up;
+    if (stop_requested) tried.end = TuneEnd::stopped;
     return tried.end == TuneEnd::measured && taken < kMostSeconds;
   };
   while (seconds < kLeastSeconds && tried.end == TuneEnd::measured) {
@@ -96,13 +120,13 @@ void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) c
 }
 
 TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {
-  TuneTry tried{setting, 0, TuneEnd::measured, {}};
+  TuneTry tried{.setting = setting};
   BenchSpec spec = spec_;
   spec.loader = setting;
   BenchLoop loop(std::move(spec));
   try {
     time_epochs(loop, tried, pace_to_beat);
-    mixing_ = loop.mixing();
+    tried.mixing = loop.mixing();
     stats_ = loop.stats();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::usage || report_.tries.empty()) throw;
@@ -116,7 +140,6 @@ void Search::begin() {
   TuneTry first = measure(spec_.loader, 0);
   first.setting.threads = stats_.threads;
   first.setting.residency = stats_.residency;
-  report_.mixing = mixing_;
   record(first);
   report_.best = std::move(first);
 }
@@ -126,62 +149,88 @@ void Search::record(const TuneTry& tried) {
   on_try_(tried, report_.best.samples_per_second);
 }
 
-void Search::measure_again(TuneTry& tried) {
-  TuneTry again = measure(tried.setting, 0);
-  again.is_again = true;
-  record(again);
-  tried.samples_per_second = std::max(tried.samples_per_second, again.samples_per_second);
+const TuneTry* Search::find(const LoaderSetting& setting) const {
+  for (const TuneTry& each : report_.tries)
+    if (same_setting(each.setting, setting)) return &each;
+  return nullptr;
 }
 
-bool Search::improves(const LoaderSetting& setting) {
-  for (const TuneTry& tried : report_.tries)
-    if (same_setting(tried.setting, setting)) return false;
-  TuneTry tried = measure(setting, report_.best.samples_per_second);
-  const MixingInfo mixing = mixing_;
-  record(tried);
-  const auto is_ahead = [&] {
-    return tried.end == TuneEnd::measured &&
-           tried.samples_per_second >= kGain * report_.best.samples_per_second;
-  };
-  if (!is_ahead()) return false;
-  // Other programs only ever slow a try down: of two measures the better one counts.
-  measure_again(report_.best);
-  measure_again(tried);
-  if (!is_ahead()) return false;
-  report_.best = std::move(tried);
-  report_.mixing = mixing;
-  return true;
+/// What a setting gives, tried now if it was not before; nothing once the search is over.
+std::optional<TuneTry> Search::result_of(const LoaderSetting& setting) {
+  if (const TuneTry* const before = find(setting)) return *before;
+  if (!goes_on()) return std::nullopt;
+  record(measure(setting, report_.best.samples_per_second));
+  return report_.tries.back();
 }
 
-bool Search::climb(const NumberKnob& knob) {
-  for (const bool up : {true, false}) {
-    bool moved = false;
-    for (auto next = step(report_.best.setting, knob, up); next && improves(*next);
-         next = step(report_.best.setting, knob, up))
-      moved = true;
-    if (moved) return true;
-  }
-  return false;
+void Search::move_to(const std::optional<TuneTry>& tried) {
+  if (tried && tried->end == TuneEnd::measured &&
+      tried->samples_per_second >= kMoveGain * report_.best.samples_per_second)
+    report_.best = *tried;
 }
 
-bool Search::climb_numbers() {
+/// Goes in both directions, over plateaus, too: only where a try is far behind, nothing lies further on.
+void Search::climb(const NumberKnob& knob) {
+  const LoaderSetting start = report_.best.setting;
+  for (const bool up : {true, false})
+    for (auto next = step(start, knob, up); next; next = step(*next, knob, up)) {
+      const std::optional<TuneTry> there = result_of(*next);
+      move_to(there);
+      const bool is_behind = there && there->samples_per_second < kBehind * report_.best.samples_per_second;
+      if (!there || there->end != TuneEnd::measured || is_behind) break;
+    }
+}
+
+void Search::climb_numbers() {
   // More threads than CPUs help where reading waits for storage.
-  bool moved = climb({&LoaderSetting::threads, 1, 4 * allowed_cpus()});
-  moved = climb({&LoaderSetting::prefetch, 1, 64}) || moved;
-  if (spec_.loader.shuffle != Shuffle::window) return moved;
-  const auto chunks = static_cast<std::uint32_t>(std::min<std::uint64_t>(report_.mixing.chunks, INT32_MAX));
-  if (chunks <= kLeastWindow) return moved;
-  return climb({&LoaderSetting::window_chunks, kLeastWindow, chunks}) || moved;
+  climb({&LoaderSetting::threads, 1, kStep * allowed_cpus()});
+  climb({&LoaderSetting::prefetch, 1, 64});
+  if (spec_.loader.shuffle != Shuffle::window) return;
+  const auto chunks =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(report_.best.mixing.chunks, INT32_MAX));
+  if (chunks > kLeastWindow) climb({&LoaderSetting::window_chunks, kLeastWindow, chunks});
 }
 
-bool Search::climb_residency() {
-  bool moved = false;
+void Search::climb_residency() {
+  const LoaderSetting start = report_.best.setting;
   for (const Residency residency : {Residency::decoded, Residency::compressed, Residency::stream}) {
-    LoaderSetting next = report_.best.setting;
+    LoaderSetting next = start;
     next.residency = residency;
-    moved = improves(next) || moved;
+    move_to(result_of(next));
   }
-  return moved;
+}
+
+/// The best of what was measured, fastest first.
+std::vector<TuneTry> Search::finalists() const {
+  std::vector<TuneTry> best;
+  for (const TuneTry& each : report_.tries)
+    if (each.end == TuneEnd::measured) best.push_back(each);
+  std::stable_sort(best.begin(), best.end(),
+                   [](const TuneTry& a, const TuneTry& b) { return is_slower(b, a); });
+  while (best.size() > kFinalists ||
+         (best.size() > 1 && best.back().samples_per_second < kBehind * best.front().samples_per_second))
+    best.pop_back();
+  return best;
+}
+
+/// A single measure is noise; what is nearly as fast is measured in turns, and the best median wins.
+void Search::compare_finalists() {
+  std::vector<TuneTry> best = finalists();
+  if (best.size() < 2) return;
+  std::vector<std::vector<double>> rates(best.size());
+  for (int round = 0; round < kFinalRounds; ++round)
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (stop_requested || seconds() > kMostRunSeconds) return;
+      TuneTry again = measure(best[i].setting, 0);
+      again.is_again = true;
+      record(again);
+      rates[i].push_back(again.samples_per_second);
+    }
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    std::sort(rates[i].begin(), rates[i].end());
+    best[i].samples_per_second = rates[i][rates[i].size() / 2];
+  }
+  report_.best = *std::max_element(best.begin(), best.end(), is_slower);
 }
 
 }  // namespace

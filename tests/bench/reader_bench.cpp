@@ -161,7 +161,9 @@ void print(const std::vector<Case>& cases, int rounds) {
     std::printf("%-34s %9.0f samples/s", each.name.c_str(), rate);
     if (!each.limit.empty())
       std::printf("  %.2f of %s", rate / median(rates[each.limit]), each.limit.c_str());
-    if (each.first != 0) std::printf("  (first epoch %.0f)", each.first);
+    if (each.first != 0)
+      std::printf("; first epoch, which checks hashes: %.0f, %.2f of later ones", each.first,
+                  each.first / rate);
     std::printf("\n");
   }
 }

@@ -1,12 +1,14 @@
 """pack-bench: its JSON is complete and adds up, wrong use is named, and --tune ends with a loader that compiles."""
 import json
+import mmap
 import os
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 import sparse_packs
-from packing import Workspace, check, make_pictures, pack, run
+from packing import BIN, Workspace, check, make_pictures, pack, run
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib/include")
 PIXELS = 16 * 12 * 3  # values a sample, as packing.SMALL says
@@ -49,7 +51,8 @@ def check_settings(train):
                   "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
               "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "as": "f32",
-              "layout": "nchw", "epochs": 1, "step_ms": 1, "cold": False, "paths": [train]}
+              "layout": "nchw", "images": "images", "labels": "labels", "epochs": 1, "step_ms": 1, "cold": False,
+              "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])
     check(found["stats"]["samples"] == 800, "each sample twice by --echo 2:", found["stats"])
@@ -75,6 +78,38 @@ def check_wrong_use(space, train):
             check(path in run("pack-bench", path, *more, expect=65), path)
     text = run("pack-bench", "--help")
     check(text.count("\n  pack-bench ") == 2 and len(text.splitlines()) <= 40, "two examples on one screen", text)
+
+
+def interrupted(train, *arguments):
+    """What pack-bench prints that is stopped while it runs."""
+    bench = subprocess.Popen([os.path.join(BIN, "pack-bench"), train, *map(str, arguments)], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    # Its threads are those of a loader: batches are on their way.
+    while bench.poll() is None and len(os.listdir(f"/proc/{bench.pid}/task")) < 2:
+        pass
+    bench.send_signal(signal.SIGINT)
+    text = bench.communicate(timeout=60)[0].decode()
+    check(bench.returncode == 130, arguments, bench.returncode, text)
+    return text
+
+
+def check_interrupt(train):
+    endless = ["--epochs", 1000000, "--step-ms", 1]
+    text = interrupted(train, *endless)
+    check("epoch 0" in text and "samples/s" in text and "stopped by a signal" in text, text)
+    found = json.loads(interrupted(train, *endless, "--json"))
+    check(any("signal" in warning for warning in found["warnings"]) and found["samples_per_second"] > 0, found)
+    text = interrupted(train, "--tune", "--step-ms", 100)
+    check("stopped by a signal" in text and "best of" in text, text)
+
+
+def check_warnings(space, train):
+    check("rates say little" in run("pack-bench", train, "--batch", 200, "--prefetch", 4), "two batches are always ready")
+    check(bench(train, "--batch", 20)["warnings"] == [], "20 batches are not")
+    with open(os.path.join(train, "part-00000.h5"), "rb") as file, \
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        check(sum(mapped[::4096]) > 0, "its pages are there, and mapped")
+        check("stayed in the page cache" in run("pack-bench", train, "--cold"), "what is mapped cannot be dropped")
 
 
 def check_damage(space, train):
@@ -105,6 +140,10 @@ def check_tune(space, train):
     check(best in tries and found["best"]["end"] == "measured", found["best"])
     for key, value in (("threads", best[0]), ("prefetch", best[1]), ("window_chunks", best[2])):
         check(f".{key} = {value}" in found["snippet"], key, found["snippet"])
+
+    again = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+             for one in found["tries"] if one["again"]]
+    check(set(again) <= set(tries) and (best in again or not again), "the best of those that were measured in turns", again)
 
     refused = bench(train, "--tune", "--memory", "100K", "--residency", "stream")
     check(any(one["end"] == "refused" and "memory_bytes" in one["reason"] for one in refused["tries"]), refused["tries"])
@@ -188,6 +227,8 @@ with Workspace() as space:
     check_numbers(train)
     check_settings(train)
     check_wrong_use(space, train)
+    check_interrupt(train)
+    check_warnings(space, train)
     print("numbers, settings and wrong use passed")
     ratings, with_held_out = make_matrices(space)
     check_matrices(ratings)

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, SHIM, Workspace, check, fingerprint, make_pictures, run
-from sparse_packs import SMALL, pack, random_ratings, write_csv
+from sparse_packs import SMALL, Pack, pack, random_ratings, write_csv
 
 ENOSPC, EIO = 28, 5
 
@@ -56,6 +56,47 @@ def test_no_split_leaves_another_ones_packs(space):
         text = pack(source, "-o", out, *arguments, "--force", expect=73)
         check("validation: holds" in text and "and more" in text, text)
     check(sorted(os.listdir(out)) == ["test", "train", "validation"], "removed what is not only a pack")
+
+
+def test_force_removes_what_a_killed_run_of_another_split_began(space):
+    source, out = space("ratings.csv"), space("killed")
+    pack(source, "-o", out, "--split", "ratio", "--validation", "0.1", "--test", "0.2")
+    os.remove(out + "/validation/manifest.json")
+    for name in os.listdir(out + "/test"):
+        os.remove(f"{out}/test/{name}")
+    text = pack(source, "-o", out, "--split", "ratio", "--test", "0.2", expect=73)
+    check("validation: holds" in text and "--force" in text, text)
+    pack(source, "-o", out, "--force")
+    check("manifest.json" in os.listdir(out) and not {"train", "validation", "test"} & set(os.listdir(out)), os.listdir(out))
+
+
+def test_the_name_tells_where_the_content_does_not(space):
+    def write(name, text):
+        with open(space(name), "w") as file:
+            file.write(text)
+        return space(name)
+    rows = write("labels-first.svm", "1\n" * 1200 + "2 1:3 4:5\n")
+    pack(rows, "-o", space("svm"))
+    text = pack(write("no-banner.mtx", "2 2 1\n1 1 5\n"), "-o", space("mtx"), expect=65)
+    check("no-banner.mtx" in text and "read as matrix-market because of its name" in text and "--format" in text, text)
+    text = pack(write("bad.svm", "1 2:3\nx 1:1\n"), write("worse.svm", "1 1:1\n1 1:y\n"), "-o", space("bad-svm"),
+                "--on-error", "skip", "--max-errors", "5")
+    check("bad.svm:2:1: label" in text and "worse.svm:2:5: value" in text, text)
+    inputs = Pack(space("bad-svm")).manifest["account"]["inputs"]
+    check([(each["file"], each["lines"], each["ratings"]) for each in inputs] ==
+          [("bad.svm", 2, 1), ("worse.svm", 2, 1)], inputs)
+
+
+def test_the_account_adds_up(space):
+    path = space("account.csv")
+    text = "user,item,rating\n1,2,3\n\n# made by hand\n1,3,4.5\nuser,item,rating\n2,3,3\n"
+    with open(path, "w") as file:
+        file.write(text)
+    said = pack(path, "-o", space("account"), "--comment", "#")
+    check([line.split() for line in said.splitlines() if line.startswith("   ")][-2:] == [["3", "2"], ["4.5", "1"]], said)
+    found = Pack(space("account")).manifest["account"]["inputs"][0]
+    check(found == {"file": "account.csv", "bytes": len(text), "lines": 7, "blank_lines": 1, "comment_lines": 1,
+                    "header_lines": 2, "ratings": 3}, found)
 
 
 def test_dry_run_writes_nothing(space):

@@ -175,7 +175,8 @@ def test_bad_lines(space):
     text = pack(space("bad.csv"), "-o", space("bad"), "--on-error", "skip", "--max-errors", "3")
     account = Pack(space("bad")).manifest["account"]
     check(account["bad_lines"] == 3 and sum(account["reasons"].values()) == 3, account)
-    check(account["inputs"] == [{"file": "bad.csv", "lines": 6, "ratings": 2}], account)
+    inputs = [(each["file"], each["lines"], each["header_lines"], each["ratings"]) for each in account["inputs"]]
+    check(inputs == [("bad.csv", 6, 1, 2)], account)
     check("3 bad lines" in text, text)
 
 
