@@ -1,9 +1,13 @@
 // A stranger's program: nothing but the installed package and a compiler. Usage: stranger PACK SAMPLES
+// MATRIX_PACK ROWS
 #include <chunkhit/reader.h>
+#include <chunkhit/sparse.h>
 #include <chunkhit/version.h>
 
+#include <cstddef>
 #include <iostream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -27,6 +31,36 @@ bool reads(const std::string& pack, std::uint64_t samples) {
   return chunkhit::ImageDataset(pack).size() == samples;
 }
 
+/// Whether an epoch holds each row once, with as many entries dense as in CSR and in the dataset, and
+/// negatives are none of them.
+bool reads_ratings(const std::string& pack, std::uint64_t rows) {
+  chunkhit::SparseLoader dense(pack, {.batch_size = 2, .shuffle = chunkhit::Shuffle::global, .seed = 7});
+  chunkhit::SparseLoader sparse(
+      pack,
+      {.batch_size = 2, .shuffle = chunkhit::Shuffle::global, .seed = 7, .as = chunkhit::SparseAs::csr});
+  const chunkhit::SparseDataset dataset(pack);
+  const chunkhit::PopularitySampler sampler(dense.item_counts());
+  std::uint64_t seen = 0;
+  for (const chunkhit::SparseBatch& batch : dense.epoch(0)) {
+    const chunkhit::SparseBatch* const same = sparse.next();
+    if (same == nullptr) return false;
+    std::size_t cells = 0;
+    for (const float cell : batch.dense_f32()) cells += cell != 0 ? 1 : 0;
+    const chunkhit::SparseRows copied =
+        dataset.read(std::vector<std::uint64_t>(batch.rows.begin(), batch.rows.end()));
+    if (cells != same->csr().indices.size() || cells != copied.indices.size()) return false;
+    std::vector<std::int32_t> negatives(3);
+    const auto first_row = same->csr().indices.first(static_cast<std::size_t>(same->csr().indptr[1]));
+    sampler.draw(first_row, 7, seen, negatives);
+    for (const std::int32_t own : first_row)
+      for (const std::int32_t negative : negatives)
+        if (own == negative) return false;
+    seen += batch.rows.size();
+  }
+  std::cout << dense.row_id(0) << " " << dense.column_id(0) << "\n";
+  return seen == rows && dataset.size() == rows;
+}
+
 bool refuses_what_is_not_there() {
   try {
     const chunkhit::ImageLoader loader("/nonexistent/pack");
@@ -40,6 +74,9 @@ bool refuses_what_is_not_there() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) return 2;
-  return reads(arguments[1], std::stoull(arguments[2])) && refuses_what_is_not_there() ? 0 : 1;
+  if (count != 5) return 2;
+  return reads(arguments[1], std::stoull(arguments[2])) &&
+                 reads_ratings(arguments[3], std::stoull(arguments[4])) && refuses_what_is_not_there()
+             ? 0
+             : 1;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the build in $1 below $2, packs pictures with it, and builds and runs a stranger's project that reads them.
+# Installs the build in $1 below $2, packs pictures and ratings with it, and builds and runs a stranger's project on them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$2"
@@ -14,9 +14,13 @@ for digit in 0 1 2 3 4; do
 done
 "$2/prefix/bin/pack-images" "$2/pictures" --chunk-samples 3 --progress none --output "$2/pack"
 
+# Three users; nobody rated everything.
+printf '%s\n' user,item,rating u1,a,3 u1,b,2 u2,a,1 u2,c,4.5 u3,d,5 >"$2/ratings.csv"
+"$2/prefix/bin/pack-sparse" "$2/ratings.csv" --progress none --output "$2/ratings"
+
 cmake -S "$here" -B "$2/build" -DCMAKE_PREFIX_PATH="$2/prefix" >/dev/null
 cmake --build "$2/build"
-"$2/build/stranger" "$2/pack" 10
+"$2/build/stranger" "$2/pack" 10 "$2/ratings" 3
 
 # The library exports what its headers declare and nothing else: no Impl, no HDF5, no zstd. What is weak or unique may
 # also come from the standard library's templates, and names that begin with __ are the compiler's.

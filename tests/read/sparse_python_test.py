@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import anndata
 import numpy as np
 import scipy.sparse as sp
 
@@ -33,18 +34,29 @@ class SparseLoader(unittest.TestCase):
         random = np.random.default_rng(1)
         cls.ratings = sp.random(USERS, ITEMS, 0.15, random_state=1, format="coo")
         cls.stars = random.integers(1, 11, cls.ratings.nnz)
-        csv = cls.path("ratings.csv")
-        with open(csv, "w") as out:
-            out.write("user,item,rating\n")
-            for user, item, stars in zip(cls.ratings.row, cls.ratings.col, cls.stars):
-                out.write(f"u{user},i{item},{stars / 2:g}\n")
+        # Numbers that take a stored u8 (of half stars), u16 and f32.
+        cls.values = {"u8": cls.stars / 2, "u16": cls.stars * 257.0, "f32": np.float32(cls.stars / 7)}
         cls.packs = {}
-        for name, flags in {"shard": ["--chunk-rows", "16"], "plain": ["--chunk-rows", "16", "--compress", "none"],
-                            "hdf5": ["--container", "hdf5"],
-                            "split": ["--chunk-rows", "16", "--split", "ratio", "--test", "0.3"]}.items():
+        small = ["--chunk-rows", "16"]
+        for name, values, flags in (("shard", "u8", small), ("plain", "u8", [*small, "--compress", "none"]),
+                                    ("hdf5", "u8", ["--container", "hdf5"]),
+                                    ("dense", "u8", ["--container", "hdf5", "--layout", "dense"]),
+                                    ("split", "u8", [*small, "--split", "ratio", "--test", "0.3"]),
+                                    ("u16", "u16", small), ("f32", "f32", small), ("hdf5-u16", "u16", ["--container", "hdf5"]),
+                                    ("hdf5-f32", "f32", ["--container", "hdf5"])):
             cls.packs[name] = cls.path(name)
+            csv = cls.write_csv(values)
             subprocess.run([PACK_SPARSE, csv, "--output", cls.packs[name], "--progress", "none", *flags], check=True,
                            stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def write_csv(cls, values):
+        csv = cls.path(f"{values}.csv")
+        with open(csv, "w") as out:
+            out.write("user,item,rating\n")
+            for user, item, value in zip(cls.ratings.row, cls.ratings.col, cls.values[values]):
+                out.write(f"u{user},i{item},{value:.9g}\n")
+        return csv
 
     @classmethod
     def tearDownClass(cls):
@@ -68,9 +80,9 @@ class SparseLoader(unittest.TestCase):
     def dense(self, path, form):
         return np.fromfile(path, FORMS[form]).reshape(len(self.rows), len(self.columns))
 
-    def expected(self, stored=False):
+    def expected(self, stored=False, values="u8"):
         """scipy's dense rows, in the loader's rows and columns."""
-        values = self.stars if stored else self.stars / 2
+        values = self.stars if stored else self.values[values]
         whole = sp.csr_matrix((values, (self.ratings.row, self.ratings.col)), shape=(USERS, ITEMS)).toarray()
         return whole[self.rows][:, self.columns]
 
@@ -97,12 +109,49 @@ class SparseLoader(unittest.TestCase):
         self.assertEqual(sorted(self.rows), sorted(set(self.ratings.row)))
         self.assertEqual(sorted(self.columns), sorted(set(self.ratings.col)))
 
+    def csr_cells(self, path):
+        """The cells of an epoch's CSR lines "row column value", in the order of its rows."""
+        table = np.loadtxt(path)
+        place = np.empty(len(self.rows), int)
+        place[list(dict.fromkeys(table[:, 0].astype(int)))] = np.arange(len(self.rows))
+        cells = np.zeros((len(self.rows), len(self.columns)), np.float32)
+        cells[place[table[:, 0].astype(int)], table[:, 1].astype(int)] = table[:, 2]
+        return cells
+
     def test_gives_csr_batches_of_the_same_entries(self):
-        self.load(self.packs["shard"], NONE)
-        whole = sp.csr_matrix(self.expected())
-        table = np.loadtxt(self.load(self.packs["shard"], NONE, form=CSR) + ".x")
-        entries = whole.tocoo()
-        np.testing.assert_array_equal(table, np.stack([entries.row, entries.col, entries.data], axis=1))
+        for pack, shuffle, residency in itertools.product(("shard", "plain", "hdf5"), (NONE, WINDOW, GLOBAL),
+                                                          (AUTOMATIC, DECODED, COMPRESSED, STREAM)):
+            with self.subTest(pack=pack, shuffle=shuffle, residency=residency):
+                out = self.load(self.packs[pack], shuffle, residency, form=CSR)
+                np.testing.assert_array_equal(self.csr_cells(out + ".x"), self.expected())
+
+    def test_gives_scipys_rows_of_hdf5_in_every_residency(self):
+        for pack, shuffle, residency, form in itertools.product(("hdf5", "dense"), (NONE, GLOBAL),
+                                                                (DECODED, COMPRESSED, STREAM), FORMS):
+            with self.subTest(pack=pack, shuffle=shuffle, residency=residency, form=form):
+                out = self.load(self.packs[pack], shuffle, residency, form=form)
+                np.testing.assert_array_equal(self.dense(out + ".x", form), self.expected(stored=form == 2))
+
+    def test_gives_scipys_rows_of_wider_values(self):
+        for values, pack, residency in itertools.product(("u16", "f32"), ("", "hdf5-"), (DECODED, COMPRESSED, STREAM)):
+            with self.subTest(values=values, pack=pack, residency=residency):
+                out = self.load(self.packs[pack + values], residency=residency)
+                np.testing.assert_array_equal(self.dense(out + ".x", 0), np.float32(self.expected(values=values)))
+                out = self.load(self.packs[pack + values], residency=residency, form=CSR)
+                np.testing.assert_array_equal(self.csr_cells(out + ".x"), np.float32(self.expected(values=values)))
+
+    def test_gives_scipys_rows_of_files_that_anndata_wrote(self):
+        whole = sp.csr_matrix((self.values["u16"].astype(np.float32), (self.ratings.row, self.ratings.col)), (USERS, ITEMS))
+        for layout, residency in itertools.product(("csr", "csc", "dense"), (DECODED, COMPRESSED, STREAM)):
+            data = anndata.AnnData(whole.toarray() if layout == "dense" else whole.asformat(layout), dtype=np.float32)
+            data.obs_names = [f"u{i}" for i in range(USERS)]
+            data.var_names = [f"i{i}" for i in range(ITEMS)]
+            data.write_h5ad(self.path("a.h5ad"), compression="gzip")
+            with self.subTest(layout, residency=residency):
+                out = self.load(self.path("a.h5ad"), residency=residency)
+                np.testing.assert_array_equal(self.dense(out + ".x", 0), whole.toarray()[self.rows][:, self.columns])
+                out = self.load(self.path("a.h5ad"), residency=residency, form=CSR)
+                np.testing.assert_array_equal(self.csr_cells(out + ".x"), whole.toarray()[self.rows][:, self.columns])
 
     def test_pairs_what_is_known_with_what_is_held_out(self):
         out = self.load(os.path.join(self.packs["split"], "test"))

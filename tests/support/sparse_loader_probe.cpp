@@ -47,6 +47,7 @@ void write_all(const std::string& text, const std::string& out, const std::vecto
   SparseLoader loader(paths, options);
   std::cout << loader.size() << ' ' << loader.column_count() << ' ' << loader.value_scale() << '\n';
   std::ofstream x(out + ".x", std::ios::binary), held_out(out + ".held_out", std::ios::binary);
+  x.precision(9);  // an f32 reads back
   std::ofstream rows(out + ".rows");
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch)
     for (const SparseBatch& batch : loader.epoch(epoch)) {
