@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,13 +29,29 @@ void bind_datasets(py::module_& module);
 /// What epochs and waiting are checked with for Ctrl-C.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};
 
-/// Lets one thread at a time use a loader; under the GIL, which waiting gives up. Throws usage for the
-/// second.
+/// Who uses a loader: one thread takes its batches, any may look at its numbers in between.
+class LoaderAccess {
+ public:
+  /// Alone with the loader as long as the result lives, in the order of asking: who asks while another waits
+  /// for a batch is next. To be called without the GIL, which an allocator asks for meanwhile.
+  [[nodiscard]] std::unique_lock<std::mutex> enter() {
+    const std::lock_guard<std::mutex> first_in_line(door_);
+    return std::unique_lock<std::mutex>(loader_);
+  }
+
+ private:
+  friend class Turn;
+  std::mutex door_;
+  std::mutex loader_;
+  bool is_taken_ = false;
+};
+
+/// A thread's turn to take batches; under the GIL, which waiting gives up. Throws usage for the second.
 class Turn {
  public:
-  explicit Turn(bool& is_taken) : is_taken_(is_taken) {
-    if (is_taken) throw Error(ErrorCode::usage, "another thread is using this loader; make one for each");
-    is_taken = true;
+  explicit Turn(LoaderAccess& access) : is_taken_(access.is_taken_) {
+    if (is_taken_) throw Error(ErrorCode::usage, "another thread is using this loader; make one for each");
+    is_taken_ = true;
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -44,14 +61,24 @@ class Turn {
   bool& is_taken_;
 };
 
-/// The loader's next batch; without the GIL while it waits. Throws what a signal's handler raised.
-template <class Batch, class Loader>
-const Batch* next_batch(Loader& loader) {
+/// What `use` does with a loader, alone and without the GIL.
+template <class Loader, class Use>
+auto use_alone(Loader& loader, LoaderAccess& access, const Use& use) {
+  const py::gil_scoped_release release;
+  const std::unique_lock<std::mutex> alone = access.enter();
+  return use(loader);
+}
+
+/// Moves a loader to its next batch, which is to be kept; tells whether there is one. Without the GIL while
+/// it waits. Throws what a signal's handler raised.
+template <class Loader>
+bool take_next(Loader& loader, LoaderAccess& access) {
   while (true) {
-    {
-      const py::gil_scoped_release release;
-      if (loader.wait(kSignalInterval)) return loader.next();
-    }
+    const std::optional<bool> found = use_alone(loader, access, [](Loader& alone) -> std::optional<bool> {
+      if (!alone.wait(kSignalInterval)) return std::nullopt;
+      return alone.next() != nullptr;
+    });
+    if (found) return *found;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
 }

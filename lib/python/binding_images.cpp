@@ -27,6 +27,11 @@ py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, PixelType 
 }
 
 class PyImageLoader {
+  template <class Use>
+  auto use(const Use& use) {
+    return use_alone(*loader_, access_, use);
+  }
+
  public:
   PyImageLoader(const std::vector<std::string>& paths, const py::dict& keywords)
       : PyImageLoader(paths, image_loader_options(keywords)) {}
@@ -36,26 +41,32 @@ class PyImageLoader {
   ~PyImageLoader() { end_without_gil(loader_); }
 
   void begin(std::uint64_t epoch) {
-    const Turn turn(is_taken_);
-    const py::gil_scoped_release release;
-    static_cast<void>(loader_->epoch(epoch));
+    const Turn turn(access_);
+    use([epoch](ImageLoader& loader) { static_cast<void>(loader.epoch(epoch)); });
   }
 
   py::object next() {
-    const Turn turn(is_taken_);
-    if (next_batch<ImageBatch>(*loader_) == nullptr) return py::none();
+    const Turn turn(access_);
+    if (!take_next(*loader_, access_)) return py::none();
     return batch_tuple(loader_->keep(), as_);
   }
 
   void restore(const std::string& state) {
-    const Turn turn(is_taken_);
-    loader_->restore(state);
+    const Turn turn(access_);
+    use([&state](ImageLoader& loader) { loader.restore(state); });
   }
 
   [[nodiscard]] ArrayShape shape() const { return array_shape(loader_->batch_shape()); }
-  [[nodiscard]] ImageLoader& loader() {
-    const Turn turn(is_taken_);
-    return *loader_;
+  /// For what never changes.
+  [[nodiscard]] const ImageLoader& loader() const { return *loader_; }
+  [[nodiscard]] std::string state() {
+    return use([](const ImageLoader& loader) { return loader.state(); });
+  }
+  [[nodiscard]] LoaderStats stats() {
+    return use([](const ImageLoader& loader) { return loader.stats(); });
+  }
+  void reset_stats() {
+    use([](ImageLoader& loader) { loader.reset_stats(); });
   }
 
  private:
@@ -64,7 +75,7 @@ class PyImageLoader {
 
   PixelType as_;
   std::unique_ptr<ImageLoader> loader_;
-  bool is_taken_ = false;
+  LoaderAccess access_;
 };
 
 }  // namespace
@@ -76,15 +87,16 @@ void bind_images(py::module_& module) {
       .def("next", &PyImageLoader::next,
            "The next (images, labels, samples, epoch, index), or None at the epoch's end.")
       .def("restore", &PyImageLoader::restore, py::arg("state"))
-      .def("state", [](PyImageLoader& self) { return self.loader().state(); })
-      .def("stats", [](PyImageLoader& self) { return self.loader().stats(); })
-      .def("reset_stats", [](PyImageLoader& self) { self.loader().reset_stats(); })
-      .def("mixing", [](PyImageLoader& self) { return self.loader().mixing(); })
-      .def("info_json", [](PyImageLoader& self) { return pack_info_json(self.loader().info()); })
-      .def_property_readonly("size", [](PyImageLoader& self) { return self.loader().size(); })
-      .def_property_readonly("batch_count", [](PyImageLoader& self) { return self.loader().batch_count(); })
+      .def("state", &PyImageLoader::state)
+      .def("stats", &PyImageLoader::stats)
+      .def("reset_stats", &PyImageLoader::reset_stats)
+      .def("mixing", [](const PyImageLoader& self) { return self.loader().mixing(); })
+      .def("info_json", [](const PyImageLoader& self) { return pack_info_json(self.loader().info()); })
+      .def_property_readonly("size", [](const PyImageLoader& self) { return self.loader().size(); })
+      .def_property_readonly("batch_count",
+                             [](const PyImageLoader& self) { return self.loader().batch_count(); })
       .def_property_readonly("batch_shape",
-                             [](PyImageLoader& self) { return py::tuple(py::cast(self.shape())); });
+                             [](const PyImageLoader& self) { return py::tuple(py::cast(self.shape())); });
 }
 
 }  // namespace chunkhit

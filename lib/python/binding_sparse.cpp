@@ -59,6 +59,11 @@ py::tuple batch_tuple(const std::shared_ptr<const SparseBatch>& batch, const Mat
 }
 
 class PySparseLoader {
+  template <class Use>
+  auto use(const Use& use) {
+    return use_alone(*loader_, access_, use);
+  }
+
  public:
   PySparseLoader(const std::vector<std::string>& paths, const py::dict& keywords, bool writable,
                  bool clears_written)
@@ -69,25 +74,31 @@ class PySparseLoader {
   ~PySparseLoader() { end_without_gil(loader_); }
 
   void begin(std::uint64_t epoch) {
-    const Turn turn(is_taken_);
-    const py::gil_scoped_release release;
-    static_cast<void>(loader_->epoch(epoch));
+    const Turn turn(access_);
+    use([epoch](SparseLoader& loader) { static_cast<void>(loader.epoch(epoch)); });
   }
 
   py::object next() {
-    const Turn turn(is_taken_);
-    if (next_batch<SparseBatch>(*loader_) == nullptr) return py::none();
+    const Turn turn(access_);
+    if (!take_next(*loader_, access_)) return py::none();
     return batch_tuple(loader_->keep(), form_, loader_->has_held_out());
   }
 
   void restore(const std::string& state) {
-    const Turn turn(is_taken_);
-    loader_->restore(state);
+    const Turn turn(access_);
+    use([&state](SparseLoader& loader) { loader.restore(state); });
   }
 
-  [[nodiscard]] SparseLoader& loader() {
-    const Turn turn(is_taken_);
-    return *loader_;
+  /// For what never changes.
+  [[nodiscard]] const SparseLoader& loader() const { return *loader_; }
+  [[nodiscard]] std::string state() {
+    return use([](const SparseLoader& loader) { return loader.state(); });
+  }
+  [[nodiscard]] LoaderStats stats() {
+    return use([](const SparseLoader& loader) { return loader.stats(); });
+  }
+  void reset_stats() {
+    use([](SparseLoader& loader) { loader.reset_stats(); });
   }
 
  private:
@@ -98,7 +109,7 @@ class PySparseLoader {
 
   MatrixForm form_;
   std::unique_ptr<SparseLoader> loader_;
-  bool is_taken_ = false;
+  LoaderAccess access_;
 };
 
 }  // namespace
@@ -111,30 +122,32 @@ void bind_sparse(py::module_& module) {
       .def("next", &PySparseLoader::next,
            "The next (x, held_out, labels, rows, epoch, index), or None at the epoch's end.")
       .def("restore", &PySparseLoader::restore, py::arg("state"))
-      .def("state", [](PySparseLoader& self) { return self.loader().state(); })
-      .def("stats", [](PySparseLoader& self) { return self.loader().stats(); })
-      .def("reset_stats", [](PySparseLoader& self) { self.loader().reset_stats(); })
-      .def("mixing", [](PySparseLoader& self) { return self.loader().mixing(); })
-      .def("info_json", [](PySparseLoader& self) { return pack_info_json(self.loader().info()); })
+      .def("state", &PySparseLoader::state)
+      .def("stats", &PySparseLoader::stats)
+      .def("reset_stats", &PySparseLoader::reset_stats)
+      .def("mixing", [](const PySparseLoader& self) { return self.loader().mixing(); })
+      .def("info_json", [](const PySparseLoader& self) { return pack_info_json(self.loader().info()); })
       .def(
-          "row_id", [](PySparseLoader& self, std::uint64_t row) { return self.loader().row_id(row); },
+          "row_id", [](const PySparseLoader& self, std::uint64_t row) { return self.loader().row_id(row); },
           py::arg("row"))
       .def(
           "column_id",
-          [](PySparseLoader& self, std::uint64_t column) { return self.loader().column_id(column); },
+          [](const PySparseLoader& self, std::uint64_t column) { return self.loader().column_id(column); },
           py::arg("column"))
       .def("item_counts",
-           [](PySparseLoader& self) {
+           [](const PySparseLoader& self) {
              const std::span<const std::uint64_t> counts = self.loader().item_counts();
              return array_of(std::vector<std::uint64_t>(counts.begin(), counts.end()));
            })
-      .def_property_readonly("size", [](PySparseLoader& self) { return self.loader().size(); })
+      .def_property_readonly("size", [](const PySparseLoader& self) { return self.loader().size(); })
       .def_property_readonly("column_count",
-                             [](PySparseLoader& self) { return self.loader().column_count(); })
-      .def_property_readonly("batch_count", [](PySparseLoader& self) { return self.loader().batch_count(); })
+                             [](const PySparseLoader& self) { return self.loader().column_count(); })
+      .def_property_readonly("batch_count",
+                             [](const PySparseLoader& self) { return self.loader().batch_count(); })
       .def_property_readonly("has_held_out",
-                             [](PySparseLoader& self) { return self.loader().has_held_out(); })
-      .def_property_readonly("value_scale", [](PySparseLoader& self) { return self.loader().value_scale(); });
+                             [](const PySparseLoader& self) { return self.loader().has_held_out(); })
+      .def_property_readonly("value_scale",
+                             [](const PySparseLoader& self) { return self.loader().value_scale(); });
 }
 
 }  // namespace chunkhit

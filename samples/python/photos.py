@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""Trains a small convolutional network on a folder of photos, fed in four ways, and says how long each epoch took.
+"""Trains a small convolutional network on a folder of photos, fed in four ways, and says how long each epoch took and how much
+of it waited for data.
 
 usage: photos.py PHOTOS [--epochs N] [--workers N] [--batch N] [--device cpu|cuda] [--no-training] [--json]
 PHOTOS has class folders of pictures. The ways: decoding in __getitem__; decoding all up front; a chunked HDF5 file
 through h5py with a chunk cache that holds it all; and a pack of chunkhit. All give 64 x 64 pictures, mirrored at random.
+Utilisation is how long the same steps take on a batch that is there, beside how long they took.
 """
 import argparse
 import json
@@ -16,6 +18,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
+from training_clock import training_times
 
 import chunkhit
 import chunkhit.torch
@@ -65,7 +68,7 @@ class InHdf5(Files):
         super().__init__(files)
         self.path, self.images = path, None
         with h5py.File(path, "w") as out:
-            images = out.create_dataset("images", (len(files), 64, 64, 3), np.uint8, chunks=(100, 64, 64, 3))
+            images = out.create_dataset("images", (len(files), 64, 64, 3), np.uint8, chunks=(min(100, len(files)), 64, 64, 3))
             for first in range(0, len(files), 100):
                 images[first : first + 100] = np.stack([read_photo(path) for path, _ in files[first : first + 100]])
 
@@ -82,18 +85,18 @@ def network(classes, device):
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, classes)).to(device)
 
 
-def train_epoch(batches, model, optimizer, device):
-    """Seconds of the epoch, and those of them that it waited for data; without a model nothing is trained."""
-    begin = asked = time.perf_counter()
-    waited = 0.0
-    for images, labels in batches:
-        waited += time.perf_counter() - asked
-        if model:
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(images.to(device)), labels.to(device)).backward()
-            optimizer.step()
-        asked = time.perf_counter()
-    return time.perf_counter() - begin, waited
+def training_step(classes, device):
+    """A function that trains a new model with a batch."""
+    model = network(classes, device)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(batch):
+        images, labels = (part.to(device) for part in batch)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(images), labels).backward()
+        optimizer.step()
+
+    return step
 
 
 def list_photos(folder):
@@ -105,13 +108,13 @@ def list_photos(folder):
 def ways(options, files, folder):
     """(name, a function that prepares it and gives batches that can be iterated once an epoch)."""
     def loaded(dataset):
-        return DataLoader(dataset, batch_size=options.batch, shuffle=True, num_workers=options.workers)
+        return DataLoader(dataset, batch_size=options.batch, shuffle=True, num_workers=options.workers, drop_last=True)
 
     def packed():
         chunkhit.pack_images(options.photos, f"{folder}/pack", resize=(96, 128), crop=(64, 64))
         return chunkhit.torch.ImageLoader(
-            f"{folder}/pack", batch_size=options.batch, shuffle="window", as_="f32", augment=dict(flip_horizontal=0.5),
-            normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]), device=options.device)
+            f"{folder}/pack", batch_size=options.batch, shuffle="window", drop_last=True, as_="f32",
+            augment=dict(flip_horizontal=0.5), normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]), device=options.device)
 
     yield "decoding in __getitem__", lambda: loaded(Files(files))
     yield "decoding up front", lambda: loaded(InMemory(files))
@@ -119,18 +122,26 @@ def ways(options, files, folder):
     yield "chunkhit", packed
 
 
-def measure(options, files, classes, prepare):
+def measure(options, classes, prepare):
     torch.manual_seed(0)
     begin = time.perf_counter()
     batches = prepare()
     prepared = time.perf_counter() - begin
-    model = None if options.no_training else network(len(classes), options.device)
-    optimizer = torch.optim.Adam(model.parameters()) if model else None
-    epochs = [train_epoch(batches, model, optimizer, options.device) for _ in range(options.epochs)]
-    # The first one fills caches. Means, because batches are also made ahead for the next epoch.
-    seconds, waited = np.mean(epochs[1:] or epochs, axis=0).tolist()
-    return {"prepare_seconds": prepared, "epoch_seconds": seconds, "wait_seconds": waited,
-            "images_per_second": len(files) / seconds}
+    step = (lambda batch: None) if options.no_training else training_step(len(classes), options.device)
+    resident = (torch.rand(options.batch, 3, 64, 64, device=options.device),
+                torch.zeros(options.batch, dtype=torch.long, device=options.device))
+    times = training_times([batches] * options.epochs, step, resident, options.device)
+    if options.no_training:
+        times["utilisation"] = None
+    return {"prepare_seconds": prepared, **times, "images_per_second": options.batch / times["step_seconds"]}
+
+
+def show(table, count):
+    print(f"{count:,} photos\n{'':25}{'prepare':>10}{'epoch':>10}{'waited':>10}{'share':>8}{'utilisation':>13}{'images/s':>11}")
+    for name, row in table.items():
+        used = "" if row["utilisation"] is None else f"{row['utilisation']:.1%}"
+        print(f"{name:25}{row['prepare_seconds']:9.2f}s{row['epoch_seconds']:9.3f}s{row['wait_seconds']:9.3f}s"
+              f"{row['wait_share']:8.1%}{used:>13}{row['images_per_second']:11,.0f}")
 
 
 def main():
@@ -144,14 +155,12 @@ def main():
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     classes, files = list_photos(options.photos)
+    options.batch = min(options.batch, len(files))
     with tempfile.TemporaryDirectory() as folder:
-        table = {name: measure(options, files, classes, prepare) for name, prepare in ways(options, files, folder)}
+        table = {name: measure(options, classes, prepare) for name, prepare in ways(options, files, folder)}
     if options.json:
         return print(json.dumps(table))
-    print(f"{len(files)} photos\n{'':26}{'prepare':>10}{'epoch':>10}{'waited':>10}{'images/s':>12}")
-    for name, row in table.items():
-        print(f"{name:26}{row['prepare_seconds']:9.2f}s{row['epoch_seconds']:9.3f}s{row['wait_seconds']:9.3f}s"
-              f"{row['images_per_second']:12.0f}")
+    show(table, len(files))
 
 
 if __name__ == "__main__":

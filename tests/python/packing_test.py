@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from PIL import Image
 
 import chunkhit
 from chunkhit import _packing, _progress
@@ -22,6 +23,15 @@ def test_gives_what_pack_info_says(packs, ratings):
     info = chunkhit.pack_info(packs / "numbers")
     assert (info["samples"], info["sample"]["height"], info["sample"]["width"]) == (100, 6, 8)
     assert chunkhit.pack_info(ratings[0] / "whole")["columns"] == 97
+
+
+def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
+    chunkhit.pack_images(packs / "pictures", tmp_path / "out", resize=(12, 10), crop=(8, 6), progress=False)
+    files = sorted((packs / "pictures").glob("*/*.png"))
+    expected = {Image.open(file).resize((12, 10), Image.BILINEAR).crop((2, 2, 10, 8)).tobytes() for file in files}
+    images, _ = chunkhit.ImageDataset(tmp_path / "out")[:]
+    assert images.shape == (100, 6, 8, 3)
+    assert {image.tobytes() for image in images} == expected
 
 
 def test_gives_the_packs_of_a_split_by_name(packs, tmp_path):

@@ -46,9 +46,8 @@ def stand_in(monkeypatch):
     return current
 
 
-@pytest.mark.parametrize("as_", ["u8", "f32"])
 @pytest.mark.parametrize("layout", ["nchw", "nhwc", None])
-@pytest.mark.parametrize("normalize", [None, dict(mean=[0.5, 0.25, 0], std=[1, 2, 4])])
+@pytest.mark.parametrize("as_, normalize", [("u8", None), ("f32", None), ("f32", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4]))])
 def test_gives_the_images_of_the_cpu(packs, stand_in, as_, layout, normalize):
     options = dict(batch_size=16, shuffle="window", seed=3, as_=as_, layout=layout, normalize=normalize)
     there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", **options)
@@ -94,6 +93,46 @@ def test_another_epoch_forgets_the_batch_that_was_on_its_way(packs, stand_in):
     assert {batch.epoch for batch in loader} == {6}
 
 
-def test_says_what_is_not_made_on_a_device(ratings, stand_in):
+def test_a_damaged_chunk_takes_no_batch_before_it_away(packs, stand_in, tmp_path):
+    part = bytearray((packs / "hdf5" / "part-00000.h5").read_bytes())
+    damaged = chunkhit.ImageDataset(packs / "hdf5")[50][0].tobytes()
+    part[part.find(damaged)] ^= 1
+    (tmp_path / "part-00000.h5").write_bytes(part)
+    for device in ("cuda", None):
+        loader = chunkhit.torch.ImageLoader(tmp_path / "part-00000.h5", batch_size=7, device=device)
+        epoch = loader.epoch(0)
+        assert [next(epoch).index for _ in range(7)] == list(range(7))
+        for _ in range(2):
+            with pytest.raises(chunkhit.Error, match="checksum"):
+                next(epoch)
+
+
+@pytest.mark.parametrize("position", range(7))
+def test_a_batch_for_which_memory_was_wanting_is_not_lost(packs, stand_in, monkeypatch, position):
+    options = dict(batch_size=16, shuffle="window", seed=3)
+    expected = [batch.samples.tolist() for batch in chunkhit.torch.ImageLoader(packs / "hdf5", **options)]
+    loader = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", **options)
+    epoch, found = loader.epoch(0), []
+    copy, copies = _torch_cuda.to_device, iter(range(100))
+
+    def failing(array, device):
+        if next(copies) == 3 * position:  # three arrays a batch
+            raise RuntimeError("CUDA out of memory")
+        return copy(array, device)
+
+    monkeypatch.setattr(_torch_cuda, "to_device", failing)
+    while len(found) < 7:
+        try:
+            found.append(next(epoch).samples.tolist())
+        except RuntimeError:
+            other = chunkhit.torch.ImageLoader(packs / "hdf5", **options)
+            other.load_state_dict(loader.state_dict())
+            assert [batch.samples.tolist() for batch in other] == expected[len(found) :]
+    assert found == expected and next(copies) > 21
+
+
+def test_says_what_is_not_made_on_a_device(packs, ratings, stand_in):
+    with pytest.raises(chunkhit.Error, match="normalize: is for as = f32"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]))
     with pytest.raises(chunkhit.Error, match="dense_u8 is not made on a device"):
         chunkhit.torch.SparseLoader(ratings[0] / "whole", device="cuda", as_="dense_u8")

@@ -21,6 +21,11 @@ def test_gives_the_tensors_of_the_numpy_loader(packs):
         np.testing.assert_array_equal(labels.numpy(), batch.labels)
 
 
+def test_names_the_device_that_it_cannot_serve(packs):
+    with pytest.raises(chunkhit.Error, match="device: expected cpu or cuda, found meta"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="meta")
+
+
 def test_says_the_samples_as_int64(packs):
     batch = next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=3)))
     assert batch.samples.dtype == torch.int64 and batch.samples.tolist() == [0, 1, 2]

@@ -43,8 +43,8 @@ class Epoch(Generic[Batch]):
 
 
 class Loader(Generic[Batch]):
-    """What ImageLoader and SparseLoader have in common. One thread at a time may use a loader; a forked child must
-    make its own."""
+    """What ImageLoader and SparseLoader have in common. One thread at a time may take batches, and any look at the
+    statistics and the state meanwhile; a forked child must make its own."""
 
     _core: Any
 
@@ -77,9 +77,9 @@ class Loader(Generic[Batch]):
         return self._core.state()
 
     def restore(self, state: str) -> None:
-        """Goes on there: the epoch of the state gives exactly the batches that were left, also for another world_size
-        where every rank stopped after the same batch. Raises Error "usage" when the state belongs to another source,
-        seed or order."""
+        """Goes on there: the epoch of the state gives exactly the batches that were left; with another world_size or
+        batch_size all samples that were left, where every rank stopped after the same batch. Raises Error "usage" when
+        the state belongs to another source, seed, order or augment; so does another epoch while batches are left."""
         self._core.restore(state)
         self._running = None
         self._next_epoch = json.loads(state)["epoch"]
@@ -142,9 +142,10 @@ class ImageLoader(Loader[ImageBatch]):
     echo            how often each fetched block of echo * batch_size samples is used
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
     as_             "u8", or "f32": (x / 255 - mean) / std
-    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel; the pack's own where it is not given
+    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; the pack's own where it is not given
     layout          "nhwc" or "nchw"; as stored where it is None
-    residency       "automatic", "decoded", "compressed", "stream": where samples wait until they are used
+    residency       "decoded", "compressed", "stream": where samples wait until they are used; "automatic": "stream" of raw
+                    samples in local files unless the order is global, else the first that fits memory_bytes
     memory_bytes    for chunks; 0: half of what the process may still take
     threads         0: all CPUs that the process may use
     prefetch        batches made ahead
@@ -153,7 +154,8 @@ class ImageLoader(Loader[ImageBatch]):
     allocator       a function of a number of bytes that gives a writable, 64-byte aligned buffer for a batch's images
     images, labels  datasets of an HDF5 file that no pack-images wrote
 
-    Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack.
+    Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack, "try_again" where memory or threads
+    cannot be had.
     """
 
     def __init__(

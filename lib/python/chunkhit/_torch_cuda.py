@@ -42,7 +42,8 @@ class DeviceImages:
         return torch.tensor(values, dtype=torch.float32, device=self._device).view(shape)
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
-        images, labels, samples = (to_device(each, self._device) for each in found[:3])
+        # Images last: the driver may end what is on the stream before it copies from memory that is not pinned.
+        labels, samples, images = (to_device(found[part], self._device) for part in (1, 2, 0))
         if self._is_float:
             images = images.to(torch.float32).div_(255).sub_(self._mean).div_(self._std)
         return images, labels, samples, *found[3:]
@@ -82,8 +83,8 @@ class DeviceRows:
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:
         x, held_out, labels, rows = found[:4]
-        return (self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), to_device(labels, self._device),
-                to_device(rows, self._device), *found[4:])
+        small = [to_device(each, self._device) for each in (labels, rows)]
+        return (self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), *small, *found[4:])
 
 
 def tensors_of(values: Any) -> List[torch.Tensor]:
@@ -101,16 +102,19 @@ class DeviceFeed:
         self._device = device
         self._copy = copy
         self._make = make
-        self._ahead: Optional[Tuple[Any, torch.cuda.Event]] = None
+        # The loader's state after the batch that was handed out last; None: as the loader says itself.
         self._state: Optional[str] = None
+        # Batch, event of its copy, and state after it.
+        self._ahead: Optional[Tuple[Any, torch.cuda.Event, str]] = None
+        # Taken from the loader, with the state after it, but not sent: there was no memory for it, say.
+        self._unsent: Optional[Tuple[Any, str]] = None
         self._is_at_end = False
         # What is being copied stays until it has been.
         self._sources: Deque[Tuple[Any, torch.cuda.Event]] = deque()
 
     def forget(self) -> None:
         """Lets go of the batch that is ahead: another epoch, or place in it, begins."""
-        self._ahead = None
-        self._state = None
+        self._state = self._ahead = self._unsent = None
         self._is_at_end = False
 
     def state_before(self, state: Callable[[], str]) -> str:
@@ -119,14 +123,19 @@ class DeviceFeed:
 
     def take(self, core: Any) -> Any:
         """The next batch, or None at the end; the caller's stream waits for it, the caller does not."""
+        if self._state is None:
+            self._state = core.state()
         if self._ahead is None and not self._is_at_end:
             self._ahead = self._send(core)
         if self._ahead is None:
             self._state = None
             return None
-        found, is_there = self._ahead
-        self._state = core.state()
-        self._ahead = self._send(core)
+        found, is_there, state = self._ahead
+        try:
+            self._ahead = self._send(core)
+        except Error:
+            self._ahead = None  # the loader raises it again, when its batch is asked for
+        self._state = state
         current = torch.cuda.current_stream(self._device)
         current.wait_event(is_there)
         for each in tensors_of(found):
@@ -142,16 +151,21 @@ class DeviceFeed:
         else:
             made.record_stream(stream)
 
-    def _send(self, core: Any) -> Optional[Tuple[Any, torch.cuda.Event]]:
+    def _send(self, core: Any) -> Optional[Tuple[Any, torch.cuda.Event, str]]:
+        """The loader's next batch, on its way, or None at the end. What fails is not lost: the next call tries again."""
         while len(self._sources) >= self.MOST_COPIES:
             self._sources.popleft()[1].synchronize()
-        found = core.next()
-        if found is None:
-            self._is_at_end = True
-            return None
+        if self._unsent is None:
+            taken = core.next()
+            if taken is None:
+                self._is_at_end = True
+                return None
+            self._unsent = taken, core.state()
+        taken, state = self._unsent
         event = torch.cuda.Event()
         with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
-            copied = self._copy(found)
+            copied = self._copy(taken)
             event.record(self._stream)
-        self._sources.append((found, event))
-        return copied, event
+        self._sources.append((taken, event))
+        self._unsent = None
+        return copied, event, state

@@ -21,6 +21,7 @@ import torch.distributed
 
 from . import _loaders
 from ._batches import ImageBatch, SparseBatch
+from ._error import Error
 from ._loaders import Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 
@@ -43,9 +44,13 @@ def tensor(array: Any) -> Any:
 
 
 def cuda_device(device: Device) -> Optional[torch.device]:
-    """The device, or None for the CPU."""
+    """The device with its number, which is the current one's where none is said; None for the CPU."""
     found = torch.device("cpu" if device is None else device)
-    return None if found.type == "cpu" else found
+    if found.type == "cpu":
+        return None
+    if found.type != "cuda":
+        raise Error(f"device: expected cpu or cuda, found {found}", "usage")
+    return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
 
 
 class TensorLoader:
@@ -89,7 +94,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         if target:
             options.setdefault("allocator", pinned_memory)
         super().__init__(paths, as_="u8" if target else as_, layout=layout,
-                         normalize=None if target else normalize, **options)
+                         normalize=None if target and as_ == "f32" else normalize, **options)
         self._feed = None
         if target:
             self._feed = DeviceFeed(target, DeviceImages(target, as_, self.info, layout, normalize), ImageBatch.of)
