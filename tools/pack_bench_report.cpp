@@ -60,17 +60,17 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
 }
 
 void print_try(const TuneTry& tried, double best_samples_per_second) {
-  // By TuneEnd, and of one that was measured again.
-  constexpr std::array<const char*, 5> kEnds{"", ", gave up", "", ", stopped", ", again"};
   std::printf("threads %-4u prefetch %-4u window %-5u %-10s  ", tried.setting.threads, tried.setting.prefetch,
               tried.setting.window_chunks, name_of(kResidencyNames, tried.setting.residency).c_str());
   if (tried.end == TuneEnd::refused) {
     std::printf("not possible: %s\n", printable_text(tried.reason).c_str());
+  } else if (tried.end == TuneEnd::stopped) {
+    std::printf("stopped before it could tell\n");
   } else {
     std::printf(
-        "%12s samples/s  %+6.1f %%%s\n", rate_text(tried.samples_per_second).c_str(),
+        "%12s samples/s  %+6.1f %%%s%s\n", rate_text(tried.samples_per_second).c_str(),
         best_samples_per_second > 0 ? 100 * (tried.samples_per_second / best_samples_per_second - 1) : 0,
-        kEnds[tried.is_again && tried.end == TuneEnd::measured ? 4 : static_cast<std::size_t>(tried.end)]);
+        tried.end == TuneEnd::gave_up ? ", gave up" : "", tried.is_again ? ", again" : "");
   }
   std::fflush(stdout);
 }

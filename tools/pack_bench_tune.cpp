@@ -108,15 +108,16 @@ void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) c
     const bool is_slow =
         taken > kJudgeSeconds && static_cast<double>(samples + more_samples) < taken * least_pace;
     if (pace_to_beat > 0 && (is_lost || is_slow)) tried.end = TuneEnd::gave_up;
-    if (stop_requested) tried.end = TuneEnd::stopped;
-    return tried.end == TuneEnd::measured && taken < kMostSeconds;
+    // What ran for as long as a try must is measured.
+    if (stop_requested && taken < kLeastSeconds) tried.end = TuneEnd::stopped;
+    return !stop_requested && tried.end == TuneEnd::measured && taken < kMostSeconds;
   };
   while (seconds < kLeastSeconds && tried.end == TuneEnd::measured) {
     const EpochTimes epoch = loop.run_epoch(go_on);
     samples += epoch.samples;
     seconds += epoch.seconds;
   }
-  tried.samples_per_second = static_cast<double>(samples) / seconds;
+  if (tried.end != TuneEnd::stopped) tried.samples_per_second = static_cast<double>(samples) / seconds;
 }
 
 TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {

@@ -42,9 +42,9 @@ void print_parts(const PackInfo& info) {
   std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
     const PackPart& part = info.parts[index];
-    std::printf("           %s  %s, %s, %s\n", part.file.c_str(),
-                count_text(part.samples, info.matrix ? "row" : "sample").c_str(),
-                count_text(part.chunks, "chunk").c_str(),
+    const std::string samples = count_text(part.samples, info.matrix ? "row" : "sample");
+    const std::string chunks = part.chunks > 0 ? ", " + count_text(part.chunks, "chunk") : std::string();
+    std::printf("           %s  %s%s, %s\n", part.file.c_str(), samples.c_str(), chunks.c_str(),
                 bytes_text(static_cast<double>(part.bytes)).c_str());
   }
   if (info.parts.size() > kShownParts)

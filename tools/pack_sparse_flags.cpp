@@ -113,7 +113,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing")
       ->configurable(false);
   // A recipe must not remove what somebody else packed.
-  group.add_switch("--force", flags.options.force, "Remove what is in --output, start afresh")
+  group.add_switch("--force", flags.options.force, "Remove the pack in --output, start afresh")
       ->configurable(false);
   app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group("Run");
   group.add("--save-config", "FILE", flags.save_config, "Write the recipe, defaults included")

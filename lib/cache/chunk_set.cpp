@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
 
@@ -20,11 +21,18 @@ std::string shape_text(const SampleShape& sample) {
 std::string shape_text(const MatrixShape& matrix) {
   return std::to_string(matrix.matrix_count) + " of " + std::to_string(matrix.column_count) + " columns, " +
          std::string(kValueTypeNames[static_cast<std::size_t>(matrix.value_type)]) + " times " +
-         std::to_string(matrix.scale);
+         number_text(matrix.scale);
+}
+
+const char* held_out_text(const PartSpec& spec) {
+  return spec.matrix->matrix_count == 2 ? " has held_out ratings" : " has no held_out ratings";
 }
 
 void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
   const PartSpec& spec = part.spec();
+  if (spec.matrix && first.spec().matrix && spec.matrix->matrix_count != first.spec().matrix->matrix_count)
+    throw Error(ErrorCode::bad_data, part.path() + held_out_text(spec) + ", and " + first.path() +
+                                         held_out_text(first.spec()) + ": they cannot be read as one");
   if (spec.matrix != first.spec().matrix)
     throw Error(ErrorCode::bad_data, part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
                                          shape_text(*first.spec().matrix) + " as in " + first.path());

@@ -156,7 +156,7 @@ void MatrixPackWriter::begin_part() {
   const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
   MatrixHdf5Options options;
   options.layout = run_.spec.layout;
-  if (compress_.filter == "deflate") options.deflate_level = compress_.level;
+  options.deflate_level = compress_.filter == "deflate" ? compress_.level : 0;
   options.item_counts = run_.packs.columns().counts;
   part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
                                : create_matrix_hdf5(path, spec, std::move(options));

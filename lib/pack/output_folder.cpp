@@ -11,33 +11,9 @@
 
 #include "base/bytes.h"
 #include "chunkhit/error.h"
-#include "store/part.h"
 
 namespace chunkhit {
 namespace {
-
-bool is_part_file(std::string_view name) {
-  if (!name.starts_with("part-")) return false;
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos || dot < 10) return false;
-  if (name.substr(5, dot - 5).find_first_not_of("0123456789") != std::string_view::npos) return false;
-  const std::string_view extension = name.substr(dot);
-  if (extension == ".json") return true;
-  for (const Container& container : containers())
-    if (extension == container.extension) return true;
-  return false;
-}
-
-bool is_pack_file(std::string_view name) {
-  return name == kManifestName || name == kRejectsName || name == kUsersName || name == kItemsName ||
-         name == kRunName || is_part_file(name);
-}
-
-/// The other kind's files that this kind has not, while a pack is written, too.
-bool is_of_other_kind(std::string_view name, PackKind kind) {
-  if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
-  return name == kRejectsName || (is_part_file(name) && name.ends_with(".json"));
-}
 
 std::string kind_text(PackKind kind) {
   return kind == PackKind::images ? "a pack of images (pack-images)" : "a pack of matrices (pack-sparse)";
@@ -54,12 +30,6 @@ bool is_finished_pack(const std::filesystem::path& folder) {
   return std::filesystem::exists(folder / kManifestName, error) &&
          (std::filesystem::exists(folder / kRejectsName, error) ||
           std::filesystem::exists(folder / kItemsName, error));
-}
-
-/// What a killed run may leave: ".NAME.tmp" of a file of ours.
-bool is_left_over(std::string_view name) {
-  return name.size() > 5 && name.starts_with(".") && name.ends_with(".tmp") &&
-         is_pack_file(name.substr(1, name.size() - 5));
 }
 
 /// The folders of a path that are not there, the deepest first.
@@ -97,34 +67,6 @@ void check_outside_packs(const std::string& output) {
   }
 }
 
-std::string held_format(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kManifestName);
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return "";
-  try {
-    return manifest_format(as_text(read_file(path, kMostManifestBytes)), path);
-  } catch (const Error&) {
-    return "";  // other programs have a manifest.json, too
-  }
-}
-
-bool is_matrix_pack(const std::string& folder) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
-  bool has_manifest = false;
-  bool has_items = false;
-  std::filesystem::directory_iterator entries(folder, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    const std::string name = entries->path().filename().string();
-    if (is_of_other_kind(name, PackKind::matrices) || (!is_pack_file(name) && !is_left_over(name)))
-      return false;
-    has_manifest = has_manifest || name == kManifestName;
-    has_items = has_items || name == kItemsName;
-  }
-  // items.csv is the first that a run writes, the manifest the last.
-  return !error && (has_manifest ? held_format(folder) == kMatrixFormat : has_items);
-}
-
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
   make_folders(path_);
@@ -132,7 +74,7 @@ OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) :
   check_entries();
   remove_entries(force);
   const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
-  for (const std::string& name : entries())
+  for (const std::string& name : folder_entries(path_))
     if (is_of_other_kind(name, kind)) refuse_other_kind(path_, other);
 }
 
@@ -150,27 +92,15 @@ void OutputFolder::take_lock() {
     throw Error(ErrorCode::try_again, path_ + ": another process is writing this pack");
 }
 
-std::vector<std::string> OutputFolder::entries() const {
-  std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator entries(path_, error);
-  if (error) throw_write_error(path_, "cannot list the folder", error.value());
-  for (const auto& entry : entries) names.push_back(entry.path().filename().string());
-  return names;
-}
-
 void OutputFolder::check_entries() const {
-  for (const std::string& name : entries())
-    if (!is_pack_file(name) && !is_left_over(name))
-      throw Error(
-          ErrorCode::cannot_write,
-          path_ + ": holds " + name + ", which belongs to no pack; give an empty or new folder as --output");
+  if (const std::string entry = foreign_entry(path_); !entry.empty())
+    throw Error(ErrorCode::cannot_write, foreign_message(path_, entry));
 }
 
 void OutputFolder::remove_entries(bool all) const {
   // The manifest goes first: a pack without it is unfinished, whatever happens meanwhile.
   if (all) remove_file(file(kManifestName));
-  for (const std::string& name : entries())
+  for (const std::string& name : folder_entries(path_))
     if (all || is_left_over(name)) remove_file(file(name));
 }
 

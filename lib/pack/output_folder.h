@@ -10,30 +10,22 @@
 #include "base/file.h"
 #include "manifest/manifest.h"
 #include "manifest/matrix_manifest.h"
+#include "pack/pack_folder.h"
 
 namespace chunkhit {
 
 /// "part-00000"
 [[nodiscard]] std::string part_stem(std::uint64_t part_index);
 
-/// What a folder may hold: packs of one kind are not written over those of the other.
-enum class PackKind { images, matrices };
-
 /// Throws usage when a folder lies in a finished pack: a pack in a pack would be a stranger there.
 void check_outside_packs(const std::string& output);
-
-/// The format that a folder's manifest says it has; empty where there is no manifest of ours.
-[[nodiscard]] std::string held_format(const std::string& folder);
-
-/// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
-[[nodiscard]] bool is_matrix_pack(const std::string& folder);
 
 /// Owns a pack's folder for the time of a run.
 class OutputFolder {
  public:
   /// Creates the folder if need be and takes it: throws try_again when another process writes there,
-  /// cannot_write when it holds what no pack of this kind holds. `force` removes an earlier pack, of whatever
-  /// kind; left-overs of killed runs are always removed.
+  /// cannot_write when it holds what no pack of this kind holds or no pack command wrote. `force` removes an
+  /// earlier pack, of whatever kind; left-overs of killed runs are always removed.
   OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -65,7 +57,6 @@ class OutputFolder {
   void take_lock();
   void check_entries() const;
   void remove_entries(bool all) const;
-  [[nodiscard]] std::vector<std::string> entries() const;
   [[nodiscard]] std::optional<std::string> manifest_text(std::string_view format) const;
   [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;
 

@@ -146,6 +146,7 @@ class RatingIntake::Pipeline {
     const RatingBlock& block = work.block;
     if (block.size() > 0)
       intake_.sink_(block.users.of_rating, block.items.of_rating, block.values, block.times);
+    if (!files.empty()) progress.input = files[work.file_index].name;
     progress.bytes_done += work.text.size();
     progress.rating_count += block.size();
     progress.bad_lines += bad_line_count(block);

@@ -104,7 +104,8 @@ void RatingSplit::choose_users(const LiveRatings& live) {
   const std::uint64_t validation = spec_.validation.of(users.size());
   if (test >= users.size() || validation >= users.size() - test)
     refuse("validation, test: " + count_text(validation) + " and " + count_text(test) +
-           " users held out, expected fewer than all " + count_text(users.size()));
+           " users held out, expected fewer than all " + count_text(users.size()) +
+           "; give fewer: --validation N --test N");
   choose(users, test, validation);
   part_of_user_.assign(live.users.size(), Part::train);
   for (std::uint64_t index = 0; index < test + validation; ++index)

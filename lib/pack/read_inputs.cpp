@@ -73,6 +73,18 @@ void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
                   std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
 }
 
+/// What such a reader opens by itself, and not front to back.
+void check_binary(const TextStream& stream, bool is_stdin, RatingFormat format) {
+  if (format != RatingFormat::npz && format != RatingFormat::hdf5) return;
+  if (is_stdin)
+    throw Error(ErrorCode::usage,
+                "stdin: is " + name_of(format) + ", which must be a file: it is not read from front to back");
+  if (!stream.byte_count())
+    throw Error(ErrorCode::usage,
+                stream.name() + ": is compressed " + name_of(format) +
+                    "; only text is read compressed: undo the gzip or zstd around it first");
+}
+
 /// Rows and columns of a lone matrix that no rating is in.
 void note_empty(const std::string& name, const MatrixFacts& facts, const RatingIntake& intake,
                 std::vector<std::string>& notices) {
@@ -164,10 +176,8 @@ InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::strin
     is_told_by_name = is_told_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
+      check_binary(*stream, inputs[index] == "-", format);
       if (inputs[index] == "-") opened = std::move(stream);
-      if (opened && (format == RatingFormat::npz || format == RatingFormat::hdf5))
-        throw Error(ErrorCode::usage, "stdin: is " + name_of(format) +
-                                          ", which must be a file: it is not read from front to back");
       continue;
     }
     check_text_flags(spec, format);

@@ -3,9 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "pack/pack_folder.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/pack_spec.h"
 
@@ -22,42 +26,77 @@ namespace {
                                            "; --force removes it, another --output keeps both");
 }
 
-/// The packs that runs with another split, or with none, left where those of this run are to be.
-std::vector<std::string> stale_packs(const PackSparseOptions& options,
-                                     const std::vector<std::string>& wanted) {
-  std::vector<std::string> stale;
+/// What runs with another split, or with none, left where the packs of this run are to be.
+struct StaleFolders {
+  std::vector<std::string> packs;
+  std::vector<std::string> empty;  ///< a killed run may have got no further than to make its folders
+};
+
+StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
+  StaleFolders stale;
   for (const std::string_view part : kPartNames) {
     std::string path = options.output + "/" + std::string(part);
+    std::error_code error;
     if (std::find(wanted.begin(), wanted.end(), part) != wanted.end()) continue;
-    // A killed run may have got no further than to make its folders.
-    if (options.force && ::rmdir(path.c_str()) == 0) continue;
-    if (held_format(path) == kMatrixFormat || is_matrix_pack(path)) stale.push_back(std::move(path));
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) continue;
+    if (std::filesystem::is_empty(path, error))
+      stale.empty.push_back(std::move(path));
+    else if (held_format(path) == kMatrixFormat || is_matrix_pack(path))
+      stale.packs.push_back(std::move(path));
   }
   return stale;
 }
 
-/// A stale validation pack beside a new one for training would hold ratings that were trained on.
-void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
-  const bool has_split = !wanted[0].empty();
-  const std::vector<std::string> stale = stale_packs(options, wanted);
-  if (!stale.empty() && !options.force)
-    refuse_stale_pack(stale[0], has_split ? " of another split, which this run does not make"
+/// Throws cannot_write where a stale pack stays without `force`, or is not all that its folder holds.
+void check_stale_packs(const std::vector<std::string>& packs, bool force, bool has_split) {
+  if (!packs.empty() && !force)
+    refuse_stale_pack(packs[0], has_split ? " of another split, which this run does not make"
                                           : " of a split, and no --split is asked for");
-  for (const std::string& path : stale)
+  for (const std::string& path : packs)
     if (!is_matrix_pack(path))
       throw Error(ErrorCode::cannot_write, path +
                                                ": holds a pack of another split and more, which --force "
                                                "does not remove; give another --output");
-  if (has_split && is_matrix_pack(options.output)) {
+}
+
+/// Throws cannot_write where the folders of a split are to lie in a pack that stays.
+void check_around_split(const PackSparseOptions& options) {
+  if (is_matrix_pack(options.output)) {
     if (!options.force) refuse_stale_pack(options.output, " itself, and --split makes folders in it");
-    OutputFolder(options.output, false, PackKind::matrices).clear();
+    return;
   }
-  if (const std::string format = held_format(options.output);
-      has_split && (format == kImagesFormat || format == kMatrixFormat))
+  const std::string format = held_format(options.output);
+  if (format == kImagesFormat || format == kMatrixFormat)
     throw Error(ErrorCode::cannot_write,
                 options.output + ": holds a finished pack (" + format +
                     ") and more, and --split makes folders in it; give another --output");
-  for (const std::string& path : stale) OutputFolder(path, false, PackKind::matrices).remove();
+}
+
+/// Throws cannot_write where a folder that is to be written has an entry that is neither a pack's nor stale.
+void check_wanted(const std::string& folder, const StaleFolders& stale) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return;
+  std::set<std::string> gone;
+  for (const std::vector<std::string>& paths : {stale.packs, stale.empty})
+    for (const std::string& path : paths) gone.insert(std::filesystem::path(path).filename().string());
+  if (const std::string entry = foreign_entry(folder, gone); !entry.empty())
+    throw Error(ErrorCode::cannot_write, foreign_message(folder, entry));
+}
+
+/// A stale validation pack beside a new one for training would hold ratings that were trained on. Nothing is
+/// removed before all was found to be a pack's.
+void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
+  const bool has_split = !wanted[0].empty();
+  const StaleFolders stale = stale_folders(options, wanted);
+  check_stale_packs(stale.packs, options.force, has_split);
+  if (has_split) check_around_split(options);
+  if (!options.force) return;
+  for (const std::string& name : wanted)
+    check_wanted(name.empty() ? options.output : options.output + "/" + name, stale);
+  for (const std::string& path : stale.packs) OutputFolder(path, false, PackKind::matrices).remove();
+  for (const std::string& path : stale.empty) ::rmdir(path.c_str());
+  if (has_split && is_matrix_pack(options.output))
+    OutputFolder(options.output, false, PackKind::matrices).clear();
 }
 
 }  // namespace

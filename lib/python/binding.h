@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,14 @@ py::capsule owner_of(std::shared_ptr<const Batch> batch) {
   py::capsule capsule(owner.get(), [](void* pointer) { delete static_cast<Owner*>(pointer); });
   static_cast<void>(owner.release());
   return capsule;
+}
+
+/// Text that need not be UTF-8: names of files, ids of damaged packs. What is none shows as \xNN.
+inline py::str text_of(std::string_view text) {
+  PyObject* const made =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "backslashreplace");
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(made);
 }
 
 using ArrayShape = std::vector<py::ssize_t>;

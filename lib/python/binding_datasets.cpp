@@ -101,8 +101,13 @@ void bind_datasets(py::module_& module) {
            py::arg("paths"), py::arg("options"))
       .def("read", &read_rows, py::arg("rows"), py::arg("held_out"))
       .def("labels", &read_row_labels, py::arg("rows"))
-      .def("row_id", &SparseDataset::row_id, py::arg("row"))
-      .def("column_id", &SparseDataset::column_id, py::arg("column"))
+      .def(
+          "row_id", [](const SparseDataset& self, std::uint64_t row) { return text_of(self.row_id(row)); },
+          py::arg("row"))
+      .def(
+          "column_id",
+          [](const SparseDataset& self, std::uint64_t column) { return text_of(self.column_id(column)); },
+          py::arg("column"))
       .def("info_json", [](const SparseDataset& self) { return pack_info_json(self.info()); })
       .def_property_readonly("size", &SparseDataset::size)
       .def_property_readonly("column_count", &SparseDataset::column_count)

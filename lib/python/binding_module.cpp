@@ -31,7 +31,7 @@ void translate_error(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("chunkhit._error").attr("Error");
-    const py::object raised = type(py::str(error.what()), code_name(error.code()));
+    const py::object raised = type(text_of(error.what()), code_name(error.code()));
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
 }
@@ -44,6 +44,14 @@ const char* residency_name(Residency residency) {
 std::string stats_text(const LoaderStats& stats) {
   std::ostringstream text;
   text << stats;
+  return text.str();
+}
+
+std::string mixing_text(const MixingInfo& mixing) {
+  std::ostringstream text;
+  text << "MixingInfo(chunks=" << mixing.chunks << ", chunks_in_window=" << mixing.chunks_in_window
+       << ", samples_in_window=" << mixing.samples_in_window
+       << ", same_chunk_neighbors=" << mixing.same_chunk_neighbors << ")";
   return text.str();
 }
 
@@ -71,12 +79,14 @@ void bind_stats(py::module_& module) {
                              [](const LoaderStats& stats) { return residency_name(stats.residency); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)
       .def("verdict", &LoaderStats::verdict)
-      .def("__str__", &stats_text);
+      .def("__str__", &stats_text)
+      .def("__repr__", &stats_text);
   py::class_<MixingInfo>(module, "MixingInfo", "How well a windowed order mixes.")
       .def_readonly("chunks", &MixingInfo::chunks)
       .def_readonly("chunks_in_window", &MixingInfo::chunks_in_window)
       .def_readonly("samples_in_window", &MixingInfo::samples_in_window)
-      .def_readonly("same_chunk_neighbors", &MixingInfo::same_chunk_neighbors);
+      .def_readonly("same_chunk_neighbors", &MixingInfo::same_chunk_neighbors)
+      .def("__repr__", &mixing_text);
 }
 
 }  // namespace

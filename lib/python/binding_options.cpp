@@ -104,7 +104,10 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   take_reader_options(from, options);
   options.augment = augment_spec(dict_option(from, "augment"));
   from.take_word("as_", options.as, kPixelTypes);
-  options.normalize = normalize_spec(dict_option(from, "normalize"));
+  const py::dict normalize = dict_option(from, "normalize");
+  options.normalize = normalize_spec(normalize);
+  if (!normalize.empty() && options.as != PixelType::f32)
+    throw Error(ErrorCode::usage, "normalize: is for as_=\"f32\"; batches of u8 have the pixels as they are");
   Layout layout = Layout::nhwc;
   const bool has_layout = keywords.contains("layout") && !keywords["layout"].is_none();
   from.take_word("layout", layout, kLayouts);

@@ -112,9 +112,32 @@ class PySparseLoader {
   LoaderAccess access_;
 };
 
+/// int32 (count,).
+py::array_t<std::int32_t> draw_items(const PopularitySampler& sampler,
+                                     const py::array_t<std::int32_t, py::array::c_style>& own,
+                                     std::uint64_t seed, std::uint64_t index, std::size_t count) {
+  const std::span<const std::int32_t> columns(own.data(), static_cast<std::size_t>(own.size()));
+  std::vector<std::int32_t> items(count);
+  {
+    const py::gil_scoped_release release;
+    sampler.draw(columns, seed, index, items);
+  }
+  return array_of(std::move(items));
+}
+
+void bind_sampler(py::module_& module) {
+  py::class_<PopularitySampler>(module, "PopularitySampler")
+      .def(py::init([](const IndexArray& item_counts, double power) {
+             return PopularitySampler(indices_of(item_counts), power);
+           }),
+           py::arg("item_counts"), py::arg("power"))
+      .def("draw", &draw_items, py::arg("own"), py::arg("seed"), py::arg("index"), py::arg("count"));
+}
+
 }  // namespace
 
 void bind_sparse(py::module_& module) {
+  bind_sampler(module);
   py::class_<PySparseLoader>(module, "SparseLoader")
       .def(py::init<const std::vector<std::string>&, const py::dict&, bool, bool>(), py::arg("paths"),
            py::arg("options"), py::arg("writable"), py::arg("clears_written"))
@@ -128,11 +151,14 @@ void bind_sparse(py::module_& module) {
       .def("mixing", [](const PySparseLoader& self) { return self.loader().mixing(); })
       .def("info_json", [](const PySparseLoader& self) { return pack_info_json(self.loader().info()); })
       .def(
-          "row_id", [](const PySparseLoader& self, std::uint64_t row) { return self.loader().row_id(row); },
+          "row_id",
+          [](const PySparseLoader& self, std::uint64_t row) { return text_of(self.loader().row_id(row)); },
           py::arg("row"))
       .def(
           "column_id",
-          [](const PySparseLoader& self, std::uint64_t column) { return self.loader().column_id(column); },
+          [](const PySparseLoader& self, std::uint64_t column) {
+            return text_of(self.loader().column_id(column));
+          },
           py::arg("column"))
       .def("item_counts",
            [](const PySparseLoader& self) {

@@ -7,7 +7,7 @@
 namespace chunkhit {
 
 /// Divides the time since the first request for a batch: the caller waits inside the loader, or is busy
-/// outside with a batch, or between epochs. Counts nothing before `start`.
+/// outside with a batch. Counts nothing before `start`, and no pause behind an epoch's end.
 class CallerClock {
  public:
   void start() { is_started_ = true; }
@@ -15,19 +15,16 @@ class CallerClock {
   void enter() {
     if (!is_started_) return;
     entered_ = Clock::now();
-    if (!first_) first_ = entered_;
     if (busy_since_) step_seconds_ += seconds_between(*busy_since_, entered_);
     busy_since_.reset();
   }
-  /// The caller goes; `is_busy`: to do something else than to wait for a batch.
+  /// The caller goes; `is_busy`: with a batch.
   void leave(bool is_busy) {
     if (!is_started_) return;
-    last_ = Clock::now();
-    wait_seconds_ += seconds_between(entered_, last_);
-    if (is_busy) busy_since_ = last_;
+    const Clock::time_point now = Clock::now();
+    wait_seconds_ += seconds_between(entered_, now);
+    if (is_busy) busy_since_ = now;
   }
-  /// From the first request to the last answer.
-  [[nodiscard]] double seconds() const { return first_ ? seconds_between(*first_, last_) : 0; }
   [[nodiscard]] double wait_seconds() const { return wait_seconds_; }
   [[nodiscard]] double step_seconds() const { return step_seconds_; }
 
@@ -38,9 +35,7 @@ class CallerClock {
   }
 
   bool is_started_ = false;
-  std::optional<Clock::time_point> first_;
   Clock::time_point entered_;
-  Clock::time_point last_;
   std::optional<Clock::time_point> busy_since_;
   double wait_seconds_ = 0;
   double step_seconds_ = 0;

@@ -120,7 +120,7 @@ void EpochReader::begin(std::uint64_t epoch) {
   require_nothing_left(epoch);
   clock_.enter();
   begin_epoch(epoch);
-  clock_.leave(true);
+  clock_.leave(false);
 }
 
 void EpochReader::begin_epoch(std::uint64_t epoch) {
@@ -151,7 +151,7 @@ std::optional<std::size_t> EpochReader::next() {
   prepare_next();
   const std::optional<std::size_t> slot = next_slot();
   at_end_ = !slot;
-  clock_.leave(true);
+  clock_.leave(!at_end_);
   return slot;
 }
 
@@ -197,9 +197,9 @@ LoaderStats EpochReader::stats() const {
   if (pipeline_) pipeline.add(pipeline_->stats());
   const ChunkCacheStats cache = cache_.stats();
   LoaderStats stats;
-  stats.seconds = clock_.seconds();
   stats.wait_seconds = clock_.wait_seconds();
   stats.step_seconds = clock_.step_seconds();
+  stats.seconds = stats.wait_seconds + stats.step_seconds;
   stats.fetch_seconds = cache.fetch_seconds + pipeline.made.page_seconds;
   stats.decode_seconds = cache.decode_seconds;
   stats.assemble_seconds = pipeline.made.assemble_seconds;

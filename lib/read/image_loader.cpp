@@ -32,10 +32,17 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
   const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
   require_option(options.as == PixelType::f32 || !normalizes,
                  "normalize: is for as = f32; batches of u8 have the pixels as they are");
+  require_option(
+      std::none_of(options.normalize.mean.begin(), options.normalize.mean.end(),
+                   [](float mean) { return mean > 1; }),
+      "normalize.mean: is above 1, but pixels are 0 to 1 there; divide mean and std of 0 to 255 by 255");
   SampleFormat format{source.chunks().sample(), options.augment, options.as,
                       options.layout.value_or(source.chunks().sample().layout), options.normalize};
   if (format.normalize.mean.empty()) format.normalize.mean = as_shares(source.info().mean);
   if (format.normalize.std.empty()) format.normalize.std = as_shares(source.info().std);
+  require_option(
+      options.as != PixelType::f32 || !(format.normalize.mean.empty() || format.normalize.std.empty()),
+      "normalize: the source has no mean and std of its own; give mean and std, of pixels 0 to 1");
   return format;
 }
 

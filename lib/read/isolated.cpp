@@ -6,8 +6,8 @@
 
 namespace chunkhit {
 
-std::vector<std::string> run_isolated(const std::string& name,
-                                      const std::function<std::vector<std::string>()>& check) {
+std::vector<std::string> check_isolated(const std::string& name,
+                                        const std::function<std::vector<std::string>()>& check) {
   std::vector<std::string> faults;
   try {
     ServingChild child(

@@ -7,9 +7,10 @@
 
 namespace chunkhit {
 
-/// Runs `check` in a forked child and returns the faults that it found; a child that crashes is a fault
-/// itself, named `name`. The caller must not have other threads running.
-[[nodiscard]] std::vector<std::string> run_isolated(const std::string& name,
-                                                    const std::function<std::vector<std::string>()>& check);
+/// Runs `check` in a child (base/serving_child.h) without a limit of time and returns the faults that it
+/// found; a child that crashes is a fault itself, named `name`. Throws try_again where nothing could be
+/// learnt: there can be no child, or somebody killed it.
+[[nodiscard]] std::vector<std::string> check_isolated(const std::string& name,
+                                                      const std::function<std::vector<std::string>()>& check);
 
 }  // namespace chunkhit

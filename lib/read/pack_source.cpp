@@ -22,6 +22,7 @@ namespace {
   }
   std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
   if (parts) message += "; the command that began it goes on where it stopped";
+  if (!parts) message += "; pack it first with pack-images, or pack-sparse for ratings";
   std::sort(packs.begin(), packs.end());
   if (!packs.empty())
     message = folder +

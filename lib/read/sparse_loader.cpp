@@ -1,3 +1,4 @@
+#include <cmath>
 #include <utility>
 
 #include "base/memory.h"
@@ -11,6 +12,7 @@ namespace {
 
 /// Rows of a batch are put side by side in their order: all of their chunks are held together.
 EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
+  require_option(std::isfinite(options.scale) && options.scale != 0, "scale: must be finite and not 0");
   EpochReaderSpec spec = epoch_reader_spec(options);
   spec.holds_all = true;
   return spec;
@@ -79,7 +81,7 @@ const CsrBatch& SparseMatrix::csr() const {
 
 struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths),
+      : source(paths, options.check_hashes),
         format(sparse_format(options, source)),
         ring(ring_size(spec.threads, spec.prefetch),
              [this, allocator = options.allocator, size = spec.batches.batch_size,

@@ -9,6 +9,7 @@
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "read/item_counts.h"
+#include "read/pack_files.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 
@@ -35,7 +36,18 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths) {
+/// Throws bad_data when an HDF5 part is not the file that the manifest lists: it has no hashes of its own.
+void check_hdf5_files(const PackSource& source) {
+  if (source.matrix->container != "hdf5") return;
+  std::vector<std::string> faults;
+  for (const PartRecord& part : source.matrix->parts)
+    if (!check_file(source.folder + "/" + part.file, part.bytes, part.xxh3, faults))
+      throw Error(ErrorCode::bad_data,
+                  faults[0] + " as its pack's manifest says; see pack-verify " + source.folder);
+}
+
+std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
+                                                   CheckHashes check_hashes) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
@@ -44,6 +56,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part));
     if (!source.matrix) continue;
+    if (check_hashes != CheckHashes::never) check_hdf5_files(source);
     const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
@@ -78,8 +91,8 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths)
-    : chunks_(open_all(paths)), info_(first_info(paths.front(), chunks_)) {
+SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes)
+    : chunks_(open_all(paths, check_hashes)), info_(first_info(paths.front(), chunks_)) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
     throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +

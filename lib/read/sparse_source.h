@@ -10,6 +10,7 @@
 
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
+#include "chunkhit/reader.h"
 
 namespace chunkhit {
 
@@ -17,8 +18,9 @@ namespace chunkhit {
 class SparseSource {
  public:
   /// Throws bad_data when a source is damaged, is empty, or differs from the first one in columns, values or
-  /// labels.
-  explicit SparseSource(const std::vector<std::string>& paths);
+  /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
+  /// that.
+  SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }

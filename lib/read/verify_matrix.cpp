@@ -157,6 +157,7 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
     else
       check_shard(expected, options, sums, faults);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
     faults.emplace_back(error.what());
   } catch (const std::bad_alloc&) {
     faults.push_back(expected.path + ": needs more memory than there is");
@@ -169,7 +170,8 @@ void check_part_of_pack(const Expected& expected, const VerifyOptions& options, 
   if (!check_size(expected.path, expected.listed().bytes, faults) && !std::filesystem::exists(expected.path))
     return;
   const SharedSums sums;
-  for (std::string& fault : run_isolated(expected.path, [&] { return check_part(expected, options, *sums); }))
+  for (std::string& fault :
+       check_isolated(expected.path, [&] { return check_part(expected, options, *sums); }))
     faults.push_back(std::move(fault));
   total.add(*sums);
 }
@@ -229,7 +231,7 @@ VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest&
 }
 
 std::vector<std::string> check_lone_matrix_part(const std::string& path, const VerifyOptions& options) {
-  return run_isolated(path, [&] {
+  return check_isolated(path, [&] {
     MatrixSums sums;
     return check_part({path, nullptr, 0}, options, sums);
   });
@@ -243,12 +245,13 @@ bool is_matrix_part(const std::string& path) {
         return is_matrix_hdf5(path) ? std::vector<std::string>{"matrix"} : std::vector<std::string>();
       static_cast<void>(open_matrix_part(path));
       return {"matrix"};
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::try_again) throw;
       return {};
     }
   };
   // A damaged file may crash who opens it.
-  const std::vector<std::string> told = run_isolated(path, look);
+  const std::vector<std::string> told = check_isolated(path, look);
   found = told.size() == 1 && told[0] == "matrix";
   return found;
 }

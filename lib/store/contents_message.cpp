@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/child_limits.h"
 #include "base/message.h"
 #include "compress/chunk_filter.h"
 #include "store/tile_grid.h"
@@ -26,8 +27,10 @@ void exchange_samples(Stream& stream, Samples& samples) {
 
 template <class Stream, class Contents>
 void exchange_contents(Stream& stream, Contents& contents) {
+  allow_more_time();
   exchange_spec(stream, contents.spec);
   stream(contents.chunks);
+  allow_more_time();
   exchange_samples(stream, contents.samples);
   stream(contents.has_hashes);
 }

@@ -1,5 +1,6 @@
 #include "store/hdf5_array.h"
 
+#include <algorithm>
 #include <array>
 
 #include "store/hdf5_columns.h"
@@ -123,6 +124,20 @@ Hdf5Array describe_array(const Hdf5Check& check, hid_t dataset, const std::strin
   array.is_written = offset != HADDR_UNDEF;
   array.offset = array.is_written ? offset : 0;
   return array;
+}
+
+std::string codec_name(const Hdf5Check& check, hid_t dataset) {
+  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for an array's storage"), H5Pclose);
+  const int count = check(H5Pget_nfilters(list.get()), "ask for filters");
+  std::string codec = "none";
+  for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+    std::size_t values = 0;
+    const H5Z_filter_t id = H5Pget_filter2(list.get(), i, nullptr, &values, nullptr, 0, nullptr, nullptr);
+    if (id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32) continue;
+    const auto* const known = std::ranges::find(kFilterNames, id, &FilterName::id);
+    codec = known == kFilterNames.end() ? std::to_string(id) : std::string(known->name);
+  }
+  return codec;
 }
 
 }  // namespace chunkhit

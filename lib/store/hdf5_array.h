@@ -28,4 +28,7 @@ struct Hdf5Array {
 /// this library does not know, by their names.
 [[nodiscard]] Hdf5Array describe_array(const Hdf5Check& check, hid_t dataset, const std::string& name);
 
+/// Names the filter that compresses an array's chunks: "deflate", "none", a number where it has no name.
+[[nodiscard]] std::string codec_name(const Hdf5Check& check, hid_t dataset);
+
 }  // namespace chunkhit

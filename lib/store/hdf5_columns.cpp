@@ -96,10 +96,14 @@ void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> 
   if (most == 0) check.refuse("a column's storage is smaller than its dimensions");
 }
 
-/// Refuses a list of which chunks are missing: HDF5 would make up zeros.
+/// Refuses a list of which chunks are missing and have no fill value, as all lists of ours: HDF5 would make
+/// up zeros.
 void check_chunks(const Hdf5Check& check, hid_t dataset, hsize_t length) {
   const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for a column's storage"), H5Pclose);
   if (H5Pget_layout(list.get()) != H5D_CHUNKED) return;
+  H5D_fill_time_t fill_time = H5D_FILL_TIME_NEVER;
+  check(H5Pget_fill_time(list.get(), &fill_time), "ask for a column's filling");
+  if (fill_time != H5D_FILL_TIME_NEVER) return;
   hsize_t chunk = 0, found = 0;
   check(H5Pget_chunk(list.get(), 1, &chunk), "ask for the chunk's shape");
   if (chunk == 0) check.refuse("a column has chunks without items");

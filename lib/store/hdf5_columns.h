@@ -61,7 +61,7 @@ struct Hdf5Column {
 [[nodiscard]] Hdf5Column open_column(const Hdf5Check& check, hid_t file, const char* name);
 
 /// Refuses data of other files, filters that would load a plug-in, dimensions whose items of `item_bytes`
-/// could not come from what is stored, and lists of which chunks were never written.
+/// could not come from what is stored, and lists of which chunks were never written and have no fill value.
 void check_column_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                           std::uint64_t item_bytes);
 

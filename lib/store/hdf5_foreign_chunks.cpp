@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/serving_child.h"
+#include "base/child_limits.h"
 #include "store/hdf5_foreign.h"
 #include "store/hdf5_part.h"
 

@@ -31,9 +31,11 @@ Hdf5Handle create_array(const Hdf5Check& check, hid_t file, const GrowingArraySp
   check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
   check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  if (H5Tget_size(spec.type) > 1) check(H5Pset_shuffle(list.get()), "set the shuffle filter");
-  check(H5Pset_deflate(list.get(), static_cast<unsigned>(std::min(spec.deflate_level, 9))),
-        "set the deflate filter");
+  if (spec.deflate_level > 0) {
+    if (H5Tget_size(spec.type) > 1) check(H5Pset_shuffle(list.get()), "set the shuffle filter");
+    check(H5Pset_deflate(list.get(), static_cast<unsigned>(std::min(spec.deflate_level, 9))),
+          "set the deflate filter");
+  }
   return {
       check(H5Dcreate2(file, spec.path.c_str(), spec.type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
             ("create /" + spec.path).c_str()),
@@ -69,11 +71,19 @@ void Hdf5GrowingArray::append(Bytes rows) {
   }
 }
 
+void Hdf5GrowingArray::encode_chunk() {
+  if (spec_.deflate_level == 0) {
+    stored_ = chunk_;
+    return;
+  }
+  if (value_bytes_ > 1) shuffle(chunk_, value_bytes_, shuffled_);
+  encode_deflate(value_bytes_ > 1 ? shuffled_ : chunk_, spec_.deflate_level, stored_);
+}
+
 void Hdf5GrowingArray::write_chunk() {
   const std::uint64_t first = hashes_.size() * spec_.chunk_rows;
   const std::array<hsize_t, 2> at{first, 0};
-  if (value_bytes_ > 1) shuffle(chunk_, value_bytes_, shuffled_);
-  encode_deflate(value_bytes_ > 1 ? shuffled_ : chunk_, spec_.deflate_level, stored_);
+  encode_chunk();
   reserve(output_, end_of_hdf5_file(check_, file_), stored_.size());
   const std::vector<hsize_t> extent = sides(first + filled_ / row_bytes_);
   check_(H5Dset_extent(dataset_.get(), extent.data()), "make room in an array");

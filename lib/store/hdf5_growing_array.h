@@ -19,7 +19,7 @@ struct GrowingArraySpec {
   hid_t type = -1;               ///< of a value, fixed width, little-endian
   std::uint64_t row_values = 0;  ///< values of a row; 0: of one dimension, a row is a value
   std::uint64_t chunk_rows = 0;  ///< in every chunk; the last is filled with zeros
-  int deflate_level = 4;         ///< 1..12
+  int deflate_level = 4;         ///< 1..12; 0: stored raw
 };
 
 /// Writes chunks with shuffle (where a value has more than a byte) and deflate.
@@ -42,6 +42,7 @@ class Hdf5GrowingArray {
   [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
 
  private:
+  void encode_chunk();
   void write_chunk();
   [[nodiscard]] std::vector<hsize_t> sides(std::uint64_t rows) const;
 

@@ -21,8 +21,8 @@ namespace chunkhit {
 
 /// Calls `read(i)` for each of `paths` in one child, in order, and `use(i, message)` here with what it gave.
 /// The child costs some 0.1 ms, and as much again for each GB of memory that this process has. Where there
-/// can be no child, `read` runs here. Throws what `read` threw, and bad_data naming the file where the
-/// library crashed or did not come on.
+/// can be no child, `read` runs here. Throws what `read` threw, bad_data naming the file where the
+/// library crashed or did not come on, and try_again where somebody killed the child.
 void read_isolated(const std::vector<std::string>& paths, const std::function<ByteBuffer(std::size_t)>& read,
                    const std::function<void(std::size_t, Bytes)>& use);
 

@@ -22,7 +22,7 @@ enum class MatrixLayout : std::uint8_t {
 /// How a matrix part is written.
 struct MatrixHdf5Options {
   MatrixLayout layout = MatrixLayout::csr;
-  int deflate_level = 4;  ///< 1..12
+  int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};
   std::uint64_t most_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
@@ -54,6 +54,7 @@ struct Hdf5Matrix {
   CsrRows x;
   std::optional<CsrRows> held_out;
   PartSamples samples;                    ///< of a foreign file: files = the row names, rows = 0, 1, ...
+  std::string filter = "none";            ///< that compresses the values, or the cells
   std::vector<std::string> column_names;  ///< the items' own ids; as many as columns, or none
   std::optional<PartSpec> spec;           ///< of a part of ours: with `matrix` and `classes` (= column_names)
   std::vector<std::uint64_t> item_counts;  ///< as they were written

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/child_limits.h"
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
@@ -46,6 +47,7 @@ class MemoryFile {
 PartSpec spec_of(const Hdf5Matrix& matrix) {
   if (matrix.spec) return *matrix.spec;
   PartSpec spec;
+  spec.filter = matrix.filter;
   const bool has_values = !matrix.x.values.empty();
   spec.matrix = {.column_count = matrix.column_count,
                  .value_type = has_values ? ValueType::f32 : ValueType::none};

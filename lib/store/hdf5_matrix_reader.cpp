@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "store/hdf5_array.h"
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
@@ -39,7 +40,6 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
     check.refuse("matrices of version " + std::to_string(version) + ", this reader knows version " +
                  std::to_string(kMatrixVersion));
   PartSpec spec;
-  spec.filter = "deflate";
   spec.matrix = {.column_count = column_count,
                  .matrix_count = static_cast<std::uint32_t>(
                      std::min<std::uint64_t>(one_number<std::uint64_t>(check, file, kMatricesAttribute), 3)),
@@ -118,11 +118,18 @@ CsrRows read_held_out(const Hdf5Source& source, bool dense, const SizedRows& x) 
   return std::move(held_out.rows);
 }
 
+/// Names the filter of an array of cells, or of a compressed matrix's columns.
+std::string filter_of(const Hdf5Source& source, const std::string& path) {
+  const std::string array = has_group(source.check(), source.file(), path) ? path + "/indices" : path;
+  return codec_name(source.check(), open_dataset(source.check(), source.file(), array.c_str()).get());
+}
+
 /// Fills what only parts of ours have.
 void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   const Hdf5Check& check = source.check();
   const hid_t file = source.file();
   PartSpec spec = read_spec(check, file, matrix.column_count);
+  spec.filter = matrix.filter;
   const std::uint64_t row_count = matrix.x.row_count();
   if (matrix.held_out.has_value() != (spec.matrix->matrix_count == 2))
     check.refuse("other matrices than it says");
@@ -172,6 +179,7 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
   Hdf5Matrix matrix;
   if (ours && has_object(check, source.file(), dense ? kDenseHeldOutName : kHeldOutName))
     matrix.held_out = read_held_out(source, dense, sized);
+  matrix.filter = filter_of(source, dense ? kDenseName : x);
   matrix.column_count = sized.column_count;
   matrix.x = std::move(sized.rows);
   read_foreign_names(source, x, matrix);

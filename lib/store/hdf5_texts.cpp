@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-#include "base/serving_child.h"
+#include "base/child_limits.h"
 #include "store/hdf5_columns.h"
 
 namespace chunkhit {

@@ -1,9 +1,14 @@
 #include "base/serving_child.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
+#include <functional>
 #include <new>
 #include <optional>
 #include <string>
@@ -48,9 +53,134 @@ TEST(ServingChild, TellsWhatTheChildThrew) {
 }
 
 TEST(ServingChild, TellsThatTheChildCrashed) {
-  EXPECT_EQ(fault_of([](ChildLine&) { ::raise(SIGKILL); }),
-            "a.h5: reading it crashed (Killed): its structure is damaged");
-  EXPECT_EQ(fault_of([](ChildLine&) { ::_exit(3); }), "a.h5: reading it failed: its structure is damaged");
+  EXPECT_EQ(fault_of([](ChildLine&) {
+              ::signal(SIGSEGV, SIG_DFL);
+              ::raise(SIGSEGV);
+            }),
+            "a.h5: reading it crashed (Segmentation fault): its structure is damaged");
+  EXPECT_EQ(fault_of([](ChildLine&) { ::_exit(3); }), "a.h5: reading it failed");
+}
+
+TEST(ServingChild, BlamesNoFileForWhatKilledTheChild) {
+  EXPECT_EQ(fault_of([](ChildLine&) { ::raise(SIGKILL); }, ErrorCode::try_again),
+            "a.h5: the process that read it was killed (Killed), perhaps for lack of memory");
+  EXPECT_EQ(
+      fault_of([](ChildLine&) { ::raise(SIGXCPU); }, ErrorCode::try_again),
+      "a.h5: the process that read it was killed (CPU time limit exceeded), perhaps for lack of memory");
+}
+
+TEST(ServingChild, LeavesItsParentsSignalsToItsParent) {
+  ServingChild child([](ChildLine& line) {
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::raise(number);
+    line.answer({});
+  });
+  EXPECT_TRUE(child.receive("a.h5").empty());
+}
+
+// A process that another thread forked has the child's end of the line, too.
+pid_t stranger = -1;
+
+pid_t fork_beside_a_stranger() {
+  stranger = ::fork();
+  if (stranger == 0) {
+    ::alarm(30);
+    while (true) ::pause();
+  }
+  return ::fork();
+}
+
+TEST(ServingChild, SeesItsEndWhileAStrangerHoldsTheLine) {
+  ServingChild child(
+      [](ChildLine& line) {
+        line.answer(ByteBuffer(1 << 20, std::uint8_t{6}));
+        ::_exit(3);
+      },
+      {.fork = fork_beside_a_stranger});
+  EXPECT_TRUE(child.receive("a.h5") == ByteBuffer(1 << 20, std::uint8_t{6}));
+  child.ask(ByteBuffer(1 << 22));
+  EXPECT_THROW(static_cast<void>(child.receive("a.h5")), Error);
+  EXPECT_THROW(static_cast<void>(child.receive("a.h5")), Error);
+  ::kill(stranger, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL) << "it had ended before";
+}
+
+/// Sends the child more seconds on the wall than it may take, while it waits for its parent.
+void let_time_pass(pid_t child) {
+  for (int i = 0; i < 500; ++i) {
+    ::kill(child, SIGALRM);
+    ::usleep(100);
+  }
+}
+
+TEST(ServingChild, TakesNoTimeWhileItWaitsForItsParent) {
+  ServingChild child(
+      [](ChildLine& line) {
+        const pid_t self = ::getpid();
+        line.answer({reinterpret_cast<const std::uint8_t*>(&self), sizeof self});
+        ByteBuffer question;
+        if (line.receive(question)) line.answer(ByteBuffer(1 << 22));  // more than a line holds
+      },
+      {.most_seconds = 1});
+  pid_t process = -1;
+  const ByteBuffer told = child.receive("a.h5");
+  ASSERT_EQ(told.size(), sizeof process);
+  std::memcpy(&process, told.data(), sizeof process);
+  let_time_pass(process);
+  child.ask({});
+  let_time_pass(process);
+  EXPECT_EQ(child.receive("a.h5").size(), std::size_t{1} << 22);
+}
+
+TEST(ServingChild, RefusesMessagesThatNoChildSends) {
+  for (const std::uint64_t bytes : {UINT64_MAX, UINT64_MAX / 4}) {
+    ServingChild child([&](ChildLine&) {
+      ByteBuffer heading(24, std::uint8_t{0});  // of an answer, to what is a line among the descriptors
+      store_little<std::uint64_t>(heading.data() + 16, bytes);
+      for (int end = 3; end < 64; ++end) ::send(end, heading.data(), heading.size(), MSG_NOSIGNAL);
+    });
+    EXPECT_THROW(static_cast<void>(child.receive("a.h5")), Error) << bytes;
+  }
+}
+
+/// Gives what a pipe's writers wrote until they ended, at most a byte; none where one of them lives on.
+std::optional<std::string> what_came(int end) {
+  pollfd waited{end, POLLIN, 0};
+  char byte = 0;
+  if (::poll(&waited, 1, 30'000) <= 0) return std::nullopt;
+  return std::string(&byte, static_cast<std::size_t>(::read(end, &byte, 1)));
+}
+
+TEST(ServingChild, IsKilledWhateverItIsAt) {
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const FileDescriptor read_end(pipe_ends[0]);
+  FileDescriptor write_end(pipe_ends[1]);
+  {
+    ServingChild child([&](ChildLine&) {
+      ::sleep(20);
+      static_cast<void>(!::write(write_end.get(), "x", 1));
+    });
+    ::close(write_end.release());
+  }
+  EXPECT_EQ(what_came(read_end.get()), "");
+}
+
+TEST(ServingChild, EndsSoonAfterItsParentWasKilled) {
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const FileDescriptor read_end(pipe_ends[0]);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ServingChild child([](ChildLine&) {
+      while (true) ::usleep(10'000);
+    });
+    ::raise(SIGKILL);
+  }
+  ::close(pipe_ends[1]);
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_EQ(what_came(read_end.get()), "");
 }
 
 TEST(ServingChild, EndsAChildThatDoesNotComeOn) {

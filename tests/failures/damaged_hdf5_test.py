@@ -1,4 +1,6 @@
-"""HDF5 files of others, damaged at random: the library under us crashes or hangs over some, the commands do not."""
+"""HDF5 files of others, damaged at random: the library under us crashes or hangs over some, the commands do not.
+
+Usage: damaged_hdf5_test.py TOOLS SHIM [SEED]; the seed of an earlier run, which it printed, damages alike."""
 import os
 import random
 import sys
@@ -82,8 +84,8 @@ def check_commands(space, path, kind):
 
 
 with Workspace() as workspace:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
+    print("seed", seed, flush=True)
     rng = random.Random(seed)
     whole = {}
     for layout in ("csr", "csc", "dense"):

@@ -70,6 +70,53 @@ def test_force_removes_what_a_killed_run_of_another_split_began(space):
     check("manifest.json" in os.listdir(out) and not {"train", "validation", "test"} & set(os.listdir(out)), os.listdir(out))
 
 
+def written_tree(root):
+    return {os.path.join(at, name): open(os.path.join(at, name), "rb").read() for at, _, names in os.walk(root) for name in names}
+
+
+def test_force_removes_nothing_that_others_wrote(space):
+    def write(name, text):
+        os.makedirs(os.path.dirname(space(name)), exist_ok=True)
+        with open(space(name), "w") as file:
+            file.write(text)
+    source, split = space("ratings.csv"), ["--split", "ratio", "--test", "0.2"]
+    write("data/train/users.csv", "id,name\n1,Ada\n")
+    write("data/train/items.csv", "id,title\n1,Heat\n")
+    write("one/items.csv", "id,title\n1,Heat\n")
+    write("web/manifest.json", '{"name": "a web app"}')
+    write("lists/part-00000.json", '{"mine": 1}')
+    for folder, named, arguments in (("data", "train", []), ("data", "items.csv", split), ("data/train", "items.csv", []),
+                                     ("one", "items.csv", []), ("web", "manifest.json", []), ("lists", "part-00000.json", [])):
+        before = written_tree(space(folder))
+        for force in ([], ["--force"]):
+            text = pack(source, "-o", space(folder), *arguments, *force, expect=73)
+            check(f"holds {named}, which" in text, text)
+            check(written_tree(space(folder)) == before, folder, "was changed")
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "-o", space("web"), "--force", expect=73)
+    check("no pack command wrote" in text and os.path.exists(space("web/manifest.json")), text)
+
+
+def test_a_refused_force_removes_nothing(space):
+    source, out = space("ratings.csv"), space("d2")
+    pack(source, "-o", out, "--split", "ratio", "--validation", "0.1", "--test", "0.2")
+    os.remove(out + "/test/manifest.json")
+    with open(out + "/notes.txt", "w") as file:
+        file.write("mine")
+    before = written_tree(out)
+    check("holds notes.txt" in pack(source, "-o", out, "--force", expect=73), "a note beside packs")
+    check(written_tree(out) == before, "was changed")
+    with open(out + "/train/notes.txt", "w") as file:
+        file.write("mine")
+    before = written_tree(out)
+    check("holds notes.txt" in pack(source, "-o", out, "--split", "ratio", "--test", "0.2", "--force", expect=73), "in train")
+    check(written_tree(out) == before, "was changed")
+
+
+def test_too_few_users_for_a_preset_name_the_flags(space):
+    text = pack(space("ratings.csv"), "-o", space("few"), "--preset", "vae-cf", expect=2)
+    check("--validation N --test N" in text, text)
+
+
 def test_the_name_tells_where_the_content_does_not(space):
     def write(name, text):
         with open(space(name), "w") as file:

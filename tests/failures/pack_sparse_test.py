@@ -70,6 +70,18 @@ def test_hdf5_holds_the_ratings(space):
         expected[users.index(user), items.index(item)] = value
     check((matrix == expected).all(), "other ratings in HDF5")
     check("whole" in run("pack-verify", space("h5")), "pack-verify of HDF5")
+    check("filter deflate" in run("pack-info", space("h5/part-00000.h5")), "the filter of a lone part")
+    for layout, array in (("csr", "X/indices"), ("dense", "matrix")):
+        raw = pack(space("ratings.csv"), "-o", space(f"raw-{layout}"), "--container", "hdf5", "--layout", layout, "--compress", "none")
+        with h5py.File(space(f"raw-{layout}/part-00000.h5")) as part:
+            check(part[array].compression is None and not part[array].shuffle, layout, "is compressed", raw)
+        check("whole" in run("pack-verify", space(f"raw-{layout}")), layout)
+        text = run("pack-info", space(f"raw-{layout}/part-00000.h5"))
+        check("filter none" in text and "0 chunks" not in text, text)
+    with h5py.File(space("raw-csr/part-00000.h5")) as part:
+        x = part["X"]
+        again = csr_matrix((x["data"][:], x["indices"][:], x["indptr"][:]), x.attrs["shape"])
+        check(sorted(again.data) == sorted(value for *_, value, _ in ratings), "other ratings, stored raw")
     pack(space("ratings.csv"), "-o", space("dense"), "--container", "hdf5", "--layout", "dense")
     check("whole" in run("pack-verify", space("dense")), "pack-verify of dense HDF5")
 
@@ -235,6 +247,18 @@ def test_matrices_from_stdin(space):
     for flag, value in (("--user", "1"), ("--delimiter", ","), ("--header", "yes"), ("--quote", "double"), ("--decimal", ",")):
         text = pack(space("m.mtx"), "-o", space("none"), flag, value, expect=2)
         check(flag in text and "matrix-market" in text, text)
+
+
+def test_binary_files_are_not_read_compressed(space):
+    from scipy.sparse import csr_matrix, save_npz
+    save_npz(space("binary.npz"), csr_matrix(np.eye(3)))
+    with open(space("binary.npz"), "rb") as plain, gzip.open(space("binary.npz.gz"), "wb") as file:
+        file.write(plain.read())
+    with open(space("h5/part-00000.h5"), "rb") as plain, gzip.open(space("binary.h5ad.gz"), "wb") as file:
+        file.write(plain.read())
+    for name in ("binary.npz.gz", "binary.h5ad.gz"):
+        text = pack(space(name), "-o", space("binary"), expect=2)
+        check(name in text and "only text is read compressed" in text, text)
 
 
 def test_rows_without_entries_are_told(space):

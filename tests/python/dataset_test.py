@@ -48,6 +48,14 @@ def test_refuses_what_is_no_sample(packs, key):
         chunkhit.ImageDataset(packs / "hdf5")[key]
 
 
+def test_reads_images_without_their_labels(packs, tmp_path):
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        file["images"] = np.arange(24, dtype=np.uint8).reshape(2, 2, 2, 3)
+        file["labels"] = [5, 6]
+    assert chunkhit.ImageDataset(tmp_path / "own.h5").labels().tolist() == [5, 6]
+    assert chunkhit.ImageDataset(tmp_path / "own.h5", labels="").labels().tolist() == [-1, -1]
+
+
 def test_ends_when_it_is_iterated(packs):
     assert sum(1 for _ in chunkhit.ImageDataset(packs / "hdf5")) == 100
 

@@ -66,6 +66,15 @@ def test_an_error_is_pickled_with_its_code():
     assert (str(error), error.code) == ("no room", "cannot_write")
 
 
+@pytest.mark.parametrize("code", ["usage", "bad_data", "too_many_rejects", "cannot_write", "try_again", "another"])
+def test_an_error_keeps_its_code(code):
+    error = chunkhit.Error("no room", code)
+    for copy in (error, pickle.loads(pickle.dumps(error)), type(error)(message="again", code=error.code)):
+        assert isinstance(copy, chunkhit.Error) and copy.code == code
+    if code != "another":
+        assert type(error)("again").code == code
+
+
 def test_a_loader_is_for_one_thread_at_a_time(packs):
     """Others get an Error, or their own batches: never one batch twice."""
     loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=1, shuffle="global")

@@ -14,8 +14,8 @@ from chunkhit import _packing, _progress
 
 def test_keywords_are_flags():
     assert _packing.flags(dict(resize=(96, 128), label_column=["a", "b"], force=True, dry_run=False, labels=None,
-                               split={"train": 0.9, "val": 0.1}, max_errors="5%", seed=-3)) == [
-        "--resize=96x128", "--label-column=a", "--label-column=b", "--force", "--split=train=0.9,val=0.1",
+                               split={"train": 0.9, "val": 0.1}, max_errors="5%", seed=-3), "pack-images") == [
+        "--resize=96x128", "--label-column=a", "--label-column=b", "--force", "--dry-run=false", "--split=train=0.9,val=0.1",
         "--max-errors=5%", "--seed=-3"]
 
 
@@ -45,7 +45,7 @@ def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("code, message, options", [
-    ("usage", "--no-such-flag=5", dict(no_such_flag=5)),
+    ("usage", "no_such_flag=5", dict(no_such_flag=5)),
     ("bad_data", "gone.csv", dict(labels="gone.csv")),
     ("cannot_write", "holds another pack", dict(resize=(4, 4))),
 ])
@@ -79,6 +79,15 @@ def test_shows_progress_where_it_is_wanted(packs, tmp_path, capfd):
     text = _progress.progress_text({"phase": "packing", "rows_done": 1500, "rows_total": 3000, "rejected": 2,
                                     "rows_per_second": 1234.0, "seconds": 1.0})
     assert text == "packing: 1,500 of 3,000 rows (50%), 1,234/s, 2 rejected"
+
+
+def test_shows_no_rate_before_it_says_something(capsys):
+    line = _progress.ProgressLine(True)
+    for phase, done, seconds in (("reading", 0, 0.5), ("reading", 9, 1.0), ("packing", 7, 1.1), ("packing", 8, 1.4)):
+        line.show({"phase": phase, "rows_done": done, "rows_total": 9 if done else 0, "rejected": 0,
+                   "rows_per_second": 1e12, "seconds": seconds})
+    shown = capsys.readouterr().err.split("\r")[1:]
+    assert ["/s" in each for each in shown] == [False, True, False, True]
 
 
 def test_ctrl_c_stops_the_command_and_is_passed_on(packs, tmp_path, monkeypatch):

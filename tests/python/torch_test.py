@@ -110,8 +110,31 @@ def test_datasets_serve_whole_batches(packs):
 def test_an_error_of_a_worker_keeps_its_kind(packs, tmp_path):
     dataset = chunkhit.ImageDataset(packs / "hdf5")
     dataset._paths = [str(tmp_path / "gone")]
-    with pytest.raises(chunkhit.Error, match="gone"):
+    with pytest.raises(chunkhit.Error, match="gone") as caught:
         list(DataLoader(dataset, num_workers=1))
+    assert caught.value.code == "bad_data"
+
+
+def test_a_data_loader_around_a_loader_is_refused(packs):
+    with pytest.raises(TypeError, match="chunkhit.ImageDataset"):
+        list(DataLoader(chunkhit.torch.ImageLoader(packs / "hdf5")))
+
+
+def test_options_of_a_data_loader_are_named_as_here(packs, ratings):
+    with pytest.raises(TypeError, match="num_workers: no such option; threads= is"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", num_workers=2)
+    with pytest.raises(TypeError, match="pin_memory: no such option; device="):
+        chunkhit.torch.SparseLoader(ratings[0] / "whole", pin_memory=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_of_csr_come_whole_from_a_data_loader(ratings, workers):
+    dataset = chunkhit.SparseDataset(ratings[0] / "whole", as_="csr")
+    batches = BatchSampler(SequentialSampler(dataset), 50, drop_last=False)
+    loader = DataLoader(dataset, batch_size=None, sampler=batches, collate_fn=lambda rows: rows, num_workers=workers)
+    np.testing.assert_array_equal(np.concatenate([rows.to_dense() for rows in loader]), dataset[:].to_dense())
+    lists = DataLoader(dataset, batch_size=50, collate_fn=list, num_workers=workers)
+    assert [len(rows) for rows in lists] == [50, 50, 50, 50, 11]
 
 
 RANK = """

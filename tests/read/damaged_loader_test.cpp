@@ -110,6 +110,8 @@ void expect_no_wrong_samples(const std::string& name, const std::string& filter,
   const std::string path = write_pack(folder, name, filter);
   const std::vector<StoredChunk> chunks = open_part(path)->chunks();
   const std::uint64_t bytes = std::filesystem::file_size(path);
+  const std::string source = with_manifest ? folder.path() : path;
+  ASSERT_EQ(load_all(source, {.batch_size = 7}), right) << name << " " << filter;
   std::vector<int> outcomes(4);
   for (std::uint64_t at = with_manifest ? 5 : 0; at < bytes; at += kCoarser * (name == "hdf5" ? 53 : 23)) {
     const std::uint64_t choice = mix_bits(at);
@@ -120,7 +122,6 @@ void expect_no_wrong_samples(const std::string& name, const std::string& filter,
                                      .threads = 2,
                                      .on_corrupt = skips ? OnCorrupt::skip : OnCorrupt::fail};
     flip(path, at, choice % 8);
-    const std::string source = with_manifest ? folder.path() : path;
     const Outcome outcome = load_all(source, options);
     flip(path, at, choice % 8);
     ASSERT_NE(outcome, wrong) << name << " " << filter << ": bit " << choice % 8 << " of byte " << at;

@@ -146,7 +146,8 @@ class ForeignHdf5(unittest.TestCase):
                 self.check_samples()
         with h5py.File(self.path, "w") as file:
             file.create_dataset("images", (20, 4, 6), np.uint8, fillvalue=5)
-        self.check_samples()
+            file.create_dataset("labels", (20,), "i8", chunks=(5,), fillvalue=7)[:10] = 1
+        np.testing.assert_array_equal(self.check_samples()[1], [1] * 10 + [7] * 10)
 
     def test_an_array_that_may_grow_is_read_as_far_as_it_goes(self):
         for libver in (None, "latest"):

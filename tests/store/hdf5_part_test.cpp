@@ -125,6 +125,31 @@ TEST(Hdf5Part, IsRefusedWithoutItsChunkTableOrItsFormat) {
   EXPECT_NE(fault_of_opening(format_gone.path).find("format missing"), std::string::npos);
 }
 
+/// Replaces the labels by as many in chunks of 5, of which the second was never written.
+void write_half_of_the_labels(hid_t file, H5D_fill_time_t fill_time) {
+  const hsize_t count = kSamples, chunk = 5, first = 0;
+  const std::array<std::int64_t, 5> labels{0, 1, 2, 0, 1};
+  const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 1, &chunk);
+  H5Pset_fill_time(list, fill_time);
+  ASSERT_GE(H5Ldelete(file, "labels", H5P_DEFAULT), 0);
+  const hid_t space = H5Screate_simple(1, &count, nullptr);
+  const hid_t dataset = H5Dcreate2(file, "labels", H5T_NATIVE_INT64, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  ASSERT_GE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, &first, sizeof labels, labels.data()), 0);
+  H5Dclose(dataset);
+  H5Sclose(space);
+  H5Pclose(list);
+}
+
+TEST(Hdf5Part, IsRefusedWhereAChunkOfAListIsMissingAndHasNoFillValue) {
+  for (const H5D_fill_time_t fill_time : {H5D_FILL_TIME_NEVER, H5D_FILL_TIME_IFSET}) {
+    const WrittenPart part("none");
+    change_with_hdf5(part.path, [&](hid_t file) { write_half_of_the_labels(file, fill_time); });
+    EXPECT_EQ(fault_of_opening(part.path).find("1 chunks, expected 2") != std::string::npos,
+              fill_time == H5D_FILL_TIME_NEVER);
+  }
+}
+
 TEST(Hdf5Part, NoticesAChangedLabel) {
   const WrittenPart part("none");
   change_with_hdf5(part.path, [](hid_t file) {

@@ -125,9 +125,9 @@ struct ImageBatch {
 /// Who waited for whom since the loader was made, or since reset_stats. Times in seconds; busy times are
 /// summed over the threads. lib/README.md explains each and the verdict.
 struct LoaderStats {
-  double seconds = 0;           ///< between the first and the last request for a batch
+  double seconds = 0;           ///< waiting and busy; pauses between epochs are left out
   double wait_seconds = 0;      ///< the caller waited for a batch
-  double step_seconds = 0;      ///< the caller was busy with a batch, or between epochs
+  double step_seconds = 0;      ///< the caller was busy with a batch
   double fetch_seconds = 0;     ///< reading stored bytes, also as pages of a mapped file, and checking hashes
   double decode_seconds = 0;    ///< decompressing them
   double assemble_seconds = 0;  ///< copying, augmenting and converting into batches

@@ -41,13 +41,14 @@ struct SparseLoaderOptions {
   std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size rows is used
   SparseAs as = SparseAs::dense_f32;
   bool binarize = false;              ///< every entry is 1
-  float scale = 1;                    ///< entries are multiplied with it, after binarize
+  float scale = 1;                    ///< not 0; entries are multiplied with it, after binarize
   RowNorm normalize = RowNorm::none;  ///< then each row is divided by its norm
   bool held_out = true;               ///< serve the held-out matrix, too, where the pack has one
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;  ///< for rows; 0: half of what the process may still take
   std::uint32_t threads = 0;       ///< 0: all allowed CPUs
   std::uint32_t prefetch = 4;      ///< batches made ahead
+  /// Whole HDF5 parts of a pack are checked when it is opened: damage there is an error, never skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
@@ -112,6 +113,7 @@ struct SparseRows {
 struct SparseDatasetOptions {
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;  ///< for rows; 0: half of what the process may still take
+  /// Whole HDF5 parts of a pack are checked when it is opened: damage there is an error, never skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
 };
 
@@ -136,7 +138,8 @@ class CHUNKHIT_API SparseDataset {
   [[nodiscard]] SparseRows read(std::span<const std::uint64_t> rows, MatrixName matrix = MatrixName::x) const;
   /// The numbers a row has as its label; none where the source has no labels.
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
-  /// The user's own id, the item's own id; views of the dataset's memory.
+  /// The user's own id, the item's own id; views of the dataset's memory. Bytes as they lie:
+  /// UTF-8 in a pack, perhaps not in a file of others.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
 
@@ -176,7 +179,8 @@ class CHUNKHIT_API SparseLoader {
   [[nodiscard]] bool has_held_out() const;           ///< whether batches have a held-out matrix
   [[nodiscard]] double value_scale() const;          ///< a rating is a number of dense_u8 times this
   [[nodiscard]] const PackInfo& info() const;        ///< of the (first) source
-  /// The user's own id, the item's own id; views of the loader's memory.
+  /// The user's own id, the item's own id; views of the loader's memory. Bytes as they lie: UTF-8
+  /// in a pack, perhaps not in a file of others.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
   /// How many ratings each item has in the training matrix; empty for a lone part.

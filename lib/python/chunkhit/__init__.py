@@ -12,10 +12,13 @@ from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._chunkhit import LoaderStats, MixingInfo, __version__
 from ._datasets import ImageDataset, SparseDataset
 from ._error import Error
-from ._loaders import Epoch, ImageLoader, SparseLoader
+from ._loader import Epoch
+from ._loaders import ImageLoader, SparseLoader
 from ._packing import pack_images, pack_info, pack_sparse
+from ._sampling import PopularitySampler
 
 __all__ = [
     "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
-    "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "pack_images", "pack_info", "pack_sparse",
+    "PopularitySampler", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "pack_images", "pack_info",
+    "pack_sparse",
 ]

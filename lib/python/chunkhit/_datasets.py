@@ -10,8 +10,9 @@ import numpy as np
 
 from . import _chunkhit
 from ._batches import CsrRows
-from ._error import Error
-from ._loaders import Paths, keywords, path_list
+from ._error import Error, whole_number
+from ._loaders import keywords
+from ._paths import Paths, native_paths, path_list
 
 
 def worker_memory_bytes() -> int:
@@ -48,7 +49,7 @@ class Dataset:
         options = dict(self._options)
         if not options["memory_bytes"]:
             options["memory_bytes"] = worker_memory_bytes()
-        self._opened = self._core_class(self._paths, options)
+        self._opened = self._core_class(native_paths(self._paths), options)
         self._process = os.getpid()
 
     @property
@@ -62,6 +63,12 @@ class Dataset:
 
     def __len__(self) -> int:
         return self._core.size
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()} of {', '.join(self._paths)}>"
+
+    def _summary(self) -> str:
+        raise NotImplementedError
 
     @property
     def info(self) -> Dict[str, Any]:
@@ -110,7 +117,7 @@ class ImageDataset(Dataset):
                                an int, or float32 (columns,) where labels are numbers
     dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more
 
-    The options are those of ImageLoader. Raises Error "bad_data" for a damaged pack, IndexError for a number that is
+    The options are those of ImageLoader of the same name. Raises Error "bad_data" for a damaged pack, IndexError for a number that is
     none of a sample.
     """
 
@@ -132,6 +139,9 @@ class ImageDataset(Dataset):
         """Those of all samples: int64 (n,), or float32 (n, columns); no picture is read."""
         return self._core.labels(np.arange(len(self), dtype=np.uint64))
 
+    def _summary(self) -> str:
+        return f"{len(self)} samples"
+
     def _read(self, numbers: np.ndarray, is_one: bool) -> Tuple[Any, Any]:
         images, labels = self._core.read(numbers), self._core.labels(numbers)
         if not is_one:
@@ -150,7 +160,15 @@ class SparseDataset(Dataset):
     dataset[3:9], [[1, 5]]     float32 (rows, columns); or CsrRows
 
     Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
-    or (x, held_out, labels). The other options and what is raised are those of ImageDataset.
+    or (x, held_out, labels).
+
+    as_                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
+    held_out                                give the held-out matrix, too, where the pack has one
+    residency, memory_bytes, check_hashes   as of SparseLoader
+
+    A DataLoader cannot stack rows of CSR: collate_fn=list leaves them as they are, and
+    DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), 500, drop_last=False),
+    collate_fn=lambda rows: rows) gives each batch as one CsrRows. Raises what ImageDataset raises.
     """
 
     _core_class = _chunkhit.SparseDataset
@@ -183,11 +201,14 @@ class SparseDataset(Dataset):
 
     def row_id(self, row: int) -> str:
         """The user's own id."""
-        return self._core.row_id(row)
+        return self._core.row_id(whole_number("row", row))
 
     def column_id(self, column: int) -> str:
         """The item's own id."""
-        return self._core.column_id(column)
+        return self._core.column_id(whole_number("column", column))
+
+    def _summary(self) -> str:
+        return f"{len(self)} rows of {self.column_count} columns"
 
     def _matrix(self, numbers: np.ndarray, held_out: bool, is_one: bool) -> Any:
         indptr, indices, values = self._core.read(numbers, held_out)

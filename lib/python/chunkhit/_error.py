@@ -1,5 +1,8 @@
-"""The one exception of the package."""
+"""The one exception of the package, and what arguments are checked with."""
 from __future__ import annotations
+
+import operator
+from typing import Any, Optional
 
 
 class Error(RuntimeError):
@@ -7,13 +10,52 @@ class Error(RuntimeError):
 
     `code` names what went wrong: "usage" (an option that makes no sense), "bad_data" (input that cannot be used, or a
     damaged pack), "too_many_rejects", "cannot_write", or "try_again" (something that may pass).
+
+    An error that is made with a code is of that code's subclass: torch's DataLoader makes a worker's exception again
+    from its class and a text alone.
     """
 
-    code: str
+    code: str = "usage"
 
-    def __init__(self, message: str, code: str = "usage") -> None:
+    def __new__(cls, message: str = "", code: Optional[str] = None) -> "Error":
+        kinds = {kind.code: kind for kind in Error.__subclasses__()} if cls is Error else {}
+        return super().__new__(kinds.get(code or "", cls))
+
+    def __init__(self, message: str = "", code: Optional[str] = None) -> None:
         super().__init__(message)
-        self.code = code
+        if code is not None:
+            self.code = code
 
-    def __reduce__(self):
-        return (type(self), (str(self), self.code))
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.code)
+
+
+class UsageError(Error):
+    code = "usage"
+
+
+class BadDataError(Error):
+    code = "bad_data"
+
+
+class TooManyRejectsError(Error):
+    code = "too_many_rejects"
+
+
+class CannotWriteError(Error):
+    code = "cannot_write"
+
+
+class TryAgainError(Error):
+    code = "try_again"
+
+
+def whole_number(name: str, value: Any) -> int:
+    """The value as an int that C++ can hold; raises Error "usage" for what is none."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number < 1 << 64:
+        raise Error(f"{name}: expected a whole number from 0 and below 2**64, found {value!r}", "usage")
+    return number

@@ -1,130 +1,20 @@
 """Loaders: batches that are always ready."""
 from __future__ import annotations
 
-import json
-import os
-from typing import Any, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
 from . import _chunkhit
 from ._batches import CsrRows, ImageBatch, SparseBatch
-from ._error import Error
-
-Path = Union[str, "os.PathLike[str]"]
-Paths = Union[Path, Sequence[Path]]
-Batch = TypeVar("Batch")
-
-
-def path_list(paths: Paths) -> List[str]:
-    """One path or several, as texts."""
-    if isinstance(paths, (str, os.PathLike)):
-        return [os.fspath(paths)]
-    return [os.fspath(path) for path in paths]
+from ._error import whole_number
+from ._loader import Loader
+from ._paths import Paths, native_paths
 
 
 def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
     """The options among a constructor's locals()."""
     return {name: value for name, value in arguments.items() if name not in ("self", "paths", "writable", "__class__")}
-
-
-class Epoch(Generic[Batch]):
-    """The batches that are left of an epoch; to be iterated once, until another is begun."""
-
-    def __init__(self, loader: "Loader[Batch]", number: int) -> None:
-        self._loader = loader
-        self._number = number
-
-    def __iter__(self) -> Iterator[Batch]:
-        return self
-
-    def __next__(self) -> Batch:
-        return self._loader._next_of(self)
-
-
-class Loader(Generic[Batch]):
-    """What ImageLoader and SparseLoader have in common. One thread at a time may take batches, and any look at the
-    statistics and the state meanwhile; a forked child must make its own."""
-
-    _core: Any
-
-    def __init__(self, core: Any) -> None:
-        self._core = core
-        self._running: Optional[Epoch[Batch]] = None
-        self._next_epoch = 0
-
-    def epoch(self, epoch: int) -> Epoch[Batch]:
-        """The batches of an epoch, from its first, or from where `restore` left it."""
-        self._core.begin(epoch)
-        self._running = Epoch(self, epoch)
-        self._next_epoch = epoch
-        return self._running
-
-    def __iter__(self) -> Iterator[Batch]:
-        """The batches of the epoch that `set_epoch` named, or else of the one after the last that was finished."""
-        return iter(self.epoch(self._next_epoch))
-
-    def __len__(self) -> int:
-        """Batches of a whole epoch of this rank."""
-        return self._core.batch_count
-
-    def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next `for batch in loader` is, as DistributedSampler.set_epoch does."""
-        self._next_epoch = epoch
-
-    def state(self) -> str:
-        """Where reading stands, after the batch that was handed out last, as one line of JSON."""
-        return self._core.state()
-
-    def restore(self, state: str) -> None:
-        """Goes on there: the epoch of the state gives exactly the batches that were left; with another world_size or
-        batch_size all samples that were left, where every rank stopped after the same batch. Raises Error "usage" when
-        the state belongs to another source, seed, order or augment; so does another epoch while batches are left."""
-        self._core.restore(state)
-        self._running = None
-        self._next_epoch = json.loads(state)["epoch"]
-
-    def state_dict(self) -> Dict[str, Any]:
-        """`state` as torchdata's StatefulDataLoader and Lightning ask for it."""
-        return {"chunkhit": self.state()}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """`restore` for a state of `state_dict`."""
-        self.restore(state["chunkhit"])
-
-    def stats(self) -> _chunkhit.LoaderStats:
-        """Who waited for whom since the loader was made or `reset_stats` was called; print it."""
-        return self._core.stats()
-
-    def reset_stats(self) -> None:
-        self._core.reset_stats()
-
-    def mixing(self) -> _chunkhit.MixingInfo:
-        """How well shuffle="window" mixes."""
-        return self._core.mixing()
-
-    @property
-    def size(self) -> int:
-        """Samples (rows) of the source, of all ranks."""
-        return self._core.size
-
-    @property
-    def info(self) -> Dict[str, Any]:
-        """What the (first) pack holds, as `pack_info` gives it."""
-        return json.loads(self._core.info_json())
-
-    def _next_of(self, epoch: Epoch[Batch]) -> Batch:
-        if epoch is not self._running:
-            raise Error("this epoch is over: another one was begun, or a state restored", "usage")
-        found = self._take()
-        if found is None:
-            self._next_epoch = epoch._number + 1
-            raise StopIteration
-        return found
-
-    def _take(self) -> Optional[Batch]:
-        """The next batch, or None at the end."""
-        raise NotImplementedError
 
 
 class ImageLoader(Loader[ImageBatch]):
@@ -142,7 +32,8 @@ class ImageLoader(Loader[ImageBatch]):
     echo            how often each fetched block of echo * batch_size samples is used
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
     as_             "u8", or "f32": (x / 255 - mean) / std
-    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; the pack's own where it is not given
+    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; the pack's own for each of the two that
+                    is not given: mean 0 and std 1 leave x / 255
     layout          "nhwc" or "nchw"; as stored where it is None
     residency       "decoded", "compressed", "stream": where samples wait until they are used; "automatic": "stream" of raw
                     samples in local files unless the order is global, else the first that fits memory_bytes
@@ -152,7 +43,8 @@ class ImageLoader(Loader[ImageBatch]):
     check_hashes    "first_use", "always", "never"
     on_corrupt      "fail", or "skip": leave damaged chunks out and count them
     allocator       a function of a number of bytes that gives a writable, 64-byte aligned buffer for a batch's images
-    images, labels  datasets of an HDF5 file that no pack-images wrote
+    images, labels  datasets of an HDF5 file that no pack-images wrote; labels="" reads the images only, and labels are -1
+                    then, as in a file that has none
 
     Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack, "try_again" where memory or threads
     cannot be had.
@@ -185,7 +77,10 @@ class ImageLoader(Loader[ImageBatch]):
         images: str = "images",
         labels: str = "labels",
     ) -> None:
-        super().__init__(_chunkhit.ImageLoader(path_list(paths), keywords(locals())))
+        super().__init__(_chunkhit.ImageLoader(native_paths(paths), keywords(locals())))
+
+    def _summary(self) -> str:
+        return f"{self.size} samples, batches of {self.batch_shape}"
 
     @property
     def batch_shape(self) -> Tuple[int, ...]:
@@ -237,12 +132,15 @@ class SparseLoader(Loader[SparseBatch]):
         on_corrupt: str = "fail",
         allocator: Any = None,
     ) -> None:
-        super().__init__(_chunkhit.SparseLoader(path_list(paths), keywords(locals()), *self._writing(writable)))
+        super().__init__(_chunkhit.SparseLoader(native_paths(paths), keywords(locals()), *self._writing(writable)))
 
     @staticmethod
     def _writing(writable: bool) -> Tuple[bool, bool]:
         """Whether arrays are writable, and whether written ones are cleared as a whole."""
         return writable, True
+
+    def _summary(self) -> str:
+        return f"{self.size} rows of {self.column_count} columns"
 
     @property
     def column_count(self) -> int:
@@ -260,11 +158,11 @@ class SparseLoader(Loader[SparseBatch]):
 
     def row_id(self, row: int) -> str:
         """The user's own id."""
-        return self._core.row_id(row)
+        return self._core.row_id(whole_number("row", row))
 
     def column_id(self, column: int) -> str:
         """The item's own id."""
-        return self._core.column_id(column)
+        return self._core.column_id(whole_number("column", column))
 
     def item_counts(self) -> np.ndarray:
         """uint64 (columns,): ratings of each item in the training matrix; empty for a lone part."""

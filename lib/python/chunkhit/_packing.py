@@ -11,7 +11,8 @@ from typing import Any, Dict, Iterable, List, Optional
 
 from . import _chunkhit
 from ._error import Error
-from ._loaders import Path, Paths, path_list
+from ._flags import as_keywords, flags
+from ._paths import Path, Paths, native_paths, path_list
 from ._progress import ProgressLine, is_shown
 
 # The commands' exit codes.
@@ -28,27 +29,6 @@ def find_command(name: str) -> str:
     if not found:
         raise Error(f"{name}: is neither beside the package nor on PATH", "usage")
     return found
-
-
-def value_text(value: Any) -> str:
-    """(96, 128) is 96x128, {"train": 0.9, "val": 0.1} is train=0.9,val=0.1."""
-    if isinstance(value, tuple):
-        return "x".join(str(each) for each in value)
-    if isinstance(value, dict):
-        return ",".join(f"{name}={each}" for name, each in value.items())
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-
-
-def flags(options: Dict[str, Any]) -> List[str]:
-    """label_column=["a", "b"] is --label-column=a --label-column=b, force=True is --force."""
-    arguments = []
-    for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            arguments.append(flag)
-        elif value is not None and value is not False:
-            arguments += [f"{flag}={value_text(each)}" for each in (value if isinstance(value, list) else [value])]
-    return arguments
 
 
 def watch(lines: Iterable[str], line: ProgressLine) -> str:
@@ -90,13 +70,24 @@ def check(code: int, name: str, said: str) -> None:
     message = "\n".join(lines).removeprefix(f"{name}: ")
     if code not in CODES:
         message = f"{name} was stopped by signal {-code if code < 0 else code - 128}; the same call goes on"
-    raise Error(message, CODES.get(code, "try_again"))
+    raise Error(as_keywords(message), CODES.get(code, "try_again"))
 
 
 def pack_info(path: Path) -> Dict[str, Any]:
-    """What a pack (its folder or manifest.json) or a part holds, as `pack-info --json` prints it. Raises Error
-    "bad_data" when it is none, is unfinished or damaged."""
-    return json.loads(_chunkhit.pack_info_json(os.fspath(path)))
+    """What a pack (its folder or manifest.json) or a part holds, as `pack-info --json` prints it; `info` of loaders and
+    datasets is the same.
+
+    all       path, lone_part, foreign (no pack-* wrote it), container, filter, parts (each file), raw_bytes, stored_bytes,
+              spec (the options it was made with), tool, pack_id, input_xxh3
+    pictures  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
+              each channel in 0..255, rows and rejected of the input, chunk_samples, chunk_bytes; hdf5: default_cache and
+              advised_cache, what h5py's rdcc_* are best set to
+    ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
+              chunk_rows, account (what became of each rating of the input)
+
+    Raises Error "bad_data" when it is none, is unfinished or damaged.
+    """
+    return json.loads(_chunkhit.pack_info_json(native_paths([path])[0]))
 
 
 def packed(output: str) -> Dict[str, Any]:
@@ -109,11 +100,11 @@ def packed(output: str) -> Dict[str, Any]:
 
 
 def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], options: Dict[str, Any]) -> Dict[str, Any]:
-    folder = os.fspath(output)
-    arguments = [f"--output={folder}", "--progress=json", *flags(options)]
+    folder, command = os.fspath(output), find_command(name)
+    arguments = [f"--output={folder}", "--progress=json", *flags(options, command)]
     # CLI11 takes ./-name for a file, and -name for flags.
     arguments += [f"./{each}" if each.startswith("-") else each for each in inputs]
-    text = run([find_command(name), *arguments], progress)
+    text = run([command, *arguments], progress)
     if options.get("dry_run") or options.get("save_config"):
         print(text, end="")
         return {}
@@ -123,7 +114,7 @@ def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], o
 def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
     """Packs a folder of pictures, once, as the command pack-images does; `pack-images --help` lists the options, which
     are keywords here: resize=(96, 128), crop="64x64", labels="labels.csv", split={"train": 0.9, "val": 0.1},
-    label_column=["x", "y"], force=True.
+    label_column=["x", "y"], pad_color=(255, 0, 0), force=True. None is "not given": seed=None is 0, as without it.
 
     root      folder of the pictures; None: that of labels
     output    folder of the pack, or of the packs of split
@@ -138,11 +129,16 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] 
 
 def pack_sparse(inputs: Paths, output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once, as the command pack-sparse does; `pack-sparse --help` lists the options, which are
-    keywords here: user="userId", value="rating", preset="vae-cf", split="users", test=10000.
+    keywords here: user="userId", value="rating", preset="vae-cf", split="users", test=10000. None is "not given";
+    value=None, time=None and compress=None, which could also be the word "none", are refused: value="none" makes every
+    rating 1.
 
     inputs    one file or several, all of one kind
     output    folder of the pack, or of the packs of split
 
     Returns and raises what `pack_images` does.
     """
+    if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
+        raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
+                        "makes one of it")
     return pack("pack-sparse", path_list(inputs), output, progress, options)

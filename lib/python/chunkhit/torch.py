@@ -22,7 +22,7 @@ import torch.distributed
 from . import _loaders
 from ._batches import ImageBatch, SparseBatch
 from ._error import Error
-from ._loaders import Paths
+from ._paths import Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 
 Device = Union[str, torch.device, None]
@@ -34,6 +34,18 @@ def share_of_work(options: Dict[str, Any]) -> Dict[str, Any]:
         return options
     own = {"rank": torch.distributed.get_rank(), "world_size": torch.distributed.get_world_size()}
     return {**own, **options}
+
+
+# What belongs to a DataLoader, and what is in its place here.
+ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
+             "pin_memory": 'device="cuda"', "sampler": "shuffle=", "batch_sampler": "shuffle= and batch_size=",
+             "generator": "seed=", "transform": "augment= and normalize="}
+
+
+def refuse_data_loader_options(options: Dict[str, Any]) -> None:
+    for name in options:
+        if name in ELSEWHERE:
+            raise TypeError(f"{name}: no such option; {ELSEWHERE[name]} is in its place")
 
 
 def tensor(array: Any) -> Any:
@@ -63,6 +75,11 @@ class TensorLoader:
             self._feed.forget()
         return super().epoch(epoch)  # type: ignore[misc]
 
+    def close(self) -> None:
+        if self._feed:
+            self._feed.forget()
+        super().close()  # type: ignore[misc]
+
     def state(self) -> str:
         """Where reading stands, after the batch that was handed out last; not the one that is on its way."""
         return self._feed.state_before(self._core.state) if self._feed else self._core.state()  # type: ignore[attr-defined]
@@ -89,6 +106,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
 
     def __init__(self, paths: Paths, *, device: Device = None, as_: str = "u8", layout: Optional[str] = "nchw",
                  normalize: Optional[Dict[str, Any]] = None, **options: Any) -> None:
+        refuse_data_loader_options(options)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:
@@ -118,6 +136,7 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
 
     def __init__(self, paths: Paths, *, device: Device = None, as_: str = "dense_f32", writable: bool = True,
                  **options: Any) -> None:
+        refuse_data_loader_options(options)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:

@@ -1,0 +1,146 @@
+#include "pack/pack_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "chunkhit/error.h"
+#include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
+#include "store/part.h"
+
+namespace chunkhit {
+namespace {
+
+/// Parts and manifests have one of these near their begin: "chunkhit shard", "chunkhit_format",
+/// "chunkhit-matrix".
+constexpr std::string_view kOwnMark = "chunkhit";
+constexpr std::uint64_t kMarkedBytes = 64 << 10;
+
+/// How the other files begin, and what follows: labels' names are between.
+struct FileBegin {
+  std::string_view name;
+  std::string_view text;
+  std::string_view followed_by;
+};
+constexpr std::array<FileBegin, 4> kFileBegins{{{kUsersName, "row,ratings,user\n", ""},
+                                                {kItemsName, "column,ratings,item\n", ""},
+                                                {kRejectsName, "row,", ",reason\n"},
+                                                {kRunName, "{\n  \"tool\": \"", "\n  \"command_line\": \""}}};
+
+bool is_part_file(std::string_view name) {
+  if (!name.starts_with("part-")) return false;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || dot < 10) return false;
+  if (name.substr(5, dot - 5).find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const std::string_view extension = name.substr(dot);
+  if (extension == ".json") return true;
+  const auto& all = containers();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Container& container) { return extension == container.extension; });
+}
+
+bool is_pack_file(std::string_view name) {
+  return name == kManifestName || is_part_file(name) ||
+         std::any_of(kFileBegins.begin(), kFileBegins.end(),
+                     [&](const FileBegin& begin) { return name == begin.name; });
+}
+
+/// Gives the first bytes of a file; none of what cannot be read.
+std::string first_text(const std::string& path) {
+  try {
+    const InputFile file(path);
+    ByteBuffer bytes(std::min(file.byte_count(), kMarkedBytes));
+    file.read_at(0, bytes);
+    return std::string(as_text(bytes));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool begins_as_ours(const std::string& folder, std::string_view name) {
+  std::string path = folder;
+  path.append("/").append(name);
+  const std::string text = first_text(path);
+  const auto* const begin = std::find_if(kFileBegins.begin(), kFileBegins.end(),
+                                         [&](const FileBegin& known) { return name == known.name; });
+  if (begin == kFileBegins.end()) return text.find(kOwnMark) != std::string::npos;
+  return text.starts_with(begin->text) && text.find(begin->followed_by) != std::string::npos;
+}
+
+/// A part that was damaged or cut off is ours still by the file that a run writes along with it.
+bool is_own_file(const std::string& folder, const std::string& name) {
+  if (begins_as_ours(folder, name)) return true;
+  if (!is_part_file(name) || name.ends_with(".json")) return false;
+  return begins_as_ours(folder, name.substr(0, name.find('.')) + ".json") ||
+         begins_as_ours(folder, kItemsName);
+}
+
+}  // namespace
+
+bool is_of_other_kind(std::string_view name, PackKind kind) {
+  if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
+  return name == kRejectsName || (is_part_file(name) && name.ends_with(".json"));
+}
+
+bool is_left_over(std::string_view name) {
+  return name.size() > 5 && name.starts_with(".") && name.ends_with(".tmp") &&
+         is_pack_file(name.substr(1, name.size() - 5));
+}
+
+std::vector<std::string> folder_entries(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
+    names.push_back(entries->path().filename().string());
+  if (error) throw_write_error(folder, "cannot list the folder", error.value());
+  return names;
+}
+
+std::string held_format(const std::string& folder) {
+  const std::string path = folder + "/" + std::string(kManifestName);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
+  try {
+    return manifest_format(as_text(read_file(path, kMostManifestBytes)), path);
+  } catch (const Error&) {
+    return "";  // other programs have a manifest.json, too
+  }
+}
+
+std::string foreign_entry(const std::string& folder, const std::set<std::string>& except) {
+  std::vector<std::string> names = folder_entries(folder);
+  std::sort(names.begin(), names.end());
+  std::erase_if(names, [&](const std::string& name) { return except.contains(name); });
+  for (const std::string& name : names)
+    if (!is_pack_file(name) && !is_left_over(name)) return name;
+  if (!held_format(folder).empty()) return "";
+  for (const std::string& name : names)
+    if (!is_left_over(name) && !is_own_file(folder, name)) return name;
+  return "";
+}
+
+bool is_matrix_pack(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
+  const std::vector<std::string> names = folder_entries(folder);
+  const auto is_strange = [](const std::string& name) { return is_of_other_kind(name, PackKind::matrices); };
+  if (std::any_of(names.begin(), names.end(), is_strange) || !foreign_entry(folder).empty()) return false;
+  const auto has = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  // items.csv is the first that a run writes, the manifest the last.
+  return has(kManifestName) ? held_format(folder) == kMatrixFormat : has(kItemsName);
+}
+
+std::string foreign_message(const std::string& folder, const std::string& entry) {
+  return folder + ": holds " + entry + ", which " +
+         (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
+         "; give an empty or new folder as --output";
+}
+
+}  // namespace chunkhit

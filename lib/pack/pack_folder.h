@@ -1,0 +1,37 @@
+// What a folder holds of packs. A name is no proof: other programs write items.csv and manifest.json, too.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chunkhit {
+
+/// What a folder may hold: packs of one kind are not written over those of the other.
+enum class PackKind { images, matrices };
+
+/// Whether a name is one of the other kind's that this kind has not, while a pack is written, too.
+[[nodiscard]] bool is_of_other_kind(std::string_view name, PackKind kind);
+
+/// Whether a name is what a killed run may leave: ".NAME.tmp" of a file of a pack.
+[[nodiscard]] bool is_left_over(std::string_view name);
+
+/// Lists the names in a folder; throws cannot_write where it cannot be read.
+[[nodiscard]] std::vector<std::string> folder_entries(const std::string& folder);
+
+/// The format that a folder's manifest says it has; empty where there is no manifest of ours.
+[[nodiscard]] std::string held_format(const std::string& folder);
+
+/// Names an entry, but those in `except`, that no pack command wrote, or gives "" where all may be removed
+/// with a pack: below a sealed manifest what has a pack's names, without one what also begins as we begin
+/// such a file.
+[[nodiscard]] std::string foreign_entry(const std::string& folder, const std::set<std::string>& except = {});
+
+/// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
+[[nodiscard]] bool is_matrix_pack(const std::string& folder);
+
+/// Says why a folder that holds such an entry is not written to.
+[[nodiscard]] std::string foreign_message(const std::string& folder, const std::string& entry);
+
+}  // namespace chunkhit

@@ -1,0 +1,149 @@
+"""What loaders have in common."""
+from __future__ import annotations
+
+import json
+import reprlib
+from typing import Any, Dict, Generic, Iterator, Optional, TypeVar
+
+from . import _chunkhit
+from ._error import Error, whole_number
+
+Batch = TypeVar("Batch")
+
+
+class Epoch(Generic[Batch]):
+    """The batches that are left of an epoch; to be iterated once, until another is begun."""
+
+    def __init__(self, loader: "Loader[Batch]", number: int) -> None:
+        self._loader = loader
+        self._number = number
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        return self._loader._next_of(self)
+
+
+class Loader(Generic[Batch]):
+    """What ImageLoader and SparseLoader have in common. One thread at a time may take batches, and any look at the
+    statistics and the state meanwhile; a forked child must make its own."""
+
+    _opened: Any = None  # the binding's loader
+
+    def __init__(self, core: Any) -> None:
+        self._opened = core
+        self._running: Optional[Epoch[Batch]] = None
+        self._next_epoch = 0
+
+    @property
+    def _core(self) -> Any:
+        if self._opened is None:
+            raise Error("this loader is closed", "usage")
+        return self._opened
+
+    def close(self) -> None:
+        """Ends the loader's threads and lets go of its files and memory, but for batches that somebody holds; `with
+        loader:` closes it at its end, and so does dropping it."""
+        self._opened = self._running = None
+
+    def __enter__(self) -> "Loader[Batch]":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._opened is None:
+            return f"<{name}: closed>"
+        return f"<{name}: {self._summary()}, {len(self)} batch{'' if len(self) == 1 else 'es'} an epoch>"
+
+    def _summary(self) -> str:
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> Any:
+        name = type(self).__name__
+        raise TypeError(f"{name} gives whole batches: iterate over it, without a DataLoader; samples by their numbers are "
+                        f"chunkhit.{name.replace('Loader', 'Dataset')}'s")
+
+    def epoch(self, epoch: int) -> Epoch[Batch]:
+        """The batches of an epoch, from its first, or from where `restore` left it. Asked for again, it begins again."""
+        epoch = whole_number("epoch", epoch)
+        self._core.begin(epoch)
+        self._running = Epoch(self, epoch)
+        self._next_epoch = epoch
+        return self._running
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches of the epoch that `set_epoch` named, or else of the one after the last that was finished: after a
+        `break` that epoch begins again, from its first batch."""
+        return iter(self.epoch(self._next_epoch))
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch of this rank."""
+        return self._core.batch_count
+
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch the next `for batch in loader` is, as DistributedSampler.set_epoch does."""
+        self._next_epoch = whole_number("epoch", epoch)
+
+    def state(self) -> str:
+        """Where reading stands, after the batch that was handed out last, as one line of JSON."""
+        return self._core.state()
+
+    def restore(self, state: str) -> None:
+        """Goes on there: the epoch of the state gives exactly the batches that were left; with another world_size or
+        batch_size all samples that were left, where every rank stopped after the same batch; what is left is shared out
+        anew then, and uneven="pad" uses fewer than world_size of them twice. Raises Error "usage" when the state belongs
+        to another source, seed, order or augment, or is none; so does another epoch while batches are left."""
+        if not isinstance(state, str):
+            raise Error(f"state: expected the text that state() gives, found {reprlib.repr(state)}", "usage")
+        self._core.restore(state)
+        self._running = None
+        self._next_epoch = json.loads(state)["epoch"]
+
+    def state_dict(self) -> Dict[str, Any]:
+        """`state` as torchdata's StatefulDataLoader and Lightning ask for it."""
+        return {"chunkhit": self.state()}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """`restore` for a state of `state_dict`."""
+        if not isinstance(state, dict) or "chunkhit" not in state:
+            raise Error(f"state: expected the dict that state_dict() gives, found {reprlib.repr(state)}", "usage")
+        self.restore(state["chunkhit"])
+
+    def stats(self) -> _chunkhit.LoaderStats:
+        """Who waited for whom since the loader was made or `reset_stats` was called; print it. Its `verdict()` alone says
+        whether training waits for data, and what to change."""
+        return self._core.stats()
+
+    def reset_stats(self) -> None:
+        self._core.reset_stats()
+
+    def mixing(self) -> _chunkhit.MixingInfo:
+        """How well shuffle="window" mixes."""
+        return self._core.mixing()
+
+    @property
+    def size(self) -> int:
+        """Samples (rows) of the source, of all ranks."""
+        return self._core.size
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What the (first) pack holds, as `pack_info` gives it."""
+        return json.loads(self._core.info_json())
+
+    def _next_of(self, epoch: Epoch[Batch]) -> Batch:
+        if epoch is not self._running:
+            raise Error("this epoch is over: another one was begun, or a state restored", "usage")
+        found = self._take()
+        if found is None:
+            self._next_epoch = epoch._number + 1
+            raise StopIteration
+        return found
+
+    def _take(self) -> Optional[Batch]:
+        """The next batch, or None at the end."""
+        raise NotImplementedError

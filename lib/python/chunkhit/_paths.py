@@ -1,0 +1,23 @@
+"""Paths, as they are given and as the system has them."""
+from __future__ import annotations
+
+import os
+import reprlib
+from typing import List, Sequence, Union
+
+Path = Union[str, "os.PathLike[str]"]
+Paths = Union[Path, Sequence[Path]]
+
+
+def path_list(paths: Paths) -> List[str]:
+    """One path or several, as texts."""
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise TypeError(f"paths: expected a path or a list of paths, found {reprlib.repr(paths)}")
+    return [os.fsdecode(path) for path in paths]
+
+
+def native_paths(paths: Paths) -> List[bytes]:
+    """The paths as the system has them, which need not be UTF-8."""
+    return [os.fsencode(path) for path in path_list(paths)]
