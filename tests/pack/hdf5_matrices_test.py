@@ -138,7 +138,11 @@ class AnnData(FormatsTest):
 
         def leave_out_a_chunk(file):
             del file["X/data"]
-            file.create_dataset("X/data", matrix.data.shape, matrix.data.dtype, chunks=(5,))[5:] = matrix.data[5:]
+            never_filled = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            never_filled.set_chunk((5,))
+            never_filled.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            h5py.h5d.create(file["X"].id, b"data", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(matrix.data.shape), never_filled)
+            file["X/data"][5:] = matrix.data[5:]
 
         def lose_the_index(file):
             file["obs"].attrs["_index"] = "_indes"
