@@ -1,5 +1,8 @@
 #include "read/batch_pipeline.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +13,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
+}
+
+/// A thread that is woken for a freed batch must not take the CPU of who freed it, for as long as a batch
+/// takes: those of SCHED_BATCH wait for a free CPU, or for their turn. Where that is not allowed it stays as
+/// it was.
+void leave_cpu_to_caller() {
+  const sched_param priority{};
+  ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &priority);
 }
 
 EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, const EpochStart& start) {
@@ -82,6 +93,7 @@ BatchPipeline::~BatchPipeline() {
 }
 
 void BatchPipeline::run(BatchMaker& maker, const std::stop_token& stop) {
+  leave_cpu_to_caller();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     Work work;
