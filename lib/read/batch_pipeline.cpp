@@ -180,7 +180,7 @@ void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
   const std::uint64_t batch = oldest == &plan ? given_out(oldest_number_).batch : plan.next_batch;
   if (spec_.loads_ahead && batch < plan.batches.batch_count()) let_go(plan, plan.slots_of(batch).first);
   batch_ready_.notify_one();
-  work_changed_.notify_all();
+  if (spec_.loads_ahead) work_changed_.notify_all();  // chunks that were let go make room for others
 }
 
 // Chunks of slots before `end_slot` are not needed any more.
@@ -191,28 +191,54 @@ void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
   }
 }
 
-// Under the lock.
-void BatchPipeline::take_back() {
-  if (!holds_batch_) return;
+/// Tells the threads that a slot was freed; at its end, where that was not told before: without the lock, for
+/// which a woken thread would only wait.
+class BatchPipeline::RoomNotice {
+ public:
+  explicit RoomNotice(BatchPipeline& pipeline) : pipeline_(pipeline) {}
+  RoomNotice(const RoomNotice&) = delete;
+  RoomNotice& operator=(const RoomNotice&) = delete;
+  ~RoomNotice() { give(); }
+  void note(bool is_freed) { is_due_ = is_freed; }
+  void give() {
+    if (!std::exchange(is_due_, false)) return;
+    // A slot is work for one thread; the chunks that it lacks are work for all.
+    if (pipeline_.spec_.loads_ahead)
+      pipeline_.work_changed_.notify_all();
+    else
+      pipeline_.work_changed_.notify_one();
+  }
+
+ private:
+  BatchPipeline& pipeline_;
+  bool is_due_ = false;
+};
+
+// Under the lock; tells whether that freed a slot.
+bool BatchPipeline::take_back() {
+  if (!holds_batch_) return false;
   slot(used_up_).ready = false;
   ++used_up_;
   holds_batch_ = false;
-  work_changed_.notify_all();
+  return true;
 }
 
 bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
+  RoomNotice notice(*this);
   std::unique_lock lock(mutex_);
-  take_back();
+  notice.note(take_back());
   if (next_batch_ >= batches_.batch_count()) return true;
   const Slot& wanted = slot(used_up_);
+  if (!wanted.ready) notice.give();
   // Longer times would overflow the clock's.
   const auto time = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24));
   return batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
 }
 
 std::optional<std::size_t> BatchPipeline::next() {
+  RoomNotice notice(*this);
   std::unique_lock lock(mutex_);
-  take_back();
+  notice.note(take_back());
   if (next_batch_ >= batches_.batch_count()) {
     start_ = {start_.epoch + 1, 0, 0};
     batches_ = batches_of(grid_.sample_count(), spec_, start_);
@@ -220,6 +246,7 @@ std::optional<std::size_t> BatchPipeline::next() {
     return std::nullopt;
   }
   const Slot& wanted = slot(used_up_);
+  if (!wanted.ready) notice.give();
   batch_ready_.wait(lock, [&] { return wanted.ready; });
   failed_ = wanted.fault != nullptr;
   if (failed_) std::rethrow_exception(wanted.fault);

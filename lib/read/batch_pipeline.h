@@ -87,6 +87,7 @@ class BatchPipeline {
   void reset_stats();
 
  private:
+  class RoomNotice;
   /// An epoch that is being made; its chunks are visited in slots.
   struct Plan {
     Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start);
@@ -127,7 +128,7 @@ class BatchPipeline {
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
   void let_go(Plan& plan, std::uint64_t end_slot);
-  void take_back();
+  [[nodiscard]] bool take_back();
   [[nodiscard]] Slot& slot(std::uint64_t number) { return ring_[number % ring_.size()]; }
   [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[number % ring_.size()]; }
 
