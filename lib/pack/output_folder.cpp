@@ -71,7 +71,7 @@ OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) :
   made_ = missing_folders(path_);
   make_folders(path_);
   take_lock();
-  check_entries();
+  check_no_strangers(path_);
   remove_entries(force);
   const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
   for (const std::string& name : folder_entries(path_))
@@ -90,11 +90,6 @@ void OutputFolder::take_lock() {
   // go without.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw Error(ErrorCode::try_again, path_ + ": another process is writing this pack");
-}
-
-void OutputFolder::check_entries() const {
-  if (const std::string entry = foreign_entry(path_); !entry.empty())
-    throw Error(ErrorCode::cannot_write, foreign_message(path_, entry));
 }
 
 void OutputFolder::remove_entries(bool all) const {

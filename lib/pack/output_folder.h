@@ -55,7 +55,6 @@ class OutputFolder {
 
  private:
   void take_lock();
-  void check_entries() const;
   void remove_entries(bool all) const;
   [[nodiscard]] std::optional<std::string> manifest_text(std::string_view format) const;
   [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;

@@ -137,10 +137,13 @@ bool is_matrix_pack(const std::string& folder) {
   return has(kManifestName) ? held_format(folder) == kMatrixFormat : has(kItemsName);
 }
 
-std::string foreign_message(const std::string& folder, const std::string& entry) {
-  return folder + ": holds " + entry + ", which " +
-         (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
-         "; give an empty or new folder as --output";
+void check_no_strangers(const std::string& folder, const std::set<std::string>& except) {
+  const std::string entry = foreign_entry(folder, except);
+  if (entry.empty()) return;
+  throw Error(ErrorCode::cannot_write,
+              folder + ": holds " + entry + ", which " +
+                  (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
+                  "; give an empty or new folder as --output");
 }
 
 }  // namespace chunkhit

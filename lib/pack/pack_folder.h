@@ -28,10 +28,10 @@ enum class PackKind { images, matrices };
 /// such a file.
 [[nodiscard]] std::string foreign_entry(const std::string& folder, const std::set<std::string>& except = {});
 
+/// Throws cannot_write where a folder holds such an entry.
+void check_no_strangers(const std::string& folder, const std::set<std::string>& except = {});
+
 /// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
 [[nodiscard]] bool is_matrix_pack(const std::string& folder);
-
-/// Says why a folder that holds such an entry is not written to.
-[[nodiscard]] std::string foreign_message(const std::string& folder, const std::string& entry);
 
 }  // namespace chunkhit

@@ -108,6 +108,17 @@ void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
                                       "; lower --chunk-samples or raise --memory");
 }
 
+/// Throws what would end the run in one of its packs, before anything of another is removed or written.
+void check_packs(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleShape& sample,
+                 const std::vector<PackSamples>& packs) {
+  for (const PackSamples& samples : packs) {
+    check_memory(options, plan_pack(spec, sample, samples.indices.size()));
+    std::error_code error;
+    if (const std::string path = pack_path(options, samples); std::filesystem::is_directory(path, error))
+      check_no_strangers(path);
+  }
+}
+
 PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
                           std::uint32_t threads) {
   const RunStart start = start_run();
@@ -126,9 +137,9 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   report.notices = all_notices(list, spec);
   report.labels = summarize_labels(list);
   const std::vector<PackSamples> packs = divide_list(list, spec);
+  check_packs(spec, options, first.sample, packs);
   for (const PackSamples& samples : packs) {
     progress.pack = pack_path(options, samples);
-    check_memory(options, plan_pack(spec, first.sample, samples.indices.size()));
     // Rows that were rejected while listing belong to no class: the first pack accounts for them.
     PackWriter writer(run, samples, &samples == &packs[0] ? list.rejects : std::vector<Reject>());
     report.packs.push_back(writer.write());

@@ -79,8 +79,7 @@ void check_wanted(const std::string& folder, const StaleFolders& stale) {
   std::set<std::string> gone;
   for (const std::vector<std::string>& paths : {stale.packs, stale.empty})
     for (const std::string& path : paths) gone.insert(std::filesystem::path(path).filename().string());
-  if (const std::string entry = foreign_entry(folder, gone); !entry.empty())
-    throw Error(ErrorCode::cannot_write, foreign_message(folder, entry));
+  check_no_strangers(folder, gone);
 }
 
 /// A stale validation pack beside a new one for training would hold ratings that were trained on. Nothing is

@@ -162,6 +162,18 @@ def test_strange_outputs(space):
     run("pack-images", space("pixel"), "--output", space("pixel-hdf5-0-False"), "--force")
 
 
+def test_force_removes_no_pack_of_a_split_before_all_may_go(space):
+    split = ("pack-images", space("thirty"), "--output", space("parts"), "--split", "a=0.5,b=0.5")
+    make_pictures(space("thirty"), 30)
+    run(*split)
+    before = open(space("parts/a/manifest.json")).read()
+    with open(space("parts/b/notes.txt"), "w") as file:
+        file.write("mine")
+    text = run(*split, "--seed", "5", "--force", expect=73)
+    check("notes.txt" in text, text)
+    check(open(space("parts/a/manifest.json")).read() == before, "the first pack of the split is gone")
+
+
 def test_contradictions(space):
     for arguments, words in ((["--resize", "8x8", "--fit", "8x8"], "exclude"), (["--file-column", "x"], "--labels"),
                              (["--label-column", "x"], "--labels"), (["--delimiter", ";"], "--labels"),
