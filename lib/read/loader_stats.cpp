@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/cpu.h"
 #include "chunkhit/reader.h"
 
 namespace chunkhit {
@@ -26,21 +27,21 @@ constexpr const char* kFirstEpoch =
 
 std::string advice(const LoaderStats& stats) {
   const bool decoded = stats.residency == Residency::decoded;
-  const std::array<std::pair<double, const char*>, 3> stages{{
+  const std::string more = stats.threads < allowed_cpus() ? "give more threads" : "give more CPUs";
+  const std::array<std::pair<double, std::string>, 3> stages{{
       {stats.fetch_seconds,
        decoded
            ? kFirstEpoch
            : "reading stored bytes takes longest: keep them in memory (residency compressed or decoded, more "
-             "memory_bytes), "
-             "use faster storage, or echo batches (echo = 2)"},
-      {stats.decode_seconds, decoded ? kFirstEpoch
-                                     : "decompressing takes longest: keep samples decoded (residency "
-                                       "decoded, more memory_bytes), give more "
-                                       "threads, "
-                                       "or pack with a faster filter"},
+             "memory_bytes), use faster storage, or echo batches (echo = 2)"},
+      {stats.decode_seconds,
+       decoded
+           ? kFirstEpoch
+           : "decompressing takes longest: keep samples decoded (residency decoded, more memory_bytes), " +
+                 more + ", or pack with a faster filter"},
       {stats.assemble_seconds,
-       "copying and converting takes longest: give more threads, or, of f32, hand out u8 and convert on the "
-       "GPU"},
+       "copying and converting takes longest: " + more +
+           ", or ask for what takes less of it (u8 of pictures, CSR of matrices) and convert it on the GPU"},
   }};
   const auto worst = std::max_element(stages.begin(), stages.end(),
                                       [](const auto& a, const auto& b) { return a.first < b.first; });
