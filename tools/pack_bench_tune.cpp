@@ -25,7 +25,7 @@ constexpr double kMostRunSeconds = 360;    // and none at all after these
 constexpr std::uint32_t kStep = 4;         // a smaller one is hardly seen in the noise
 constexpr std::uint32_t kLeastWindow = 8;  // chunks; smaller ones hardly mix
 constexpr std::size_t kFinalists = 5;
-constexpr int kFinalRounds = 3;
+constexpr int kFinalRounds = 7;
 
 /// A number that is multiplied and divided by kStep.
 struct NumberKnob {
@@ -73,6 +73,7 @@ class Search {
   void climb_residency();
   void move_to(const std::optional<TuneTry>& tried);
   void compare_finalists();
+  [[nodiscard]] bool measure_again(const std::vector<TuneTry>& best, std::vector<std::vector<double>>& rates);
   [[nodiscard]] std::vector<TuneTry> finalists() const;
   [[nodiscard]] const TuneTry* find(const LoaderSetting& setting) const;
   [[nodiscard]] std::optional<TuneTry> result_of(const LoaderSetting& setting);
@@ -214,19 +215,28 @@ std::vector<TuneTry> Search::finalists() const {
   return best;
 }
 
+/// Measures each once more; false: it was cut short.
+bool Search::measure_again(const std::vector<TuneTry>& best, std::vector<std::vector<double>>& rates) {
+  std::vector<double> round;
+  for (const TuneTry& each : best) {
+    if (stop_requested || seconds() > kMostRunSeconds) return false;
+    TuneTry again = measure(each.setting, 0);
+    again.is_again = true;
+    record(again);
+    round.push_back(again.samples_per_second);
+  }
+  for (std::size_t i = 0; i < best.size(); ++i) rates[i].push_back(round[i]);
+  return true;
+}
+
 /// A single measure is noise; what is nearly as fast is measured in turns, and the best median wins.
 void Search::compare_finalists() {
   std::vector<TuneTry> best = finalists();
   if (best.size() < 2) return;
   std::vector<std::vector<double>> rates(best.size());
-  for (int round = 0; round < kFinalRounds; ++round)
-    for (std::size_t i = 0; i < best.size(); ++i) {
-      if (stop_requested || seconds() > kMostRunSeconds) return;
-      TuneTry again = measure(best[i].setting, 0);
-      again.is_again = true;
-      record(again);
-      rates[i].push_back(again.samples_per_second);
-    }
+  int rounds = 0;
+  while (rounds < kFinalRounds && measure_again(best, rates)) ++rounds;
+  if (rounds == 0) return;
   for (std::size_t i = 0; i < best.size(); ++i) {
     std::sort(rates[i].begin(), rates[i].end());
     best[i].samples_per_second = rates[i][rates[i].size() / 2];
