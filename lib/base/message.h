@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -26,6 +27,9 @@ class MessageWriter {
     (write(values), ...);
   }
   [[nodiscard]] const ByteBuffer& bytes() const { return bytes_; }
+  [[nodiscard]] ByteBuffer take() { return std::move(bytes_); }
+  /// Makes room for so many bytes in all.
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
 
  private:
   template <PlainValue Value>

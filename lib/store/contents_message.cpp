@@ -11,6 +11,8 @@
 namespace chunkhit {
 namespace {
 
+constexpr std::size_t kOtherBytes = 64 << 10;
+
 // One function for both directions: Stream is MessageWriter and Spec const PartSpec, or MessageReader and
 // PartSpec.
 template <class Stream, class Spec>
@@ -40,6 +42,14 @@ void exchange_grid(Stream& stream, Grid& grid) {
   stream(grid.array_sides, grid.tile_sides, grid.fill_value, grid.rows_in_chunk, grid.tiles);
 }
 
+/// The most of what a message of contents without tiles takes.
+std::size_t about_bytes(const PartContents& contents) {
+  const PartSamples& samples = contents.samples;
+  return contents.chunks.size() * sizeof(StoredChunk) + samples.labels.ids.size() * sizeof(std::int64_t) +
+         samples.labels.values.size() * sizeof(float) + samples.rows.size() * sizeof(std::uint64_t) +
+         samples.files.text.size() + samples.files.ends.size() * sizeof(std::uint64_t) + kOtherBytes;
+}
+
 /// The name as it stands in the program: a grid only views it.
 std::string_view static_name(const std::string& name) {
   return name == "fletcher32" ? std::string_view("fletcher32") : chunk_filter(name).name;
@@ -49,13 +59,14 @@ std::string_view static_name(const std::string& name) {
 
 ByteBuffer encode_contents(const PartContents& contents) {
   MessageWriter message;
+  message.reserve(about_bytes(contents));
   exchange_contents(message, contents);
   message(contents.tiles.has_value());
-  if (!contents.tiles) return message.bytes();
+  if (!contents.tiles) return message.take();
   const std::vector<std::string> filters(contents.tiles->filters.begin(), contents.tiles->filters.end());
   message(filters);
   exchange_grid(message, *contents.tiles);
-  return message.bytes();
+  return message.take();
 }
 
 PartContents decode_contents(Bytes bytes) {
