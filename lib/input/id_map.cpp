@@ -1,6 +1,7 @@
 #include "input/id_map.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -17,6 +18,14 @@ namespace {
 constexpr std::size_t kFirstSlots = 64;
 /// Ids whose slots are asked for before the first of them is needed, so that cache misses overlap.
 constexpr std::size_t kIdsAhead = 32;
+/// Smaller tables lie in the processor's caches.
+constexpr std::size_t kFewestSlotsToFetch = std::size_t{64} << 10;
+
+/// Integers below this are looked up by themselves, without a hash: a MiB at most.
+constexpr std::uint64_t kSmallIds = 1 << 18;
+constexpr std::uint64_t kFewestSmallIds = 1 << 10;
+
+bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kSmallIds; }
 
 std::uint32_t hash_of(std::int64_t id) {
   return static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(id)) >> 32);
@@ -44,16 +53,31 @@ std::size_t IdMap::slot_of(std::uint32_t hash, IsSame is_same) const {
 
 template <class IsSame>
 std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new) {
-  const std::size_t count = size();
-  if ((count + 1) * 2 > slots_.size()) grow();
+  if ((hashed_count_ + 1) * 2 > slots_.size()) grow();
   const std::size_t slot = slot_of(hash, is_same);
   is_new = slots_[slot] == 0;
   if (is_new) {
-    if (count == std::numeric_limits<std::uint32_t>::max())
-      throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
-    slots_[slot] = static_cast<std::uint64_t>(hash) << 32 | (count + 1);
+    slots_[slot] = static_cast<std::uint64_t>(hash) << 32 | next_entry();
+    ++hashed_count_;
   }
   return static_cast<std::uint32_t>(slots_[slot]) - 1;
+}
+
+// The next number and 1.
+std::uint32_t IdMap::next_entry() const {
+  if (size() == std::numeric_limits<std::uint32_t>::max())
+    throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
+  return static_cast<std::uint32_t>(size()) + 1;
+}
+
+std::uint32_t IdMap::add_small(std::int64_t id) {
+  const auto place = static_cast<std::uint64_t>(id);
+  if (place >= small_.size()) small_.resize(std::max(std::bit_ceil(place + 1), kFewestSmallIds));
+  if (small_[place] == 0) {
+    small_[place] = next_entry();
+    ids_.numbers.push_back(id);
+  }
+  return small_[place] - 1;
 }
 
 std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
@@ -76,7 +100,7 @@ std::uint32_t IdMap::add_hashed(std::string_view id, std::uint32_t hash) {
 }
 
 std::uint32_t IdMap::add(std::int64_t id) {
-  if (!are_text()) return add_hashed(id, hash_of(id));
+  if (!are_text()) return is_small(id) ? add_small(id) : add_hashed(id, hash_of(id));
   const std::string text = std::to_string(id);
   return add_hashed(text, hash_of(text));
 }
@@ -84,21 +108,24 @@ std::uint32_t IdMap::add(std::int64_t id) {
 std::uint32_t IdMap::add(std::string_view id) {
   std::int64_t number = 0;
   if (!are_text()) {
-    if (parse_integer_id(id, number)) return add_hashed(number, hash_of(number));
+    if (parse_integer_id(id, number)) return add(number);
     turn_to_text();
   }
   return add_hashed(id, hash_of(id));
 }
 
-// Asks for the first id with a hash, which is likely the one that is looked for.
-void IdMap::prefetch_id(std::uint32_t hash) const {
-  const std::uint64_t entry = slots_[slot_of(hash, [](auto) { return true; })];
-  if (entry == 0) return;
-  const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
-  if (are_text())
-    __builtin_prefetch(ids_.text.data() + ids_.text_ends[number]);
-  else
-    __builtin_prefetch(&ids_.numbers[number]);
+// Asks for the slots of hashes, and for the first id with each, which is likely the one that is looked for.
+void IdMap::prefetch_slots(std::span<const std::uint32_t> hashes) const {
+  for (const std::uint32_t hash : hashes) __builtin_prefetch(&slots_[home_of(hash)], 1);
+  for (const std::uint32_t hash : hashes) {
+    const std::uint64_t entry = slots_[slot_of(hash, [](auto) { return true; })];
+    if (entry == 0) continue;
+    const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
+    if (are_text())
+      __builtin_prefetch(ids_.text.data() + ids_.text_ends[number]);
+    else
+      __builtin_prefetch(&ids_.numbers[number]);
+  }
 }
 
 // Appends the numbers of ids, in groups whose cache misses overlap.
@@ -110,23 +137,28 @@ void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& n
   for (; first < count && (are_text() != kTexts || slots_.empty()); ++first)
     numbers.push_back(add(id_at(first)));
   std::uint32_t hashes[kIdsAhead];
+  const auto is_again = [&](std::size_t at) { return at > 0 && id_at(at) == id_at(at - 1); };
   for (; first < count; first += kIdsAhead) {
     const std::size_t end = std::min(count, first + kIdsAhead);
-    for (std::size_t at = first; at < end; ++at) {
-      hashes[at - first] = hash_of(id_at(at));
-      __builtin_prefetch(&slots_[home_of(hashes[at - first])], 1);
-    }
-    for (std::size_t at = first; at < end; ++at) prefetch_id(hashes[at - first]);
-    for (std::size_t at = first; at < end; ++at) {
-      const bool again = at > 0 && id_at(at) == id_at(at - 1);
-      numbers.push_back(again ? numbers.back() : add_hashed(id_at(at), hashes[at - first]));
-    }
+    for (std::size_t at = first; at < end; ++at)
+      hashes[at - first] = at > first && is_again(at) ? hashes[at - first - 1] : hash_of(id_at(at));
+    if (slots_.size() >= kFewestSlotsToFetch) prefetch_slots({hashes, end - first});
+    for (std::size_t at = first; at < end; ++at)
+      numbers.push_back(is_again(at) ? numbers.back() : add_hashed(id_at(at), hashes[at - first]));
   }
 }
 
 void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
-  add_all(
-      ids.size(), [&](std::size_t at) { return ids[at]; }, numbers);
+  for (std::size_t first = 0; first < ids.size();) {
+    const auto is_hashed = [this](std::int64_t id) { return are_text() || !is_small(id); };
+    for (; first < ids.size() && !is_hashed(ids[first]); ++first)
+      numbers.push_back(first > 0 && ids[first] == ids[first - 1] ? numbers.back() : add_small(ids[first]));
+    const auto hashed = ids.subspan(first);
+    const auto count = static_cast<std::size_t>(std::ranges::find_if_not(hashed, is_hashed) - hashed.begin());
+    add_all(
+        count, [&](std::size_t at) { return hashed[at]; }, numbers);
+    first += count;
+  }
 }
 
 void IdMap::add(std::span<const std::string_view> ids, std::vector<std::uint32_t>& numbers) {
@@ -146,13 +178,17 @@ std::vector<std::uint32_t> IdMap::add(const BlockIds& ids) {
 }
 
 std::size_t IdMap::find(std::string_view id) const {
-  if (slots_.empty()) return size();
   std::size_t slot = 0;
   std::int64_t number = 0;
   if (are_text()) {
     slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.text_of(other) == id; });
   } else {
     if (!parse_integer_id(id, number)) return size();
+    if (is_small(number)) {
+      const auto place = static_cast<std::uint64_t>(number);
+      return place < small_.size() && small_[place] != 0 ? small_[place] - 1 : size();
+    }
+    if (slots_.empty()) return size();
     slot = slot_of(hash_of(number), [&](std::uint32_t other) { return ids_.numbers[other] == number; });
   }
   return slots_[slot] == 0 ? size() : static_cast<std::uint32_t>(slots_[slot]) - 1;
@@ -190,6 +226,8 @@ void IdMap::turn_to_text() {
   const std::vector<std::int64_t> numbers = std::move(ids_.numbers);
   ids_.numbers.clear();
   slots_.assign(slots_.size(), 0);
+  hashed_count_ = 0;
+  small_ = {};
   for (const std::int64_t number : numbers) {
     const std::string text = std::to_string(number);
     add_hashed(text, hash_of(text));

@@ -14,8 +14,8 @@ namespace chunkhit {
 
 /// Maps ids to numbers 0, 1, ... in order of first appearance. Ids are 64-bit integers, exact, or text; a map
 /// holds integers until an id comes that no integer is written as, and text from then on ("7" and 7 are the
-/// same id). Memory: 24 to 40 bytes an id, and the bytes of texts; twice that while it grows. One thread at a
-/// time.
+/// same id). Memory: 24 to 40 bytes an id (8, and 1 MiB in all, of integers from 0 to 2^18 - 1), and the
+/// bytes of texts; twice that while it grows. One thread at a time.
 class IdMap {
  public:
   /// The number of an id, new or known. Throws bad_data above 2^32 - 1 ids.
@@ -43,17 +43,21 @@ class IdMap {
   template <class IsSame>
   std::uint32_t number_of(std::uint32_t hash, IsSame is_same, bool& is_new);
   [[nodiscard]] std::size_t home_of(std::uint32_t hash) const;
+  [[nodiscard]] std::uint32_t next_entry() const;
+  std::uint32_t add_small(std::int64_t id);
   std::uint32_t add_hashed(std::int64_t id, std::uint32_t hash);
   std::uint32_t add_hashed(std::string_view id, std::uint32_t hash);
   template <class IdAt>
   void add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers);
-  void prefetch_id(std::uint32_t hash) const;
+  void prefetch_slots(std::span<const std::uint32_t> hashes) const;
   void grow();
   void turn_to_text();
 
   BlockIds ids_;  // `of_rating` is not used
   // Open addressing, at most half full: 32 bits of the id's hash above its number + 1; 0 where free.
   std::vector<std::uint64_t> slots_;
+  std::size_t hashed_count_ = 0;      // ids in slots_
+  std::vector<std::uint32_t> small_;  // by the id itself, where that is a small integer: its number + 1, or 0
 };
 
 }  // namespace chunkhit

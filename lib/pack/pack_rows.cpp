@@ -42,7 +42,7 @@ void read_rows(const RatingStore& store, std::uint64_t first, std::uint64_t end,
     const std::uint64_t stop =
         std::min({end, std::uint64_t{store.user_count()}, (first / kBucketUsers + 1) * kBucketUsers});
     const RatingRows rows =
-        store.rows(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(stop), false);
+        store.rows(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(stop), RowForm::ascending);
     const std::uint64_t begin = to.indices.size();
     for (std::size_t row = 1; row < rows.indptr.size(); ++row) to.indptr.push_back(begin + rows.indptr[row]);
     to.indices.insert(to.indices.end(), rows.items.begin(), rows.items.end());

@@ -96,6 +96,19 @@ PackStats look_for_users(const RatingRows& bucket, Part part, UserRows& rows,
   return stats;
 }
 
+/// The same where all that is live is for training.
+PackStats look_for_whole_users(const RatingRows& bucket, const UserRows& rows,
+                               std::vector<std::uint8_t>& is_in) {
+  PackStats stats;
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    const std::uint64_t count = rows.count_whole(row);
+    is_in[row.user] = count > 0 ? 1 : 0;
+    if (count > 0) add_matrix(count, stats.x);
+  }
+  return stats;
+}
+
 PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part part) {
   PackUsers found;
   found.part = part;
@@ -104,7 +117,8 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
-    const PackStats stats = look_for_users(bucket, part, rows, is_in);
+    const PackStats stats = spec.split.kind == SplitKind::none ? look_for_whole_users(bucket, rows, is_in)
+                                                               : look_for_users(bucket, part, rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);
   });
@@ -145,12 +159,16 @@ bool needs_times(const RatingPacksSpec& spec) {
   return std::any_of(reasons.begin(), reasons.end(), [](bool reason) { return reason; });
 }
 
+/// What a split asks of the rows.
+static RowForm row_form(SplitKind kind) {
+  if (kind == SplitKind::time || kind == SplitKind::leave_one_out) return RowForm::with_places;
+  return kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+}
+
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items) {
   check_split(spec.split);
   RatingPacks made;
-  const bool splits_by_time =
-      spec.split.kind == SplitKind::time || spec.split.kind == SplitKind::leave_one_out;
-  RowStore rows = clean_rows(store, spec.rules, splits_by_time, made.steps);
+  RowStore rows = clean_rows(store, spec.rules, row_form(spec.split.kind), made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);

@@ -1,6 +1,9 @@
 #include "pack/rating_records.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chunkhit/error.h"
@@ -17,6 +20,7 @@ struct UnsortedRows {
   Unwritten<std::uint64_t> keys;  ///< item · 2^32 + place in the row
   Unwritten<float> values;
   Unwritten<std::int64_t> times;
+  std::uint32_t largest_item = 0;
 };
 
 struct RowRange {
@@ -47,7 +51,7 @@ UnsortedRows scatter_rows(std::span<const Bytes> pieces, bool has_times, RowRang
                           const std::vector<std::uint64_t>& indptr) {
   const std::uint64_t nnz = indptr.back();
   UnsortedRows rows{Unwritten<std::uint64_t>(nnz), Unwritten<float>(nnz),
-                    Unwritten<std::int64_t>(has_times ? nnz : 0)};
+                    Unwritten<std::int64_t>(has_times ? nnz : 0), 0};
   std::vector<std::uint64_t> next(indptr.begin(), indptr.end() - 1);
   for (const Bytes piece : pieces)
     for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
@@ -55,33 +59,60 @@ UnsortedRows scatter_rows(std::span<const Bytes> pieces, bool has_times, RowRang
       const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
       if (row >= range.count) continue;
       const std::uint64_t to = next[row]++;
-      rows.keys[to] =
-          std::uint64_t{load_little<std::uint32_t>(record + kRecordItemAt)} << 32 | (to - indptr[row]);
+      const auto item = load_little<std::uint32_t>(record + kRecordItemAt);
+      rows.largest_item = std::max(rows.largest_item, item);
+      rows.keys[to] = std::uint64_t{item} << 32 | (to - indptr[row]);
       rows.values[to] = load_little<float>(record + kRecordValueAt);
       if (has_times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
     }
   return rows;
 }
 
-/// Sorts each row by item; equal items stay in the input's order.
+/// Tells rows in which an item is there twice.
+class RepeatFinder {
+ public:
+  /// Remembers the row that each item was last seen in, unless that takes far more than the rows.
+  explicit RepeatFinder(const UnsortedRows& rows) {
+    if (rows.largest_item / kMostItemsOfRating < rows.keys.size())
+      last_rows_.resize(std::size_t{rows.largest_item} + 1);
+  }
+  /// Also true where nothing is known.
+  [[nodiscard]] bool may_repeat(std::span<const std::uint64_t> keys) {
+    if (last_rows_.empty()) return true;
+    ++row_;
+    bool repeats = false;
+    for (const std::uint64_t key : keys) repeats |= std::exchange(last_rows_[key >> 32], row_) == row_;
+    return repeats;
+  }
+
+ private:
+  static constexpr std::size_t kMostItemsOfRating = 4;
+  std::vector<std::uint32_t> last_rows_;  ///< by item: the row's number, from 1
+  std::uint32_t row_ = 0;
+};
+
+/// Gives each row the form that is wanted; equal items stay in the input's order.
 void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
   const std::uint64_t nnz = from.keys.size();
   to.items.resize(nnz);
   if (fields.values) to.values.resize(nnz);
   to.times.resize(from.times.size());
-  if (fields.places) to.places.resize(nnz);
+  const bool has_places = fields.form == RowForm::with_places;
+  if (has_places) to.places.resize(nnz);
   KeySort sorter;
+  std::optional<RepeatFinder> repeats;
+  if (fields.form == RowForm::as_they_came) repeats.emplace(from);
   for (std::size_t row = 0; row < to.row_count(); ++row) {
     const std::uint64_t begin = to.indptr[row];
     const std::uint64_t end = to.indptr[row + 1];
     std::uint64_t* const keys = from.keys.data();
-    sorter.sort({keys + begin, keys + end});
+    if (!repeats || repeats->may_repeat({keys + begin, keys + end})) sorter.sort({keys + begin, keys + end});
     for (std::uint64_t at = begin; at < end; ++at) {
       const auto place = static_cast<std::uint32_t>(keys[at]);
       to.items[at] = static_cast<std::uint32_t>(keys[at] >> 32);
       if (fields.values) to.values[at] = from.values[begin + place];
       if (!to.times.empty()) to.times[at] = from.times[begin + place];
-      if (fields.places) to.places[at] = place;
+      if (has_places) to.places[at] = place;
     }
   }
 }

@@ -24,7 +24,7 @@ inline constexpr std::size_t kRecordTimeAt = 10;
 struct RecordFields {
   bool times = false;   ///< there are times, in records and rows
   bool values = false;  ///< wanted
-  bool places = false;  ///< wanted
+  RowForm form = RowForm::ascending;
 };
 
 /// Makes rows of the records of the users [first, first + count) of a bucket, out of all its records in the

@@ -1,4 +1,4 @@
-// The ratings of some users as rows: items ascending, with what the rules and the splits ask of each rating.
+// The ratings of some users as rows, with what the rules and the splits ask of each rating.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,13 @@
 #include <vector>
 
 namespace chunkhit {
+
+/// How a row lies.
+enum class RowForm {
+  ascending,     ///< by item; equal ones in the input's order
+  with_places,   ///< the same, with places
+  as_they_came,  ///< in the input's order; ascending where an item is there twice
+};
 
 /// Views one user's ratings. Vectors that are there are as long as `items`.
 struct RatingRow {
@@ -21,7 +28,7 @@ struct RatingRow {
 struct RatingRows {
   std::uint32_t first_user = 0;
   std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
-  std::vector<std::uint32_t> items;      ///< ascending in a row; equal ones in the input's order
+  std::vector<std::uint32_t> items;      ///< of a row as RowForm says
   std::vector<float> values;             ///< empty: every value is 1
   std::vector<std::int64_t> times;       ///< empty: not kept
   std::vector<std::uint32_t> places;     ///< among the user's ratings in the input; empty: not kept

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "chunkhit/error.h"
@@ -34,6 +35,7 @@ class BucketRules {
 
  private:
   void run_row(std::size_t row, std::uint64_t begin, std::uint64_t end) {
+    if (keeps_all(begin, end)) return keep_row(begin, end);
     std::size_t steps_of_row = 0;  // after how many steps it had ratings
     while (begin < end) {
       std::uint64_t next = begin + 1;
@@ -45,6 +47,29 @@ class BucketRules {
       begin = next;
     }
     for (std::size_t step = 0; step < steps_of_row; ++step) ++counts_.users[step];
+  }
+
+  /// Whether every rule leaves all ratings of a row, as of most rows of most inputs.
+  [[nodiscard]] bool keeps_all(std::uint64_t begin, std::uint64_t end) const {
+    if (rules_.min_value || rules_.above) return false;
+    bool keeps = true;
+    for (std::uint64_t at = begin + 1; at < end; ++at) keeps &= rows_.items[at] != rows_.items[at - 1];
+    if (!rows_.values.empty())
+      for (std::uint64_t at = begin; at < end; ++at)
+        keeps &= std::abs(rows_.values[at]) <= std::numeric_limits<float>::max() && rows_.values[at] != 0;
+    return keeps;
+  }
+
+  void keep_row(std::uint64_t begin, std::uint64_t end) {
+    for (std::size_t step = 0; step < kRowSteps; ++step) {
+      counts_.ratings[step] += end - begin;
+      counts_.users[step] += end > begin ? 1 : 0;
+    }
+    for (std::uint64_t at = begin; at < end; ++at) {
+      items_.mark(rows_.items[at], RowStep::above);
+      if (at != kept_) move(at, kept_);
+      ++kept_;
+    }
   }
 
   /// Applies the rules to all ratings [begin, end) of one item by one user. Tells the last step after which
@@ -134,7 +159,10 @@ class BucketRules {
     if (kept_ < all.capacity() / 4 * 3) all.shrink_to_fit();
   }
 
-  void keep(std::uint64_t at) { move(at, kept_++); }
+  void keep(std::uint64_t at) {
+    if (at != kept_) move(at, kept_);
+    ++kept_;
+  }
 
   const RatingRules& rules_;
   RatingRows& rows_;

@@ -82,6 +82,17 @@ LiveCounts drop_users(const RowStore& rows, std::uint64_t min_user, LiveRatings&
   return all;
 }
 
+/// Drops users without ratings of live items.
+void drop_empty_users(const RowStore& rows, LiveRatings& live) {
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+      const RatingRow row = bucket.row(index);
+      const auto is_live = [&](std::uint32_t item) { return live.items[item] != 0; };
+      if (std::none_of(row.items.begin(), row.items.end(), is_live)) live.users[row.user] = 0;
+    }
+  });
+}
+
 /// Drops items that have ratings, but fewer than `min_item`; tells whether there were any.
 bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item, LiveRatings& live) {
   bool dropped = false;
@@ -129,17 +140,17 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
       item(item_number),
       count(more) {}
 
-RowStore clean_rows(RatingStore& store, const RatingRules& rules, bool keeps_order,
+RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                     std::vector<StepCounts>& steps) {
   RowStore rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string());
   ItemSteps items(store.item_count());
   RowStepCounts counts;
   std::mutex counts_mutex;
   tbb::parallel_for(std::size_t{0}, store.bucket_count(), [&](std::size_t bucket) {
-    RatingRows made = store.bucket(bucket, keeps_order);
+    RatingRows made = store.bucket(bucket, form);
     store.drop(bucket);
     const RowStepCounts made_counts = apply_rules(rules, made, items);
-    if (!keeps_order) made.times = {};
+    if (form != RowForm::with_places) made.times = {};
     rows.put(bucket, std::move(made));
     const std::lock_guard lock(counts_mutex);
     counts.add(made_counts);
@@ -164,7 +175,7 @@ void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> froze
 void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
                    std::vector<StepCounts>& steps) {
   if (rules.min_user == 0 && rules.min_item == 0)
-    (void)drop_users(rows, 0, live);
+    drop_empty_users(rows, live);
   else if (rules.filter_once)
     filter_once(rows, rules, live, steps);
   else

@@ -31,9 +31,9 @@ class DuplicateError : public Error {
 };
 
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
-/// asked for. Rows keep times and places where `keeps_order`. They are kept in memory unless `store` was
-/// spilled. Throws DuplicateError, bad_data, cannot_write.
-[[nodiscard]] RowStore clean_rows(RatingStore& store, const RatingRules& rules, bool keeps_order,
+/// asked for. Rows have the form that is asked for, and times where they have places. They are kept in memory
+/// unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
+[[nodiscard]] RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                                   std::vector<StepCounts>& steps);
 
 /// Which users and items are left: 1 or 0 for each.
@@ -47,7 +47,8 @@ struct LiveRatings {
 void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
                       std::vector<StepCounts>& steps);
 
-/// Applies min_user and min_item and appends their steps; drops users without ratings in any case.
+/// Applies min_user and min_item and appends their steps; drops users without ratings of live items in any
+/// case.
 void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
                    std::vector<StepCounts>& steps);
 

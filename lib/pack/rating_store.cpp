@@ -134,21 +134,21 @@ ByteBuffer RatingStore::records_in_file(std::size_t bucket) const {
   return read;
 }
 
-RatingRows RatingStore::rows(std::uint32_t first_user, std::uint32_t end_user, bool with_places) const {
+RatingRows RatingStore::rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const {
   const std::size_t bucket = first_user / kBucketUsers;
   const ByteBuffer read_back = records_in_file(bucket);
   std::vector<Bytes> pieces{Bytes(read_back)};
   for (const Bytes page : records_in_memory(bucket)) pieces.push_back(page);
   RatingRows rows;
   rows.first_user = first_user;
-  rows_of_records(pieces, {has_times_, has_values_, with_places}, first_user % kBucketUsers,
-                  end_user - first_user, rows);
+  rows_of_records(pieces, {has_times_, has_values_, form}, first_user % kBucketUsers, end_user - first_user,
+                  rows);
   return rows;
 }
 
-RatingRows RatingStore::bucket(std::size_t index, bool with_places) const {
+RatingRows RatingStore::bucket(std::size_t index, RowForm form) const {
   const auto first = static_cast<std::uint32_t>(index * kBucketUsers);
-  return rows(first, first + std::min(kBucketUsers, user_count_ - first), with_places);
+  return rows(first, first + std::min(kBucketUsers, user_count_ - first), form);
 }
 
 void RatingStore::drop(std::size_t index) { buckets_[index] = {}; }

@@ -42,11 +42,11 @@ class RatingStore {
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
   [[nodiscard]] const RatingStoreSpec& spec() const { return spec_; }
   [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
-  /// Makes the rows of the users [first, end) of one bucket, with each rating's place if asked for. Several
-  /// threads may. Throws bad_data when a user has 2^32 ratings.
-  [[nodiscard]] RatingRows rows(std::uint32_t first_user, std::uint32_t end_user, bool with_places) const;
+  /// Makes the rows of the users [first, end) of one bucket. Several threads may. Throws bad_data when a user
+  /// has 2^32 ratings.
+  [[nodiscard]] RatingRows rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const;
   /// The same for a whole bucket; the last one ends with user_count().
-  [[nodiscard]] RatingRows bucket(std::size_t index, bool with_places) const;
+  [[nodiscard]] RatingRows bucket(std::size_t index, RowForm form) const;
   /// Frees a bucket's memory; several threads may, each another bucket.
   void drop(std::size_t index);
 

@@ -1,5 +1,6 @@
 #include "pack/user_rows.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace chunkhit {
@@ -45,6 +46,12 @@ void UserRows::make_whole(const RatingRow& row) {
   }
   x_.resize(count);
   concerned_ = count > 0;
+}
+
+std::uint64_t UserRows::count_whole(const RatingRow& row) const {
+  if (source_.live.users[row.user] == 0) return 0;
+  const auto has_column = [&](std::uint32_t item) { return source_.columns.columns[item] != kNoColumn; };
+  return static_cast<std::uint64_t>(std::count_if(row.items.begin(), row.items.end(), has_column));
 }
 
 /// The items that are columns come first, and are then divided: as vae_cf.

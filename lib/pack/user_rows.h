@@ -30,6 +30,9 @@ class UserRows {
   explicit UserRows(const RowSource& source) : source_(source) {}
   /// Makes the user's rows for one pack, not sorted.
   void make(const RatingRow& row, Part pack);
+  /// How many entries x will have, where all that is live of every row is for training, and not more is
+  /// asked.
+  [[nodiscard]] std::uint64_t count_whole(const RatingRow& row) const;
   [[nodiscard]] std::vector<RowEntry>& x() { return x_; }
   [[nodiscard]] std::vector<RowEntry>& held_out() { return held_out_; }
   /// Ratings of the pack's part that are left out, because their item is none of the columns.

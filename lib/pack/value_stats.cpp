@@ -4,12 +4,11 @@
 #include <bit>
 #include <cmath>
 
-#include "base/random.h"
-
 namespace chunkhit {
 namespace {
 
 constexpr std::uint32_t kMantissaBits = 23;
+constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 constexpr double kMostStored = 65'535;
 
 /// The bounds of the values with these sign and exponent bits.
@@ -29,7 +28,7 @@ void ValueStats::add(float value, std::uint64_t count) {
     add_range(value, count);
     return;
   }
-  std::size_t at = mix_bits(std::bit_cast<std::uint32_t>(value)) % kSlots;
+  std::size_t at = (std::bit_cast<std::uint32_t>(value) * kHashFactor) >> (64 - kSlotBits);
   while (slots_[at].count > 0 && slots_[at].value != value) at = (at + 1) % kSlots;
   if (slots_[at].count == 0) {
     fit(value);

@@ -42,8 +42,10 @@ class ValueStats {
 
  private:
   static constexpr std::array<double, 8> kScales{1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001};
-  static constexpr std::size_t kSlots = 4096;  // open addressing, at most a quarter full
-  static constexpr std::size_t kRanges = 512;  // by sign and exponent
+  static constexpr int kSlotBits = 12;
+  static constexpr std::size_t kSlots = std::size_t{1}
+                                        << kSlotBits;  // open addressing, at most a quarter full
+  static constexpr std::size_t kRanges = 512;          // by sign and exponent
 
   struct Slot {
     float value = 0;

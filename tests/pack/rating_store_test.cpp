@@ -19,7 +19,7 @@ using Numbers = std::vector<std::uint32_t>;
 TEST(RatingStore, GivesRowsWithItemsAscendingAndEqualOnesAsTheyCame) {
   RatingStore store({.keeps_times = true});
   append(store, {{2, 7, 1, 100}, {0, 5, 2, 101}, {2, 3, 3, 102}, {2, 7, 4, 99}, {0, 1, 5, 104}});
-  const RatingRows rows = store.bucket(0, true);
+  const RatingRows rows = store.bucket(0, RowForm::with_places);
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 2, 2, 5}));
   EXPECT_EQ(rows.items, (Numbers{1, 5, 3, 7, 7}));
   EXPECT_EQ(rows.values, (std::vector<float>{5, 2, 3, 1, 4}));
@@ -29,12 +29,28 @@ TEST(RatingStore, GivesRowsWithItemsAscendingAndEqualOnesAsTheyCame) {
   EXPECT_EQ(store.item_count(), 8u);
 }
 
+TEST(RatingStore, SortsOnlyRowsWithRepeatsWhereNoOrderIsAskedFor) {
+  RatingStore store({});
+  append(store, {{0, 5, 2}, {1, 9, 1}, {0, 1, 5}, {1, 3, 2}, {1, 9, 3}, {0, 9, 4}, {2, 3, 6}});
+  const RatingRows rows = store.bucket(0, RowForm::as_they_came);
+  EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 3, 6, 7}));
+  EXPECT_EQ(rows.items, (Numbers{5, 1, 9, 3, 9, 9, 3}));
+  EXPECT_EQ(rows.values, (std::vector<float>{2, 5, 4, 2, 1, 3, 6}));
+  EXPECT_TRUE(rows.places.empty());
+}
+
+TEST(RatingStore, SortsRowsOfFarMoreItemsThanRatings) {
+  RatingStore store({});
+  append(store, {{0, 4'000'000, 1}, {0, 7, 2}});
+  EXPECT_EQ(store.bucket(0, RowForm::as_they_came).items, (Numbers{7, 4'000'000}));
+}
+
 TEST(RatingStore, KeepsNoValuesWhereNobodyGaveAny) {
   RatingStore store({});
   store.append(Numbers{0}, Numbers{4}, {}, {});
-  EXPECT_TRUE(store.bucket(0, false).values.empty());
+  EXPECT_TRUE(store.bucket(0, RowForm::ascending).values.empty());
   store.append(Numbers{0}, Numbers{2}, std::vector<float>{0.5F}, {});
-  EXPECT_EQ(store.bucket(0, false).values, (std::vector<float>{0.5F, 1}));
+  EXPECT_EQ(store.bucket(0, RowForm::ascending).values, (std::vector<float>{0.5F, 1}));
 }
 
 std::vector<Rating> random_ratings(std::size_t count, std::uint32_t users, std::uint32_t items) {
@@ -52,7 +68,7 @@ using Entries = std::vector<std::tuple<std::uint32_t, std::uint32_t, float, std:
 Entries entries_of(const RatingStore& store) {
   Entries entries;
   for (std::size_t bucket = 0; bucket < store.bucket_count(); ++bucket) {
-    const RatingRows rows = store.bucket(bucket, false);
+    const RatingRows rows = store.bucket(bucket, RowForm::ascending);
     for (std::size_t index = 0; index < rows.row_count(); ++index) {
       const RatingRow row = rows.row(index);
       for (std::size_t at = 0; at < row.items.size(); ++at)
@@ -83,7 +99,7 @@ TEST(RatingStore, GivesTheSameFromDiskAsFromMemoryAndLeavesNothingBehind) {
 TEST(RatingStore, GivesSomeRowsOfABucket) {
   RatingStore store({});
   append(store, {{1500, 1}, {1501, 2}, {1501, 3}, {1503, 4}, {1023, 9}});
-  const RatingRows rows = store.rows(1501, 1503, false);
+  const RatingRows rows = store.rows(1501, 1503, RowForm::ascending);
   EXPECT_EQ(rows.first_user, 1501u);
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 2, 2}));
   EXPECT_EQ(rows.items, (Numbers{2, 3}));
