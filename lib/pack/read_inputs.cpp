@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -12,6 +13,7 @@
 #include "chunkhit/error.h"
 #include "decode/svmlight.h"
 #include "input/text_stream.h"
+#include "pack/input_copy.h"
 #include "pack/matrix_files.h"
 
 namespace chunkhit {
@@ -73,17 +75,21 @@ void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
                   std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
 }
 
-/// What such a reader opens by itself, and not front to back.
-void check_binary(const TextStream& stream, bool is_stdin, RatingFormat format) {
-  if (format != RatingFormat::npz && format != RatingFormat::hdf5) return;
-  if (is_stdin)
-    throw Error(ErrorCode::usage,
-                "stdin: is " + name_of(format) + ", which must be a file: it is not read from front to back");
-  if (!stream.byte_count())
-    throw Error(ErrorCode::usage,
-                stream.name() + ": is compressed " + name_of(format) +
-                    "; only text is read compressed: undo the gzip or zstd around it first");
-}
+/// Whether such a reader opens its file by itself, and reads here and there.
+bool is_binary(RatingFormat format) { return format == RatingFormat::npz || format == RatingFormat::hdf5; }
+
+/// The inputs of a run as its readers see them.
+struct OpenedInputs {
+  std::vector<std::string> paths;  ///< that are opened
+  std::vector<MatrixFile> files;   ///< for progress and the account
+  std::deque<InputCopy> copies;
+  std::unique_ptr<TextStream> from_stdin;  ///< text of a matrix, which cannot be opened again
+
+  [[nodiscard]] std::string own_words(std::string message) const {
+    for (const InputCopy& copy : copies) message = copy.own_words(std::move(message));
+    return message;
+  }
+};
 
 /// Rows and columns of a lone matrix that no rating is in.
 void note_empty(const std::string& name, const MatrixFacts& facts, const RatingIntake& intake,
@@ -114,18 +120,29 @@ MatrixFile matrix_file(const std::string& input) {
   return {input, error ? 0 : bytes};
 }
 
-void read_matrices(RatingFormat format, const RatingInputSpec& spec, const std::vector<std::string>& inputs,
-                   std::unique_ptr<TextStream> opened, RatingIntake& intake, InputFacts& facts) {
+/// Makes ready what a matrix is read from, whose head was looked at.
+void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const InputPlaces& places,
+                 const std::atomic<bool>* stop, OpenedInputs& opened) {
+  const std::string& input = places.paths[opened.paths.size()];
+  opened.files.push_back(matrix_file(input));
+  if (is_binary(format) && !stream->byte_count()) {
+    opened.copies.emplace_back(*stream, places.spill_folder, stop);
+    opened.paths.push_back(opened.copies.back().path());
+    return;
+  }
+  opened.paths.push_back(input);
+  if (input == "-") opened.from_stdin = std::move(stream);
+}
+
+void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInputs& opened,
+                   RatingIntake& intake, InputFacts& facts) {
   const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base};
   const std::vector<std::unique_ptr<RatingReader>> readers =
-      open_matrix_files(format, inputs, files, std::move(opened));
-  std::vector<MatrixFile> all;
-  all.reserve(inputs.size());
-  for (const std::string& input : inputs) all.push_back(matrix_file(input));
+      open_matrix_files(format, opened.paths, files, std::move(opened.from_stdin));
   // One reader of svmlight reads all files.
-  const std::size_t of_each = inputs.size() / readers.size();
+  const std::size_t of_each = opened.files.size() / readers.size();
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
-    const auto own = std::span(all).subspan(index * of_each, of_each);
+    const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
     intake.read_blocks(own, *readers[index]);
     add_facts(own[0].name, readers[index]->facts(), facts.notices);
     if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
@@ -134,6 +151,7 @@ void read_matrices(RatingFormat format, const RatingInputSpec& spec, const std::
     if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(readers[index].get()))
       facts.labels = svmlight->row_labels();
   }
+  for (std::string& notice : facts.notices) notice = opened.own_words(std::move(notice));
 }
 
 }  // namespace
@@ -161,13 +179,13 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
   return all.value();
 }
 
-InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
-                       RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop) {
+InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, RatingIntake& intake,
+                       RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
   bool is_told_by_name = false;
-  std::unique_ptr<TextStream> opened;  // of a matrix from stdin, which cannot be opened again
-  for (std::size_t index = 0; index < inputs.size() && !intake.interrupted(); ++index) {
-    auto stream = std::make_unique<TextStream>(inputs[index], stop);
+  OpenedInputs opened;
+  for (std::size_t index = 0; index < inputs.paths.size() && !intake.interrupted(); ++index) {
+    auto stream = std::make_unique<TextStream>(inputs.paths[index], stop);
     const auto [format, by_name] = format_of(spec, *stream);
     if (index == 0) facts.format = format;
     if (format != facts.format)
@@ -176,8 +194,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::strin
     is_told_by_name = is_told_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
-      check_binary(*stream, inputs[index] == "-", format);
-      if (inputs[index] == "-") opened = std::move(stream);
+      open_matrix(std::move(stream), format, inputs, stop, opened);
       continue;
     }
     check_text_flags(spec, format);
@@ -186,11 +203,11 @@ InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::strin
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
   try {
-    read_matrices(facts.format, spec, inputs, std::move(opened), intake, facts);
+    read_matrices(facts.format, spec, opened, intake, facts);
   } catch (const Error& error) {
-    if (is_told_by_name && error.code() == ErrorCode::bad_data)
-      throw Error(error.code(), std::string(error.what()) + by_name_text(facts.format));
-    throw;
+    const std::string words = opened.own_words(error.what());
+    const bool is_misled = is_told_by_name && error.code() == ErrorCode::bad_data;
+    throw Error(error.code(), is_misled ? words + by_name_text(facts.format) : words);
   }
   return facts;
 }

@@ -41,9 +41,15 @@ struct InputFacts {
   std::vector<std::string> notices;
 };
 
+/// Where ratings come from.
+struct InputPlaces {
+  const std::vector<std::string>& paths;
+  const std::string& spill_folder;  ///< for what must be undone on disk
+};
+
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
 /// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
-[[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const std::vector<std::string>& inputs,
+[[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs,
                                      RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop);
 
 /// Stands for all that was read: of texts of ratings their bytes, undone; of matrices `ratings` and ids.

@@ -33,7 +33,8 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
     : spec_(spec),
       options_(options),
       frozen_(std::move(frozen)),
-      store_({store_bytes(options, threads), std::move(spill_folder), needs_times(spec.packs)}),
+      spill_folder_(std::move(spill_folder)),
+      store_({store_bytes(options, threads), spill_folder_, needs_times(spec.packs)}),
       intake_(spec.input.table, intake_options(threads),
               [this](auto users, auto items, auto values, auto times) {
                 hash_.add(users, items, values);
@@ -60,7 +61,7 @@ bool SparseInput::read() {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
-    facts_ = read_inputs(spec_.input, options_.inputs, intake_, hash_, options_.stop);
+    facts_ = read_inputs(spec_.input, {options_.inputs, spill_folder_}, intake_, hash_, options_.stop);
   } catch (const Error&) {
     if (is_stopped()) return false;  // which cuts stdin off
     throw;

@@ -45,6 +45,7 @@ class SparseInput {
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
   std::optional<std::vector<std::string>> frozen_;
+  std::string spill_folder_;
   RatingStore store_;
   RatingHash hash_;
   RatingIntake intake_;

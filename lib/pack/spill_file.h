@@ -19,6 +19,10 @@ class SpillFile {
   std::uint64_t append(Bytes bytes);
   /// Reads what was appended; throws cannot_write when the disk does not give it back.
   void read_at(std::uint64_t offset, MutableBytes out) const;
+  /// A path by which this process and children that it forks open the file.
+  [[nodiscard]] std::string open_path() const {
+    return std::string("/proc/self/fd/").append(std::to_string(fd_.get()));
+  }
 
  private:
   std::string path_;  ///< that it had, for messages

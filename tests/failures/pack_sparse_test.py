@@ -240,25 +240,28 @@ def test_matrices_from_stdin(space):
             check(code == 0, name, way, out)
             check(Pack(space(f"{name}.{way}")).x == Pack(space(name[2:])).x, name, way, "other ratings")
     with open(space("m.npz"), "rb") as file:
-        code, out = pack_stdin(file.read(), "-o", space("none"))
-    check(code == 2 and "must be a file" in out, out)
+        code, out = pack_stdin(file.read(), "-o", space("m.npz.stdin"))
+    check(code == 0 and Pack(space("m.npz.stdin")).x == Pack(space("npz")).x, "other ratings", out)
     code, out = pack_stdin(b"", "-o", space("none"), "--format", "hdf5")
-    check(code == 2 and "must be a file" in out, out)
+    check(code == 65 and "stdin" in out and "/proc" not in out, out)
     for flag, value in (("--user", "1"), ("--delimiter", ","), ("--header", "yes"), ("--quote", "double"), ("--decimal", ",")):
         text = pack(space("m.mtx"), "-o", space("none"), flag, value, expect=2)
         check(flag in text and "matrix-market" in text, text)
 
 
-def test_binary_files_are_not_read_compressed(space):
-    from scipy.sparse import csr_matrix, save_npz
-    save_npz(space("binary.npz"), csr_matrix(np.eye(3)))
-    with open(space("binary.npz"), "rb") as plain, gzip.open(space("binary.npz.gz"), "wb") as file:
-        file.write(plain.read())
-    with open(space("h5/part-00000.h5"), "rb") as plain, gzip.open(space("binary.h5ad.gz"), "wb") as file:
-        file.write(plain.read())
-    for name in ("binary.npz.gz", "binary.h5ad.gz"):
-        text = pack(space(name), "-o", space("binary"), expect=2)
-        check(name in text and "only text is read compressed" in text, text)
+def test_binary_files_are_read_compressed(space):
+    expected = Pack(space("npz")).x
+    os.link(space("h5/part-00000.h5"), space("m.h5ad"))
+    for name in ("m.npz", "m.h5ad"):
+        for end, command in (("gz", "gzip"), ("zst", "zstd")):
+            subprocess.run([command, "-qkf", space(name)], check=True)
+            pack(space(f"{name}.{end}"), "-o", space(f"{name}.{end}.pack"))
+        check(Pack(space(f"{name}.gz.pack")).x == Pack(space(f"{name}.zst.pack")).x, name, "other ratings")
+    check(Pack(space("m.npz.gz.pack")).x == expected, "other ratings")
+    with open(space("m.npz"), "rb") as plain, gzip.open(space("cut.npz.gz"), "wb") as file:
+        file.write(plain.read()[:-30])
+    text = pack(space("cut.npz.gz"), "-o", space("cut"), expect=65)
+    check("cut.npz.gz: " in text and "/proc" not in text, text)
 
 
 def test_rows_without_entries_are_told(space):
