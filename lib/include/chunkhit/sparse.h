@@ -1,6 +1,7 @@
 // Batches of rows of user-item matrices, dense or CSR, that are always ready.
 #pragma once
 
+#include <chunkhit/epoch_range.h>
 #include <chunkhit/error.h>
 #include <chunkhit/export.h>
 #include <chunkhit/pack.h>
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -148,11 +148,11 @@ class CHUNKHIT_API SparseDataset {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Gives the batches of one epoch after the other, as ImageLoader does: order, ranks, state, statistics and
-/// errors are the same.
+/// Gives the batches of one epoch after the other, as ImageLoader does: order, ranks, state, statistics,
+/// errors and how HDF5 files are opened are the same.
 class CHUNKHIT_API SparseLoader {
  public:
-  class Epoch;
+  using Epoch = EpochRange<SparseLoader, SparseBatch>;
 
   /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same columns are
   /// read as one, in this order. Throws bad_data when one is damaged, usage when the options make no sense,
@@ -195,40 +195,6 @@ class CHUNKHIT_API SparseLoader {
   struct CHUNKHIT_HIDDEN Impl;
   void release();
   std::unique_ptr<Impl> impl_;
-};
-
-/// A range over the batches that are left of an epoch.
-class SparseLoader::Epoch {
- public:
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = SparseBatch;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const SparseBatch*;
-    using reference = const SparseBatch&;
-    Iterator() = default;
-    explicit Iterator(SparseLoader& loader) : loader_(&loader), batch_(loader.next()) {}
-    const SparseBatch& operator*() const { return *batch_; }
-    const SparseBatch* operator->() const { return batch_; }
-    Iterator& operator++() {
-      batch_ = loader_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return batch_ == nullptr; }
-
-   private:
-    SparseLoader* loader_ = nullptr;
-    const SparseBatch* batch_ = nullptr;
-  };
-
-  explicit Epoch(SparseLoader& loader) : loader_(&loader) {}
-  [[nodiscard]] Iterator begin() const { return Iterator(*loader_); }
-  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
-
- private:
-  SparseLoader* loader_;
 };
 
 /// Draws items by popularity, for negatives: each with a probability in proportion to count^power, by
