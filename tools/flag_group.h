@@ -38,6 +38,10 @@ class FlagGroup {
   std::string name_;
 };
 
+/// Adds --images and --labels to a group of the help.
+void add_dataset_flags(CLI::App& app, std::string& images, std::string& labels,
+                       const std::string& group = "Options");
+
 /// Writes what a command line means, defaults included, for --config; throws cannot_write.
 void save_config(const CLI::App& app, const std::string& path);
 

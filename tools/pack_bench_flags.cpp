@@ -62,11 +62,7 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
       ->check(one_of(kLayoutNames))
       ->option_text("NAME")
       ->group("Pictures");
-  const auto add_dataset = [&app](const char* flag, std::string& name, const char* words) {
-    app.add_option(flag, name, words)->option_text("NAME")->group("Pictures");
-  };
-  add_dataset("--images", flags.image.images, "Dataset of an HDF5 file of others (images)");
-  add_dataset("--labels", flags.image.labels, "Its labels; it may lack them (labels)");
+  add_dataset_flags(app, flags.image.images, flags.image.labels, "Pictures");
   app.add_flag("--binarize", flags.matrix.binarize, "Every rating is 1")->group("Matrices");
   app.add_option("--normalize", flags.normalize, "Divide each row by its norm: none, l1, l2 (none)")
       ->check(one_of(kRowNormNames))

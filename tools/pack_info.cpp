@@ -4,6 +4,7 @@
 
 #include "chunkhit/pack.h"
 #include "cli.h"
+#include "flag_group.h"
 
 namespace chunkhit {
 namespace {
@@ -74,8 +75,16 @@ void print_caches(const PackInfo& info) {
 
 std::string kind_text(const PackInfo& info, const char* of_what) {
   if (info.foreign) return std::string("an HDF5 file").append(of_what).append(" that others wrote");
-  return std::string(info.lone_part ? "a part" : "a finished pack").append(of_what) + ", pack " +
-         info.pack_id;
+  const char* const kind = info.lone_part        ? "a part"
+                           : info.faults.empty() ? "a finished pack"
+                                                 : "a damaged pack";
+  return std::string(kind).append(of_what) + ", pack " + info.pack_id;
+}
+
+/// What the parts' sizes tell; the hashes are pack-verify's.
+void print_faults(const PackInfo& info) {
+  for (const std::string& fault : info.faults) std::printf("damaged    %s\n", printable_text(fault).c_str());
+  if (!info.faults.empty()) std::printf("           pack-verify says what to remove\n");
 }
 
 void print_provenance(const PackInfo& info) {
@@ -121,9 +130,10 @@ void print_account(const MatrixInfo& matrix) {
   print_counts("left out", matrix.left_out);
 }
 
-int print_matrix_info(const PackInfo& info) {
+void print_matrix_info(const PackInfo& info) {
   const MatrixInfo& matrix = *info.matrix;
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, " of matrices").c_str());
+  print_faults(info);
   std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
               count_text(matrix.columns, "column").c_str());
   if (!matrix.split_name.empty()) std::printf(", %s", matrix.split_name.c_str());
@@ -148,12 +158,12 @@ int print_matrix_info(const PackInfo& info) {
   print_parts(info);
   print_account(matrix);
   print_provenance(info);
-  return 0;
 }
 
-int print_info(const PackInfo& info) {
+void print_info(const PackInfo& info) {
   if (info.matrix) return print_matrix_info(info);
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
+  print_faults(info);
   if (info.lone_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
@@ -179,7 +189,6 @@ int print_info(const PackInfo& info) {
     std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
     print_caches(info);
   }
-  return 0;
 }
 
 }  // namespace
@@ -189,15 +198,21 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   using namespace chunkhit;
   CLI::App app("Says what a pack or a part holds.", "pack-info");
   std::string path;
+  Hdf5Names names;
   bool json = false;
   add_common_flags(app);
   app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
+  add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Everything as one JSON object");
-  app.footer("Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json");
+  app.footer(
+      "Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
+      "x --labels y");
   return run_command(app, argc, argv, [&] {
-    const PackInfo info = read_pack_info(path);
-    if (!json) return print_info(info);
-    std::fputs(pack_info_json(info).c_str(), stdout);
-    return 0;
+    const PackInfo info = read_pack_info(path, names);
+    if (json)
+      std::fputs(pack_info_json(info).c_str(), stdout);
+    else
+      print_info(info);
+    return info.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   });
 }

@@ -4,6 +4,7 @@
 
 #include "chunkhit/pack.h"
 #include "cli.h"
+#include "flag_group.h"
 
 namespace chunkhit {
 namespace {
@@ -24,6 +25,14 @@ void print_repair(const VerifyReport& report) {
   for (const std::string& file : report.damaged) std::printf("  %s\n", printable_text(file).c_str());
 }
 
+void print_report(const std::string& path, const VerifyReport& report, double seconds, bool quick) {
+  for (const std::string& fault : report.faults) std::printf("%s\n", printable_text(fault).c_str());
+  std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
+              count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
+              bytes_text(static_cast<double>(report.bytes)).c_str(), seconds, outcome(report, quick).c_str());
+  print_repair(report);
+}
+
 }  // namespace
 }  // namespace chunkhit
 
@@ -33,9 +42,12 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
                "pack-verify");
   std::string path;
   VerifyOptions options;
+  bool json = false;
   add_common_flags(app);
   app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
+  app.add_flag("--json", json, "The report as one JSON object");
+  add_dataset_flags(app, options.names.images, options.names.labels);
   app.add_option("--threads", options.threads, "All allowed CPUs by default")
       ->check(CLI::Range(1, 4096))
       ->option_text("N");
@@ -45,12 +57,10 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
     const auto begin = std::chrono::steady_clock::now();
     const VerifyReport report = verify_pack(path, options);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    for (const std::string& fault : report.faults) std::printf("%s\n", printable_text(fault).c_str());
-    std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
-                count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
-                bytes_text(static_cast<double>(report.bytes)).c_str(), seconds,
-                outcome(report, options.quick).c_str());
-    print_repair(report);
+    if (json)
+      std::fputs(verify_report_json(report).c_str(), stdout);
+    else
+      print_report(path, report, seconds, options.quick);
     return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
   });
 }

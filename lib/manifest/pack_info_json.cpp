@@ -86,6 +86,7 @@ Json matrix_info_json(const PackInfo& info, Json spec) {
           {"raw_bytes", info.raw_bytes},
           {"stored_bytes", info.stored_bytes},
           {"parts", parts_json(info)},
+          {"faults", info.faults},
           {"spec", std::move(spec)},
           {"account", account_json(*info.matrix)},
           {"tool", info.tool},
@@ -127,6 +128,7 @@ std::string pack_info_json(const PackInfo& info) {
       {"raw_bytes", info.raw_bytes},
       {"stored_bytes", info.stored_bytes},
       {"parts", parts_json(info)},
+      {"faults", info.faults},
       {"spec", std::move(spec)},
       {"tool", info.tool},
       {"pack_id", info.pack_id},
@@ -136,6 +138,16 @@ std::string pack_info_json(const PackInfo& info) {
     json["advised_cache"] = cache_json(info.advised_cache);
   }
   return text_of(json);
+}
+
+std::string verify_report_json(const VerifyReport& report) {
+  return text_of({{"parts", report.parts},
+                  {"chunks", report.chunks},
+                  {"samples", report.samples},
+                  {"bytes", report.bytes},
+                  {"foreign", report.foreign},
+                  {"faults", report.faults},
+                  {"damaged", report.damaged}});
 }
 
 }  // namespace chunkhit

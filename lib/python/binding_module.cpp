@@ -100,11 +100,11 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_datasets(module);
   module.def(
       "pack_info_json",
-      [](const std::string& path) {
+      [](const std::string& path, const std::string& images, const std::string& labels) {
         const py::gil_scoped_release release;
-        return pack_info_json(read_pack_info(path));
+        return pack_info_json(read_pack_info(path, {images, labels}));
       },
-      py::arg("path"));
+      py::arg("path"), py::arg("images"), py::arg("labels"));
 }
 
 }  // namespace chunkhit

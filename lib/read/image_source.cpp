@@ -32,7 +32,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
-    const PackSource source = open_source(path);
+    const PackSource source = open_source(path, names);
     if (source.matrix)
       throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images; SparseLoader reads it");
     if (!source.manifest) {

@@ -10,6 +10,7 @@
 #include "chunk/cache_advice.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack.h"
+#include "read/pack_files.h"
 #include "read/pack_source.h"
 #include "store/hdf5_matrix.h"
 #include "store/part.h"
@@ -53,6 +54,10 @@ std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std
   return classes;
 }
 
+void check_part_sizes(const std::string& folder, const std::vector<PartRecord>& parts, PackInfo& info) {
+  for (const PartRecord& part : parts) check_size(folder + "/" + part.file, part.bytes, info.faults);
+}
+
 PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info;
   info.path = folder;
@@ -78,6 +83,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   info.pack_id = hash_text(manifest.pack_id);
   info.input_xxh3 = hash_text(manifest.input_xxh3);
   set_shape(info, manifest.sample);
+  check_part_sizes(folder, manifest.parts, info);
   return info;
 }
 
@@ -128,6 +134,7 @@ PackInfo matrix_manifest_info(const std::string& folder, const MatrixManifest& m
   }
   info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
   info.matrix = std::move(matrix);
+  check_part_sizes(folder, manifest.parts, info);
   return info;
 }
 
@@ -167,7 +174,8 @@ void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
   info.parts[0].bytes = info.stored_bytes;
 }
 
-PackInfo lone_part_info(const std::string& path) {
+PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
+  if (names != Hdf5Names{}) return part_info(*open_part(path, names));
   if (container_of(path).name == "shard") return part_info(*open_shard(path));
   return part_info(is_matrix_hdf5(path) ? *open_matrix_part(path) : *open_part(path));
 }
@@ -206,11 +214,11 @@ PackInfo part_info(const ChunkReader& part) {
   return info;
 }
 
-PackInfo read_pack_info(const std::string& path) {
-  const PackSource source = open_source(path);
+PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
+  const PackSource source = open_source(path, names);
   if (source.matrix) return matrix_manifest_info(source.folder, *source.matrix);
   PackInfo info =
-      source.manifest ? manifest_info(source.folder, *source.manifest) : lone_part_info(source.part);
+      source.manifest ? manifest_info(source.folder, *source.manifest) : lone_part_info(source.part, names);
   if (!info.matrix) set_cache(info);
   return info;
 }

@@ -38,7 +38,7 @@ std::size_t label_columns_of(const ChunkReader& part) {
 
 }  // namespace
 
-PackSource open_source(const std::string& path) {
+PackSource open_source(const std::string& path, const Hdf5Names& names) {
   namespace fs = std::filesystem;
   std::error_code error;
   PackSource source;
@@ -52,6 +52,10 @@ PackSource open_source(const std::string& path) {
   while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
   const std::string manifest = source.folder + "/" + std::string(kManifestName);
   if (!fs::exists(manifest, error)) refuse_folder(source.folder);
+  if (names != Hdf5Names{})
+    throw Error(ErrorCode::usage, path +
+                                      ": is a pack, whose images and labels are known; names of datasets "
+                                      "are for HDF5 files that others wrote");
   const ByteBuffer text = read_file(manifest, kMostManifestBytes);
   if (manifest_format(as_text(text), manifest) == kMatrixFormat)
     source.matrix = parse_matrix_manifest(as_text(text), manifest);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
+#include "chunkhit/pack.h"
 #include "manifest/manifest.h"
 #include "manifest/matrix_manifest.h"
 
@@ -20,8 +21,9 @@ struct PackSource {
   std::string part;                      ///< path of a lone part
 };
 
-/// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.
-[[nodiscard]] PackSource open_source(const std::string& path);
+/// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part, usage
+/// when datasets are named of a pack, whose own are known.
+[[nodiscard]] PackSource open_source(const std::string& path, const Hdf5Names& names = {});
 
 /// The paths of the parts that a manifest lists.
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,

@@ -76,7 +76,7 @@ void add(std::vector<std::string> more, std::vector<std::string>& faults) {
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options) {
   std::vector<std::string> faults;
   try {
-    const std::unique_ptr<ChunkReader> part = open_part(expected.path);
+    const std::unique_ptr<ChunkReader> part = open_part(expected.path, options.names);
     if (expected.manifest != nullptr) compare_with_record(*part, expected, faults);
     if (expected.listed != nullptr) compare_hash(*part, expected, faults);
     if (options.quick) return faults;
@@ -148,12 +148,12 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  if (is_matrix_part(path))
+  if (options.names == Hdf5Names{} && is_matrix_part(path))
     report.faults = check_lone_matrix_part(path, options);
   else
     add_isolated({path, path, nullptr, nullptr, nullptr, 0}, options, report.faults);
   if (!report.faults.empty()) return report;
-  const PackInfo info = read_pack_info(path);
+  const PackInfo info = read_pack_info(path, options.names);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;
   report.foreign = info.foreign;
@@ -163,7 +163,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
 }  // namespace
 
 VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
-  const PackSource source = open_source(path);
+  const PackSource source = open_source(path, options.names);
   if (source.matrix) return verify_matrix_pack(source.folder, *source.matrix, options);
   if (!source.manifest) return verify_part(source.part, options);
   const Manifest& manifest = *source.manifest;

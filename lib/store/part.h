@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "chunk/cache_advice.h"
 #include "chunk/row_block.h"
+#include "chunkhit/pack.h"
 #include "store/tile_grid.h"
 #include "types/sample_shape.h"
 
@@ -160,12 +161,6 @@ class ChunkReader {
 /// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Throws bad_data naming the
 /// place.
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
-
-/// Names of datasets in an HDF5 file, as paths from its root.
-struct Hdf5Names {
-  std::string images = "images";
-  std::string labels = "labels";  ///< empty: none are read; missing under this default: all are -1
-};
 
 /// A kind of file that holds parts; one static row per container.
 struct Container {

@@ -45,6 +45,34 @@ def check_bench(space):
     check('.images = "pictures/small"' in tuned and '.labels = "kinds"' in tuned, tuned)
 
 
+def check_names(space):
+    named = write_foreign(space("named.h5"), "pictures/small")
+    names = ("--images", "pictures/small", "--labels", "kinds")
+    found = json.loads(run("pack-info", named, *names, "--json"))
+    check(found["samples"] == 60 and [each["samples"] for each in found["classes"]] == [20, 20, 20], found)
+    report = json.loads(run("pack-verify", named, *names, "--json"))
+    check(report["foreign"] is True and report["faults"] == [] and report["samples"] == 60, report)
+    for command in ("pack-info", "pack-verify", "pack-bench"):
+        text = run(command, space("train"), "--images", "pixels", expect=2)
+        check("is a pack" in text, command, text)
+
+
+def check_sizes(space):
+    """What is finished by its manifest, but not in the folder."""
+    part = space("train/part-00000.h5")
+    whole = os.path.getsize(part)
+    os.truncate(part, whole // 2)
+    text = run("pack-info", space("train"), expect=65)
+    check("a damaged pack" in text and f"has {whole // 2} bytes, expected {whole}" in text, text)
+    os.remove(part)
+    found = json.loads(run("pack-info", space("train"), "--json", expect=65))
+    check(len(found["faults"]) == 1 and "part-00000.h5" in found["faults"][0], found["faults"])
+    report = json.loads(run("pack-verify", space("train"), "--json", expect=65))
+    check(report["faults"] and report["damaged"], report)
+
+
 with Workspace() as space:
     check_claims(space)
+    check_names(space)
+    check_sizes(space)
     check_bench(space)

@@ -25,6 +25,24 @@ def test_gives_what_pack_info_says(packs, ratings):
     assert chunkhit.pack_info(ratings[0] / "whole")["columns"] == 97
 
 
+def test_verifies_a_pack(packs, tmp_path):
+    report = chunkhit.verify_pack(packs / "hdf5", threads=1)
+    assert (report["samples"], report["faults"], report["foreign"]) == (100, [], False)
+    shutil.copytree(packs / "hdf5", tmp_path / "damaged")
+    part = tmp_path / "damaged" / "part-00000.h5"
+    part.write_bytes(part.read_bytes()[:-9])
+    report = chunkhit.verify_pack(tmp_path / "damaged", quick=True)
+    assert report["faults"] and str(part) in report["damaged"]
+    assert chunkhit.pack_info(tmp_path / "damaged")["faults"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(chunkhit.Error, match="no finished pack") as caught:
+        chunkhit.verify_pack(tmp_path / "empty")
+    assert caught.value.code == "bad_data"
+    with pytest.raises(chunkhit.Error, match="is a pack") as caught:
+        chunkhit.pack_info(packs / "hdf5", images="pixels")
+    assert caught.value.code == "usage"
+
+
 def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
     chunkhit.pack_images(packs / "pictures", tmp_path / "out", resize=(12, 10), crop=(8, 6), progress=False)
     files = sorted((packs / "pictures").glob("*/*.png"))

@@ -70,6 +70,13 @@ struct MatrixInfo {
   std::vector<std::pair<float, std::uint64_t>> values;  ///< how often each value occurs, or from there on
 };
 
+/// Names of datasets in an HDF5 file that no pack-images wrote, as paths from its root.
+struct Hdf5Names {
+  std::string images = "images";
+  std::string labels = "labels";  ///< empty: none are read; missing under this default: all are -1
+  bool operator==(const Hdf5Names&) const = default;
+};
+
 /// What a pack (or a lone part) holds.
 struct PackInfo {
   std::string path;
@@ -94,6 +101,7 @@ struct PackInfo {
   std::uint64_t raw_bytes = 0;     ///< of all samples; of matrices as CSR of 32-bit columns and values
   std::uint64_t stored_bytes = 0;  ///< of all chunks
   std::vector<PackPart> parts;
+  std::vector<std::string> faults;  ///< parts of a pack that are missing or have another size than recorded
   std::vector<std::pair<std::string, std::string>> spec;  ///< the flags that made it
   std::string tool;
   std::string pack_id;            ///< 16 hexadecimal digits, the same for the same input and spec
@@ -103,9 +111,10 @@ struct PackInfo {
   std::optional<MatrixInfo> matrix;  ///< of matrices: shape, pixels, classes and cache are empty then
 };
 
-/// Reads what `path` holds: a pack's folder, its manifest.json, or a lone part. Throws bad_data when it is
-/// none of these, is unfinished or damaged.
-[[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path);
+/// Reads what `path` holds: a pack's folder, its manifest.json, a lone part, or another HDF5 file with an
+/// array under `names`. Throws bad_data when it is none of these, is unfinished or damaged, usage when
+/// `names` are given for a pack.
+[[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
 
 /// Writes PackInfo as one JSON object. What manifest.json has, too, is named and nested as there
 /// (schemas/manifest.md); the other keys are the fields' names.
@@ -115,6 +124,7 @@ struct PackInfo {
 struct VerifyOptions {
   bool quick = false;         ///< manifest, sizes and structure only; no sample is read
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs
+  Hdf5Names names{};          ///< of a file that others wrote
   std::function<void(const std::string& part)> on_part;  ///< called before each part
 };
 
@@ -132,6 +142,9 @@ struct VerifyReport {
   /// manifest.
   std::vector<std::string> damaged;
 };
+
+/// Writes VerifyReport as one JSON object, whose keys are the fields' names.
+[[nodiscard]] CHUNKHIT_API std::string verify_report_json(const VerifyReport& report);
 
 /// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
 /// statistics, foreign or missing parts. Each part is read in a child process, so that a damaged file cannot

@@ -31,8 +31,9 @@ class Loader(Generic[Batch]):
 
     _opened: Any = None  # the binding's loader
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: Any, options: Dict[str, Any]) -> None:
         self._opened = core
+        self._options = options
         self._running: Optional[Epoch[Batch]] = None
         self._next_epoch = 0
 
@@ -124,6 +125,19 @@ class Loader(Generic[Batch]):
     def mixing(self) -> _chunkhit.MixingInfo:
         """How well shuffle="window" mixes."""
         return self._core.mixing()
+
+    @property
+    def batch_size(self) -> int:
+        """Samples (rows) a batch, as it was asked for; this and the next two are what libraries ask of a loader."""
+        return self._options["batch_size"]
+
+    @property
+    def drop_last(self) -> bool:
+        return self._options["drop_last"]
+
+    @property
+    def seed(self) -> int:
+        return self._options["seed"]
 
     @property
     def size(self) -> int:

@@ -77,7 +77,8 @@ class ImageLoader(Loader[ImageBatch]):
         images: str = "images",
         labels: str = "labels",
     ) -> None:
-        super().__init__(_chunkhit.ImageLoader(native_paths(paths), keywords(locals())))
+        options = keywords(locals())
+        super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)
 
     def _summary(self) -> str:
         return f"{self.size} samples, batches of {self.batch_shape}"
@@ -132,7 +133,8 @@ class SparseLoader(Loader[SparseBatch]):
         on_corrupt: str = "fail",
         allocator: Any = None,
     ) -> None:
-        super().__init__(_chunkhit.SparseLoader(native_paths(paths), keywords(locals()), *self._writing(writable)))
+        options = keywords(locals())
+        super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
 
     @staticmethod
     def _writing(writable: bool) -> Tuple[bool, bool]:
