@@ -27,8 +27,8 @@ AIM_SECONDS = 90  # on two CPU cores, with packing or without
 
 def network(channels, height, width, classes):
     def block(inputs, outputs):
-        return [torch.nn.Conv2d(inputs, outputs, 3, padding=1), torch.nn.BatchNorm2d(outputs), torch.nn.ReLU(),
-                torch.nn.MaxPool2d(2)]
+        return [torch.nn.Conv2d(inputs, outputs, 3, padding=1), torch.nn.MaxPool2d(2), torch.nn.BatchNorm2d(outputs),
+                torch.nn.ReLU()]
 
     return torch.nn.Sequential(*block(channels, 16), *block(16, 32), torch.nn.Flatten(), torch.nn.Dropout(0.25),
                                torch.nn.Linear(32 * (height // 4) * (width // 4), classes))
@@ -90,7 +90,8 @@ def main():
         common = dict(batch_size=BATCH, as_="f32", device=options.device, normalize=dict(
             mean=[value / 255 for value in info["mean"]], std=[value / 255 for value in info["std"]]))
         loader = chunkhit.torch.ImageLoader(train_pack, shuffle="window", augment=dict(flip_horizontal=0.5), **common)
-        model = network(*loader.batch_shape[1:], len(info["classes"])).to(options.device)
+        # Channels last is twice as fast on a CPU.
+        model = network(*loader.batch_shape[1:], len(info["classes"])).to(options.device, memory_format=torch.channels_last)
         train(model, loader, options.epochs)
         found = accuracy(model, chunkhit.torch.ImageLoader(test_pack, **common))
     seconds = time.perf_counter() - begin
