@@ -128,6 +128,18 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
   return found;
 }
 
+/// What a split asks of the rows.
+RowForm row_form(SplitKind kind) {
+  if (kind == SplitKind::time || kind == SplitKind::leave_one_out) return RowForm::with_places;
+  return kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+}
+
+/// Columns of another pack stay, also of items that have too few ratings here: those columns are empty.
+void leave_out_dropped(const LiveRatings& live, ItemColumns& columns) {
+  for (std::size_t item = 0; item < columns.columns.size(); ++item)
+    if (live.items[item] == 0) columns.columns[item] = kNoColumn;
+}
+
 void check_something_left(const ItemColumns& columns, const std::vector<StepCounts>& steps) {
   if (std::any_of(columns.counts.begin(), columns.counts.end(),
                   [](std::uint64_t count) { return count > 0; }))
@@ -159,12 +171,6 @@ bool needs_times(const RatingPacksSpec& spec) {
   return std::any_of(reasons.begin(), reasons.end(), [](bool reason) { return reason; });
 }
 
-/// What a split asks of the rows.
-static RowForm row_form(SplitKind kind) {
-  if (kind == SplitKind::time || kind == SplitKind::leave_one_out) return RowForm::with_places;
-  return kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
-}
-
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items) {
   check_split(spec.split);
   RatingPacks made;
@@ -180,6 +186,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   made.stored = stats.values.stored();
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.item_order, items.sorted);
+  leave_out_dropped(live, columns);
   check_something_left(columns, made.steps);
 
   auto source =

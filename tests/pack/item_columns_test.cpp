@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "chunkhit/error.h"
+#include "pack/rating_packs.h"
+#include "small_ratings.h"
 
 namespace chunkhit {
 namespace {
@@ -36,6 +38,18 @@ TEST(ItemColumns, KeepThoseOfAnotherPackThatHaveNoRatings) {
 
 TEST(ItemColumns, AreRefusedWhenAnItemIsThereTwice) {
   EXPECT_THROW((void)reuse_items(kCounts, Numbers{2, 0, 2}), Error);
+}
+
+TEST(ItemColumns, OfAnotherPackAreEmptyWhereTheirItemsHaveTooFewRatings) {
+  const std::vector<Rating> ratings{{0, 0, 1}, {1, 0, 1}, {2, 0, 1}, {0, 1, -2.5F}, {2, 2, 9}};
+  const std::vector<std::uint32_t> frozen{1, 0};
+  RatingStore store({});
+  append(store, ratings);
+  const RatingPacks made = make_rating_packs(store, {.rules = {.min_item = 2}, .shuffles_rows = false},
+                                             {.sorted = {}, .frozen = frozen});
+  EXPECT_EQ(made.columns().items, frozen);
+  EXPECT_EQ(text_of(fill(made.packs[0]).x), "1=1 | 1=1 | 1=1 ");
+  EXPECT_EQ(made.packs[0].stats().x.nnz, 3u);
 }
 
 }  // namespace
