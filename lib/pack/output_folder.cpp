@@ -44,6 +44,33 @@ std::vector<std::string> missing_folders(const std::string& path) {
   return missing;
 }
 
+FileDescriptor lock_folder(const std::string& path) {
+  FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.is_open()) throw_write_error(path, "cannot open the folder", errno);
+  // A lock on the folder itself leaves no file behind and ends with the process. File systems without locks
+  // go without.
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw Error(ErrorCode::try_again, path + ": another process is writing this pack");
+  return lock;
+}
+
+void check_kind(const std::string& path, PackKind kind) {
+  const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
+  for (const std::string& name : folder_entries(path))
+    if (is_of_other_kind(name, kind)) refuse_other_kind(path, other);
+}
+
+/// Reads a manifest; where it is damaged, says what to do.
+template <class Read>
+auto with_remedy(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                std::string(error.what()) + "; remove this file, and the same command writes it again");
+  }
+}
+
 void remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_write_error(path, "cannot remove", errno);
 }
@@ -70,26 +97,23 @@ void check_outside_packs(const std::string& output) {
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
   make_folders(path_);
-  take_lock();
+  lock_ = lock_folder(path_);
   check_no_strangers(path_);
   remove_entries(force);
-  const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
-  for (const std::string& name : folder_entries(path_))
-    if (is_of_other_kind(name, kind)) refuse_other_kind(path_, other);
+  check_kind(path_, kind);
+}
+
+void OutputFolder::check(const std::string& path, bool force, PackKind kind) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return;
+  const FileDescriptor lock = lock_folder(path);
+  check_no_strangers(path);
+  if (!force) check_kind(path, kind);
 }
 
 OutputFolder::~OutputFolder() {
   for (const std::string& folder : made_)
     if (::rmdir(folder.c_str()) != 0) break;
-}
-
-void OutputFolder::take_lock() {
-  lock_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock_.is_open()) throw_write_error(path_, "cannot open the folder", errno);
-  // A lock on the folder itself leaves no file behind and ends with the process. File systems without locks
-  // go without.
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw Error(ErrorCode::try_again, path_ + ": another process is writing this pack");
 }
 
 void OutputFolder::remove_entries(bool all) const {
@@ -111,7 +135,7 @@ std::optional<std::string> OutputFolder::manifest_text(std::string_view format) 
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   std::string text(as_text(read_file(path, kMostManifestBytes)));
-  const std::string found = manifest_format(text, path);
+  const std::string found = with_remedy([&] { return manifest_format(text, path); });
   if (found != format && (found == kImagesFormat || found == kMatrixFormat))
     refuse_other_kind(path_, found == kImagesFormat ? PackKind::images : PackKind::matrices);
   return text;
@@ -119,12 +143,14 @@ std::optional<std::string> OutputFolder::manifest_text(std::string_view format) 
 
 std::optional<Manifest> OutputFolder::finished_pack() const {
   const std::optional<std::string> text = manifest_text(kImagesFormat);
-  return text ? std::optional(parse_manifest(*text, file(kManifestName))) : std::nullopt;
+  if (!text) return std::nullopt;
+  return with_remedy([&] { return parse_manifest(*text, file(kManifestName)); });
 }
 
 std::optional<MatrixManifest> OutputFolder::finished_matrix_pack() const {
   const std::optional<std::string> text = manifest_text(kMatrixFormat);
-  return text ? std::optional(parse_matrix_manifest(*text, file(kManifestName))) : std::nullopt;
+  if (!text) return std::nullopt;
+  return with_remedy([&] { return parse_matrix_manifest(*text, file(kManifestName)); });
 }
 
 bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {

@@ -27,6 +27,8 @@ class OutputFolder {
   /// cannot_write when it holds what no pack of this kind holds or no pack command wrote. `force` removes an
   /// earlier pack, of whatever kind; left-overs of killed runs are always removed.
   OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
+  /// Throws what the constructor would, and changes nothing.
+  static void check(const std::string& path, bool force, PackKind kind = PackKind::images);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   /// Removes the folders that the constructor made where nothing was put into them.
@@ -54,7 +56,6 @@ class OutputFolder {
   [[nodiscard]] std::uint64_t free_bytes() const;
 
  private:
-  void take_lock();
   void remove_entries(bool all) const;
   [[nodiscard]] std::optional<std::string> manifest_text(std::string_view format) const;
   [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;

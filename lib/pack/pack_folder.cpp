@@ -61,13 +61,20 @@ std::string first_text(const std::string& path) {
   }
 }
 
+/// As a crash may leave it; nothing is lost with it.
+bool is_empty_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) == 0 &&
+         !error;
+}
+
 bool begins_as_ours(const std::string& folder, std::string_view name) {
   std::string path = folder;
   path.append("/").append(name);
   const std::string text = first_text(path);
   const auto* const begin = std::find_if(kFileBegins.begin(), kFileBegins.end(),
                                          [&](const FileBegin& known) { return name == known.name; });
-  if (begin == kFileBegins.end()) return text.find(kOwnMark) != std::string::npos;
+  if (begin == kFileBegins.end()) return text.find(kOwnMark) != std::string::npos || is_empty_file(path);
   return text.starts_with(begin->text) && text.find(begin->followed_by) != std::string::npos;
 }
 

@@ -108,14 +108,12 @@ void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
                                       "; lower --chunk-samples or raise --memory");
 }
 
-/// Throws what would end the run in one of its packs, before anything of another is removed or written.
+/// Throws what can be known beforehand of all packs of a run, before anything of one is removed or written.
 void check_packs(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleShape& sample,
                  const std::vector<PackSamples>& packs) {
   for (const PackSamples& samples : packs) {
     check_memory(options, plan_pack(spec, sample, samples.indices.size()));
-    std::error_code error;
-    if (const std::string path = pack_path(options, samples); std::filesystem::is_directory(path, error))
-      check_no_strangers(path);
+    OutputFolder::check(pack_path(options, samples), options.force);
   }
 }
 

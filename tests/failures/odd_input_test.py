@@ -1,5 +1,6 @@
 """Input that nobody plans for: packed as it should be, or refused with words that say what to do."""
 import csv
+import fcntl
 import json
 import os
 import subprocess
@@ -171,6 +172,12 @@ def test_force_removes_no_pack_of_a_split_before_all_may_go(space):
         file.write("mine")
     text = run(*split, "--seed", "5", "--force", expect=73)
     check("notes.txt" in text, text)
+    check(open(space("parts/a/manifest.json")).read() == before, "the first pack of the split is gone")
+    os.remove(space("parts/b/notes.txt"))
+    folder = os.open(space("parts/b"), os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    check("another process" in run(*split, "--seed", "5", "--force", expect=75), "b is being written")
+    os.close(folder)
     check(open(space("parts/a/manifest.json")).read() == before, "the first pack of the split is gone")
 
 
