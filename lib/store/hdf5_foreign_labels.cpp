@@ -1,10 +1,38 @@
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "store/hdf5_columns.h"
 #include "store/hdf5_foreign.h"
 #include "store/hdf5_images.h"
 
 namespace chunkhit {
+namespace {
+
+/// Class ids; the library makes the largest id of those above it.
+std::vector<std::int64_t> read_ids(const Hdf5Check& check, const Hdf5Column& column,
+                                   const std::string& place) {
+  std::vector<std::int64_t> ids = read_column<std::int64_t>(check, column);
+  if (std::ranges::find(ids, INT64_MAX) == ids.end()) return ids;
+  for (const std::uint64_t id : read_column<std::uint64_t>(check, column))
+    if (id > INT64_MAX)
+      check.refuse(place + " has the class id " + std::to_string(id) + ", expected at most 2^63 - 1");
+  return ids;
+}
+
+std::vector<float> read_values(const Hdf5Check& check, const Hdf5Column& column, const std::string& place) {
+  std::vector<float> values = read_column<float>(check, column);
+  if (column.is_floating) return values;
+  const auto whole = read_column<std::int64_t>(check, column);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (static_cast<double>(values[i]) != static_cast<double>(whole[i]))
+      check.refuse(place + " has the number " + std::to_string(whole[i]) +
+                   ", which no 32-bit float is: several columns of labels are floats");
+  return values;
+}
+
+}  // namespace
 
 Labels read_foreign_labels(const Hdf5Source& source, const std::string& name, std::uint64_t sample_count,
                            PartSpec& spec) {
@@ -29,9 +57,9 @@ Labels read_foreign_labels(const Hdf5Source& source, const std::string& name, st
                  std::to_string(UINT16_MAX));
   spec.label_columns.assign(width, "");
   if (!column.is_floating && width == 1)
-    labels.ids = read_column<std::int64_t>(check, column);
+    labels.ids = read_ids(check, column, place);
   else
-    labels.values = read_column<float>(check, column);
+    labels.values = read_values(check, column, place);
   return labels;
 }
 
