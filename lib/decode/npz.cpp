@@ -26,7 +26,6 @@ ValueSource values_of(NpyArray& array) {
 
 NpzReader::NpzReader(const std::string& path, Transpose transpose)
     : path_(path), transpose_(transpose == Transpose::yes), collector_(path, {}, {}, transpose_) {
-  if (path == "-") refuse("an npz cannot come from stdin: its arrays are read side by side");
   open_arrays();
   const std::string format = read_format();
   read_shape(format);

@@ -50,11 +50,12 @@ class ZipWalk {
  private:
   void check(int status) const {
     if (status < ARCHIVE_WARN)
-      throw Error(ErrorCode::bad_data, file_.path() + ": cannot be read as ZIP: " + reason());
+      throw Error(ErrorCode::bad_data, file_.path() + ": cannot be read as ZIP, or is cut off: " + reason());
   }
   [[nodiscard]] std::string reason() const {
     const char* text = archive_error_string(reader_.get());
-    return text != nullptr ? text : "unknown fault";
+    const std::string_view words = text != nullptr ? text : "unknown fault";
+    return std::string(words.substr(0, words.find_last_not_of('\n') + 1));
   }
   InputFile file_;
   std::unique_ptr<struct archive, FreeArchive> reader_{archive_read_new()};

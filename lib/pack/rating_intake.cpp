@@ -208,6 +208,12 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   account_.end(blocks.byte_count(), blocks.xxh3());
 }
 
+void RatingIntake::tell_copied(const std::string& name, std::uint64_t bytes) const {
+  if (!options_.on_progress) return;
+  const RatingInput before = account_.total();
+  options_.on_progress({name, bytes, std::nullopt, before.rating_count, before.bad_lines});
+}
+
 void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
   const auto fill = [&](Work& work) {
     const bool is_there = input.next(work.block);

@@ -56,6 +56,8 @@ class RatingIntake {
   /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
   void read_text(TextStream& input, RatingFormat format);
   /// Reads files of another format, those of one reader; its blocks are made one after the other while
+  /// Tells that so many bytes of an input were made ready to be read.
+  void tell_copied(const std::string& name, std::uint64_t bytes) const;
   /// earlier ones are numbered.
   void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
   /// Looks at the share of bad lines, once all was read.

@@ -122,12 +122,15 @@ MatrixFile matrix_file(const std::string& input) {
 
 /// Makes ready what a matrix is read from, whose head was looked at.
 void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const InputPlaces& places,
-                 const std::atomic<bool>* stop, OpenedInputs& opened) {
+                 const std::atomic<bool>* stop, const RatingIntake& intake, OpenedInputs& opened) {
   const std::string& input = places.paths[opened.paths.size()];
   opened.files.push_back(matrix_file(input));
   if (is_binary(format) && !stream->byte_count()) {
-    opened.copies.emplace_back(*stream, places.spill_folder, stop);
-    opened.paths.push_back(opened.copies.back().path());
+    const InputCopy& copy =
+        opened.copies.emplace_back(*stream, places.spill_folder, stop,
+                                   [&](std::uint64_t bytes) { intake.tell_copied(stream->name(), bytes); });
+    opened.paths.push_back(copy.path());
+    if (input == "-") opened.files.back().bytes = copy.byte_count();
     return;
   }
   opened.paths.push_back(input);
@@ -194,7 +197,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
     is_told_by_name = is_told_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
-      open_matrix(std::move(stream), format, inputs, stop, opened);
+      open_matrix(std::move(stream), format, inputs, stop, intake, opened);
       continue;
     }
     check_text_flags(spec, format);
