@@ -90,7 +90,7 @@ void add_run_flags(CLI::App& app, PackBenchFlags& flags) {
                             ->option_text("N")
                             ->group(group);
   app.add_option("--step-ms", flags.step_ms, "A training step for each batch: sleep so long (0)")
-      ->check(between(0, 1e6))
+      ->check(between(0, 1e4))
       ->option_text("X")
       ->group(group);
   app.add_flag("--cold", flags.spec.cold, "Each epoch with a new loader, its files not in the page cache")

@@ -28,6 +28,10 @@ void print_labels(const PackInfo& info) {
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
     return;
   }
+  if (info.foreign && info.classes.size() == 1 && info.classes[0].id == -1) {
+    std::printf("labels     none were found: every sample's is -1 (--labels names their dataset)\n");
+    return;
+  }
   std::printf("labels     int64 class ids, %s classes\n", count_text(info.classes.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.classes.size(), kShownClasses); ++index) {
     const PackClass& entry = info.classes[index];

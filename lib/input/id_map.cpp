@@ -63,7 +63,6 @@ std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new)
   return static_cast<std::uint32_t>(slots_[slot]) - 1;
 }
 
-// The next number and 1.
 std::uint32_t IdMap::next_entry() const {
   if (size() == std::numeric_limits<std::uint32_t>::max())
     throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");

@@ -43,7 +43,7 @@ class IdMap {
   template <class IsSame>
   std::uint32_t number_of(std::uint32_t hash, IsSame is_same, bool& is_new);
   [[nodiscard]] std::size_t home_of(std::uint32_t hash) const;
-  [[nodiscard]] std::uint32_t next_entry() const;
+  [[nodiscard]] std::uint32_t next_entry() const;  // the next number + 1
   std::uint32_t add_small(std::int64_t id);
   std::uint32_t add_hashed(std::int64_t id, std::uint32_t hash);
   std::uint32_t add_hashed(std::string_view id, std::uint32_t hash);

@@ -30,11 +30,15 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
                                                    const Hdf5Names& names) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
-  std::vector<std::unique_ptr<ChunkReader>> parts;
+  std::vector<PackSource> sources;
   for (const std::string& path : paths) {
-    const PackSource source = open_source(path, names);
-    if (source.matrix)
+    sources.push_back(open_source(path));
+    if (sources.back().matrix)
       throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images; SparseLoader reads it");
+  }
+  check_names(sources, names);
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  for (const PackSource& source : sources) {
     if (!source.manifest) {
       parts.push_back(open_part(source.part, names));
       continue;

@@ -62,9 +62,14 @@ std::string LoaderStats::verdict() const {
   if (batches == 0) return "no batch was asked for yet";
   const double share = wait_fraction();
   const std::string waited = "training waited " + percent(share) + " of the time for data";
-  if (share < kNotInputBound) return "not input-bound: " + waited;
+  std::string lacking;
+  if (corrupt_samples > 0)
+    lacking.append("; ")
+        .append(std::to_string(corrupt_samples))
+        .append(" samples of damaged chunks were left out");
+  if (share < kNotInputBound) return "not input-bound: " + waited + lacking;
   return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
-         advice(*this);
+         advice(*this) + lacking;
 }
 
 std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {

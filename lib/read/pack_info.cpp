@@ -215,7 +215,8 @@ PackInfo part_info(const ChunkReader& part) {
 }
 
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
-  const PackSource source = open_source(path, names);
+  const PackSource source = open_source(path);
+  check_names({&source, 1}, names);
   if (source.matrix) return matrix_manifest_info(source.folder, *source.matrix);
   PackInfo info =
       source.manifest ? manifest_info(source.folder, *source.manifest) : lone_part_info(source.part, names);

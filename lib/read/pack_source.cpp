@@ -38,7 +38,7 @@ std::size_t label_columns_of(const ChunkReader& part) {
 
 }  // namespace
 
-PackSource open_source(const std::string& path, const Hdf5Names& names) {
+PackSource open_source(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   PackSource source;
@@ -52,16 +52,24 @@ PackSource open_source(const std::string& path, const Hdf5Names& names) {
   while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
   const std::string manifest = source.folder + "/" + std::string(kManifestName);
   if (!fs::exists(manifest, error)) refuse_folder(source.folder);
-  if (names != Hdf5Names{})
-    throw Error(ErrorCode::usage, path +
-                                      ": is a pack, whose images and labels are known; names of datasets "
-                                      "are for HDF5 files that others wrote");
   const ByteBuffer text = read_file(manifest, kMostManifestBytes);
   if (manifest_format(as_text(text), manifest) == kMatrixFormat)
     source.matrix = parse_matrix_manifest(as_text(text), manifest);
   else
     source.manifest = parse_manifest(as_text(text), manifest);
   return source;
+}
+
+void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
+  const auto takes_names = [](const PackSource& source) {
+    return !source.part.empty() && container_of(source.part).name == "hdf5";
+  };
+  if (names == Hdf5Names{} || std::ranges::any_of(sources, takes_names)) return;
+  const PackSource& first = sources.front();
+  const std::string what = first.part.empty() ? first.folder + ": is a pack" : first.part + ": is a shard";
+  throw Error(ErrorCode::usage, what +
+                                    ", whose images and labels are known; names of datasets are for HDF5 "
+                                    "files that others wrote");
 }
 
 std::vector<std::string> part_paths(const std::string& folder, const std::vector<PartRecord>& parts) {

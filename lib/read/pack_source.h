@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,12 @@ struct PackSource {
   std::string part;                      ///< path of a lone part
 };
 
-/// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part, usage
-/// when datasets are named of a pack, whose own are known.
-[[nodiscard]] PackSource open_source(const std::string& path, const Hdf5Names& names = {});
+/// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.
+[[nodiscard]] PackSource open_source(const std::string& path);
+
+/// Throws usage where datasets are named and none of the sources is a lone HDF5 file: of all else what they
+/// hold is known.
+void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 
 /// The paths of the parts that a manifest lists.
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,

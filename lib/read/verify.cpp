@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -69,7 +70,8 @@ void compare_hash(const ChunkReader& part, const Expected& expected, std::vector
 }
 
 void add(std::vector<std::string> more, std::vector<std::string>& faults) {
-  for (std::string& fault : more) faults.push_back(std::move(fault));
+  for (std::string& fault : more)
+    if (std::ranges::find(faults, fault) == faults.end()) faults.push_back(std::move(fault));
 }
 
 /// Everything that needs the part's own reader; runs in a child process.
@@ -160,10 +162,26 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   return report;
 }
 
+/// Without a manifest the command that made a pack goes on with its parts, and writes it again.
+VerifyReport unreadable_manifest(const std::string& path, const Error& error) {
+  const std::filesystem::path named(path);
+  std::error_code failure;
+  const std::string manifest =
+      std::filesystem::is_directory(named, failure) ? (named / kManifestName).string() : path;
+  if (error.code() != ErrorCode::bad_data || !std::filesystem::exists(manifest, failure)) throw error;
+  return {.faults = {error.what()}, .damaged = {manifest}};
+}
+
 }  // namespace
 
 VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
-  const PackSource source = open_source(path, options.names);
+  PackSource source;
+  try {
+    source = open_source(path);
+  } catch (const Error& error) {
+    return unreadable_manifest(path, error);
+  }
+  check_names({&source, 1}, options.names);
   if (source.matrix) return verify_matrix_pack(source.folder, *source.matrix, options);
   if (!source.manifest) return verify_part(source.part, options);
   const Manifest& manifest = *source.manifest;

@@ -42,7 +42,7 @@ void exchange_grid(Stream& stream, Grid& grid) {
   stream(grid.array_sides, grid.tile_sides, grid.fill_value, grid.rows_in_chunk, grid.tiles);
 }
 
-/// The most of what a message of contents without tiles takes.
+/// Estimates what a message of contents without tiles takes.
 std::size_t about_bytes(const PartContents& contents) {
   const PartSamples& samples = contents.samples;
   return contents.chunks.size() * sizeof(StoredChunk) + samples.labels.ids.size() * sizeof(std::int64_t) +

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kBlockBytes = 1 << 20;
 // Of a file name; longer ones take their memory as they come.
 constexpr std::size_t kUsualNameBytes = 64;
+constexpr std::size_t kMostReserved = std::size_t{64} << 20;
 // Deflate, the best of HDF5's own filters, makes at most 1,032 bytes of one.
 constexpr std::uint64_t kMostInflation = 1100;
 
@@ -213,8 +214,9 @@ Names read_text_column(const Hdf5Check& check, hid_t file, const char* name) {
   check_column_storage(check, dataset.get(), dimensions, text_bytes);
   Names names;
   if (dimensions[0] == 0) return names;
-  names.ends.reserve(dimensions[0]);
-  names.text.reserve(dimensions[0] * std::min(text_bytes, kUsualNameBytes));
+  names.ends.reserve(std::min<std::size_t>(dimensions[0], kMostReserved));
+  names.text.reserve(
+      std::min<std::size_t>(dimensions[0] * std::min(text_bytes, kUsualNameBytes), kMostReserved));
   for_each_block(dimensions[0], text_bytes, [&](std::size_t first, std::size_t count, MutableBytes block) {
     const hsize_t rows = count;
     const Hdf5Handle memory = make_space(check, {&rows, 1});

@@ -110,7 +110,8 @@ void refuse_missing(const Hdf5Source& source, const std::string& name) {
   for (std::size_t i = 0; i < names.size() && i < kMostListedNames; ++i)
     text += (text.empty() ? "/" : ", /") + names[i];
   if (names.size() > kMostListedNames) text += ", ...";
-  source.check().refuse("has no dataset /" + name + ", only " + (text.empty() ? "nothing" : text));
+  source.check().refuse("has no dataset /" + name + ", only " + (text.empty() ? "nothing" : text) +
+                        "; images and labels (--images, --labels) name those to read");
 }
 
 PartContents read_foreign_file(Hdf5Source& source, const Hdf5Names& names) {

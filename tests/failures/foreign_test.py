@@ -15,6 +15,8 @@ def write_foreign(path, images="images"):
         file.create_dataset(images, data=np.arange(60 * 8 * 8 * 3, dtype=np.uint8).reshape(60, 8, 8, 3), chunks=(10, 8, 8, 3),
                             compression="gzip")
         file["kinds"] = np.arange(60) % 3
+        file["huge"] = np.full(60, 2**63 + 5, "u8")
+        file["pairs"] = np.arange(120).reshape(60, 2) + 2**24
     return path
 
 
@@ -52,9 +54,33 @@ def check_names(space):
     check(found["samples"] == 60 and [each["samples"] for each in found["classes"]] == [20, 20, 20], found)
     report = json.loads(run("pack-verify", named, *names, "--json"))
     check(report["foreign"] is True and report["faults"] == [] and report["samples"] == 60, report)
+    check("none were found" in run("pack-info", named, "--images", "pictures/small"), "no labels were told as none")
+    for labels, words in (("huge", "class id 9223372036854775813"), ("pairs", "number 16777217, which no 32-bit float is")):
+        text = run("pack-info", named, "--images", "pictures/small", "--labels", labels, expect=65)
+        check(words in text, text)
+    pack(space("photos"), space("shards"), "--container", "shard")
     for command in ("pack-info", "pack-verify", "pack-bench"):
-        text = run(command, space("train"), "--images", "pixels", expect=2)
-        check("is a pack" in text, command, text)
+        for path, what in ((space("train"), "is a pack"), (space("shards/part-00000.zst"), "is a shard")):
+            text = run(command, path, "--images", "pixels", expect=2)
+            check(what in text, command, text)
+
+
+def check_manifests(space):
+    """A damaged manifest is named, and once it is removed the same command writes it again."""
+    manifest = space("train/manifest.json")
+    with open(manifest, "rb") as file:
+        whole = file.read()
+    for damaged in (whole[:300], b""):
+        with open(manifest, "wb") as file:
+            file.write(damaged)
+        report = json.loads(run("pack-verify", space("train"), "--json", expect=65))
+        check(len(report["faults"]) == 1 and report["damaged"] == [manifest], report)
+        text = pack(space("photos"), space("train"), expect=65)
+        check("remove this file" in text, text)
+        os.remove(manifest)
+        pack(space("photos"), space("train"))
+        with open(manifest, "rb") as file:
+            check(file.read() == whole, "another manifest")
 
 
 def check_sizes(space):
@@ -74,5 +100,6 @@ def check_sizes(space):
 with Workspace() as space:
     check_claims(space)
     check_names(space)
+    check_manifests(space)
     check_sizes(space)
     check_bench(space)

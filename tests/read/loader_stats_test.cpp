@@ -136,5 +136,11 @@ TEST(BatchMaker, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
   EXPECT_EQ(waits.of_epoch(1), 0);
 }
 
+TEST(Verdict, TellsWhatWasLeftOut) {
+  LoaderStats stats = ten_seconds(0.1);
+  stats.corrupt_samples = 91;
+  EXPECT_TRUE(says(stats, "91 samples of damaged chunks were left out")) << stats.verdict();
+}
+
 }  // namespace
 }  // namespace chunkhit

@@ -112,8 +112,8 @@ struct PackInfo {
 };
 
 /// Reads what `path` holds: a pack's folder, its manifest.json, a lone part, or another HDF5 file with an
-/// array under `names`. Throws bad_data when it is none of these, is unfinished or damaged, usage when
-/// `names` are given for a pack.
+/// array under `names`. Throws bad_data when it is none of these, is unfinished, or its manifest (of a lone
+/// part: its structure) is damaged, usage when `names` are given for what is no lone HDF5 file.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
 
 /// Writes PackInfo as one JSON object. What manifest.json has, too, is named and nested as there

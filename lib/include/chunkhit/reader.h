@@ -162,9 +162,9 @@ struct MixingInfo {
 /// Gives the batches of one epoch after the other. Its files must not be shortened or written to meanwhile:
 /// uncompressed ones are mapped, and reading behind a mapped file's end ends the process. One thread at a
 /// time may use it; it has threads of its own, which read ahead across the end of an epoch. A forked child
-/// must make its own. HDF5 files are opened by a forked child of this process, which damaged ones may crash:
-/// it takes 0.1 ms, and as much for each GB that the process holds, and runs nothing of the caller's; where
-/// an MPI library does not bear a fork, make loaders before MPI_Init.
+/// must make its own. HDF5 files, which crash the library when they are damaged, are opened by a forked child
+/// of this process: that takes longer the more memory the process holds (0.2 s with 3 GB of small pages) and
+/// runs its pthread_atfork handlers; where an MPI library does not bear a fork, make loaders before MPI_Init.
 class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;

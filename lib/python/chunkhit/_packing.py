@@ -86,7 +86,7 @@ def pack_info(path: Path, *, images: str = "images", labels: str = "labels") -> 
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
               chunk_rows, account (what became of each rating of the input)
 
-    Raises Error "bad_data" when it is none, is unfinished or damaged.
+    Raises Error "bad_data" when it is none, is unfinished, or its manifest is damaged.
     """
     return json.loads(_chunkhit.pack_info_json(native_paths([path])[0], images, labels))
 
@@ -144,7 +144,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] 
     progress  whether a line shows it; None: in a terminal and in a notebook
 
     Returns what `pack_info` says of the pack, by their names where there are several; after dry_run=True, which prints
-    what would be packed, nothing. Raises Error with the command's own message and code. A run that was stopped goes on
+    what would be packed, an empty dict. Raises Error with the command's own message and code. A run that was stopped goes on
     when it is called again.
     """
     return pack("pack-images", [] if root is None else [os.fspath(root)], output, progress, options)

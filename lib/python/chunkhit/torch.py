@@ -62,6 +62,8 @@ def cuda_device(device: Device) -> Optional[torch.device]:
         return None
     if found.type != "cuda":
         raise Error(f"device: expected cpu or cuda, found {found}", "usage")
+    if not torch.cuda.is_available():
+        raise Error(f"device: {found} is asked for, and PyTorch finds no CUDA device", "usage")
     return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
 
 
