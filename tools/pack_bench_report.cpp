@@ -77,6 +77,10 @@ void print_try(const TuneTry& tried, double best_samples_per_second) {
 
 void print_tuned(const BenchSpec& spec, const TuneReport& report) {
   if (stop_requested) std::printf("note: stopped by a signal before the search was over\n");
+  if (report.best.samples_per_second <= 0) {
+    std::printf("nothing was measured\n");
+    return;
+  }
   std::printf("best of %zu tries: %s samples/s\n", report.tries.size(),
               rate_text(report.best.samples_per_second).c_str());
   if (spec.loader.shuffle == Shuffle::window)
