@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "base/cpu.h"
@@ -15,6 +16,7 @@
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
 #include "pack/sample_order.h"
+#include "pack/stale_shares.h"
 
 namespace chunkhit {
 namespace {
@@ -117,6 +119,24 @@ void check_packs(const PackImagesSpec& spec, const PackImagesOptions& options, c
   }
 }
 
+/// Pictures of a share of an earlier split would be in two packs: one for training and one to test with, say.
+void remove_stale_shares(const SampleList& list, const PackImagesOptions& options,
+                         const std::vector<PackSamples>& packs) {
+  std::set<std::string> wanted;
+  for (const PackSamples& samples : packs) wanted.insert(samples.name);
+  if (wanted.contains("")) return;  // no split
+  const std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
+  for (const std::string& path : stale) {
+    if (!options.force)
+      throw Error(ErrorCode::cannot_write, path +
+                                               ": holds a share of another split of the same pictures, which "
+                                               "this run does not make; --force removes it, another --output "
+                                               "keeps both");
+    OutputFolder::check(path, true);
+  }
+  for (const std::string& path : stale) OutputFolder(path, false).remove();
+}
+
 PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
                           std::uint32_t threads) {
   const RunStart start = start_run();
@@ -136,6 +156,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   report.labels = summarize_labels(list);
   const std::vector<PackSamples> packs = divide_list(list, spec);
   check_packs(spec, options, first.sample, packs);
+  remove_stale_shares(list, options, packs);
   for (const PackSamples& samples : packs) {
     progress.pack = pack_path(options, samples);
     // Rows that were rejected while listing belong to no class: the first pack accounts for them.

@@ -181,6 +181,22 @@ def test_force_removes_no_pack_of_a_split_before_all_may_go(space):
     check(open(space("parts/a/manifest.json")).read() == before, "the first pack of the split is gone")
 
 
+def test_a_share_of_another_split_does_not_stay(space):
+    def split(shares, *more, expect=0):
+        return run("pack-images", space("thirty"), "--output", space("shares"), "--split", shares, *more, expect=expect)
+    split("a=0.4,b=0.3,c=0.3")
+    run("pack-images", space("thirty"), "--output", space("shares/whole"))
+    text = split("a=0.4,b=0.6", expect=73)
+    check("shares/c: holds a share of another split" in text, text)
+    with open(space("shares/c/notes.txt"), "w") as file:
+        file.write("mine")
+    check("notes.txt" in split("a=0.4,b=0.6", "--force", expect=73), "a stranger was not seen")
+    os.remove(space("shares/c/notes.txt"))
+    split("a=0.4,b=0.6", "--force")
+    check(sorted(os.listdir(space("shares"))) == ["a", "b", "whole"], os.listdir(space("shares")))
+    check(info(space("shares/a"))["samples"] + info(space("shares/b"))["samples"] == 30, "samples were lost")
+
+
 def test_contradictions(space):
     for arguments, words in ((["--resize", "8x8", "--fit", "8x8"], "exclude"), (["--file-column", "x"], "--labels"),
                              (["--label-column", "x"], "--labels"), (["--delimiter", ";"], "--labels"),
