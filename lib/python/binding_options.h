@@ -56,7 +56,9 @@ class OptionDict {
   template <class Value>
   [[nodiscard]] static const char* kind_of() {
     if constexpr (std::is_same_v<Value, bool>) return "True or False";
-    if constexpr (std::is_unsigned_v<Value>) return "a whole number from 0";
+    if constexpr (std::is_unsigned_v<Value>)
+      return sizeof(Value) == 8 ? "a whole number from 0 and below 2**64"
+                                : "a whole number from 0 and below 2**32";
     if constexpr (std::is_floating_point_v<Value>) return "a number";
     if constexpr (std::is_same_v<Value, std::string>) return "a text";
     return "a list of numbers";

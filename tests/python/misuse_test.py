@@ -104,6 +104,7 @@ def test_normalize_is_named_as_in_python(packs):
     ("pack-images", dict(force="no"), "True or False"),
     ("pack-images", dict(filter=["box", "hamming"]), "one value"),
     ("pack-images", dict(resize=(1, 2, 3)), "one value"),
+    ("pack-images", dict(resiz=(33, 33)), "no option of this name"),
 ])
 def test_packing_refuses_what_would_mean_something_else(name, options, word):
     message = raised("usage", _packing.flags, options, _packing.find_command(name))

@@ -14,6 +14,7 @@ from ._error import Error
 SWITCHES = ("accept_warnings", "binarize", "dry_run", "filter_once", "force", "no_transpose", "transpose")
 # What None could mean two things of: "not given", as everywhere, and the flag's word "none".
 HAVE_NONE = ("compress", "time", "value")
+NO_OPTION = "no option of this name"
 SIZES = ("crop", "fit", "resize")
 REPEATED = ("label_column",)
 
@@ -26,10 +27,10 @@ def words_of(command: str, name: str) -> str:
     """What --help says that a flag takes."""
     helped = subprocess.run([command, "--help"], stdout=subprocess.PIPE, text=True, check=False).stdout
     line = re.search(rf"^ *(?:-\w,)?--{name.replace('_', '-')} (\S+ +.*)$", helped, re.MULTILINE)
-    return re.sub(" +", " ", line[1]) if line else "no option of this name"
+    return re.sub(" +", " ", line[1]) if line else NO_OPTION
 
 
-def texts_of(name: str, value: Any) -> List[str]:
+def texts_of(name: str, value: Any, command: str) -> List[str]:
     """(96, 128) is 96x128 for sizes and 96,128 for colors, {"train": 0.9, "val": 0.1} is train=0.9,val=0.1."""
     if isinstance(value, dict) and name == "split":
         return [",".join(f"{part}={share}" for part, share in value.items())]
@@ -42,7 +43,7 @@ def texts_of(name: str, value: Any) -> List[str]:
         if name == "pad_color" and len(parts) == 3:
             return [",".join(parts)]
     if isinstance(value, (dict, list, tuple, set, np.ndarray)):
-        raise refuse(name, "one value", value)
+        raise refuse(name, NO_OPTION if words_of(command, name) == NO_OPTION else "one value", value)
     return [os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
 
 
@@ -71,7 +72,7 @@ def flags(options: Dict[str, Any], command: str) -> List[str]:
         elif isinstance(value, (bool, np.bool_)):
             raise refuse(name, words_of(command, name), value)
         else:
-            arguments += [f"--{name.replace('_', '-')}={text}" for text in texts_of(name, value)]
+            arguments += [f"--{name.replace('_', '-')}={text}" for text in texts_of(name, value, command)]
     return arguments
 
 
