@@ -60,11 +60,10 @@ void check_kind(const std::string& path, PackKind kind) {
     if (is_of_other_kind(name, kind)) refuse_other_kind(path, other);
 }
 
-/// Reads a manifest; where it is damaged, says what to do.
-template <class Read>
-auto with_remedy(const Read& read) {
+/// Tells a manifest's format; where it is damaged, says what to do.
+std::string format_of(std::string_view text, const std::string& path) {
   try {
-    return read();
+    return manifest_format(text, path);
   } catch (const Error& error) {
     throw Error(error.code(),
                 std::string(error.what()) + "; remove this file, and the same command writes it again");
@@ -135,7 +134,7 @@ std::optional<std::string> OutputFolder::manifest_text(std::string_view format) 
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   std::string text(as_text(read_file(path, kMostManifestBytes)));
-  const std::string found = with_remedy([&] { return manifest_format(text, path); });
+  const std::string found = format_of(text, path);
   if (found != format && (found == kImagesFormat || found == kMatrixFormat))
     refuse_other_kind(path_, found == kImagesFormat ? PackKind::images : PackKind::matrices);
   return text;
@@ -143,14 +142,12 @@ std::optional<std::string> OutputFolder::manifest_text(std::string_view format) 
 
 std::optional<Manifest> OutputFolder::finished_pack() const {
   const std::optional<std::string> text = manifest_text(kImagesFormat);
-  if (!text) return std::nullopt;
-  return with_remedy([&] { return parse_manifest(*text, file(kManifestName)); });
+  return text ? std::optional(parse_manifest(*text, file(kManifestName))) : std::nullopt;
 }
 
 std::optional<MatrixManifest> OutputFolder::finished_matrix_pack() const {
   const std::optional<std::string> text = manifest_text(kMatrixFormat);
-  if (!text) return std::nullopt;
-  return with_remedy([&] { return parse_matrix_manifest(*text, file(kManifestName)); });
+  return text ? std::optional(parse_matrix_manifest(*text, file(kManifestName))) : std::nullopt;
 }
 
 bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {

@@ -162,14 +162,33 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   return report;
 }
 
-/// Without a manifest the command that made a pack goes on with its parts, and writes it again.
-VerifyReport unreadable_manifest(const std::string& path, const Error& error) {
+/// Whether a file is a pack's manifest whose seal is broken: not one of a later version, nor another
+/// program's.
+bool is_damaged_manifest(const std::filesystem::path& manifest) {
+  std::error_code error;
+  const std::filesystem::path folder = manifest.parent_path();
+  if (!std::filesystem::exists(manifest, error) ||
+      (!std::filesystem::exists(folder / "part-00000.h5", error) &&
+       !std::filesystem::exists(folder / "part-00000.zst", error)))
+    return false;
+  try {
+    const ByteBuffer text = read_file(manifest.string(), kMostManifestBytes);
+    static_cast<void>(manifest_format(as_text(text), manifest.string()));
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+/// Called for the error that is being handled. Without a manifest the command that made a pack goes on with
+/// its parts, and writes it again.
+VerifyReport report_manifest(const std::string& path, const Error& error) {
   const std::filesystem::path named(path);
   std::error_code failure;
-  const std::string manifest =
-      std::filesystem::is_directory(named, failure) ? (named / kManifestName).string() : path;
-  if (error.code() != ErrorCode::bad_data || !std::filesystem::exists(manifest, failure)) throw error;
-  return {.faults = {error.what()}, .damaged = {manifest}};
+  const std::filesystem::path manifest =
+      std::filesystem::is_directory(named, failure) ? named / kManifestName : named;
+  if (!is_damaged_manifest(manifest)) throw;
+  return {.faults = {error.what()}, .damaged = {manifest.string()}};
 }
 
 }  // namespace
@@ -179,7 +198,7 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   try {
     source = open_source(path);
   } catch (const Error& error) {
-    return unreadable_manifest(path, error);
+    return report_manifest(path, error);
   }
   check_names({&source, 1}, options.names);
   if (source.matrix) return verify_matrix_pack(source.folder, *source.matrix, options);

@@ -1,6 +1,7 @@
 """HDF5 files that others wrote: the commands say what they are, and claim no more than was checked."""
 import json
 import os
+import shutil
 import sys
 
 import h5py
@@ -8,6 +9,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import Workspace, check, make_pictures, pack, run
+from shard_reader import xxh3
 
 
 def write_foreign(path, images="images"):
@@ -83,6 +85,24 @@ def check_manifests(space):
             check(file.read() == whole, "another manifest")
 
 
+def check_other_manifests(space):
+    """Of another program, or of a later version: nobody is told to remove them."""
+    os.makedirs(space("website"))
+    with open(space("website/manifest.json"), "w") as file:
+        file.write("{}")
+    shutil.copytree(space("train"), space("later"))
+    with open(space("later/manifest.json")) as file:
+        body = file.read().replace('"version": 1', '"version": 2').rsplit('  "xxh3"', 1)[0]
+    with open(space("later/manifest.json"), "w") as file:
+        file.write(body + f'  "xxh3": "{xxh3(body.encode()):016x}"\n}}\n')
+    for folder in ("website", "later"):
+        text = run("pack-verify", space(folder), expect=65)
+        check("remove" not in text, text)
+    check("version: expected 1, found 2" in text, text)
+    text = pack(space("photos"), space("later"), expect=65)
+    check("version: expected 1" in text and "remove" not in text, text)
+
+
 def check_sizes(space):
     """What is finished by its manifest, but not in the folder."""
     part = space("train/part-00000.h5")
@@ -101,5 +121,6 @@ with Workspace() as space:
     check_claims(space)
     check_names(space)
     check_manifests(space)
+    check_other_manifests(space)
     check_sizes(space)
     check_bench(space)
