@@ -31,6 +31,12 @@ MatrixRecord record(const char* name, const MatrixStats& stats) {
   return {name, stats.nnz, stats.longest_row};
 }
 
+/// Fewer where that many of the longest rows may be more than a part can hold.
+std::uint64_t hdf5_piece_rows(const PackStats& stats) {
+  const std::uint64_t longest = std::max(stats.x.longest_row, stats.held_out.longest_row);
+  return std::clamp<std::uint64_t>(kMaxCsrEntries / std::max<std::uint64_t>(1, longest), 1, kHdf5PieceRows);
+}
+
 }  // namespace
 
 std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, const MatrixShape& shape) {
@@ -88,13 +94,15 @@ MatrixPackReport MatrixPackWriter::write() {
   // First: this file tells others that the folder belongs to matrices.
   items_ = publish_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
   const bool shard = run_.spec.container == "shard";
+  const bool csr_hdf5 = !shard && run_.spec.layout == MatrixLayout::csr;
   const RowJob job{rows_,
-                   shard ? chunk_rows_ : kHdf5PieceRows,
+                   shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats()),
                    shape_,
                    shard,
                    compress_.filter == "zstd",
                    compress_.level,
                    run_.spec.part_bytes,
+                   csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
                    run_.spec.layout == MatrixLayout::dense,
                    run_.threads,
                    run_.options.stop,

@@ -77,13 +77,17 @@ class RowPipeline {
 
   Piece choose_part(Piece piece) {
     const std::uint64_t bytes = raw_bytes(*piece);
-    if (part_bytes_ > 0 && part_bytes_ + bytes > job_.part_bytes) {
+    const std::uint64_t entries = std::max(piece->x.nnz(), piece->held_out.nnz());
+    const bool fits =
+        part_bytes_ + bytes <= job_.part_bytes && part_entries_ + entries <= job_.max_part_entries;
+    if (part_bytes_ > 0 && !fits) {
       ++part_index_;
-      part_bytes_ = part_rows_ = 0;
+      part_bytes_ = part_rows_ = part_entries_ = 0;
     }
     piece->part_index = part_index_;
     if (job_.makes_row_blocks) set_first_row(piece->raw, part_rows_);
     part_bytes_ += bytes;
+    part_entries_ += entries;
     part_rows_ += piece->row_count;
     return piece;
   }
@@ -105,6 +109,7 @@ class RowPipeline {
   std::uint64_t part_index_ = 0;
   std::uint64_t part_rows_ = 0;
   std::uint64_t part_bytes_ = 0;
+  std::uint64_t part_entries_ = 0;  // at least those of each matrix
   bool stopped_ = false;
   FirstFailure failure_;
 };

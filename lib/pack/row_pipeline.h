@@ -35,8 +35,9 @@ struct RowJob {
   bool makes_row_blocks = false;  ///< else pieces stay rows
   bool compresses = false;        ///< row blocks, with zstd
   int level = 0;
-  std::uint64_t part_bytes = 0;  ///< raw, at most, unless one piece is larger
-  bool dense = false;            ///< raw bytes are those of all cells
+  std::uint64_t part_bytes = 0;                 ///< raw, at most, unless one piece is larger
+  std::uint64_t max_part_entries = UINT64_MAX;  ///< of each matrix
+  bool dense = false;                           ///< raw bytes are those of all cells
   std::uint32_t threads = 1;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const RowPiece&)> append;  ///< called in order, by one thread at a time

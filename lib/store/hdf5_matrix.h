@@ -19,6 +19,9 @@ enum class MatrixLayout : std::uint8_t {
   dense,  ///< /matrix and /held_out: u8, every cell
 };
 
+/// Ratings that one matrix of an AnnData part holds at most: its indptr has 32 bits, as its indices have.
+inline constexpr std::uint64_t kMaxCsrEntries = INT32_MAX;
+
 /// How a matrix part is written.
 struct MatrixHdf5Options {
   MatrixLayout layout = MatrixLayout::csr;

@@ -8,6 +8,7 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
+#include "store/hdf5_matrix.h"
 #include "store/hdf5_matrix_names.h"
 
 namespace chunkhit {
@@ -37,16 +38,18 @@ class CsrGroup final : public MatrixOutput {
         group_(create_group(target.check, target.file, target.path, "csr_matrix", "0.1.0")),
         data_(array(target, "data", hdf5_type_of(type_of_data(target.shape)))),
         indices_(array(target, "indices", H5T_STD_I32LE)),
-        indptr_(array(target, "indptr", H5T_STD_I64LE)) {
+        indptr_(array(target, "indptr", H5T_STD_I32LE)) {
     data_shape_.value_type = type_of_data(shape_);
     data_shape_.scale = 1;
-    indptr_.append(std::vector<std::uint64_t>{0});
+    indptr_.append(std::vector<std::int32_t>{0});
   }
 
   void append(const CsrView& rows) override {
+    check_entries(indices_.row_count() + rows.nnz());
     ends_.clear();
     for (std::size_t row = 0; row < rows.row_count(); ++row)
-      ends_.push_back(indices_.row_count() + rows.indptr[row + 1] - rows.indptr[0]);
+      ends_.push_back(
+          static_cast<std::int32_t>(indices_.row_count() + rows.indptr[row + 1] - rows.indptr[0]));
     numbers_.resize(rows.nnz() * value_bytes(data_shape_.value_type));
     encode_ratings(rows.values, data_shape_, numbers_);
     data_.append(numbers_);
@@ -75,6 +78,14 @@ class CsrGroup final : public MatrixOutput {
   }
 
  private:
+  // scipy and anndata take rows of a matrix only where indices and indptr are of one type.
+  static void check_entries(std::uint64_t count) {
+    if (count > kMaxCsrEntries)
+      throw Error(ErrorCode::bad_data, std::to_string(count) + " ratings in one part, more than the " +
+                                           std::to_string(kMaxCsrEntries) +
+                                           " that the 32-bit indptr of HDF5 parts can count: use shards");
+  }
+
   static Hdf5GrowingArray array(const MatrixTarget& target, const char* name, hid_t type) {
     return {target.check,
             target.file,
@@ -93,7 +104,7 @@ class CsrGroup final : public MatrixOutput {
   Hdf5GrowingArray data_;
   Hdf5GrowingArray indices_;
   Hdf5GrowingArray indptr_;
-  std::vector<std::uint64_t> ends_;
+  std::vector<std::int32_t> ends_;
   ByteBuffer numbers_;
 };
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+import anndata
 import h5py
 import numpy as np
 import scipy.sparse as sp
@@ -81,7 +82,7 @@ class MatrixReaders(unittest.TestCase):
                 x = csr_of(file["X"])
                 np.testing.assert_array_equal(x.toarray().astype(np.float32), known_matrix(kind, 0))
                 self.assertTrue(x.has_canonical_format)
-                self.assertEqual([file["X"][name].dtype for name in ("indices", "indptr")], [np.int32, np.int64])
+                self.assertEqual([file["X"][name].dtype for name in ("indices", "indptr")], [np.int32, np.int32])
                 data = {"none": np.uint8, "u8": np.uint8, "half": np.float32, "u16": np.uint16, "f32": np.float32}[kind]
                 self.assertEqual(file["X/data"].dtype, data)
                 self.assertEqual("held_out" in file["layers"], matrices == 2)
@@ -97,7 +98,7 @@ class MatrixReaders(unittest.TestCase):
                 self.assertEqual(attributes, expected)
 
     def test_the_file_has_what_anndata_asks_for(self):
-        """https://anndata.readthedocs.io/en/stable/fileformat-prose.html, checked by hand: anndata is not in Debian."""
+        """https://anndata.readthedocs.io/en/stable/fileformat-prose.html, checked by hand."""
         for path, kind, matrices, _ in parts("hdf5-*-csr.h5"):
             with self.subTest(path), h5py.File(path, "r") as file:
                 def encoding(name):
@@ -125,6 +126,34 @@ class MatrixReaders(unittest.TestCase):
                 if kind == "u16":
                     self.assertEqual(file["uns/label_columns"].asstr()[:].tolist(), ["a/label 0", "a/label 1"])
                     np.testing.assert_array_equal(file["obs/label_1"][:], np.arange(ROWS) + 0.25)
+
+    def test_anndata_and_scipy_take_rows_and_columns_of_our_parts(self):
+        """They fail where indptr and indices are of different types."""
+        for path, kind, matrices, _ in parts("hdf5-*-csr.h5"):
+            with self.subTest(path):
+                data = anndata.read_h5ad(path)
+                for matrix, rows in enumerate([data.X, *data.layers.values()]):
+                    self.assert_subsets(rows, known_matrix(kind, matrix))
+                known = known_matrix(kind, 0)
+                mask = np.arange(ROWS) % 3 == 0
+                np.testing.assert_array_equal(data[mask].X.toarray(), known[mask])
+                np.testing.assert_array_equal(data[[0, 1]].X.toarray(), known[:2])
+                np.testing.assert_array_equal(data[[1, 0], ITEMS[3:9]].X.toarray(), known[[1, 0], 3:9])
+                self.assertEqual(list(data[USERS[4]].obs_names), [USERS[4]])
+                with h5py.File(path, "r") as file:
+                    self.assert_subsets(csr_of(file["X"]), known)
+                backed = anndata.read_h5ad(path, backed="r")
+                np.testing.assert_array_equal(backed[2:5].X.toarray(), known[2:5])
+                backed.file.close()
+
+    def assert_subsets(self, found, known):
+        mask = known.sum(axis=1) > np.median(known.sum(axis=1))
+        for rows, columns in (([0, 1], slice(None)), (mask, slice(None)), (slice(2, 7), slice(None)), (slice(None), [4, 2]),
+                              (slice(None), slice(1, 5)), (mask, 3)):
+            np.testing.assert_array_equal(found[rows][:, columns].toarray().ravel(), known[rows][:, columns].ravel())
+        np.testing.assert_array_equal(found.tocoo().toarray(), known)
+        np.testing.assert_array_equal(found.tocsc().toarray(), known)
+        np.testing.assert_array_equal(sp.vstack([found, found]).tocsr()[[0, -1]].toarray(), known[[0, -1]])
 
     def test_h5py_reads_a_dense_part(self):
         for path, kind, matrices, _ in parts("hdf5-*-dense.h5"):
