@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(JPEG REQUIRED)
 find_package(TBB REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(hwy REQUIRED)
@@ -18,5 +19,5 @@ pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)
 
 set(CHUNKHIT_LIBRARIES
   "HDF5 ${HDF5_VERSION},libjpeg-turbo ${TURBOJPEG_VERSION},oneTBB ${TBB_VERSION},zstd ${ZSTD_VERSION},\
-libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},libexif ${EXIF_VERSION},\
+libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION},libexif ${EXIF_VERSION},\
 Highway ${hwy_VERSION},nlohmann-json ${nlohmann_json_VERSION},CLI11 ${CLI11_VERSION}")

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "chunkhit/error.h"
+#include "input/gzip_text.h"
 
 namespace chunkhit {
 namespace {
@@ -24,12 +25,14 @@ struct FreeArchive {
   void operator()(struct archive* reader) const { archive_read_free(reader); }
 };
 
-// Gzip members begin with 1f 8b; zstd frames with fd2fb528, skippable ones with 184d2a50 to 184d2a5f
-// (RFC 1952, RFC 8878).
-bool is_compressed(Bytes bytes) {
-  if (bytes.size() < 4) return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+// Gzip members begin with 1f 8b (RFC 1952).
+bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
+
+// Zstd frames begin with fd2fb528, skippable ones with 184d2a50 to 184d2a5f (RFC 8878).
+bool is_zstd(Bytes bytes) {
+  if (bytes.size() < 4) return false;
   const auto magic = load_little<std::uint32_t>(bytes.data());
-  return (magic & 0xffff) == 0x8b1f || magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
+  return magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
 }
 
 /// The bytes of a file as it lies; the first ones may be looked at before they are read.
@@ -108,8 +111,10 @@ struct TextStream::State {
 
   std::string name;
   StoredFile file;
-  ByteBuffer piece;                                     // of the file, for libarchive
-  std::unique_ptr<struct archive, FreeArchive> reader;  // none where nothing is compressed
+  ByteBuffer piece;                                     // of the file, compressed
+  std::optional<GzipText> gzip;                         // libarchive checks no member's CRC and length
+  Bytes stored;                                         // of `piece`, not undone yet
+  std::unique_ptr<struct archive, FreeArchive> reader;  // of zstd
   ByteBuffer ahead;                                     // text that was looked at and not read yet
   std::size_t ahead_at = 0;
   bool at_end = false;
@@ -120,10 +125,16 @@ struct TextStream::State {
   }
   [[nodiscard]] std::string reason() const {
     const char* text = archive_error_string(reader.get());
-    return text != nullptr ? text : "unknown fault";
+    return text != nullptr
+               ? text
+               : "libarchive names no reason, error " + std::to_string(archive_errno(reader.get()));
   }
   static la_ssize_t give_piece(struct archive* reader, void* data, const void** bytes);
-  void open_compressed();
+  void open_zstd();
+  [[nodiscard]] bool is_compressed() const { return gzip || reader; }
+  [[nodiscard]] std::size_t read_gzip(MutableBytes out);
+  [[nodiscard]] std::size_t read_zstd(MutableBytes out);
+  [[nodiscard]] std::size_t read_plain(MutableBytes out);
   [[nodiscard]] std::size_t read_text(MutableBytes out);
 };
 
@@ -137,10 +148,9 @@ la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, con
   return count;
 }
 
-void TextStream::State::open_compressed() {
+void TextStream::State::open_zstd() {
   reader.reset(archive_read_new());
   if (reader == nullptr) throw std::bad_alloc();
-  check(archive_read_support_filter_gzip(reader.get()));
   check(archive_read_support_filter_zstd(reader.get()));
   check(archive_read_support_format_raw(reader.get()));
   check(archive_read_support_format_empty(reader.get()));
@@ -151,18 +161,45 @@ void TextStream::State::open_compressed() {
   if (!at_end) check(header);
 }
 
+std::size_t TextStream::State::read_gzip(MutableBytes out) {
+  for (;;) {
+    const std::size_t count = gzip->read(stored, out);
+    if (count > 0) return count;
+    if (!stored.empty()) continue;
+    piece.resize(kReadBytes);
+    stored = Bytes(piece).first(read_plain(piece));
+    if (stored.empty()) break;
+  }
+  gzip->finish();
+  return 0;
+}
+
+std::size_t TextStream::State::read_zstd(MutableBytes out) {
+  const la_ssize_t count = archive_read_data(reader.get(), out.data(), out.size());
+  if (count < 0) fail("cannot be read on: " + reason());
+  return static_cast<std::size_t>(count);
+}
+
+std::size_t TextStream::State::read_plain(MutableBytes out) {
+  const ssize_t count = file.read(out);
+  if (count < 0) fail("cannot be read on: " + error_text(errno));
+  return static_cast<std::size_t>(count);
+}
+
 std::size_t TextStream::State::read_text(MutableBytes out) {
   if (at_end || out.empty()) return 0;
-  const la_ssize_t count = reader ? archive_read_data(reader.get(), out.data(), out.size()) : file.read(out);
-  if (count < 0) fail("cannot be read on: " + (reader ? reason() : error_text(errno)));
+  const std::size_t count = gzip ? read_gzip(out) : reader ? read_zstd(out) : read_plain(out);
   at_end = count == 0;
-  return static_cast<std::size_t>(count);
+  return count;
 }
 
 TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
     : state_(std::make_unique<State>(path, stop)) {
   if (!state_->file.fill_head()) state_->fail("cannot be read: " + error_text(errno));
-  if (is_compressed(state_->file.head())) state_->open_compressed();
+  if (is_gzip(state_->file.head()))
+    state_->gzip.emplace(name());
+  else if (is_zstd(state_->file.head()))
+    state_->open_zstd();
 }
 
 TextStream::~TextStream() = default;
@@ -191,7 +228,7 @@ Bytes TextStream::head() {
 }
 
 std::optional<std::uint64_t> TextStream::byte_count() const {
-  return state_->reader ? std::nullopt : state_->file.byte_count();
+  return state_->is_compressed() ? std::nullopt : state_->file.byte_count();
 }
 
 }  // namespace chunkhit
