@@ -1,10 +1,38 @@
 #include "flag_group.h"
 
 #include <fstream>
+#include <istream>
+#include <memory>
+#include <sstream>
 
 #include "chunkhit/error.h"
 
 namespace chunkhit {
+namespace {
+
+/// TOML that ends: of a device like /dev/zero no more is read than a recipe can have.
+class BoundedToml : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    constexpr std::size_t kMaxRecipeBytes = 1 << 20;
+    std::string text(kMaxRecipeBytes + 1, '\0');
+    input.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(input.gcount()));
+    if (text.size() > kMaxRecipeBytes)
+      throw CLI::ConfigError("has more than " + std::to_string(kMaxRecipeBytes) +
+                             " bytes, expected a recipe");
+    std::istringstream recipe(text);
+    return CLI::ConfigTOML::from_config(recipe);
+  }
+};
+
+}  // namespace
+
+void add_config_flag(CLI::App& app, const std::string& group) {
+  app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group(group);
+  app.config_formatter(std::make_shared<BoundedToml>());
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
 
 void add_dataset_flags(CLI::App& app, std::string& images, std::string& labels, const std::string& group) {
   const auto add = [&](const std::string& flag, std::string& name, const std::string& words) {

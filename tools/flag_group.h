@@ -42,6 +42,10 @@ class FlagGroup {
 void add_dataset_flags(CLI::App& app, std::string& images, std::string& labels,
                        const std::string& group = "Options");
 
+/// Adds --config to a group of the help: a recipe with the flags' names as keys, whose unknown keys are
+/// errors.
+void add_config_flag(CLI::App& app, const std::string& group);
+
 /// Writes what a command line means, defaults included, for --config; throws cannot_write.
 void save_config(const CLI::App& app, const std::string& path);
 

@@ -82,10 +82,9 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   // A recipe must not remove what somebody else packed.
   group.add_switch("--force", flags.options.force, "Remove the pack in --output, start afresh")
       ->configurable(false);
-  app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group("Run");
+  add_config_flag(app, "Run");
   group.add("--save-config", "FILE", flags.save_config, "Write the recipe, defaults included")
       ->configurable(false);
-  app.allow_config_extras(CLI::config_extras_mode::error);
 }
 
 }  // namespace

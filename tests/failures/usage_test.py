@@ -68,6 +68,10 @@ with Workspace() as space:
     run("pack-images", root, "--labels", labels, "-o", space("recipe"), "--resize", "8x8", "--save-config", space("r.toml"))
     run("pack-images", root, "--labels", labels, "-o", space("recipe2"), "--config", space("r.toml"))
     open(space("bad.toml"), "w").write("rezise = '8x8'\n")
+    # A recipe without an end was read until memory was out.
+    for command in ("pack-images", "pack-sparse"):
+        text = run(command, root, "-o", space("y"), "--config", "/dev/zero", expect=2)
+        check("/dev/zero" in text and "bytes, expected a recipe" in text, text)
     text = run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2)
     check(f'unknown key "rezise" in {space("bad.toml")}' in text and "--help" in text, text)
     print("limits, dry run and recipes passed")
