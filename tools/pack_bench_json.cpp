@@ -123,9 +123,10 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
 std::string tune_json(const BenchSpec& spec, const TuneReport& report) {
   Json tries = Json::array();
   for (const TuneTry& tried : report.tries) tries.push_back(try_json(tried));
+  const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
   const Json object{{"best", try_json(report.best)},
                     {"same_chunk_neighbors", report.best.mixing.same_chunk_neighbors},
-                    {"snippet", loader_snippet(spec, report.best.setting)},
+                    {"snippet", {{"cpp", snippet.cpp}, {"python", snippet.python}}},
                     {"settings", settings_json(spec)},
                     {"tries", tries}};
   return dump(object);

@@ -87,7 +87,8 @@ void print_tuned(const BenchSpec& spec, const TuneReport& report) {
     std::printf("mixing: %s a window, %.2f %% of neighbours from one chunk\n",
                 count_text(report.best.mixing.chunks_in_window, "chunk").c_str(),
                 100 * report.best.mixing.same_chunk_neighbors);
-  std::printf("\n%s", loader_snippet(spec, report.best.setting).c_str());
+  const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
+  std::printf("\n%s\n%s", snippet.cpp.c_str(), snippet.python.c_str());
 }
 
 }  // namespace chunkhit

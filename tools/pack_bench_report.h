@@ -29,7 +29,14 @@ void print_try(const TuneTry& tried, double best_samples_per_second);
 void print_tuned(const BenchSpec& spec, const TuneReport& report);
 [[nodiscard]] std::string tune_json(const BenchSpec& spec, const TuneReport& report);
 
-/// Writes the loader of `spec` with another setting as C++; what has its default is left out.
-[[nodiscard]] std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader);
+/// The code that makes a loader.
+struct LoaderSnippet {
+  std::string cpp;
+  std::string python;
+};
+
+/// Writes the code of the loader of `spec` with another setting; options that have their defaults are left
+/// out.
+[[nodiscard]] LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader);
 
 }  // namespace chunkhit

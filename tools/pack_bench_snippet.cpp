@@ -11,7 +11,7 @@
 namespace chunkhit {
 namespace {
 
-/// Spells text as a literal of C++.
+/// Spells text as a literal, the same in C++ and Python.
 std::string literal(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -23,23 +23,33 @@ std::string literal(const std::string& text) {
   return quoted + '"';
 }
 
-std::string source_text(const std::vector<std::string>& paths) {
-  if (paths.size() == 1) return literal(paths.front());
+/// A list of literals without its brackets.
+std::string joined_literals(const std::vector<std::string>& texts) {
   std::string list;
-  for (const std::string& path : paths) list += (list.empty() ? "" : ", ") + literal(path);
-  return "std::vector<std::string>{" + list + "}";
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + literal(text);
+  return list;
 }
 
-/// The fields of an aggregate that do not have their defaults.
-class Fields {
+/// One option of a loader, as each language spells its value.
+struct Option {
+  std::string name;
+  std::string cpp;
+  std::string python;
+};
+
+/// The options that do not have their defaults, in the order of their declaration, as C++ wants it.
+class Options {
  public:
-  void add(bool is_set, const char* name, const std::string& value) {
-    if (is_set) text_ += (text_.empty() ? "." : ",\n     .") + std::string(name) + " = " + value;
+  void add(bool is_set, const char* name, const std::string& cpp, const std::string& python) {
+    if (is_set) options_.push_back({name, cpp, python});
   }
-  [[nodiscard]] const std::string& text() const { return text_; }
+  /// A value that both languages spell alike.
+  void add(bool is_set, const char* name, const std::string& value) { add(is_set, name, value, value); }
+  [[nodiscard]] auto begin() const { return options_.begin(); }
+  [[nodiscard]] auto end() const { return options_.end(); }
 
  private:
-  std::string text_;
+  std::vector<Option> options_;
 };
 
 std::string share_text(double share) {
@@ -50,58 +60,76 @@ std::string share_text(double share) {
 
 constexpr const char* kScope = "chunkhit::";
 
-/// Spells an enumerator as C++ does.
+/// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
 template <class Enum, std::size_t kCount>
-std::string enumerator(const char* type, const std::array<std::string_view, kCount>& names, Enum value) {
-  std::string name = name_of(names, value);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return std::string(kScope) + type + "::" + name;
+void add_enumerator(bool is_set, const char* name, const char* type,
+                    const std::array<std::string_view, kCount>& names, Enum value, Options& options) {
+  std::string word = name_of(names, value);
+  std::replace(word.begin(), word.end(), '-', '_');
+  options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
 }
 
-void add_form(const ImageForm& form, Fields& fields) {
+void add_form(const ImageForm& form, Options& options) {
   const ImageForm defaults;
-  fields.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
-             "{.flip_horizontal = " + share_text(form.flip_horizontal) + "}");
-  fields.add(form.as != defaults.as, "as", enumerator("PixelType", kPixelTypeNames, form.as));
-  if (form.layout) fields.add(true, "layout", enumerator("Layout", kLayoutNames, *form.layout));
+  const std::string share = share_text(form.flip_horizontal);
+  options.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
+              "{.flip_horizontal = " + share + "}", "dict(flip_horizontal=" + share + ")");
+  add_enumerator(form.as != defaults.as, "as", "PixelType", kPixelTypeNames, form.as, options);
+  if (form.layout) add_enumerator(true, "layout", "Layout", kLayoutNames, *form.layout, options);
 }
 
-void add_form(const MatrixForm& form, Fields& fields) {
+void add_form(const MatrixForm& form, Options& options) {
   const MatrixForm defaults;
-  fields.add(form.as != defaults.as, "as", enumerator("SparseAs", kSparseAsNames, form.as));
-  fields.add(form.binarize, "binarize", "true");
-  fields.add(form.normalize != defaults.normalize, "normalize",
-             enumerator("RowNorm", kRowNormNames, form.normalize));
+  add_enumerator(form.as != defaults.as, "as", "SparseAs", kSparseAsNames, form.as, options);
+  options.add(form.binarize, "binarize", "true", "True");
+  add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", kRowNormNames, form.normalize,
+                 options);
 }
 
-void add_datasets(const ImageForm& form, Fields& fields) {
+void add_datasets(const ImageForm& form, Options& options) {
   const ImageForm defaults;
-  fields.add(form.images != defaults.images, "images", literal(form.images));
-  fields.add(form.labels != defaults.labels, "labels", literal(form.labels));
+  options.add(form.images != defaults.images, "images", literal(form.images));
+  options.add(form.labels != defaults.labels, "labels", literal(form.labels));
 }
 
-void add_datasets(const MatrixForm&, Fields&) {}
+void add_datasets(const MatrixForm&, Options&) {}
+
+Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
+  const LoaderSetting defaults;
+  Options options;
+  options.add(true, "batch_size", std::to_string(loader.batch_size));
+  add_enumerator(true, "shuffle", "Shuffle", kShuffleNames, loader.shuffle, options);
+  const std::string seed = std::to_string(loader.seed);
+  options.add(loader.seed != defaults.seed, "seed", seed + "u", seed);
+  options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
+  options.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
+  std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
+  add_enumerator(true, "residency", "Residency", kResidencyNames, loader.residency, options);
+  options.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
+  options.add(true, "threads", std::to_string(loader.threads));
+  options.add(true, "prefetch", std::to_string(loader.prefetch));
+  std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);
+  return options;
+}
 
 }  // namespace
 
-std::string loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
-  const LoaderSetting defaults;
-  // In the order of their declaration, as C++ wants it.
-  Fields fields;
-  fields.add(true, "batch_size", std::to_string(loader.batch_size));
-  fields.add(true, "shuffle", enumerator("Shuffle", kShuffleNames, loader.shuffle));
-  fields.add(loader.seed != defaults.seed, "seed", std::to_string(loader.seed) + "u");
-  fields.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
-  fields.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
-  std::visit([&fields](const auto& form) { add_form(form, fields); }, spec.form);
-  fields.add(true, "residency", enumerator("Residency", kResidencyNames, loader.residency));
-  fields.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
-  fields.add(true, "threads", std::to_string(loader.threads));
-  fields.add(true, "prefetch", std::to_string(loader.prefetch));
-  std::visit([&fields](const auto& form) { add_datasets(form, fields); }, spec.form);
-  const char* type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
-  return std::string(kScope) + type + " loader(\n    " + source_text(spec.paths) + ",\n    {" +
-         fields.text() + "});\n";
+LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
+  const std::string type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
+  const std::string list = joined_literals(spec.paths);
+  const bool is_one = spec.paths.size() == 1;
+  LoaderSnippet snippet;
+  for (const Option& option : loader_options(spec, loader)) {
+    snippet.cpp += (snippet.cpp.empty() ? "." : ",\n     .") + option.name + " = " + option.cpp;
+    const std::string keyword = option.name == "as" ? "as_" : option.name;  // a word of the language
+    snippet.python += ",\n    " + keyword + "=" + option.python;
+  }
+  snippet.cpp = kScope + type + " loader(\n    " +
+                (is_one ? list : "std::vector<std::string>{" + list + "}") + ",\n    {" + snippet.cpp +
+                "});\n";
+  snippet.python =
+      "loader = chunkhit." + type + "(\n    " + (is_one ? list : "[" + list + "]") + snippet.python + ")\n";
+  return snippet;
 }
 
 }  // namespace chunkhit

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -15,6 +17,9 @@ namespace {
 
 constexpr double kRoundGain = 1.05;  // what a round over all knobs must gain for another one
 constexpr double kMoveGain = 1.02;   // less may be noise, and is not worth a change
+// More threads than CPUs help only where reading waits for storage, and then by a lot; elsewhere they take
+// the training's CPUs, and a small gain of theirs is noise.
+constexpr double kOversubscribedGain = 1.15;
 constexpr double kBehind = 0.85;  // of the best pace: a try that is slower gives up, and its direction ends
 // Batches come in lumps, a window at a time: before that a pace says nothing.
 constexpr double kJudgeSeconds = 2;
@@ -47,6 +52,13 @@ std::optional<LoaderSetting> step(const LoaderSetting& from, const NumberKnob& k
   next.*knob.value = static_cast<std::uint32_t>(up ? std::min<std::uint64_t>(kStep * now, knob.most)
                                                    : std::max<std::uint64_t>(now / kStep, knob.least));
   return next;
+}
+
+bool is_oversubscribed(const TuneTry& tried) { return tried.setting.threads > allowed_cpus(); }
+
+/// What `tried` must gain over `best` to take its place.
+double needed_gain(const TuneTry& tried, const TuneTry& best) {
+  return is_oversubscribed(tried) && !is_oversubscribed(best) ? kOversubscribedGain : kMoveGain;
 }
 
 bool is_slower(const TuneTry& a, const TuneTry& b) { return a.samples_per_second < b.samples_per_second; }
@@ -167,7 +179,7 @@ std::optional<TuneTry> Search::result_of(const LoaderSetting& setting) {
 
 void Search::move_to(const std::optional<TuneTry>& tried) {
   if (tried && tried->end == TuneEnd::measured &&
-      tried->samples_per_second >= kMoveGain * report_.best.samples_per_second)
+      tried->samples_per_second >= needed_gain(*tried, report_.best) * report_.best.samples_per_second)
     report_.best = *tried;
 }
 
@@ -202,16 +214,20 @@ void Search::climb_residency() {
   }
 }
 
-/// The best of what was measured, fastest first.
+/// The best of what was measured, fastest first; one without more threads than CPUs is among them.
 std::vector<TuneTry> Search::finalists() const {
-  std::vector<TuneTry> best;
+  std::vector<TuneTry> measured;
   for (const TuneTry& each : report_.tries)
-    if (each.end == TuneEnd::measured) best.push_back(each);
-  std::stable_sort(best.begin(), best.end(),
+    if (each.end == TuneEnd::measured) measured.push_back(each);
+  std::stable_sort(measured.begin(), measured.end(),
                    [](const TuneTry& a, const TuneTry& b) { return is_slower(b, a); });
-  while (best.size() > kFinalists ||
-         (best.size() > 1 && best.back().samples_per_second < kBehind * best.front().samples_per_second))
-    best.pop_back();
+  std::vector<TuneTry> best;
+  for (const TuneTry& each : measured)
+    if (best.size() < kFinalists && each.samples_per_second >= kBehind * measured.front().samples_per_second)
+      best.push_back(each);
+  const auto within_cpus = std::ranges::find_if_not(measured, is_oversubscribed);
+  if (within_cpus != measured.end() && std::ranges::all_of(best, is_oversubscribed))
+    best.push_back(*within_cpus);
   return best;
 }
 
@@ -241,10 +257,24 @@ void Search::compare_finalists() {
     std::sort(rates[i].begin(), rates[i].end());
     best[i].samples_per_second = rates[i][rates[i].size() / 2];
   }
-  report_.best = *std::max_element(best.begin(), best.end(), is_slower);
+  report_.best = best_of(best);
 }
 
 }  // namespace
+
+const TuneTry& best_of(std::span<const TuneTry> tries) {
+  const TuneTry* best = nullptr;
+  const TuneTry* within_cpus = nullptr;
+  for (const TuneTry& each : tries) {
+    if (best == nullptr || is_slower(*best, each)) best = &each;
+    if (!is_oversubscribed(each) && (within_cpus == nullptr || is_slower(*within_cpus, each)))
+      within_cpus = &each;
+  }
+  if (within_cpus == nullptr) return *best;
+  return best->samples_per_second < needed_gain(*best, *within_cpus) * within_cpus->samples_per_second
+             ? *within_cpus
+             : *best;
+}
 
 TuneReport tune(const BenchSpec& spec, const OnTry& on_try) { return Search(spec, on_try).run(); }
 

@@ -93,6 +93,23 @@ def interrupted(train, *arguments):
     return text
 
 
+def snippets(text, loader):
+    """The C++ and the Python that --tune prints."""
+    python = text.index(f"loader = chunkhit.{loader}(")
+    return text[text.index(f"chunkhit::{loader} loader("):python], text[python:]
+
+
+def run_snippet(snippet):
+    """The Python of --tune makes a loader that gives a batch."""
+    package = os.path.join(os.path.dirname(BIN), "lib/python")
+    if not os.path.isdir(package):  # a build without the Python package
+        compile(snippet, "snippet", "exec")
+        return
+    done = subprocess.run(["/usr/bin/python3", "-c", "import chunkhit\n" + snippet + "next(iter(loader.epoch(0)))"],
+                          env=os.environ | {"PYTHONPATH": package}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check(done.returncode == 0, snippet, done.stdout.decode())
+
+
 def check_interrupt(train):
     endless = ["--epochs", 1000000, "--step-ms", 1]
     text = interrupted(train, *endless)
@@ -127,10 +144,13 @@ def check_tune(space, train):
     arguments = [train, "--tune", "--batch", 20, "--shuffle", "window", "--flip", 0.5]
     text = run("pack-bench", *arguments)
     check("best of" in text and "neighbours from one chunk" in text, text)
-    compile_snippet(space, text[text.index("chunkhit::ImageLoader loader("):])
+    cpp, python = snippets(text, "ImageLoader")
+    compile_snippet(space, cpp)
+    run_snippet(python)
 
     found = bench(*arguments, "--as", "f32", "--layout", "nchw", "--seed", 2**64 - 1)
-    compile_snippet(space, found["snippet"])
+    compile_snippet(space, found["snippet"]["cpp"])
+    run_snippet(found["snippet"]["python"])
     tries = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
              for one in found["tries"] if not one["again"]]
     check(len(tries) == len(set(tries)) >= 5, "no setting is tried twice:", tries)
@@ -139,7 +159,8 @@ def check_tune(space, train):
     best = tuple(found["best"][key] for key in ("threads", "prefetch", "window_chunks", "residency"))
     check(best in tries and found["best"]["end"] == "measured", found["best"])
     for key, value in (("threads", best[0]), ("prefetch", best[1]), ("window_chunks", best[2])):
-        check(f".{key} = {value}" in found["snippet"], key, found["snippet"])
+        check(f".{key} = {value}" in found["snippet"]["cpp"], key, found["snippet"])
+        check(f" {key}={value}" in found["snippet"]["python"], key, found["snippet"])
 
     again = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
              for one in found["tries"] if one["again"]]
@@ -214,10 +235,11 @@ def check_kinds(images, matrices):
 def check_tune_of_matrices(space, path):
     text = run("pack-bench", path, "--tune", "--batch", 20, "--shuffle", "window", "--as", "dense-f16", "--binarize",
                "--normalize", "l1")
-    snippet = text[text.index("chunkhit::SparseLoader loader("):]
+    cpp, python = snippets(text, "SparseLoader")
     for field in (".as = chunkhit::SparseAs::dense_f16", ".binarize = true", ".normalize = chunkhit::RowNorm::l1"):
-        check(field in snippet, field, snippet)
-    compile_snippet(space, snippet)
+        check(field in cpp, field, cpp)
+    compile_snippet(space, cpp)
+    run_snippet(python)
 
 
 with Workspace() as space:
