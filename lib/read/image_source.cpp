@@ -27,8 +27,10 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
   check("samples", part.samples().rows.size(), listed.samples);
 }
 
+/// Opens the parts of all paths, and says in `of_sources` which are whose.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
-                                                   const Hdf5Names& names) {
+                                                   const Hdf5Names& names,
+                                                   std::vector<SourceParts>& of_sources) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<PackSource> sources;
   for (const std::string& path : paths) {
@@ -38,7 +40,9 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
   }
   check_names(sources, names);
   std::vector<std::unique_ptr<ChunkReader>> parts;
-  for (const PackSource& source : sources) {
+  for (std::size_t at = 0; at < sources.size(); ++at) {
+    const PackSource& source = sources[at];
+    of_sources.push_back({paths[at], parts.size(), source.manifest ? source.manifest->parts.size() : 1});
     if (!source.manifest) {
       parts.push_back(open_part(source.part, names));
       continue;
@@ -61,15 +65,18 @@ PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
 }  // namespace
 
 ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
-    : chunks_(open_all(paths, names)), info_(first_info(paths.front(), chunks_)) {
+    : chunks_(open_all(paths, names, sources_)),
+      info_(first_info(paths.front(), chunks_)),
+      classes_(chunks_, sources_) {
   if (chunks_.sample_count() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
+  if (paths.size() > 1 && label_columns_ == 0) info_.classes = classes_.count(chunks_, info_.classes);
 }
 
 std::int64_t ImageSource::label(std::uint64_t sample) const {
   const ChunkSet::SamplePlace place = chunks_.find_sample(sample);
   const std::vector<std::int64_t>& ids = chunks_.parts()[place.part]->samples().labels.ids;
-  return ids.empty() ? -1 : ids[place.sample];
+  return ids.empty() ? -1 : classes_.id(place.part, ids[place.sample]);
 }
 
 std::span<const float> ImageSource::label_values(std::uint64_t sample) const {

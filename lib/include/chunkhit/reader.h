@@ -114,7 +114,7 @@ struct BatchShape {
 struct ImageBatch {
   std::span<const std::uint8_t> pixels;  ///< PixelType::u8
   std::span<const float> values;         ///< PixelType::f32
-  std::span<const std::int64_t> labels;  ///< class ids, -1 where there are none; empty where they are numbers
+  std::span<const std::int64_t> labels;  ///< ids in info().classes, -1: none; empty where they are numbers
   std::span<const float> label_values;   ///< (batch, columns) where labels are numbers
   std::span<const std::uint64_t> samples;  ///< which samples of the source these are
   BatchShape shape;
@@ -170,9 +170,10 @@ class CHUNKHIT_API ImageLoader {
   using Epoch = EpochRange<ImageLoader, ImageBatch>;
 
   /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
-  /// several are read as one, in this order. Throws bad_data when one is damaged or their shapes differ,
-  /// usage when the options make no sense, try_again (as later calls, too) where memory or threads cannot be
-  /// had.
+  /// several are read as one, in this order. Their classes are joined by name: the first one's ids stay, names
+  /// that it lacks follow, and `info().classes` lists all. Throws bad_data when one is damaged, their shapes
+  /// differ, or only some of them have names of classes, usage when the options make no sense, try_again (as
+  /// later calls, too) where memory or threads cannot be had.
   explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
   explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});
   ImageLoader(ImageLoader&&) noexcept;
@@ -196,7 +197,7 @@ class CHUNKHIT_API ImageLoader {
   [[nodiscard]] std::uint64_t size() const;         ///< samples of the source
   [[nodiscard]] std::uint64_t batch_count() const;  ///< of a whole epoch of this rank
   [[nodiscard]] BatchShape batch_shape() const;     ///< of a full batch
-  [[nodiscard]] const PackInfo& info() const;       ///< of the (first) source
+  [[nodiscard]] const PackInfo& info() const;       ///< of the first source, with the classes of all
   [[nodiscard]] MixingInfo mixing() const;
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();
@@ -224,7 +225,8 @@ struct ImageDatasetOptions {
   std::string labels = "labels";
 };
 
-/// Random access to the samples of a source. Any thread may read.
+/// Random access to the samples of a source. Any thread may read. Several sources are read as one, their
+/// classes joined by name, as ImageLoader does.
 class CHUNKHIT_API ImageDataset {
  public:
   explicit ImageDataset(const std::string& path, const ImageDatasetOptions& options = {});
@@ -234,7 +236,7 @@ class CHUNKHIT_API ImageDataset {
   ~ImageDataset();
 
   [[nodiscard]] std::uint64_t size() const;
-  [[nodiscard]] const PackInfo& info() const;     ///< of the (first) source
+  [[nodiscard]] const PackInfo& info() const;     ///< of the first source, with the classes of all
   [[nodiscard]] BatchShape sample_shape() const;  ///< of a batch of one, as stored
   /// Copies samples, as stored, one after the other; `out` has their bytes. Throws usage for an index ≥
   /// size(), bad_data for a damaged chunk.

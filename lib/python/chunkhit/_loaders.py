@@ -20,7 +20,8 @@ def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
 class ImageLoader(Loader[ImageBatch]):
     """Batches of pictures from a pack, a part, or another HDF5 file with a uint8 array (n, ...).
 
-    paths           one, or several that are read as one in this order
+    paths           one, or several that are read as one in this order; their classes are joined by name: the first
+                    one's ids stay, names that it lacks follow (info["classes"]); only some with names is an error
     batch_size      samples a batch
     shuffle         "none": as packed; "window": chunks permuted, samples permuted within windows of chunks;
                     "global": any sample may follow any other, for what is in memory or stored raw

@@ -1,0 +1,42 @@
+"""Class ids and names: of packs that are read as one."""
+import numpy as np
+import pytest
+from PIL import Image
+
+import chunkhit
+
+# The gray value of each class's images, so that pixels tell what labels should.
+GRAYS = {"ant": 20, "bee": 60, "cat": 100, "dog": 140, "eel": 180}
+
+
+def write_images(root, classes, count=6):
+    for name in classes:
+        (root / name).mkdir(parents=True)
+        for number in range(count):
+            Image.new("L", (8, 6), GRAYS[name]).save(root / name / f"{number}.png")
+    return root
+
+
+def assert_labels_are_those_of_pixels(loader):
+    names = {each["id"]: each["name"] for each in loader.info["classes"]}
+    for images, labels in loader.epoch(0):
+        assert [GRAYS[names[label]] for label in labels.tolist()] == images[:, 0, 0, 0].tolist()
+
+
+def test_packs_with_other_classes_gave_two_classes_one_id(tmp_path):
+    for pack, classes in (("a", ("cat", "dog")), ("b", ("dog", "eel"))):
+        chunkhit.pack_images(write_images(tmp_path / f"{pack}-images", classes), tmp_path / pack, channels="gray")
+    loader = chunkhit.ImageLoader([tmp_path / "a", tmp_path / "b"], batch_size=5, shuffle="global")
+    assert [(each["id"], each["name"], each["samples"]) for each in loader.info["classes"]] == [
+        (0, "cat", 6), (1, "dog", 12), (2, "eel", 6)]
+    assert_labels_are_those_of_pixels(loader)
+    dataset = chunkhit.ImageDataset([tmp_path / "a", tmp_path / "b"])
+    assert np.bincount(dataset.labels()).tolist() == [6, 12, 6]
+
+
+def test_ids_without_names_are_not_joined_with_names(tmp_path):
+    chunkhit.pack_images(write_images(tmp_path / "images", ("cat", "dog")), tmp_path / "named")
+    (tmp_path / "ids.csv").write_text("file,label\ncat/0.png,7\ndog/0.png,9\n")
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "ids", labels=tmp_path / "ids.csv")
+    with pytest.raises(chunkhit.Error, match="ids: has class ids without names, but .*named has names"):
+        chunkhit.ImageLoader([tmp_path / "named", tmp_path / "ids"])
