@@ -16,3 +16,8 @@ add_library(chunkhit_settings INTERFACE)
 # Contracted multiply-adds would round weights differently on machines that have them.
 target_compile_options(chunkhit_settings INTERFACE
   -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
+# Function addresses are resolved before main and read-only from then on.
+add_link_options(LINKER:-z,relro LINKER:-z,now)
+include(CheckPIESupported)
+check_pie_supported()

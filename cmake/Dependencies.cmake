@@ -2,6 +2,12 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
+# Debian's hdf5/serial/libhdf5.so is a link to a library in the system's folder. Linked by the link's name our binaries
+# would hold a RUNPATH, to which CMake adds an empty element: the loader would search the working directory, where a
+# dataset may hold a planted library.
+get_target_property(hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
+file(REAL_PATH "${hdf5_library}" hdf5_library)
+set_target_properties(hdf5::hdf5 PROPERTIES IMPORTED_LOCATION "${hdf5_library}")
 find_package(JPEG REQUIRED)
 find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
