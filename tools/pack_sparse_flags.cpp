@@ -62,7 +62,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
-           "(error), sum, last, first, max; by time, where there are times")
+           "(error), sum, max; last, first: by time where there are times")
       ->check(one_of(kDuplicatesNames));
   group.add("--zeros", "WORD", flags.zeros, "(drop), keep")->check(one_of(kZerosNames));
   group.add("--min-value", "V", flags.min_value, "Keep values >= V");
@@ -80,6 +80,10 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--validation", "N|SHARE", flags.validation, "Held-out users, or share of ratings");
   group.add("--test", "N|SHARE", flags.test, "The same");
   group.add("--fold-in", "SHARE", flags.fold_in, "users: of the items, given (0.8)");
+  group
+      .add("--split-order", "WORD", flags.split_order,
+           "ratio, leave-one-out: hold out by time, input, random (auto)")
+      ->check(one_of(kSplitOrderNames));
   group.add("--before", "TIME", flags.before, "time: the test begins then; seconds or YYYY-MM-DD");
 }
 

@@ -32,6 +32,7 @@ struct PackSparseFlags {
   std::string validation = "0";
   std::string test = "0";
   std::string fold_in = "0.8";
+  std::string split_order = "auto";
   std::string before;
   std::string id_order = "popularity";
   std::string order = "shuffle";

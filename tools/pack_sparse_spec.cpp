@@ -83,6 +83,7 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   split.validation = parse_amount("--validation", flags.validation);
   split.test = parse_amount("--test", flags.test);
   split.fold_in = parse_share("--fold-in", flags.fold_in);
+  split.order = parse_choice<SplitOrder>(kSplitOrderNames, flags.split_order);
   split.before = parse_moment("--before", flags.before);
   if (split.kind != SplitKind::users && split.fold_in != parse_share("--fold-in", PackSparseFlags().fold_in))
     refuse("--fold-in is for whole users that are held out: give --split users");

@@ -65,6 +65,8 @@ void add_split(const RatingSplitSpec& split, std::vector<SpecEntry>& entries) {
   entries.push_back({"validation", amount_text(split.validation)});
   entries.push_back({"test", amount_text(split.test)});
   if (split.kind == SplitKind::users) entries.push_back({"fold-in", number_text(split.fold_in)});
+  if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
+    entries.push_back({"split-order", name_of(kSplitOrderNames, split.resolved_order())});
   if (split.before) entries.push_back({"before", std::to_string(*split.before)});
 }
 

@@ -129,9 +129,9 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
 }
 
 /// What a split asks of the rows.
-RowForm row_form(SplitKind kind) {
-  if (kind == SplitKind::time || kind == SplitKind::leave_one_out) return RowForm::with_places;
-  return kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+RowForm row_form(const RatingSplitSpec& split) {
+  if (split.is_by_time() || split.resolved_order() == SplitOrder::input) return RowForm::with_places;
+  return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
 }
 
 /// Columns of another pack stay, also of items that have too few ratings here: those columns are empty.
@@ -165,16 +165,15 @@ RatingPacksSpec vae_cf_spec() {
 }
 
 bool needs_times(const RatingPacksSpec& spec) {
-  const std::array<bool, 4> reasons{
-      spec.split.kind == SplitKind::time, spec.split.kind == SplitKind::leave_one_out,
-      spec.rules.duplicates == Duplicates::last, spec.rules.duplicates == Duplicates::sum};
-  return std::any_of(reasons.begin(), reasons.end(), [](bool reason) { return reason; });
+  const Duplicates duplicates = spec.rules.duplicates;
+  return spec.split.is_by_time() || duplicates == Duplicates::last || duplicates == Duplicates::first ||
+         duplicates == Duplicates::sum;
 }
 
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items) {
   check_split(spec.split);
   RatingPacks made;
-  RowStore rows = clean_rows(store, spec.rules, row_form(spec.split.kind), made.steps);
+  RowStore rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);

@@ -121,8 +121,9 @@ class BucketRules {
         return rows_.times.empty() || rows_.times[later] >= rows_.times[chosen];
       case Duplicates::max:
         return !rows_.values.empty() && rows_.values[later] > rows_.values[chosen];
-      case Duplicates::error:
       case Duplicates::first:
+        return !rows_.times.empty() && rows_.times[later] < rows_.times[chosen];
+      case Duplicates::error:
         break;
     }
     return false;

@@ -18,9 +18,10 @@ namespace chunkhit {
 enum class Zeros { drop, keep };
 inline constexpr std::array<std::string_view, 2> kZerosNames{"drop", "keep"};
 
-/// What is made of several ratings of one item by one user. `last` is by time where there are times; of equal
-/// ones, and without times, the later in the input. `max`: of equal ones the first. What results has the time
-/// and the place of the rating that is kept; with `sum` of the last one.
+/// What is made of several ratings of one item by one user. `last` and `first` are by time where there are
+/// times; of equal ones, and without times, the last or first in the input. `max`: of equal ones the first in
+/// the input. What results has the time and the position of the rating that is kept; with `sum` of the last
+/// one.
 enum class Duplicates { error, sum, last, first, max };
 inline constexpr std::array<std::string_view, 5> kDuplicatesNames{"error", "sum", "last", "first", "max"};
 

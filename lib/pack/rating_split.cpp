@@ -28,11 +28,11 @@ std::uint64_t part_of_all(double share, std::uint64_t all) {
   return std::min(all, static_cast<std::uint64_t>(exact + 1e-9 * static_cast<double>(all + 1)));
 }
 
-/// Something with a random number: equal numbers are told apart by what it is, so that nothing depends on
-/// the order in which they come.
+/// Something with a number by which it is chosen, the lowest first: equal ones are told apart by what it is,
+/// so that nothing depends on the order in which they come.
 struct Drawn {
   std::uint64_t bits;
-  std::uint32_t number;  ///< of the user or item
+  std::uint32_t number;  ///< of the user, item or place
   std::uint32_t index;
   bool operator<(const Drawn& other) const {
     return std::tie(bits, number) < std::tie(other.bits, other.number);
@@ -50,13 +50,37 @@ Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_
   return {random_bits(seed ^ mix_bits(std::uint64_t{user} + 1), purpose, item), item, index};
 }
 
+/// A number that is the lower the later a time is.
+std::uint64_t latest_first(std::int64_t time) {
+  constexpr std::uint64_t kSign = 1ull << 63;
+  return ~(static_cast<std::uint64_t>(time) ^ kSign);
+}
+
 /// leave_one_out takes one rating of each user.
 void check_one(const char* name, const SplitAmount& amount) {
   if (!amount.is_none() && amount.count != 1)
     refuse(std::string(name) + ": expected 1, or nothing, for split leave-one-out");
 }
 
+bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
+
+[[noreturn]] void refuse_without_times(SplitKind kind) {
+  std::string what = "--split " + std::string(kSplitKindNames[static_cast<std::size_t>(kind)]) +
+                     ": the ratings have no times: --time names their column";
+  if (divides_by_user(kind)) what += "; or --split-order random or input";
+  refuse(what);
+}
+
 }  // namespace
+
+SplitOrder RatingSplitSpec::resolved_order() const {
+  if (order != SplitOrder::automatic) return order;
+  return kind == SplitKind::leave_one_out ? SplitOrder::time : SplitOrder::random;
+}
+
+bool RatingSplitSpec::is_by_time() const {
+  return kind == SplitKind::time || (divides_by_user(kind) && resolved_order() == SplitOrder::time);
+}
 
 std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
 
@@ -69,6 +93,8 @@ void check_split(const RatingSplitSpec& spec) {
     refuse("fold-in: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
   if (spec.before && spec.kind != SplitKind::time) refuse("before: only for split time");
   if (spec.before && !spec.test.is_none()) refuse("test, before: expected one of them");
+  if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
+    refuse("split-order: only for split ratio and leave-one-out");
   if (spec.kind == SplitKind::leave_one_out) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
@@ -88,9 +114,8 @@ RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const 
   if (!spec.validation.is_none()) parts_.push_back(Part::validation);
   if (one_out || spec.before || !spec.test.is_none()) parts_.push_back(Part::test);
   if (spec.kind == SplitKind::users) choose_users(live);
-  if (spec.kind != SplitKind::time) return;
-  if (!has_times) refuse("split time: the ratings have no times");
-  choose_times(rows, live, ratings);
+  if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
+  if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
 }
 
 void RatingSplit::choose_users(const LiveRatings& live) {
@@ -124,8 +149,7 @@ void RatingSplit::choose_times(const RowStore& rows, const LiveRatings& live, st
 void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
                          std::vector<Part>& parts) const {
   parts.assign(entries.size(), part_of(row.user));
-  if (spec_.kind == SplitKind::ratio) divide_by_chance(row, entries, parts);
-  if (spec_.kind == SplitKind::leave_one_out) leave_out_last(row, entries, parts);
+  if (divides_by_user(spec_.kind)) divide_row(row, entries, parts);
   if (spec_.kind != SplitKind::time) return;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const std::int64_t time = row.times[entries[index]];
@@ -134,39 +158,26 @@ void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> en
   }
 }
 
-void RatingSplit::divide_by_chance(const RatingRow& row, std::span<const std::uint32_t> entries,
-                                   std::vector<Part>& parts) const {
+void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
+                             std::vector<Part>& parts) const {
   if (entries.empty()) return;
+  const bool one_out = spec_.kind == SplitKind::leave_one_out;
   // One rating at least stays for training, whatever the counts.
-  const std::uint64_t test = std::min<std::uint64_t>(spec_.test.of(entries.size()), entries.size() - 1);
-  const std::uint64_t validation =
-      std::min<std::uint64_t>(spec_.validation.of(entries.size()), entries.size() - 1 - test);
-  std::vector<Drawn> drawn(entries.size());
-  for (std::uint32_t index = 0; index < drawn.size(); ++index)
-    drawn[index] = draw(seed_, Purpose::held_out, row.user, row.items[entries[index]], index);
+  const std::uint64_t all = entries.size();
+  const std::uint64_t test = std::min(one_out ? 1 : spec_.test.of(all), all - 1);
+  const std::uint64_t validation = std::min(spec_.validation.of(all), all - 1 - test);
+  std::vector<Drawn> drawn(all);
+  const SplitOrder order = spec_.resolved_order();
+  for (std::uint32_t index = 0; index < all; ++index) {
+    const std::uint32_t entry = entries[index];
+    drawn[index] = order == SplitOrder::random
+                       ? draw(seed_, Purpose::held_out, row.user, row.items[entry], index)
+                       : Drawn{order == SplitOrder::time ? latest_first(row.times[entry]) : 0,
+                               ~row.places[entry], index};
+  }
   choose(drawn, test, validation);
   for (std::uint64_t at = 0; at < test + validation; ++at)
     parts[drawn[at].index] = at < test ? Part::test : Part::validation;
-}
-
-void RatingSplit::leave_out_last(const RatingRow& row, std::span<const std::uint32_t> entries,
-                                 std::vector<Part>& parts) const {
-  std::vector<std::uint32_t> order(entries.size());
-  for (std::uint32_t index = 0; index < order.size(); ++index) order[index] = index;
-  const auto is_later = [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint32_t left = entries[a];
-    const std::uint32_t right = entries[b];
-    if (row.times.empty())
-      return draw(seed_, Purpose::held_out, row.user, row.items[left], a) <
-             draw(seed_, Purpose::held_out, row.user, row.items[right], b);
-    return std::pair(row.times[left], row.places[left]) > std::pair(row.times[right], row.places[right]);
-  };
-  const std::size_t wanted = spec_.validation.is_none() ? 1 : 2;
-  const std::size_t held_out = std::min(wanted, entries.empty() ? 0 : entries.size() - 1);
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held_out), order.end(),
-                    is_later);
-  for (std::size_t index = 0; index < held_out; ++index)
-    parts[order[index]] = index == 0 ? Part::test : Part::validation;
 }
 
 void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,

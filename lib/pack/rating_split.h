@@ -16,12 +16,17 @@
 namespace chunkhit {
 
 /// How ratings are divided. users: whole users are held out, a share of their items is given (X), the rest is
-/// asked for (held_out). ratio: a share of each user's ratings is held out, by chance. leave_one_out: each
-/// user's last rating, of equal times the later in the input; without times one by chance. time: the latest
-/// ratings of all.
+/// asked for (held_out). ratio: a share of each user's ratings is held out. leave_one_out: one rating of each
+/// user. time: the latest ratings of all.
 enum class SplitKind { none, users, ratio, leave_one_out, time };
 inline constexpr std::array<std::string_view, 5> kSplitKindNames{"none", "users", "ratio", "leave-one-out",
                                                                  "time"};
+
+/// Which of a user's ratings ratio and leave_one_out hold out. time: the latest, of equal times the later in
+/// the input. input: the last in the input. random: by chance. automatic: time for leave_one_out, random for
+/// ratio.
+enum class SplitOrder { automatic, time, input, random };
+inline constexpr std::array<std::string_view, 4> kSplitOrderNames{"auto", "time", "input", "random"};
 
 /// How many are held out: a count, or a share of all where that is 0.
 struct SplitAmount {
@@ -39,7 +44,12 @@ struct RatingSplitSpec {
                              ///< leave_one_out: 1: each user's last but one
   SplitAmount test{};        ///< the same; leave_one_out: 1 or none, always one
   double fold_in = 0.8;      ///< users: share of a held-out user's items that is X
-  std::optional<std::int64_t> before{};  ///< time: ratings at or after this are the test's
+  std::optional<std::int64_t> before{};      ///< time: ratings at or after this are the test's
+  SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
+  /// What `order` means for the kind.
+  [[nodiscard]] SplitOrder resolved_order() const;
+  /// Whether the split compares times.
+  [[nodiscard]] bool is_by_time() const;
 };
 
 /// Throws usage, by the field's name, where a spec makes no sense.
@@ -77,10 +87,8 @@ class RatingSplit {
  private:
   void choose_users(const LiveRatings& live);
   void choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings);
-  void divide_by_chance(const RatingRow& row, std::span<const std::uint32_t> entries,
-                        std::vector<Part>& parts) const;
-  void leave_out_last(const RatingRow& row, std::span<const std::uint32_t> entries,
-                      std::vector<Part>& parts) const;
+  void divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
+                  std::vector<Part>& parts) const;
 
   RatingSplitSpec spec_;
   std::uint64_t seed_;

@@ -164,6 +164,8 @@ def test_wrong_use(space):
                              ([source, "-o", space("x"), "--index-base", "1"], "svmlight"),
                              ([source, "-o", space("x"), "--split", "leave-one-out", "--test", "0.2"], "--test"),
                              ([source, "-o", space("x"), "--split", "leave-one-out", "--validation", "2"], "--validation"),
+                             ([source, "-o", space("x"), "--split", "time", "--test", "0.2", "--split-order", "time"], "--split-order"),
+                             ([source, "-o", space("x"), "--split", "leave-one-out", "--time", "none"], "--split-order random or input"),
                              ([source, "-o", space("x"), "--split", "ratio", "--test", "0.2", "--fold-in", "0.5"], "--split users"),
                              ([source, "-o", space("x"), "--max-errors", "5"], "--on-error skip")):
         text = run("pack-sparse", *arguments, expect=2)

@@ -50,13 +50,13 @@ Outcome apply(const RatingRules& rules, RatingRows rows = example()) {
 
 TEST(RatingRules, DropZerosThenMergeDuplicates) {
   const Outcome outcome = apply({.duplicates = Duplicates::first});
-  EXPECT_EQ(outcome.rows, "10: 4=3@30#0 8=4@50#3\n11: 8=1@70#1\n");
+  EXPECT_EQ(outcome.rows, "10: 4=5@10#1 8=4@50#3\n11: 8=1@70#1\n");
   EXPECT_EQ(outcome.steps, "2x3 7\n2x2 5\n2x2 3\n2x2 3\n2x2 3\n");
 }
 
 TEST(RatingRules, KeepZerosWhenAsked) {
   EXPECT_EQ(apply({.zeros = Zeros::keep, .duplicates = Duplicates::first}).rows,
-            "10: 4=3@30#0 6=0@40#2 8=4@50#3\n11: 4=0@60#0 8=1@70#1\n");
+            "10: 4=5@10#1 6=0@40#2 8=4@50#3\n11: 4=0@60#0 8=1@70#1\n");
 }
 
 TEST(RatingRules, TakeTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
@@ -64,6 +64,16 @@ TEST(RatingRules, TakeTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
   RatingRows rows = example();
   rows.times[1] = 31;
   EXPECT_EQ(apply({.duplicates = Duplicates::last}, rows).rows, "10: 4=5@31#1 8=4@50#3\n11: 8=1@70#1\n");
+}
+
+// It took the first in the input, against its help.
+TEST(RatingRules, TakeTheFirstByTimeAndOfEqualTimesTheFirstInTheInput) {
+  RatingRows rows = example();
+  EXPECT_EQ(apply({.duplicates = Duplicates::first}, rows).rows, "10: 4=5@10#1 8=4@50#3\n11: 8=1@70#1\n");
+  rows.times[1] = 30;
+  EXPECT_EQ(apply({.duplicates = Duplicates::first}, rows).rows, "10: 4=3@30#0 8=4@50#3\n11: 8=1@70#1\n");
+  rows.times.clear();
+  EXPECT_EQ(apply({.duplicates = Duplicates::first}, rows).rows, "10: 4=3 8=4\n11: 8=1\n");
 }
 
 TEST(RatingRules, TakeTheLastInTheInputWhereThereAreNoTimes) {
@@ -92,16 +102,16 @@ TEST(RatingRules, SumDuplicatesOfRatingsWithoutValues) {
 
 TEST(RatingRules, KeepValuesFromMinValueOnAndAboveAbove) {
   const Outcome from = apply({.duplicates = Duplicates::first, .min_value = 3.0F});
-  EXPECT_EQ(from.rows, "10: 4=3@30#0 8=4@50#3\n11:\n");
+  EXPECT_EQ(from.rows, "10: 4=5@10#1 8=4@50#3\n11:\n");
   EXPECT_EQ(from.steps, "2x3 7\n2x2 5\n2x2 3\n1x2 2\n1x2 2\n");
-  const Outcome above = apply({.duplicates = Duplicates::first, .above = 3.0F});
-  EXPECT_EQ(above.rows, "10: 8=4@50#3\n11:\n");
+  const Outcome above = apply({.duplicates = Duplicates::first, .above = 4.0F});
+  EXPECT_EQ(above.rows, "10: 4=5@10#1\n11:\n");
   EXPECT_EQ(above.steps, "2x3 7\n2x2 5\n2x2 3\n2x2 3\n1x1 1\n");
 }
 
 TEST(RatingRules, BinarizeAfterTheValuesWereLookedAt) {
-  EXPECT_EQ(apply({.duplicates = Duplicates::first, .above = 3.0F, .binarize = true}).rows,
-            "10: 8=1@50#3\n11:\n");
+  EXPECT_EQ(apply({.duplicates = Duplicates::first, .above = 4.0F, .binarize = true}).rows,
+            "10: 4=1@10#1\n11:\n");
 }
 
 TEST(RatingRules, NameTheFirstDuplicateAfterZerosWereDropped) {

@@ -127,15 +127,55 @@ TEST(LeaveOneOut, RefusesToHoldOutMoreOrLessThanOne) {
   EXPECT_THROW(check_split(spec), Error);
 }
 
-TEST(LeaveOneOut, DrawsOneWhereThereAreNoTimes) {
+TEST(LeaveOneOut, DrawsOneWhereThatIsAskedFor) {
   const Example example(one_user(30), false);
+  const RatingSplitSpec spec{.kind = SplitKind::leave_one_out, .order = SplitOrder::random};
   std::set<std::string> seen;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const std::string parts = example.parts(example.split({.kind = SplitKind::leave_one_out}, seed), 0);
+    const std::string parts = example.parts(example.split(spec, seed), 0);
     EXPECT_EQ(count_of(parts, 'T'), 1u);
     seen.insert(parts);
   }
   EXPECT_GT(seen.size(), 5u);
+}
+
+// It drew one at random without a word.
+TEST(LeaveOneOut, FailsWithoutTimesUnlessAnotherOrderIsGiven) {
+  const Example example(one_user(30), false);
+  try {
+    static_cast<void>(example.split({.kind = SplitKind::leave_one_out}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_EQ(std::string(error.what()),
+              "--split leave-one-out: the ratings have no times: --time names their column; or --split-order "
+              "random or input");
+  }
+}
+
+TEST(LeaveOneOut, TakesTheLastOfTheInputWhereThatIsAskedFor) {
+  //                      user 0: items in the input 3 1 2 0, times 5 9 9 7
+  const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, 9}, {0, 0, 1, 7}});
+  EXPECT_EQ(
+      example.parts(
+          example.split({.kind = SplitKind::leave_one_out, .validation = {1, 0}, .order = SplitOrder::input}),
+          0),
+      "Ttvt");
+}
+
+TEST(RatioSplit, HoldsOutTheLatestOfEachUserWhereThatIsAskedFor) {
+  //                      items in the input 3 1 2 0, times 5 9 -9 7
+  const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, -9}, {0, 0, 1, 7}});
+  RatingSplitSpec spec{
+      .kind = SplitKind::ratio, .validation = {0, 0.25}, .test = {0, 0.25}, .order = SplitOrder::time};
+  EXPECT_EQ(example.parts(example.split(spec), 0), "vTtt");
+  spec.order = SplitOrder::input;
+  EXPECT_EQ(example.parts(example.split(spec), 0), "Ttvt");
+  const Example without(one_user(30), false);
+  spec.order = SplitOrder::time;
+  EXPECT_THROW(static_cast<void>(without.split(spec)), Error);
+  spec.kind = SplitKind::users;
+  EXPECT_THROW(check_split(spec), Error);
 }
 
 // Ten ratings by two users at the times 1 to 10, but 6 comes instead of 7: 1 2 3 4 5 6 6 8 9 10.

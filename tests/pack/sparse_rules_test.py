@@ -33,11 +33,9 @@ def counts(table, name):
 
 
 def merge_duplicates(table, rule):
-    if rule == "last":  # by time; of equal ones the later in the input
+    if rule in ("first", "last"):  # by time; of equal ones the first or last in the input
         table = table.sort_values("time", kind="stable")
-        return table.drop_duplicates(["user", "item"], keep="last").sort_index()
-    if rule == "first":
-        return table.drop_duplicates(["user", "item"], keep="first")
+        return table.drop_duplicates(["user", "item"], keep=rule).sort_index()
     grouped = table.groupby(["user", "item"], as_index=False)
     return grouped.agg(value=("value", rule), time=("time", "last"))
 
@@ -192,6 +190,17 @@ def check_leave_one_out(made, table):
     check_parts(made, table, expected_parts=keys)
 
 
+def check_latest(made, table, share):
+    """A share of each user's ratings, the latest; of equal times the later in the input."""
+    order = table.sort_values("time", kind="stable")
+    age = order.groupby("user").cumcount(ascending=False)
+    count = (share * order.groupby("user")["item"].transform("size")).astype(int)
+    last = order[age < count]
+    keys = {"test": set(as_dict(last))}
+    keys["train"] = set(as_dict(table)) - keys["test"]
+    check_parts(made, table, expected_parts=keys)
+
+
 def check_time(made, table, share):
     """At most the share, and ratings of one time stay together."""
     count = int(share * len(table))
@@ -222,8 +231,10 @@ def main():
         check_parts(ratio, left, {"test": lambda n: int(0.2 * n), "validation": lambda n: int(0.1 * n),
                                   "train": lambda n: n - int(0.2 * n) - int(0.1 * n)})
         check_leave_one_out(run(probe, table, {**options, "split": "leave-one-out"}), left)
+        latest = {"split": "ratio", "test": 0.2, "split-order": "time"}
+        check_latest(run(probe, table, {**options, **latest}), left, 0.2)
         check_time(run(probe, table, {**options, "split": "time", "test": 0.2}), left, 0.2)
-    print(f"{len(rules)} sets of rules and 4 splits are as pandas says")
+    print(f"{len(rules)} sets of rules and 5 splits are as pandas says")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 // appearance) on stdin and prints all as JSON.
 // usage: rating_packs_probe NAME=VALUE...
 //   names: zeros, duplicates, min-value, above, binarize, min-user, min-item, filter-once, split, validation,
-//   test (a count, or a share below 1), fold-in, before, item-order, shuffle-rows, seed, memory (bytes, then
+//   test (a count, or a share below 1), fold-in, before, split-order, item-order, shuffle-rows, seed, memory (bytes, then
 //   spilled to /tmp)
 #include <algorithm>
 #include <functional>
@@ -46,6 +46,7 @@ void set(const std::string& name, const std::string& value, RatingPacksSpec& spe
       {"test", [&] { spec.split.test = amount(value); }},
       {"fold-in", [&] { spec.split.fold_in = std::stod(value); }},
       {"before", [&] { spec.split.before = std::stoll(value); }},
+      {"split-order", [&] { spec.split.order = choose<SplitOrder>(kSplitOrderNames, value); }},
       {"item-order", [&] { spec.item_order = choose<ItemOrder>(kItemOrderNames, value); }},
       {"shuffle-rows", [&] { spec.shuffles_rows = value == "1"; }},
       {"seed", [&] { spec.seed = std::stoull(value); }},
