@@ -15,6 +15,8 @@ struct PackImagesFlags {
   std::string delimiter;
   std::string exif = "apply";
   std::string decode = "exact";
+  std::string check = "whole";
+  std::string max_seconds_per_image = "10";
   std::string max_pixels = "256M";
   std::string max_input_bytes = "256M";
   std::string resize;

@@ -62,6 +62,9 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("--delimiter", flags.delimiter);
   spec.transform = transform_spec(flags);
   spec.exif = parse_choice<Exif>(kExifNames, flags.exif);
+  spec.check = parse_choice<Check>(kCheckNames, flags.check);
+  spec.max_seconds_per_image = static_cast<std::uint32_t>(
+      parse_count("--max-seconds-per-image", flags.max_seconds_per_image, {0, 1'000'000}));
   spec.max_pixels = parse_pixels("--max-pixels", flags.max_pixels);
   spec.max_input_bytes = parse_bytes("--max-input-bytes", flags.max_input_bytes);
   if (flags.chunk_samples != "auto")

@@ -139,7 +139,7 @@ bool is_bmp(Bytes file) {
   return header_bytes >= kOs2HeaderBytes && header_bytes <= 255;
 }
 
-std::string decode_bmp(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_bmp(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   BmpHeader stored;
   PackedPicture picture;
   std::string fault = read_bmp_header(file, stored);
@@ -156,7 +156,7 @@ std::string decode_bmp(Bytes file, const PlanDecode& plan, const DecodeOptions& 
   header.channels = picture.channels;
   header.extra_bytes = std::uint64_t{header.width} * header.channels;
   std::optional<DecodePlan> wanted;
-  fault = ask_plan(header, plan, options, wanted);
+  fault = ask_plan(header, plan, monitor, wanted);
   if (wanted) decode_packed(picture, *wanted, image);
   return fault;
 }

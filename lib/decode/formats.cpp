@@ -28,10 +28,10 @@ bool fits(const ImageHeader& header, const DecodePlan& plan) {
 
 }  // namespace
 
-std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const DecodeOptions& options,
+std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const DecodeMonitor& monitor,
                      std::optional<DecodePlan>& wanted) {
   wanted.reset();
-  std::string fault = check_size(header, options);
+  std::string fault = check_size(header, monitor.options());
   if (!fault.empty()) return fault;
   std::optional<DecodePlan> asked = plan(header, fault);
   if (!asked) return fault;

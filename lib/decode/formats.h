@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "decode/decode_monitor.h"
 #include "decode/image_decoder.h"
 #include "types/image.h"
 
@@ -17,7 +18,7 @@ struct ImageDecoder {
   /// Tells the format by the file's bytes.
   bool (*recognises)(Bytes file);
   /// Does what decode_image promises.
-  std::string (*decode)(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image);
+  std::string (*decode)(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image);
 };
 
 [[nodiscard]] bool is_jpeg(Bytes file);
@@ -29,19 +30,19 @@ struct ImageDecoder {
 /// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes.
 [[nodiscard]] bool is_tga(Bytes file);
 
-[[nodiscard]] std::string decode_jpeg(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_jpeg(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                       Image& image);
-[[nodiscard]] std::string decode_png(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
-[[nodiscard]] std::string decode_bmp(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_bmp(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
-[[nodiscard]] std::string decode_gif(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_gif(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
-[[nodiscard]] std::string decode_psd(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_psd(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
-[[nodiscard]] std::string decode_pnm(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
-[[nodiscard]] std::string decode_tga(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
+[[nodiscard]] std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
                                      Image& image);
 
 /// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
@@ -51,6 +52,6 @@ struct ImageDecoder {
 /// Returns what is wrong; `wanted` stays empty where something is, or where the plan is to stop here without
 /// a reason. Channels in `wanted` are never 0.
 [[nodiscard]] std::string ask_plan(const ImageHeader& header, const PlanDecode& plan,
-                                   const DecodeOptions& options, std::optional<DecodePlan>& wanted);
+                                   const DecodeMonitor& monitor, std::optional<DecodePlan>& wanted);
 
 }  // namespace chunkhit

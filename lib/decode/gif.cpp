@@ -160,7 +160,7 @@ void index_row(const GifFrame& frame, const ByteBuffer& pixels, const Rect& regi
 
 bool is_gif(Bytes file) { return as_text(file).starts_with("GIF87a") || as_text(file).starts_with("GIF89a"); }
 
-std::string decode_gif(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_gif(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   GifFrame frame;
   std::string fault = read_gif(file, frame);
   if (fault.empty()) fault = check_gif(frame);
@@ -175,7 +175,7 @@ std::string decode_gif(Bytes file, const PlanDecode& plan, const DecodeOptions& 
   header.whole_picture = true;
   header.extra_bytes = pixel_count + file.size() + std::uint64_t{header.width} * 5 + kLzwTableBytes;
   std::optional<DecodePlan> wanted;
-  fault = ask_plan(header, plan, options, wanted);
+  fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
   ByteBuffer pixels(pixel_count);

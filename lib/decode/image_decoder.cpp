@@ -25,10 +25,15 @@ std::string unknown_type(Bytes file) {
 
 }  // namespace
 
-std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image,
+                         std::string* warnings) {
   const auto decoder = std::ranges::find_if(
       kImageDecoders, [&](const ImageDecoder& candidate) { return candidate.recognises(file); });
-  return decoder == kImageDecoders.end() ? unknown_type(file) : decoder->decode(file, plan, options, image);
+  if (decoder == kImageDecoders.end()) return unknown_type(file);
+  DecodeMonitor monitor(options);
+  std::string error = decoder->decode(file, plan, monitor, image);
+  if (warnings != nullptr) *warnings = error.empty() ? monitor.warnings() : "";
+  return error;
 }
 
 std::string read_image_header(Bytes file, const DecodeOptions& options, ImageHeader& header) {

@@ -1,6 +1,7 @@
 // Bytes of a picture file → pixels. The file's type is told by its bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,10 +38,16 @@ struct DecodePlan {
 /// into `fault`.
 using PlanDecode = std::function<std::optional<DecodePlan>(const ImageHeader& header, std::string& fault)>;
 
+/// How much of a file is checked.
+enum class Check { whole, region };
+inline constexpr std::array<std::string_view, 2> kCheckNames{"whole", "region"};
+
 /// Limits and rules of decoding.
 struct DecodeOptions {
-  std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is a fault, told from the header
-  bool accept_warnings = false;  ///< take the pixels of a file that only warns (truncated data, say)
+  std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is an error, detected in the header
+  bool accept_warnings = false;   ///< take what there is of a damaged or truncated file; the rest is black
+  Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
+  std::uint32_t max_seconds = 0;  ///< decoding that takes longer is an error; 0: no limit
 };
 
 /// Decodes the wanted region of a picture into `image` (shape: region × channels) and returns an empty text,
@@ -48,11 +55,14 @@ struct DecodeOptions {
 /// row 208 of 384"). Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when
 /// `shrink` is 1; a region always equals that of the whole picture. Unlike Pillow, 16-bit grey is scaled
 /// (PNG: the high byte) instead of saturated, and a PNG's transparent grey of fewer than 8 bits, or colour of
-/// 16, is the one that the format means. JPEG is decoded no further than the region's last row; below it only
-/// the end marker is looked for. Only memory exhaustion and what `plan` throws leave as exceptions.
-/// Thread-safe.
+/// 16, is the one that the format means. With Check::whole all compressed data is read to its end, so that
+/// damage outside of the region is an error, too; with Check::region a JPEG is decoded no further than the
+/// region's last row, and below it only the end marker is looked for. `warnings`, where given, gets what is
+/// odd about a file whose pixels were taken: harmless oddities ("Unknown JFIF revision number 2.01"), and
+/// damage where warnings are accepted; empty as a rule. `max_seconds` is looked at between rows and between
+/// scans. Only memory exhaustion and what `plan` throws leave as exceptions. Thread-safe.
 [[nodiscard]] std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
-                                       Image& image);
+                                       Image& image, std::string* warnings = nullptr);
 
 /// Reads only the header; the same faults and limits as `decode_image` finds there.
 [[nodiscard]] std::string read_image_header(Bytes file, const DecodeOptions& options, ImageHeader& header);

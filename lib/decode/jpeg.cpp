@@ -27,12 +27,12 @@ constexpr std::string_view kExifMark("Exif\0\0", 6);
 /// One decompression and the state that libjpeg's callbacks need.
 class JpegSession {
  public:
-  JpegSession(Bytes file, const DecodeOptions& options) : file_(file), options_(options) {
+  JpegSession(Bytes file, DecodeMonitor& monitor) : file_(file), monitor_(monitor) {
     info.err = jpeg_std_error(&errors_);
     errors_.error_exit = [](j_common_ptr common) { of(common).fail(); };
     errors_.emit_message = [](j_common_ptr common, int level) { of(common).note(level); };
     errors_.output_message = [](j_common_ptr) {};
-    progress_.progress_monitor = [](j_common_ptr common) { of(common).check_scans(); };
+    progress_.progress_monitor = [](j_common_ptr common) { of(common).check_progress(); };
     info.client_data = this;
   }
   JpegSession(const JpegSession&) = delete;
@@ -50,12 +50,12 @@ class JpegSession {
   }
   [[nodiscard]] std::string fault() const { return fault_.data(); }
   [[nodiscard]] Bytes file() const { return file_; }
-  void watch_scans() { info.progress = &progress_; }
+  [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
+  void watch_progress() { info.progress = &progress_; }
   /// Ends the attempt with a reason unless warnings are accepted.
   void warn(const char* text) {
-    if (options_.accept_warnings) return;
-    std::snprintf(fault_.data(), fault_.size(), "%s", text);
-    std::longjmp(return_here_, 1);
+    if (!monitor_.options().accept_warnings) end_attempt(text);
+    static_cast<void>(monitor_.damage(text));
   }
 
   jpeg_decompress_struct info{};
@@ -73,8 +73,46 @@ class JpegSession {
     out_of_memory_ = errors_.msg_code == JERR_OUT_OF_MEMORY;
     std::array<char, JMSG_LENGTH_MAX> text;
     errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
-    std::snprintf(fault_.data(), fault_.size(), "damaged JPEG: %s", text.data());
+    std::array<char, JMSG_LENGTH_MAX + 32> reason;
+    std::snprintf(reason.data(), reason.size(), "damaged JPEG: %s", text.data());
+    describe_unsupported(reason);
+    end_attempt(reason.data());
+  }
+
+  [[noreturn]] void end_attempt(const char* reason) {
+    std::snprintf(fault_.data(), fault_.size(), "%s", reason);
     std::longjmp(return_here_, 1);
+  }
+
+  // What libjpeg-turbo lacks is no damage. SOF markers: ITU-T T.81, table B.1; JPEG-LS: T.87.
+  void describe_unsupported(std::array<char, JMSG_LENGTH_MAX + 32>& reason) const {
+    const int number = errors_.msg_parm.i[0];
+    constexpr int kJpegLs = 0xf7;
+    if (errors_.msg_code == JERR_BAD_PRECISION) {
+      std::snprintf(reason.data(), reason.size(), "JPEG of %d bits a sample is not supported", number);
+    } else if (errors_.msg_code == JERR_SOF_UNSUPPORTED) {
+      const bool lossless = (number & 3) == 3;
+      const bool differential = (number & 4) != 0;
+      std::snprintf(reason.data(), reason.size(), "%s%s JPEG (SOF 0x%02x) is not supported",
+                    differential ? "hierarchical" : "",
+                    lossless ? differential ? " lossless" : "lossless" : "", static_cast<unsigned>(number));
+    } else if (errors_.msg_code == JERR_UNKNOWN_MARKER && number == kJpegLs) {
+      std::snprintf(reason.data(), reason.size(), "JPEG-LS is not supported");
+    }
+  }
+
+  // Oddities of the header that cost no pixel. Bytes before a marker count only between header segments: in
+  // the data of a scan they are what is left of damaged codes.
+  [[nodiscard]] bool is_harmless() const {
+    switch (errors_.msg_code) {
+      case JWRN_JFIF_MAJOR:
+      case JWRN_ADOBE_XFORM:
+        return true;
+      case JWRN_EXTRANEOUS_DATA:
+        return !has_header;
+      default:
+        return false;
+    }
   }
 
   void note(int level) {
@@ -84,7 +122,10 @@ class JpegSession {
       describe_end(text);
     else
       errors_.format_message(reinterpret_cast<j_common_ptr>(&info), text.data());
-    warn(text.data());
+    if (is_harmless())
+      monitor_.oddity(text.data());
+    else
+      warn(text.data());
   }
 
   void describe_end(std::array<char, JMSG_LENGTH_MAX>& text) const {
@@ -101,14 +142,18 @@ class JpegSession {
     std::snprintf(text.data() + used, text.size() - used, " in scan %d", info.input_scan_number);
   }
 
-  void check_scans() {
-    if (info.input_scan_number <= kMostScans) return;
-    std::snprintf(fault_.data(), fault_.size(), "has more than %d scans", kMostScans);
+  void check_progress() {
+    const bool is_late = monitor_.is_out_of_time();
+    if (!is_late && info.input_scan_number <= kMostScans) return;
+    if (is_late)
+      std::snprintf(fault_.data(), fault_.size(), "%s", monitor_.time_error().c_str());
+    else
+      std::snprintf(fault_.data(), fault_.size(), "has more than %d scans", kMostScans);
     std::longjmp(return_here_, 1);
   }
 
   Bytes file_;
-  const DecodeOptions& options_;
+  DecodeMonitor& monitor_;
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
   std::jmp_buf return_here_{};
@@ -118,7 +163,7 @@ class JpegSession {
 
 void read_header(JpegSession& session) {
   jpeg_create_decompress(&session.info);
-  session.watch_scans();
+  session.watch_progress();
   jpeg_mem_src(&session.info, session.file().data(), static_cast<unsigned long>(session.file().size()));
   jpeg_save_markers(&session.info, JPEG_APP0 + 1, 0xffff);
   jpeg_read_header(&session.info, TRUE);
@@ -211,6 +256,19 @@ void start(JpegSession& session) {
   if (session.region.y > 0) jpeg_skip_scanlines(&session.info, session.region.y);
 }
 
+// Reads the rest of the file, so that libjpeg notices all that it can. Rows are skipped by decoding their
+// codes and no more, all but the last: libjpeg reads nothing where all are to be skipped. Components that are
+// not needed spare that row's arithmetic, too.
+void check_rest(JpegSession& session) {
+  jpeg_decompress_struct& info = session.info;
+  for (int c = 0; c < info.num_components; ++c) info.comp_info[c].component_needed = FALSE;
+  const JDIMENSION left = info.output_height - info.output_scanline;
+  // libjpeg-turbo 2.1.5 skips too many blocks behind rows that were shrunk and read.
+  if (info.scale_denom == 1 && left > 1) jpeg_skip_scanlines(&info, left - 1);
+  while (info.output_scanline < info.output_height) jpeg_read_scanlines(&info, &session.row, 1);
+  jpeg_finish_decompress(&info);
+}
+
 void require_end(JpegSession& session) {
   const auto& info = session.info;
   constexpr int kEndOfImage = 0xd9;
@@ -239,7 +297,10 @@ void read_rows(JpegSession& session) {
     jpeg_read_scanlines(&session.info, &session.row, 1);
     take_row(session, y);
   }
-  require_end(session);
+  if (session.checks_whole() && !jpeg_has_multiple_scans(&session.info))
+    check_rest(session);
+  else
+    require_end(session);
 }
 
 std::string decode_region(JpegSession& session, const DecodePlan& wanted, Image& image) {
@@ -266,14 +327,14 @@ std::string decode_region(JpegSession& session, const DecodePlan& wanted, Image&
 
 bool is_jpeg(Bytes file) { return as_text(file).starts_with("\xff\xd8\xff"); }
 
-std::string decode_jpeg(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
-  JpegSession session(file, options);
+std::string decode_jpeg(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
+  JpegSession session(file, monitor);
   if (!session.attempt(read_header)) return session.fault();
   const int components = session.info.num_components;
   if (components == 2 || components > 4)
     return "JPEG with " + std::to_string(components) + " colour components is not supported";
   std::optional<DecodePlan> wanted;
-  std::string fault = ask_plan(describe(session), plan, options, wanted);
+  std::string fault = ask_plan(describe(session), plan, monitor, wanted);
   if (!wanted) return fault;
   return decode_region(session, *wanted, image);
 }

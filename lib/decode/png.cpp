@@ -185,7 +185,7 @@ void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wante
 
 bool is_png(Bytes file) { return as_text(file).starts_with(kSignature); }
 
-std::string decode_png(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   PngPicture picture;
   std::string fault = check_chunks(file, picture);
   if (!fault.empty()) return fault;
@@ -202,7 +202,7 @@ std::string decode_png(Bytes file, const PlanDecode& plan, const DecodeOptions& 
   header.whole_picture = true;
   header.extra_bytes = most_stb_bytes(file, picture) + file.size();
   std::optional<DecodePlan> wanted;
-  fault = ask_plan(header, plan, options, wanted);
+  fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
   ByteBuffer filled;

@@ -44,7 +44,7 @@ bool is_pnm(Bytes file) {
          (kBlanks.find(text[2]) != std::string_view::npos || text[2] == '#');
 }
 
-std::string decode_pnm(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   ImageHeader header;
   header.format = "pnm";
   header.channels = file[1] == '5' ? 1 : 3;
@@ -65,7 +65,7 @@ std::string decode_pnm(Bytes file, const PlanDecode& plan, const DecodeOptions& 
             std::to_string(found.height);
     return std::nullopt;
   };
-  std::string fault = ask_plan(header, plan_if_whole, options, wanted);
+  std::string fault = ask_plan(header, plan_if_whole, monitor, wanted);
   if (!wanted) return fault;
   PackedPicture picture;
   picture.top_row = file.data() + at;

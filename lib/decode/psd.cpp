@@ -153,7 +153,7 @@ std::string read_region(Bytes file, const PsdPicture& picture, std::uint32_t cha
 
 bool is_psd(Bytes file) { return as_text(file).starts_with(std::string_view("8BPS\0\1", 6)); }
 
-std::string decode_psd(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_psd(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   PsdPicture picture;
   std::string fault = read_psd(file, picture);
   if (!fault.empty()) return fault;
@@ -166,7 +166,7 @@ std::string decode_psd(Bytes file, const PlanDecode& plan, const DecodeOptions& 
   header.channels = picture.mode != rgb ? 1 : picture.stored_channels == 4 ? 4 : 3;
   header.extra_bytes = std::uint64_t{header.width} * header.height * header.channels + picture.row_bytes();
   std::optional<DecodePlan> wanted;
-  fault = ask_plan(header, plan, options, wanted);
+  fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
   const Rect& region = wanted->region;

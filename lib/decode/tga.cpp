@@ -140,7 +140,7 @@ bool is_tga(Bytes file) {
   return header.by_runs || file.size() - header.pixels_offset >= header.packed_bytes();
 }
 
-std::string decode_tga(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image) {
+std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   const TgaHeader stored = read_tga_header(file.data());
   PackedPicture picture;
   describe_pixels(file, stored, picture);
@@ -152,7 +152,7 @@ std::string decode_tga(Bytes file, const PlanDecode& plan, const DecodeOptions& 
   header.whole_picture = stored.by_runs;
   header.extra_bytes = std::uint64_t{header.width} * 4 + (stored.by_runs ? stored.packed_bytes() : 0);
   std::optional<DecodePlan> wanted;
-  std::string fault = ask_plan(header, plan, options, wanted);
+  std::string fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
   Bytes pixels = file.subspan(stored.pixels_offset);

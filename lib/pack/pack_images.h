@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chunk/chunk_plan.h"
+#include "decode/image_decoder.h"
 #include "input/sample_list.h"
 #include "manifest/manifest.h"
 #include "pack/compress_choice.h"
@@ -39,7 +40,9 @@ struct PackImagesSpec {
   LabelCsvSpec columns;
   TransformSpec transform;
   Exif exif = Exif::apply;
-  bool accept_warnings = false;  ///< pack pictures whose decoding warns
+  Check check = Check::whole;
+  bool accept_warnings = false;  ///< pack images whose decoding warns, as far as they can be decoded
+  std::uint32_t max_seconds_per_image = 10;  ///< of decoding; 0: no limit
   std::uint64_t max_pixels = 256'000'000;
   std::uint64_t max_input_bytes = 256ull << 20;
   std::string container = "hdf5";

@@ -99,9 +99,11 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"channels", std::string(kChannelsNames[static_cast<std::size_t>(transform.channels)])});
   entries.push_back({"exif", std::string(kExifNames[static_cast<std::size_t>(spec.exif)])});
   entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
+  entries.push_back({"check", std::string(kCheckNames[static_cast<std::size_t>(spec.check)])});
   entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
   entries.push_back({"max-pixels", std::to_string(spec.max_pixels)});
   entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
+  entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
   entries.push_back({"container", spec.container});
   entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
   entries.push_back({"compress", compress_text(compress_choice(spec))});

@@ -69,7 +69,8 @@ std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHe
 }
 
 std::string SampleMaker::decode(std::string_view file, std::uint8_t* slot) {
-  const DecodeOptions options{context_.spec.max_pixels, context_.spec.accept_warnings};
+  const DecodeOptions options{context_.spec.max_pixels, context_.spec.accept_warnings, context_.spec.check,
+                              context_.spec.max_seconds_per_image};
   const PlanDecode plan_decode = [&](const ImageHeader& header, std::string& fault) {
     return plan(file, header, fault);
   };

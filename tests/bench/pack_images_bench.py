@@ -24,7 +24,10 @@ base = [f"{build}/tools/pack-images", corpus, "--labels", f"{corpus}/datapath_wi
         "--force", "--output", out]
 SMALL = ["--resize", "96x128", "--crop", "64x64"]
 LARGE = ["--resize", "256", "--crop", "224x224"]
-CASES = {"96x128 crop 64, hdf5": SMALL, "256 crop 224, hdf5": LARGE, "96x128 crop 64, fast": [*SMALL, "--decode", "fast"],
+REGION = ["--check", "region"]
+CASES = {"96x128 crop 64, hdf5": SMALL, "the same, --check region": [*SMALL, *REGION],
+         "256 crop 224, hdf5": LARGE, "256 crop 224, --check region": [*LARGE, *REGION],
+         "96x128 crop 64, fast": [*SMALL, "--decode", "fast"],
          "96x128 crop 64, shard": [*SMALL, "--container", "shard"],
          "96x128 crop 64, zstd-3": [*SMALL, "--container", "shard", "--compress", "zstd:3"]}
 
@@ -53,7 +56,7 @@ os.remove("/dev/shm/chunkhit-peer.h5")
 median = {name: statistics.median(values) for name, values in rates.items()}
 print(f"{len(files)} photos, {threads} threads, median of {runs}")
 for name, rate in median.items():
-    print(f"{name:26} {rate:7.0f} img/s  {rate / median['bare decode']:5.2f} of bare decode"
+    print(f"{name:28} {rate:7.0f} img/s  {rate / median['bare decode']:5.2f} of bare decode"
           + (f"  ratio {ratios[name]:.2f}" if name in ratios else ""))
 small = median["96x128 crop 64, hdf5"]
 print(f"fast / exact {median['96x128 crop 64, fast'] / small:.2f}; shard / hdf5 {median['96x128 crop 64, shard'] / small:.2f}; "

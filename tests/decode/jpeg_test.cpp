@@ -48,6 +48,7 @@ int count_differing_regions(const File& file, int regions_each) {
     for (int i = 0; i < regions_each; ++i) {
       const Rect region = draw_region(place, whole.image);
       const Decoded part = decode(file, {.shrink = shrink, .region = region});
+      EXPECT_EQ(part.fault, "");
       if (!part.fault.empty() || !is_region(part.image, whole.image, region)) ++differing;
     }
   }
@@ -164,8 +165,32 @@ TEST(JpegFault, NamesTheRowWhereTheDataEnds) {
 TEST(JpegFault, FindsTruncationBelowTheRegion) {
   File file = photo();
   file.resize(file.size() - 40);
-  const Decoded decoded = decode(file, {.region = {0, 0, 200, 16}});
-  EXPECT_EQ(decoded.fault, "truncated: there is no end-of-image marker after the last row");
+  const Rect top{0, 0, 200, 16};
+  const std::string fault = decode(file, {.region = top}).fault;
+  EXPECT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
+  EXPECT_EQ(decode(file, {.region = top}, {.check = Check::region}).fault,
+            "truncated: there is no end-of-image marker after the last row");
+}
+
+// A hole of zeros from `begin` on; its end marker stays.
+File with_hole(File file, std::size_t begin) {
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(begin), 300, std::uint8_t{0});
+  return file;
+}
+
+TEST(JpegFault, FindsDamageThatTheRegionHides) {
+  const File file = with_hole(photo(), photo().size() - 1000);
+  for (const std::uint32_t shrink : {1u, 4u}) {
+    const DecodePlan top{.shrink = shrink, .region = {0, 0, 40, 16}};
+    EXPECT_TRUE(starts_with(decode(file, top).fault, "Corrupt JPEG data")) << decode(file, top).fault;
+    EXPECT_EQ(decode(file, top, {.check = Check::region}).fault, "");
+  }
+}
+
+TEST(JpegFault, FindsDamageAboveAndBesideTheRegion) {
+  const File file = with_hole(photo(), photo().size() - 1000);
+  EXPECT_NE(decode(file, {.region = {0, 140, 8, 8}}).fault, "");
+  EXPECT_NE(decode(file, {.region = {190, 100, 8, 8}}).fault, "");
 }
 
 TEST(JpegFault, FindsTruncationAtEveryLength) {
@@ -197,6 +222,7 @@ TEST(JpegWarning, IsAcceptedOnRequest) {
   file.resize(file.size() / 2);
   const Decoded decoded = decode(file, {}, {.accept_warnings = true});
   ASSERT_EQ(decoded.fault, "");
+  EXPECT_TRUE(starts_with(decoded.warnings, "truncated: the data ends near row ")) << decoded.warnings;
   const Rect intact{0, 0, 200, 16};
   EXPECT_TRUE(std::equal(decoded.image.row(0), decoded.image.row(intact.height), whole.image.row(0)));
 }
@@ -207,6 +233,41 @@ TEST(JpegWarning, IsAFaultWithLibjpegsWords) {
   ASSERT_LT(restart, file.size());
   file[restart + 1] = 0xd5;
   EXPECT_NE(decode(file).fault.find("marker"), std::string::npos) << decode(file).fault;
+}
+
+TEST(JpegFault, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
+  File file = photo();
+  const std::size_t frame = find_marker(file, 0xc0);
+  for (const auto& [sof, reason] : {std::pair(0xc3, "lossless JPEG (SOF 0xc3) is not supported"),
+                                    std::pair(0xc5, "hierarchical JPEG (SOF 0xc5) is not supported"),
+                                    std::pair(0xcf, "hierarchical lossless JPEG (SOF 0xcf) is not supported"),
+                                    std::pair(0xf7, "JPEG-LS is not supported")}) {
+    file[frame + 1] = static_cast<std::uint8_t>(sof);
+    EXPECT_EQ(decode(file).fault, reason);
+  }
+  file = photo();
+  file[frame + 4] = 12;
+  EXPECT_EQ(decode(file).fault, "JPEG of 12 bits a sample is not supported");
+}
+
+TEST(JpegOddity, InTheHeaderIsPackedWithAWarning) {
+  File later = photo();
+  later[find_marker(later, 0xe0) + 9] = 9;  // the major version of JFIF
+  File junk = photo();
+  junk.insert(junk.begin() + static_cast<std::ptrdiff_t>(find_marker(junk, 0xdb)), {1, 2, 3});
+  for (const File& file : {later, junk}) {
+    const Decoded decoded = decode(file);
+    EXPECT_EQ(decoded.fault, "");
+    EXPECT_NE(decoded.warnings, "");
+    EXPECT_EQ(decoded.image.pixels, decode(photo()).image.pixels);
+  }
+  EXPECT_EQ(decode(photo()).warnings, "");
+}
+
+TEST(JpegOddity, BehindAScanIsDamage) {
+  File file = photo();
+  file.insert(file.end() - 2, 40, 7);
+  EXPECT_NE(decode(file).fault.find("extraneous bytes before marker 0xd9"), std::string::npos);
 }
 
 TEST(JpegFault, RejectsManyPixelsFromTheHeader) {

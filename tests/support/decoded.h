@@ -12,6 +12,7 @@ namespace chunkhit {
 /// What came of decoding a file.
 struct Decoded {
   std::string fault;
+  std::string warnings;
   ImageHeader header;
   Image image;
 };
@@ -26,7 +27,7 @@ struct Decoded {
                      (header.height + plan.shrink - 1) / plan.shrink};
     return std::optional(plan);
   };
-  decoded.fault = decode_image(file, want, options, decoded.image);
+  decoded.fault = decode_image(file, want, options, decoded.image, &decoded.warnings);
   return decoded;
 }
 

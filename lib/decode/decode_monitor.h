@@ -1,0 +1,38 @@
+// What every decoder asks while it decodes one image: may it go on, and is an oddity an error?
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "decode/image_decoder.h"
+
+namespace chunkhit {
+
+/// Watches one decoding; made when it begins.
+class DecodeMonitor {
+ public:
+  explicit DecodeMonitor(const DecodeOptions& options);
+  [[nodiscard]] const DecodeOptions& options() const { return options_; }
+
+  /// Whether `max_seconds` have passed.
+  [[nodiscard]] bool is_out_of_time() const;
+  /// The reason where they have.
+  [[nodiscard]] std::string time_error() const;
+
+  /// Judges damage that leaves pixels to take: gives it back as the error, or keeps it as a warning and
+  /// returns an empty text where warnings are accepted.
+  [[nodiscard]] std::string damage(const std::string& what);
+  /// Keeps a harmless oddity as a warning.
+  void oddity(const std::string& what);
+  /// The first warning, damage before oddities, and how many more there were; empty where there was none.
+  [[nodiscard]] std::string warnings() const;
+
+ private:
+  const DecodeOptions& options_;
+  std::chrono::steady_clock::time_point end_;
+  std::string first_damage_;
+  std::string first_oddity_;
+  unsigned count_ = 0;
+};
+
+}  // namespace chunkhit
