@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -34,6 +35,39 @@ std::string aside_name(const std::string& path) {
 
 [[noreturn]] void throw_read_error(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::bad_data, path + ": " + what);
+}
+
+/// What a failed call says of the machine; empty where it says something of the file.
+std::string machine_reason(int error_number) {
+  switch (error_number) {
+    case EMFILE:
+      return open_files_limit_text();
+    case ENFILE:
+      return "all processes together have as many files open as the system allows";
+    case ENOMEM:
+      return memory_limit_text();
+    case EIO:
+      return "the storage does not give these bytes now: a bad sector, or a lost connection";
+    case EAGAIN:
+    case EBUSY:
+    case ENOBUFS:
+    case ENOTCONN:
+    case EREMOTEIO:
+    case ESHUTDOWN:
+    case ESTALE:
+    case ETIMEDOUT:
+      return "the storage does not answer now";
+    default:
+      return {};
+  }
+}
+
+/// Throws try_again where the machine lacks something, so that nothing is known of the file; else bad_data.
+[[noreturn]] void throw_failed_read(const std::string& path, const std::string& what, int error_number) {
+  const std::string reason = machine_reason(error_number);
+  const std::string text = what + error_text(error_number);
+  if (reason.empty()) throw_read_error(path, text);
+  throw Error(ErrorCode::try_again, path + ": " + text + " (" + reason + ")");
 }
 
 void sync_folder(const std::string& folder) {
@@ -59,9 +93,9 @@ InputFile::InputFile(const std::string& path)
     : InputFile(path, FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {}
 
 InputFile::InputFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
-  if (!fd_.is_open()) throw_read_error(path_, error_text(errno));
+  if (!fd_.is_open()) throw_failed_read(path_, "", errno);
   struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) throw_read_error(path_, error_text(errno));
+  if (::fstat(fd_.get(), &status) != 0) throw_failed_read(path_, "", errno);
   if (!S_ISREG(status.st_mode)) throw_read_error(path_, "not a regular file");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
 }
@@ -70,8 +104,7 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
   while (!out.empty()) {
     const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw_read_error(path_, "cannot read at byte " + std::to_string(offset) + ": " + error_text(errno));
+    if (got < 0) throw_failed_read(path_, "cannot read at byte " + std::to_string(offset) + ": ", errno);
     if (got == 0)
       throw_read_error(path_, "ends at byte " + std::to_string(offset) + ", expected " +
                                   std::to_string(out.size()) + " more bytes");

@@ -27,7 +27,8 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Reads a regular file at any offset; every failure names the path.
+/// Reads a regular file at any offset; every failure names the path. Where the machine lacks something
+/// (descriptors, memory, storage that answers), so that nothing is known of the file, it is try_again.
 class InputFile {
  public:
   /// Opens for reading; throws bad_data when there is no such regular file.

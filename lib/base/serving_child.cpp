@@ -13,8 +13,10 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "base/child_limits.h"
+#include "base/limits.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -44,6 +46,8 @@ constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     send_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     send_message(line_end, {ChildMessage::no_memory}, {});
+  } catch (const std::system_error& error) {
+    send_error(ErrorCode::try_again, error.what());  // no more threads, or descriptors
   } catch (const std::exception& error) {
     send_error(ErrorCode::bad_data, error.what());
   }
@@ -216,6 +220,10 @@ void ServingChild::throw_end(const std::string& name) {
     throw Error(ErrorCode::bad_data, name + ": reading it did not come on for " + std::to_string(seconds) +
                                          " seconds: its structure is damaged");
   }
+  // HDF5 also crashes over memory that it does not get.
+  if (std::ranges::find(kCrashes, number) != std::end(kCrashes) && has_memory_limit())
+    throw Error(ErrorCode::try_again, name + ": reading it crashed (" + signal + "): it is damaged, or " +
+                                          memory_limit_text() + "; without the limit it is known which");
   if (std::ranges::find(kCrashes, number) != std::end(kCrashes))
     throw Error(ErrorCode::bad_data,
                 name + ": reading it crashed (" + signal + "): its structure is damaged");

@@ -36,7 +36,7 @@ class ServingChild {
   void ask(Bytes question);
   /// Waits for the next answer. Throws what the child threw, as Error with the same code or std::bad_alloc;
   /// bad_data that begins with `name` when the child crashed, or ran out of time; and try_again when
-  /// somebody killed it.
+  /// somebody killed it, or it crashed under a limit of memory.
   [[nodiscard]] ByteBuffer receive(const std::string& name);
 
  private:

@@ -1,5 +1,6 @@
 #include "read/isolated.h"
 
+#include "base/limits.h"
 #include "base/message.h"
 #include "base/serving_child.h"
 #include "store/hdf5_isolated.h"
@@ -24,7 +25,7 @@ std::vector<std::string> check_isolated(const std::string& name,
     if (error.code() == ErrorCode::try_again) throw;
     faults.emplace_back(error.what());
   } catch (const std::bad_alloc&) {
-    faults.push_back(name + ": needs more memory than there is");
+    throw Error(ErrorCode::try_again, name + ": " + memory_limit_text());
   }
   return faults;
 }

@@ -15,6 +15,7 @@ bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::s
       faults.push_back(path + ": has " + std::to_string(found) + " bytes, expected " + std::to_string(bytes));
     return found == bytes;
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
     faults.emplace_back(error.what());
     return false;
   }

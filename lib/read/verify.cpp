@@ -36,10 +36,9 @@ struct Expected {
 };
 
 /// The sums over all pixels.
-PixelSums check_chunks(const ChunkReader& part, const Expected& expected, std::uint32_t threads,
-                       std::vector<std::string>& faults) {
+PixelSums check_chunks(const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& faults) {
   const SampleShape& sample = part.spec().sample;
-  return sum_over_chunks<PixelSums>(part, expected.name, threads, faults,
+  return sum_over_chunks<PixelSums>(part, threads, faults,
                                     [&](std::size_t index, Bytes raw, PixelSums& sums) {
                                       for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
                                         sums.add_sample(raw.data() + at * sample.byte_count(), sample);
@@ -83,7 +82,7 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
     if (expected.listed != nullptr) compare_hash(*part, expected, faults);
     if (options.quick) return faults;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-    const PixelSums sums = check_chunks(*part, expected, threads, faults);
+    const PixelSums sums = check_chunks(*part, threads, faults);
     if (expected.record != nullptr && faults.empty() &&
         (sums.sum != expected.record->pixels.sum ||
          sums.sum_of_squares != expected.record->pixels.sum_of_squares))
@@ -91,8 +90,6 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
     faults.emplace_back(error.what());
-  } catch (const std::bad_alloc&) {
-    faults.push_back(expected.name + ": needs more memory than there is");
   }
   return faults;
 }
@@ -118,6 +115,7 @@ std::optional<PartManifest> check_sidecar(const std::string& folder, const Manif
       faults.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
     return own;
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
     faults.emplace_back(error.what());
     return std::nullopt;
   }
@@ -187,7 +185,7 @@ VerifyReport report_manifest(const std::string& path, const Error& error) {
   std::error_code failure;
   const std::filesystem::path manifest =
       std::filesystem::is_directory(named, failure) ? named / kManifestName : named;
-  if (!is_damaged_manifest(manifest)) throw;
+  if (error.code() == ErrorCode::try_again || !is_damaged_manifest(manifest)) throw;
   return {.faults = {error.what()}, .damaged = {manifest.string()}};
 }
 

@@ -1,6 +1,10 @@
 #include "store/hdf5_handle.h"
 
+#include <optional>
+#include <string_view>
+
 #include "base/bytes.h"
+#include "base/limits.h"
 
 namespace chunkhit {
 namespace {
@@ -20,7 +24,20 @@ herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   return 0;
 }
 
+/// Notes whether a call failed because the system denied memory.
+herr_t look_for_memory(unsigned, const H5E_error2_t* error, void* denied) {
+  const bool is_memory = error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE;
+  if (is_memory) *static_cast<bool*>(denied) = true;
+  return is_memory ? 1 : 0;
+}
+
+thread_local std::optional<Error> machine_error;
+
 }  // namespace
+
+void note_machine_error(const Error& error) { machine_error = error; }
+
+void forget_machine_error() { machine_error.reset(); }
 
 QuietHdf5::QuietHdf5() {
   // HDF5 1.10 crashes when it runs out of memory while it starts, which takes some 3 MiB.
@@ -32,7 +49,16 @@ QuietHdf5::QuietHdf5() {
 
 QuietHdf5::~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
 
+void Hdf5Check::refuse(const std::string& what) const {
+  if (machine_error) throw Error(*machine_error);
+  throw Error(code_, path_ + ": " + what);
+}
+
 void Hdf5Check::fail(const char* what) const {
+  bool denied = false;
+  // Without a limit the system denies only what no machine has, and what only a damaged file asks for.
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_for_memory, &denied);
+  if (denied && has_memory_limit()) throw Error(ErrorCode::try_again, path_ + ": " + memory_limit_text());
   std::string reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &reason);
   refuse("cannot " + std::string(what) + (reason.empty() ? "" : ": " + reason));

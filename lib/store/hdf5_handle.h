@@ -55,8 +55,8 @@ class Hdf5Check {
     if (status < 0) fail(what);
     return status;
   }
-  /// Throws "PATH: WHAT".
-  [[noreturn]] void refuse(const std::string& what) const { throw Error(code_, path_ + ": " + what); }
+  /// Throws "PATH: WHAT", or what `note_machine_error` was told on this thread.
+  [[noreturn]] void refuse(const std::string& what) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -64,6 +64,11 @@ class Hdf5Check {
   ErrorCode code_;
   std::string path_;
 };
+
+/// Keeps an error that says nothing of the file: HDF5 reports it in words of its own, or not at all. Until
+/// `forget_machine_error`, Hdf5Check throws it instead of what it was going to say of the file.
+void note_machine_error(const Error& error);
+void forget_machine_error();
 
 /// Opens the file at `path` for reading, without locks; closing the handle closes all that was opened in it.
 [[nodiscard]] Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path);

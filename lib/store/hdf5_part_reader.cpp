@@ -28,6 +28,7 @@ auto with_path(const Hdf5Check& check, Step step) {
   try {
     return step();
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
     check.refuse(error.what());
   }
 }

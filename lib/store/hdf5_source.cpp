@@ -46,6 +46,8 @@ herr_t read_bytes(const InputFile& input, haddr_t at, std::size_t bytes, void* t
     std::ranges::fill(out.subspan(there), std::uint8_t{0});
     return 0;
   } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    if (known != nullptr && known->code() == ErrorCode::try_again) note_machine_error(*known);
     H5Epush2(H5E_DEFAULT, "hdf5_source.cpp", __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "%s",
              error.what());
     return -1;
@@ -105,6 +107,7 @@ H5FD_class_t make_driver() {
 
 Hdf5Source::Hdf5Source(const Hdf5Check& check, const InputFile& input)
     : check_(check), input_(input), watch_(std::make_unique<ReadWatch>()) {
+  forget_machine_error();
   watch_->input = &input;
   const H5FD_class_t driver = make_driver();
   driver_ = Hdf5Handle(check(H5FDregister(&driver), "register a driver"), H5FDunregister);

@@ -1,0 +1,71 @@
+"""A machine that lacks memory or descriptors, or storage that does not answer, is never called damage: pack-verify ends
+with 0 or 75, names what was missing, and advises to remove nothing."""
+import errno
+import os
+import re
+import resource
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from packing import BIN, SHIM, Workspace, check, make_pictures, pack, run  # noqa: E402
+
+MIB = 1 << 20
+NOT_STARTED = 127  # by the dynamic linker, for lack of memory or descriptors
+
+
+def verify(path, resource_name=None, limit=0, **env):
+    """Exit code and text of pack-verify under one limit."""
+    def enter():
+        if resource_name is not None:
+            resource.setrlimit(resource_name, (limit, limit))
+
+    done = subprocess.run([os.path.join(BIN, "pack-verify"), path, "--threads", "2"], preexec_fn=enter, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **env})
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def asks_to_try_again(code, text, names):
+    """Ends the test where a healthy pack is called anything else than whole or unknown."""
+    check(code in (0, 75, NOT_STARTED), code, text)
+    if code == 75:
+        check("to repair" not in text and re.search(names, text), text)
+    return code == 75
+
+
+def packs(space):
+    root = space("root")
+    make_pictures(root, 300)
+    table = space("ratings.csv")
+    with open(table, "w") as file:
+        file.write("user,item,rating\n")
+        for user in range(2000):
+            file.writelines(f"{user},{(user * 7 + k * k) % 500},{1 + k % 5}\n" for k in range(20))
+    made = []
+    for container in ("hdf5", "shard"):
+        made += [space("images-" + container), space("matrix-" + container)]
+        pack(root, made[-2], "--container", container)
+        run("pack-sparse", table, "--container", container, "--output", made[-1])
+    return made
+
+
+if __name__ == "__main__":
+    with Workspace() as space:
+        made = packs(space)
+        refused = 0
+        # The sanitizers take terabytes of addresses, and descriptors of their own.
+        if ":" not in SHIM:
+            for path in made:
+                for mebibytes in [*range(8, 160, 4), *range(160, 700, 60)]:
+                    refused += asks_to_try_again(*verify(path, resource.RLIMIT_AS, mebibytes * MIB), "memory|ulimit|threads")
+                for files in range(4, 16):
+                    refused += asks_to_try_again(*verify(path, resource.RLIMIT_NOFILE, files), "Too many open files")
+            check(refused >= 8, "only", refused, "limits were felt")
+        for path in made:
+            for call, error, names in (("pread", errno.EIO, "Input/output error"), ("pread", errno.ESTALE, "Stale"),
+                                       ("open", errno.ENFILE, "Too many open files in system"),
+                                       ("open", errno.ENOMEM, "Cannot allocate")):
+                for nth in range(1, 60, 6):
+                    fault = {"LD_PRELOAD": SHIM, "FAULT": f"{call}:{nth}:{error}", "FAULT_PATH": path}
+                    refused += asks_to_try_again(*verify(path, **fault), names)
+        print("healthy packs:", refused, "runs ask to try again, none called damaged")
