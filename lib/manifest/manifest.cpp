@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/json_fields.h"
+#include "manifest/manifest_numbers.h"
 #include "manifest/record_json.h"
 #include "manifest/sealed_json.h"
 
@@ -66,23 +67,6 @@ std::vector<ClassRecord> parse_classes(const Json& list) {
     classes.push_back(
         {integer_field(entry, "id"), entry.value("name", std::string()), count_field(entry, "samples")});
   return classes;
-}
-
-void check_counts(const Manifest& manifest) {
-  std::uint64_t samples = 0;
-  std::uint64_t rows = 0;
-  bool fits = manifest.samples <= manifest.rows && manifest.rejected == manifest.rows - manifest.samples;
-  // Compared before they are added, so that no sum wraps around.
-  for (const PartRecord& part : manifest.parts) {
-    fits = fits && part.samples <= manifest.samples - samples && part.rows <= manifest.rows - rows;
-    samples += part.samples;
-    rows += part.rows;
-  }
-  if (!fits || samples != manifest.samples)
-    throw Error(ErrorCode::bad_data, "counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
-                                         std::to_string(manifest.samples) + " samples, " +
-                                         std::to_string(manifest.rejected) + " rejected, " +
-                                         std::to_string(samples) + " samples in parts");
 }
 
 }  // namespace
@@ -153,7 +137,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
     manifest.rejects_bytes = count_field(json.at("rejects"), "bytes");
     manifest.rejects_xxh3 = hash_field(json.at("rejects"), "xxh3");
-    check_counts(manifest);
+    check_numbers(manifest);
     return manifest;
   });
 }

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/json_fields.h"
+#include "manifest/manifest_numbers.h"
 #include "manifest/record_json.h"
 #include "manifest/sealed_json.h"
 
@@ -109,19 +110,6 @@ ValueType parse_value_type(const Json& values) {
   return static_cast<ValueType>(found - kValueTypeNames.begin());
 }
 
-void check_counts(const MatrixManifest& manifest) {
-  std::uint64_t rows = 0;
-  bool fits = manifest.columns <= UINT32_MAX;
-  // Compared before they are added, so that no sum wraps around.
-  for (const PartRecord& part : manifest.parts) {
-    fits = fits && part.samples <= manifest.rows - rows && part.rows == part.samples;
-    rows += part.samples;
-  }
-  if (!fits || rows != manifest.rows || !std::isfinite(manifest.scale) || manifest.scale <= 0)
-    throw Error(ErrorCode::bad_data, "counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
-                                         std::to_string(rows) + " in parts");
-}
-
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
@@ -170,7 +158,7 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.users = parse_file(json.at("users"), kUsersName);
     manifest.items = parse_file(json.at("items"), kItemsName);
     manifest.account = parse_account(json.at("account"));
-    check_counts(manifest);
+    check_numbers(manifest);
     return manifest;
   });
 }

@@ -46,7 +46,7 @@ PartRecord parse_part(const Json& object) {
   PartRecord part;
   part.file = object.at("file").get<std::string>();
   if (part.file.empty() || part.file.find('/') != std::string::npos ||
-      part.file.find('\0') != std::string::npos)
+      part.file.find('\0') != std::string::npos || part.file == "." || part.file == "..")
     throw Error(ErrorCode::bad_data, "parts: file: expected a name in the pack's folder, found " + part.file);
   part.bytes = count_field(object, "bytes");
   part.xxh3 = hash_field(object, "xxh3");

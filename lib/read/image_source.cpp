@@ -11,7 +11,8 @@
 namespace chunkhit {
 namespace {
 
-/// Throws bad_data when a part is not the one that the manifest lists at its place.
+/// Throws bad_data when a part is not the one that the manifest lists at its position: all but the bytes of
+/// its chunks is hashed, and those are by their recorded hashes.
 void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t index) {
   const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
@@ -25,6 +26,7 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
   check("bytes", part.byte_count(), listed.bytes);
   check("chunks", part.chunks().size(), listed.chunks);
   check("samples", part.samples().rows.size(), listed.samples);
+  check_part_hash(part, listed);
 }
 
 /// Opens the parts of all paths, and says in `of_sources` which are whose.

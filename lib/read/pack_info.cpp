@@ -58,35 +58,6 @@ void check_part_sizes(const std::string& folder, const std::vector<PartRecord>& 
   for (const PartRecord& part : parts) check_size(folder + "/" + part.file, part.bytes, info.faults);
 }
 
-PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
-  PackInfo info;
-  info.path = folder;
-  info.container = manifest.container;
-  info.filter = manifest.filter;
-  info.samples = manifest.samples;
-  info.rows = manifest.rows;
-  info.rejected = manifest.rejected;
-  info.class_labels = manifest.class_labels;
-  info.label_columns = manifest.label_columns;
-  for (const ClassRecord& record : manifest.classes)
-    info.classes.push_back({record.id, record.name, record.samples});
-  info.mean = manifest.mean;
-  info.std = manifest.std;
-  info.chunk_samples = manifest.chunk_samples;
-  info.chunk_bytes = manifest.chunk_bytes;
-  for (const PartRecord& part : manifest.parts) {
-    info.stored_bytes += part.stored_bytes;
-    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
-  }
-  for (const SpecEntry& entry : manifest.spec) info.spec.emplace_back(entry.name, entry.value);
-  info.tool = manifest.tool;
-  info.pack_id = hash_text(manifest.pack_id);
-  info.input_xxh3 = hash_text(manifest.input_xxh3);
-  set_shape(info, manifest.sample);
-  check_part_sizes(folder, manifest.parts, info);
-  return info;
-}
-
 /// The entries as CSR: u64 where rows begin, u32 columns, f32 values.
 std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matrices) {
   std::uint64_t bytes = 0;
@@ -103,38 +74,6 @@ MatrixInfo account_info(const MatrixAccount& account) {
     info.steps.push_back({step.name, step.users, step.items, step.ratings});
   info.left_out = account.left_out;
   for (const ValueCount& value : account.values) info.values.emplace_back(value.value, value.ratings);
-  return info;
-}
-
-PackInfo matrix_manifest_info(const std::string& folder, const MatrixManifest& manifest) {
-  PackInfo info;
-  info.path = folder;
-  info.container = manifest.container;
-  info.filter = manifest.filter;
-  info.samples = info.rows = manifest.rows;
-  info.class_labels = manifest.label_columns.empty();
-  info.label_columns = manifest.label_columns;
-  info.chunk_samples = manifest.chunk_rows;
-  info.tool = manifest.tool;
-  info.pack_id = hash_text(manifest.pack_id);
-  info.input_xxh3 = hash_text(manifest.input_xxh3);
-  for (const PartRecord& part : manifest.parts) {
-    info.stored_bytes += part.stored_bytes;
-    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
-  }
-  MatrixInfo matrix = account_info(manifest.account);
-  matrix.columns = manifest.columns;
-  for (const MatrixRecord& record : manifest.matrices)
-    matrix.matrices.push_back({record.name, record.nnz, record.longest_row});
-  matrix.value_type = kValueTypeNames[static_cast<std::size_t>(manifest.value_type)];
-  matrix.scale = manifest.scale;
-  for (const SpecEntry& entry : manifest.spec) {
-    info.spec.emplace_back(entry.name, entry.value);
-    if (entry.name == "split-name") matrix.split_name = entry.value;
-  }
-  info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
-  info.matrix = std::move(matrix);
-  check_part_sizes(folder, manifest.parts, info);
   return info;
 }
 
@@ -182,6 +121,68 @@ PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
 
 }  // namespace
 
+PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
+  PackInfo info;
+  info.path = folder;
+  info.container = manifest.container;
+  info.filter = manifest.filter;
+  info.samples = manifest.samples;
+  info.rows = manifest.rows;
+  info.rejected = manifest.rejected;
+  info.class_labels = manifest.class_labels;
+  info.label_columns = manifest.label_columns;
+  for (const ClassRecord& record : manifest.classes)
+    info.classes.push_back({record.id, record.name, record.samples});
+  info.mean = manifest.mean;
+  info.std = manifest.std;
+  info.chunk_samples = manifest.chunk_samples;
+  info.chunk_bytes = manifest.chunk_bytes;
+  for (const PartRecord& part : manifest.parts) {
+    info.stored_bytes += part.stored_bytes;
+    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
+  }
+  for (const SpecEntry& entry : manifest.spec) info.spec.emplace_back(entry.name, entry.value);
+  info.tool = manifest.tool;
+  info.pack_id = hash_text(manifest.pack_id);
+  info.input_xxh3 = hash_text(manifest.input_xxh3);
+  set_shape(info, manifest.sample);
+  check_part_sizes(folder, manifest.parts, info);
+  set_cache(info);
+  return info;
+}
+
+PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest) {
+  PackInfo info;
+  info.path = folder;
+  info.container = manifest.container;
+  info.filter = manifest.filter;
+  info.samples = info.rows = manifest.rows;
+  info.class_labels = manifest.label_columns.empty();
+  info.label_columns = manifest.label_columns;
+  info.chunk_samples = manifest.chunk_rows;
+  info.tool = manifest.tool;
+  info.pack_id = hash_text(manifest.pack_id);
+  info.input_xxh3 = hash_text(manifest.input_xxh3);
+  for (const PartRecord& part : manifest.parts) {
+    info.stored_bytes += part.stored_bytes;
+    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
+  }
+  MatrixInfo matrix = account_info(manifest.account);
+  matrix.columns = manifest.columns;
+  for (const MatrixRecord& record : manifest.matrices)
+    matrix.matrices.push_back({record.name, record.nnz, record.longest_row});
+  matrix.value_type = kValueTypeNames[static_cast<std::size_t>(manifest.value_type)];
+  matrix.scale = manifest.scale;
+  for (const SpecEntry& entry : manifest.spec) {
+    info.spec.emplace_back(entry.name, entry.value);
+    if (entry.name == "split-name") matrix.split_name = entry.value;
+  }
+  info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
+  info.matrix = std::move(matrix);
+  check_part_sizes(folder, manifest.parts, info);
+  return info;
+}
+
 PackInfo part_info(const ChunkReader& part) {
   PackInfo info;
   info.path = part.path();
@@ -217,9 +218,9 @@ PackInfo part_info(const ChunkReader& part) {
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   const PackSource source = open_source(path);
   check_names({&source, 1}, names);
-  if (source.matrix) return matrix_manifest_info(source.folder, *source.matrix);
-  PackInfo info =
-      source.manifest ? manifest_info(source.folder, *source.manifest) : lone_part_info(source.part, names);
+  if (source.matrix) return manifest_info(source.folder, *source.matrix);
+  if (source.manifest) return manifest_info(source.folder, *source.manifest);
+  PackInfo info = lone_part_info(source.part, names);
   if (!info.matrix) set_cache(info);
   return info;
 }

@@ -1,12 +1,20 @@
-// What is known of an open part.
+// What is known of an open part, or of a pack by its manifest.
 #pragma once
 
+#include <string>
+
 #include "chunkhit/pack.h"
+#include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
 #include "store/part.h"
 
 namespace chunkhit {
 
 /// Describes a part without its manifest.
 [[nodiscard]] PackInfo part_info(const ChunkReader& part);
+
+/// Describes a finished pack in `folder`; parts that are missing or have another size are its faults.
+[[nodiscard]] PackInfo manifest_info(const std::string& folder, const Manifest& manifest);
+[[nodiscard]] PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest);
 
 }  // namespace chunkhit

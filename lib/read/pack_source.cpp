@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -77,6 +78,14 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
   paths.reserve(parts.size());
   for (const PartRecord& part : parts) paths.push_back(folder + "/" + part.file);
   return paths;
+}
+
+void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
+  const std::uint64_t found = part.hash_of_all();
+  if (found != listed.xxh3)
+    throw Error(ErrorCode::bad_data, part.path() + ": checksum of the part " + hash_text(found) +
+                                         ", expected " + hash_text(listed.xxh3) +
+                                         " as its pack's manifest says: damaged, or of another pack");
 }
 
 std::size_t count_label_columns(const ChunkSet& chunks) {

@@ -1,6 +1,7 @@
 // Any bytes as manifest.json, of images or of matrices, and as part-NNNNN.json: they end in a manifest or in
 // an Error, and a manifest that is written out reads the same. Tried twice: as they are, and with the hash in
-// their last line set right, so that what lies behind that check is reached.
+// their last line set right, so that what lies behind that check is reached. What is read is described as
+// pack-info does it, with its advice on caches.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 #include "manifest/matrix_manifest.h"
+#include "read/pack_info.h"
 
 namespace {
 
@@ -69,11 +71,21 @@ void check(const PartManifest& manifest) {
   require(part.rows >= part.samples && part.rows - part.samples == part.rejects.size());
 }
 
+void describe(const PartManifest&) {}
+
+template <class AnyManifest>
+void describe(const AnyManifest& manifest) {
+  const PackInfo info = manifest_info("/nowhere", manifest);
+  require(info.faults.size() == manifest.parts.size());
+  require(!pack_info_json(info).empty());
+}
+
 template <class Parse, class Write>
 void read(Parse parse, Write write, std::string_view text) {
   const auto manifest = parsed(parse, text);
   if (!manifest) return;
   check(*manifest);
+  describe(*manifest);
   const std::string written = write(*manifest);
   const auto again = parsed(parse, written);
   require(again && write(*again) == written);

@@ -29,6 +29,9 @@ Manifest small_manifest() {
   part.file = "part-00000.h5";
   part.rows = 4;
   part.samples = 3;
+  part.chunks = 2;
+  part.bytes = 40000;
+  part.stored_bytes = 36864;
   manifest.parts = {part};
   return manifest;
 }
@@ -104,6 +107,29 @@ TEST(Manifest, RefusesCountsThatAddUpOnlyModulo2To64) {
   manifest.parts[0].samples = ~std::uint64_t{0};
   manifest.parts[1].samples = manifest.samples + 1;
   EXPECT_THROW(static_cast<void>(parse_manifest(manifest_text(manifest), "manifest.json")), Error);
+}
+
+TEST(Manifest, ChunksOfNoBytesAreAnErrorAndNotADivisionByZero) {
+  const std::string text = manifest_text(small_manifest());
+  EXPECT_EQ(fault_of(text), "none");
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {"\"chunk_bytes\": 18432", "\"chunk_bytes\": 0"},
+           {"\"chunk_bytes\": 18432", "\"chunk_bytes\": 18433"},
+           {"\"chunk_samples\": 2", "\"chunk_samples\": 0"},
+           {"\"chunk_samples\": 2", "\"chunk_samples\": 18446744073709551615"},
+           {"\"channels\": 3", "\"channels\": 0"},
+           {"\"height\": 64", "\"height\": 2147483647"},
+           {"\"container\": \"hdf5\"", "\"container\": \"tar\""},
+           {"\"filter\": \"none\"", "\"filter\": \"photo\""},
+           {"\"chunks\": 2", "\"chunks\": 3"},
+           {"\"bytes\": 40000", "\"bytes\": 18446744073709551615"},
+           {"\"stored_bytes\": 36864", "\"stored_bytes\": 40001"},
+           {"\"samples\": 2\n", "\"samples\": 9\n"},
+           {"part-00000.h5", ".."}}) {
+    const std::string fault = fault_of(edited(text, before, after));
+    EXPECT_NE(fault, "none") << after;
+    EXPECT_TRUE(fault.starts_with("m: ")) << fault;
+  }
 }
 
 TEST(Manifest, RefusesAClassIdThatIsNoWholeNumberOf64Bits) {

@@ -181,5 +181,27 @@ TEST(DamagedLoader, OfAPartThatTheManifestDoesNotListGivesAnError) {
   EXPECT_EQ(outcome_with(kDamagedSamples), refused);
 }
 
+// Equal names, rows, labels, pack id and sizes: only the pixels differ, and the hashes that the part has of
+// them.
+TEST(DamagedLoader, OfAPartOfAPackWithAnEqualListGivesAnError) {
+  for (const char* name : {"hdf5", "shard"}) {
+    const TemporaryFolder folder;
+    const std::string path = write_pack(folder, name, "none");
+    const std::uint64_t bytes = std::filesystem::file_size(path);
+    std::filesystem::remove(path);
+    PartSpec spec = damaged_spec("none");
+    spec.part_index = 0;
+    const std::unique_ptr<ChunkWriter> writer = container(name).create(path, spec);
+    for (std::uint64_t first = 0; first < kDamagedSamples; first += spec.chunk_samples)
+      append_known_chunk(*writer, container(name), spec, first + 1000,
+                         std::min(spec.chunk_samples, kDamagedSamples - first));
+    static_cast<void>(writer->finish(known_part_samples(spec, kDamagedSamples)));
+    ASSERT_EQ(std::filesystem::file_size(path), bytes);
+    EXPECT_EQ(load_all(path, {.batch_size = 7}), wrong) << "alone it is a part like any other";
+    EXPECT_EQ(load_all(folder.path(), {.batch_size = 7}), refused);
+    EXPECT_THROW(ImageDataset(folder.path()), Error);
+  }
+}
+
 }  // namespace
 }  // namespace chunkhit

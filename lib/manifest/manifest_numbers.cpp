@@ -1,0 +1,133 @@
+#include "manifest/manifest_numbers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "chunkhit/error.h"
+#include "store/part_rules.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
+
+[[noreturn]] void throw_broken(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
+
+void check_count(const std::string& what, std::uint64_t found, std::uint64_t expected) {
+  if (found != expected)
+    throw_broken(what + ": " + std::to_string(found) + ", expected " + std::to_string(expected));
+}
+
+void check_at_most(const std::string& what, std::uint64_t found, std::uint64_t most) {
+  if (found > most)
+    throw_broken(what + ": " + std::to_string(found) + ", expected at most " + std::to_string(most));
+}
+
+const Container& known_container(const std::string& name) {
+  for (const Container& row : containers())
+    if (row.name == name) return row;
+  throw_broken("container: expected hdf5 or shard, found " + name);
+}
+
+/// `chunk_samples`: 0 where chunks are not rows.
+void check_parts(const std::vector<PartRecord>& parts, std::uint64_t chunk_samples) {
+  std::uint64_t bytes = 0;
+  for (const PartRecord& part : parts) {
+    check_at_most(part.file + ": bytes", part.bytes, kMaxBytes - bytes);
+    bytes += part.bytes;
+    check_at_most(part.file + ": stored_bytes", part.stored_bytes, part.bytes);
+    check_at_most(part.file + ": chunks", part.chunks, part.bytes);
+    if (chunk_samples > 0)
+      check_count(part.file + ": chunks", part.chunks,
+                  part.samples / chunk_samples + (part.samples % chunk_samples != 0 ? 1 : 0));
+  }
+}
+
+void check_rows(const Manifest& manifest) {
+  std::uint64_t samples = 0;
+  std::uint64_t rows = 0;
+  bool fits = manifest.samples <= manifest.rows && manifest.rejected == manifest.rows - manifest.samples;
+  // Compared before they are added, so that no sum wraps around.
+  for (const PartRecord& part : manifest.parts) {
+    fits = fits && part.samples <= manifest.samples - samples && part.rows <= manifest.rows - rows;
+    samples += part.samples;
+    rows += part.rows;
+  }
+  if (!fits || samples != manifest.samples)
+    throw_broken("counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
+                 std::to_string(manifest.samples) + " samples, " + std::to_string(manifest.rejected) +
+                 " rejected, " + std::to_string(samples) + " samples in parts");
+}
+
+void check_classes(const Manifest& manifest) {
+  std::uint64_t samples = 0;
+  for (const ClassRecord& record : manifest.classes) {
+    check_at_most("classes: samples", record.samples, manifest.samples - samples);
+    samples += record.samples;
+  }
+}
+
+void check_rows(const MatrixManifest& manifest) {
+  std::uint64_t rows = 0;
+  bool fits = true;
+  for (const PartRecord& part : manifest.parts) {
+    fits = fits && part.samples <= manifest.rows - rows && part.rows == part.samples;
+    rows += part.samples;
+  }
+  if (!fits || rows != manifest.rows)
+    throw_broken("counts do not add up: " + std::to_string(manifest.rows) + " rows, " + std::to_string(rows) +
+                 " in parts");
+}
+
+void check_entries(const MatrixManifest& manifest) {
+  // A rating takes 8 bytes in memory, and so does a row.
+  constexpr std::uint64_t kMaxEntries = kMaxBytes / 64;
+  check_at_most("rows", manifest.rows, kMaxEntries);
+  const bool is_small = manifest.rows <= kMaxEntries / manifest.columns;
+  const std::uint64_t cells = is_small ? manifest.rows * manifest.columns : kMaxEntries;
+  for (const MatrixRecord& record : manifest.matrices) {
+    check_at_most("matrices: nnz", record.nnz, cells);
+    check_at_most("matrices: longest_row", record.longest_row, std::min(record.nnz, manifest.columns));
+  }
+}
+
+}  // namespace
+
+void check_numbers(const Manifest& manifest) {
+  check_rows(manifest);
+  PartSpec spec;
+  spec.sample = manifest.sample;
+  spec.filter = manifest.filter;
+  spec.chunk_samples = manifest.chunk_samples;
+  check_part_spec(spec, known_container(manifest.container));
+  const std::uint64_t sample_bytes = manifest.sample.byte_count();
+  check_count("chunk_bytes", manifest.chunk_bytes, manifest.chunk_samples * sample_bytes);
+  check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
+  check_parts(manifest.parts, manifest.chunk_samples);
+  check_classes(manifest);
+  for (const auto& [name, list] : {std::pair{"mean", &manifest.mean}, std::pair{"std", &manifest.std}})
+    if (!list->empty())
+      check_count(std::string("entries of ") + name, list->size(), manifest.sample.channels);
+  check_count("entries of std", manifest.std.size(), manifest.mean.size());
+}
+
+void check_numbers(const MatrixManifest& manifest) {
+  check_rows(manifest);
+  const Container& kind = known_container(manifest.container);
+  PartSpec spec;
+  spec.matrix = {.column_count = manifest.columns,
+                 .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
+                 .value_type = manifest.value_type,
+                 .scale = manifest.scale};
+  spec.filter = manifest.filter;
+  spec.chunk_samples = manifest.chunk_rows;
+  check_matrix_shape(*spec.matrix);
+  if (kind.name == "shard") check_part_spec(spec, kind);
+  check_parts(manifest.parts, kind.name == "shard" ? manifest.chunk_rows : 0);
+  check_entries(manifest);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,15 @@
+// Whether the numbers of a manifest fit each other: whoever multiplies, divides or allocates by them may trust
+// them afterwards.
+#pragma once
+
+#include "manifest/manifest.h"
+#include "manifest/matrix_manifest.h"
+
+namespace chunkhit {
+
+/// Throws bad_data unless counts add up, chunks and parts have sizes that their container allows, and no
+/// product of them leaves 63 bits.
+void check_numbers(const Manifest& manifest);
+void check_numbers(const MatrixManifest& manifest);
+
+}  // namespace chunkhit
