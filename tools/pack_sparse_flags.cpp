@@ -44,7 +44,7 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--item", "NAME|N", table.item, "The same");
   group.add("--value", "NAME|N", table.value, "The same; none: every rating is 1");
   group.add("--time", "NAME|N", table.time, "The same; none");
-  group.add("--quote", "WORD", flags.quote, "(none), double: fields may stand in \"\"")
+  group.add("--quote", "WORD", flags.quote, "(auto), none, double: fields may stand in \"\"")
       ->check(one_of(kQuotingNames));
   group.add("--comment", "TEXT", table.comment, "Skip lines that begin so");
   group.add("--decimal", "CHAR", flags.decimal, "Point of values: (.) or ,")
@@ -84,7 +84,7 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
       .add("--split-order", "WORD", flags.split_order,
            "ratio, leave-one-out: hold out by time, input, random (auto)")
       ->check(one_of(kSplitOrderNames));
-  group.add("--before", "TIME", flags.before, "time: the test begins then; seconds or YYYY-MM-DD");
+  group.add("--before", "TIME", flags.before, "time: the test begins then; a number or YYYY-MM-DD");
 }
 
 void add_output_flags(CLI::App& app, PackSparseFlags& flags) {

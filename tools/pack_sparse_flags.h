@@ -15,7 +15,7 @@ struct PackSparseFlags {
   std::string preset;
   std::string format = "auto";
   std::string header = "auto";
-  std::string quote = "none";
+  std::string quote = "auto";
   std::string decimal = ".";
   bool transpose = false;
   bool no_transpose = false;

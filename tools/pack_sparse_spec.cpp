@@ -45,8 +45,8 @@ double parse_share(const std::string& flag, const std::string& text) {
 std::optional<std::int64_t> parse_moment(const std::string& flag, const std::string& text) {
   if (text.empty()) return std::nullopt;
   std::int64_t time = 0;
-  if (!parse_day(text, time) && !parse_time(text, '.', time))
-    refuse(flag + ": expected a time as the input has it, or YYYY-MM-DD, found '" + text + "'");
+  if (!parse_time(text, '.', time))
+    refuse(flag + ": expected a time as the input has it, YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, found '" + text + "'");
   return time;
 }
 

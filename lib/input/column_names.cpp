@@ -5,14 +5,20 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::string_view kUsers[] = {"userid",     "user",     "uid",       "customerid", "customer",
-                                       "reviewerid", "reviewer", "sessionid", "session",    "users"};
-constexpr std::string_view kItems[] = {"itemid",    "item",    "iid",        "movieid", "movie",
-                                       "productid", "product", "parentasin", "asin",    "businessid",
-                                       "artistid",  "songid",  "bookid",     "sid"};
-constexpr std::string_view kValues[] = {"rating", "ratings", "value", "score",     "stars", "overall",
-                                        "count",  "counts",  "plays", "playcount", "weight"};
-constexpr std::string_view kTimes[] = {"timestamp", "time", "unixreviewtime", "unixtime", "datetime", "ts"};
+constexpr std::string_view kUsers[] = {"userid",     "user",      "uid",       "customerid", "customer",
+                                       "reviewerid", "reviewer",  "sessionid", "session",    "users",
+                                       "memberid",   "accountid", "visitorid", "username"};
+constexpr std::string_view kItems[] = {
+    "itemid",     "item",     "iid",        "movieid",  "movie",  "productid", "product",
+    "parentasin", "asin",     "businessid", "artistid", "songid", "bookid",    "sid",
+    "trackid",    "recipeid", "gameid",     "animeid",  "isbn",   "newsid",    "articleid"};
+constexpr std::string_view kValues[] = {"rating",      "ratings", "value",      "score",      "stars",
+                                        "star",        "overall", "count",      "counts",     "plays",
+                                        "playcount",   "weight",  "userrating", "starrating", "bookrating",
+                                        "ratingvalue", "grade"};
+constexpr std::string_view kTimes[] = {"timestamp",  "time",    "unixreviewtime", "unixtime",   "datetime",
+                                       "ts",         "date",    "reviewdate",     "reviewtime", "ratingdate",
+                                       "ratingtime", "ratedat", "createdat",      "dateadded",  "eventtime"};
 
 }  // namespace
 

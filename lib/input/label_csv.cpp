@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "input/column_names.h"
 #include "input/label_column.h"
 #include "input/sample_rows.h"
 #include "input/text_stream.h"
@@ -53,12 +54,20 @@ std::string delimiter_advice(const CsvReader& table, const Fields& header) {
   return lone_cr ? "; lines must end in LF or CR LF" : "";
 }
 
+/// A name that differs in nothing but capitals, blanks, - and _.
+std::string near_name(const Fields& header, const std::string& name) {
+  for (const std::string_view other : header)
+    if (plain_name(other) == plain_name(name)) return "; did you mean \"" + std::string(other) + "\"?";
+  return "";
+}
+
 std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name) {
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string place = table.name() + ": line " + std::to_string(table.line());
   if (found == header.end())
     throw Error(ErrorCode::bad_data, place + ": no column \"" + name + "\"; the header has " +
-                                         columns_text(header) + delimiter_advice(table, header));
+                                         columns_text(header) + near_name(header, name) +
+                                         delimiter_advice(table, header));
   if (std::find(found + 1, header.end(), name) != header.end())
     throw Error(ErrorCode::bad_data, place + ": two columns are named \"" + name + "\"");
   return static_cast<std::size_t>(found - header.begin());

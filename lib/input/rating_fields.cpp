@@ -1,6 +1,15 @@
 #include "input/rating_fields.h"
 
 namespace chunkhit {
+namespace {
+
+constexpr const char* kLoneQuote =
+    "quotes: one in a field without quotes (--quote none takes quotes for letters)";
+constexpr const char* kTextBehindQuote =
+    "quotes: text behind a closing one (--quote none takes quotes for letters)";
+constexpr const char* kOpenQuote = "quotes: one is never closed (--quote none takes quotes for letters)";
+
+}  // namespace
 
 bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
                        std::string_view& field, std::string& unquoted, SplitFault& fault) {
@@ -13,12 +22,12 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
     at = std::min(line.find(delimiter, at), line.size());
     field = line.substr(begin, at - begin);
     const std::size_t quote = field.find('"');
-    return quote == std::string_view::npos || refuse(begin + quote, "quotes: one in a field without quotes");
+    return quote == std::string_view::npos || refuse(begin + quote, kLoneQuote);
   }
   unquoted.clear();
   for (++at;; at += 2) {
     const std::size_t quote = line.find('"', at);
-    if (quote == std::string_view::npos) return refuse(begin, "quotes: one is never closed");
+    if (quote == std::string_view::npos) return refuse(begin, kOpenQuote);
     unquoted += line.substr(at, quote - at);
     at = quote;
     if (quote + 1 == line.size() || line[quote + 1] != '"') break;
@@ -26,8 +35,7 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
   }
   ++at;
   field = unquoted;
-  return at == line.size() || line.substr(at).starts_with(delimiter) ||
-         refuse(at, "quotes: text behind a closing one");
+  return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
 }
 
 std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
@@ -60,7 +68,7 @@ bool QuotedSplitter::split(std::string_view line, RatingFields& fields) {
     if (!read_quoted_field(line, delimiter_, at, fields.text[what], unquoted_[what], fault_)) return false;
     if (at == line.size()) {
       fault_.column_count = column + 1;
-      return column + 1 >= columns_.size();
+      return column + 1 >= columns_.size() && (max_columns_ == 0 || column < max_columns_);
     }
     at += delimiter_.size();
   }

@@ -38,7 +38,7 @@ struct RatingFields {
   return fields;
 }
 
-/// Why a line could not be split; `at` 0 and no reason: it has only `column_count` columns.
+/// Why a line could not be split; `at` 0 and no reason: it has `column_count` columns, too few or too many.
 struct SplitFault {
   std::size_t at = 0;  ///< byte in the line
   std::string reason;
@@ -111,10 +111,10 @@ template <class Delimiter>
 class PlainSplitter {
  public:
   static constexpr bool kQuotes = false;
-  PlainSplitter(Delimiter delimiter, const RatingColumns& columns)
-      : delimiter_(delimiter), columns_(column_fields(columns)) {}
+  PlainSplitter(Delimiter delimiter, const RatingColumns& columns, std::size_t max_columns)
+      : delimiter_(delimiter), columns_(column_fields(columns)), max_columns_(max_columns) {}
 
-  /// Gives the wanted fields of a line; false where it has too few columns.
+  /// Gives the wanted fields of a line; false where it has too few columns, or too many.
   [[nodiscard]] bool split(std::string_view line, RatingFields& fields) {
     line = delimiter_.strip(line);
     const char* at = line.data();
@@ -122,7 +122,7 @@ class PlainSplitter {
     for (std::size_t column = 0;; ++column) {
       const char* const stop = delimiter_.find(at, end);
       fields.text[static_cast<std::size_t>(columns_[column])] = {at, static_cast<std::size_t>(stop - at)};
-      if (column + 1 == columns_.size()) return true;
+      if (column + 1 == columns_.size()) return stop == end || has_no_more(column + 1, stop, end);
       if (stop == end) {
         fault_.column_count = line.empty() ? 0 : column + 1;
         return false;
@@ -134,8 +134,17 @@ class PlainSplitter {
   [[nodiscard]] std::size_t column_count() const { return columns_.size(); }
 
  private:
+  /// Counts the columns behind the wanted ones, from the delimiter at `stop` on.
+  [[nodiscard]] bool has_no_more(std::size_t count, const char* stop, const char* end) {
+    if (max_columns_ == 0) return true;
+    for (; stop != end; ++count) stop = delimiter_.find(delimiter_.skip(stop, end), end);
+    fault_.column_count = count;
+    return count <= max_columns_;
+  }
+
   Delimiter delimiter_;
   std::vector<RatingField> columns_;
+  std::size_t max_columns_;  // 0: any number
   SplitFault fault_;
 };
 
@@ -151,8 +160,8 @@ class PlainSplitter {
 class QuotedSplitter {
  public:
   static constexpr bool kQuotes = true;
-  QuotedSplitter(std::string_view delimiter, const RatingColumns& columns)
-      : delimiter_(delimiter), columns_(column_fields(columns)) {}
+  QuotedSplitter(std::string_view delimiter, const RatingColumns& columns, std::size_t max_columns)
+      : delimiter_(delimiter), columns_(column_fields(columns)), max_columns_(max_columns) {}
   /// As above; fields are valid until the next call. All of a record's fields are looked at.
   [[nodiscard]] bool split(std::string_view line, RatingFields& fields);
   [[nodiscard]] const SplitFault& fault() const { return fault_; }
@@ -161,6 +170,7 @@ class QuotedSplitter {
  private:
   std::string_view delimiter_;
   std::vector<RatingField> columns_;
+  std::size_t max_columns_;
   SplitFault fault_;
   std::array<std::string, 5> unquoted_;  // by what the fields hold
 };

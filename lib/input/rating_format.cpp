@@ -7,11 +7,13 @@
 #include "chunkhit/error.h"
 #include "input/label_text.h"
 #include "input/line_cursor.h"
+#include "input/rating_number.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr std::size_t kLinesLookedAt = 1000;
+constexpr std::size_t kMaxTableColumns = 4;  // user, item, value, time
 
 [[noreturn]] void refuse(std::string_view name, const std::string& what) {
   throw Error(ErrorCode::bad_data, std::string(name) + ": " + what);
@@ -85,14 +87,26 @@ std::size_t integer_count(std::string_view line) {
   return count;
 }
 
-bool are_user_items(const std::vector<std::string_view>& lines) {
-  bool counts_differ = false;
+/// How many integers, with blanks between them, all lines have.
+struct IntegerCounts {
+  std::size_t least = 0;  ///< 0: some line has something else
+  std::size_t most = 0;
+};
+
+IntegerCounts integer_counts(const std::vector<std::string_view>& lines) {
+  IntegerCounts counts;
   for (const std::string_view line : lines) {
     const std::size_t count = integer_count(line);
-    if (count == 0 || line.find('\t') != std::string_view::npos) return false;
-    counts_differ = counts_differ || count != integer_count(lines[0]);
+    if (count == 0 || line.find('\t') != std::string_view::npos) return {};
+    counts.least = counts.most == 0 ? count : std::min(counts.least, count);
+    counts.most = std::max(counts.most, count);
   }
-  return counts_differ;
+  return counts;
+}
+
+bool are_user_items(const std::vector<std::string_view>& lines) {
+  const IntegerCounts counts = integer_counts(lines);
+  return counts.least > 0 && (counts.least != counts.most || counts.most > kMaxTableColumns);
 }
 
 /// What a file is not, though its name says so.
@@ -158,6 +172,21 @@ RatingFormat tell_rating_format(const TextHead& head, std::string_view name) {
     return RatingFormat::netflix;
   if (are_svmlight(lines)) return RatingFormat::svmlight;
   return are_user_items(lines) ? RatingFormat::user_items : RatingFormat::text;
+}
+
+bool may_be_user_items(const TextHead& head) {
+  const std::vector<std::string_view> lines = first_lines(head, kLinesLookedAt);
+  const IntegerCounts counts = integer_counts(lines);
+  // Two integers are a user and an item either way.
+  if (lines.size() < 2 || counts.least != counts.most || counts.most < 3 || counts.most > kMaxTableColumns)
+    return false;
+  std::int64_t last = -1;
+  return std::all_of(lines.begin(), lines.end(), [&last](std::string_view line) {
+    std::int64_t user = 0;
+    const bool is_later = parse_integer_id(take_word(line), user) && user > last;
+    last = user;
+    return is_later;
+  });
 }
 
 }  // namespace chunkhit

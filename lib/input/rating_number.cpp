@@ -22,9 +22,14 @@ std::optional<std::string> with_point(std::string_view text, char decimal_point)
   return pointed;
 }
 
-bool parse_decimal(std::string_view text, std::int64_t& time) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool parse_decimal(std::string_view text, std::int64_t& time) {
+  text = without_blanks(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -42,6 +47,52 @@ bool parse_digits(std::string_view text, Number& number) {
     number = number * 10 + static_cast<Number>(c - '0');
   }
   return true;
+}
+
+/// Takes two digits below `limit` off the front.
+bool take_two(std::string_view& text, int limit, int& number) {
+  if (text.size() < 2 || !parse_digits(text.substr(0, 2), number) || number >= limit) return false;
+  text.remove_prefix(2);
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Takes HH:MM, HH:MM:SS or HH:MM:SS.FRACTION off the front; 60 is a leap second.
+bool take_clock(std::string_view& text, std::int64_t& seconds) {
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  if (!take_two(text, 24, hour) || !take_char(text, ':') || !take_two(text, 60, minute)) return false;
+  if (take_char(text, ':')) {
+    if (!take_two(text, 61, second)) return false;
+    if (take_char(text, '.')) {
+      const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+      if (digits == 0) return false;
+      text.remove_prefix(digits);
+    }
+  }
+  seconds += hour * 3600 + minute * 60 + second;
+  return true;
+}
+
+/// Reads what stands behind a clock: nothing, Z, UTC, +HH, +HHMM or +HH:MM.
+bool apply_zone(std::string_view zone, std::int64_t& seconds) {
+  static_cast<void>(take_char(zone, ' '));
+  if (zone.empty() || zone == "Z" || zone == "z" || zone == "UTC") return true;
+  const int sign = zone.front() == '-' ? -1 : 1;
+  int hour = 0;
+  int minute = 0;
+  if (!take_char(zone, '+') && !take_char(zone, '-')) return false;
+  if (!take_two(zone, 24, hour)) return false;
+  static_cast<void>(take_char(zone, ':'));
+  if (!zone.empty() && !take_two(zone, 60, minute)) return false;
+  seconds -= sign * (hour * 3600 + minute * 60);
+  return zone.empty();
 }
 
 }  // namespace
@@ -75,9 +126,20 @@ bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
     time = *number;
     return true;
   }
+  if (parse_date(text, time)) return true;
   if (decimal_point == '.') return parse_decimal(text, time);
   const auto pointed = with_point(text, decimal_point);
   return pointed && parse_decimal(*pointed, time);
+}
+
+bool parse_date(std::string_view text, std::int64_t& seconds) {
+  text = without_blanks(text);
+  if (!parse_day(text.substr(0, 10), seconds)) return false;
+  text.remove_prefix(10);
+  if (text.empty()) return true;
+  if (text.front() != 'T' && text.front() != 't' && text.front() != ' ') return false;
+  text.remove_prefix(1);
+  return take_clock(text, seconds) && apply_zone(text, seconds);
 }
 
 bool parse_day(std::string_view text, std::int64_t& seconds) {

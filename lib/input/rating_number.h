@@ -66,7 +66,8 @@ namespace chunkhit {
 }
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down
-/// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed.
+/// ("978300760.0", "964982703.5", "1e9"; exact below 2^53), blanks around it and one sign allowed; or a date
+/// (parse_date) as seconds.
 [[nodiscard]] bool parse_time(std::string_view text, char decimal_point, std::int64_t& time);
 
 /// The same, fast as above.
@@ -74,6 +75,11 @@ namespace chunkhit {
                                      std::int64_t& time) {
   return parse_integer_id(text, readable_end, time) || parse_time(text, decimal_point, time);
 }
+
+/// Reads a day, or a day and a time as ISO 8601 writes them, as whole seconds from 1970 in UTC, rounded down:
+/// "2014-01-03", "2014-01-03 17:05", "2014-01-03T17:05:09.5+01:00", with Z, UTC or an offset behind it;
+/// without one it is UTC.
+[[nodiscard]] bool parse_date(std::string_view text, std::int64_t& seconds);
 
 /// Reads a day (YYYY-MM-DD) as the seconds from 1970 to its beginning, in UTC.
 [[nodiscard]] bool parse_day(std::string_view text, std::int64_t& seconds);

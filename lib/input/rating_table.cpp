@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "input/column_names.h"
+#include "input/id_column.h"
 #include "input/rating_fields.h"
 #include "input/rating_number.h"
 
@@ -13,6 +15,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kLinesLookedAt = 20;
+constexpr std::size_t kLinesOfIds = 1000;
 constexpr std::size_t kNamesTold = 20;
 constexpr std::int64_t kLeastFractionTime = 100'000'000;  // seconds: 1973
 
@@ -37,29 +40,33 @@ class TableTeller {
         name_(name),
         earlier_(earlier),
         head_(head.text),
+        all_lines_(first_lines(head, kLinesOfIds)),
         wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
-        lines_(first_lines(head, kLinesLookedAt)) {}
+        lines_(all_lines_.begin(), all_lines_.begin() + static_cast<std::ptrdiff_t>(
+                                                            std::min(all_lines_.size(), kLinesLookedAt))) {}
 
   RatingTable tell() {
     RatingTextSpec& text = table_.text;
-    text.quoting = spec_.quoting;
     text.comment = spec_.comment;
     text.decimal_point = spec_.decimal_point;
     text.delimiter = delimiter();
-    if (lines_.empty()) return earlier_ != nullptr ? *earlier_ : table_;
-    first_ = all_fields(lines_[0], text.delimiter, spec_.quoting);
-    if (lines_.size() > 1) second_ = all_fields(lines_[1], text.delimiter, spec_.quoting);
+    text.quoting = quoting(text.delimiter);
+    if (lines_.empty()) return without_lines();
+    first_ = all_fields(lines_[0], text.delimiter, text.quoting);
+    for (std::size_t at = 1; at < lines_.size(); ++at)
+      others_.push_back(all_fields(lines_[at], text.delimiter, text.quoting));
     const bool header = is_header();
     if (!header && spec_.header == Header::automatic) check_quotes();
+    text.column_count = first_.size();
     if (header) {
       text.header = lines_[0];
       for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
-    } else if (earlier_ != nullptr && !earlier_->column_names.empty()) {
-      text.columns = earlier_->text.columns;
-      text.header = earlier_->text.header;
-      return table_;
     }
-    find_columns();
+    if (!header && earlier_ != nullptr && !earlier_->column_names.empty())
+      take_earlier_columns();
+    else
+      find_columns();
+    if (!header && spec_.header == Header::automatic) check_first_line();
     return table_;
   }
 
@@ -73,6 +80,38 @@ class TableTeller {
   }
   [[nodiscard]] const std::string& wish(RatingField field) const {
     return *wishes_[static_cast<std::size_t>(field)];
+  }
+
+  RatingTable without_lines() {
+    if (earlier_ != nullptr) return *earlier_;
+    if (table_.text.quoting == Quoting::automatic) table_.text.quoting = Quoting::none;
+    return table_;
+  }
+
+  void take_earlier_columns() {
+    table_.text.columns = earlier_->text.columns;
+    table_.text.column_count = earlier_->text.column_count;
+    table_.text.header = earlier_->text.header;
+  }
+
+  [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
+    if (spec_.quoting != Quoting::automatic) return spec_.quoting;
+    if (delimiter == kBlanks) return Quoting::none;
+    if (earlier_ != nullptr && earlier_->text.quoting == Quoting::double_quote) return Quoting::double_quote;
+    for (const std::string_view line : all_lines_)
+      for (std::size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1))
+        if (at == 0 || line.substr(0, at).ends_with(delimiter))
+          return ends_in_quote(line, at, delimiter) ? Quoting::double_quote : Quoting::none;
+    return Quoting::none;
+  }
+
+  /// Whether the field at `at`, which begins with a quote, ends with one: names like "Weird Al" Yankovic do
+  /// not.
+  static bool ends_in_quote(std::string_view line, std::size_t at, std::string_view delimiter) {
+    std::string_view field;
+    std::string unquoted;
+    SplitFault fault;
+    return read_quoted_field(line, delimiter, at, field, unquoted, fault);
   }
 
   [[nodiscard]] std::string delimiter() const {
@@ -91,7 +130,7 @@ class TableTeller {
   [[nodiscard]] std::size_t column_count(std::string_view delimiter) const {
     std::size_t count = 0;
     for (const std::string_view line : lines_) {
-      const std::size_t fields = all_fields(line, delimiter, spec_.quoting).size();
+      const std::size_t fields = all_fields(line, delimiter, quoting(delimiter)).size();
       if (count != 0 && fields != count) return 0;
       count = fields;
     }
@@ -109,20 +148,20 @@ class TableTeller {
       most = std::max(most, count);
     }
     if (!best.empty()) return best;
-    if (spec_.quoting == Quoting::none && column_count(kBlanks) > 1) return std::string(kBlanks);
+    if (spec_.quoting != Quoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
     if (lines_.empty()) return ",";
     // Lines may differ in how many columns they have; most do not, so the first one decides.
     for (const char* candidate : {"\t", ",", ";", "|", "::"})
       if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
-    if (spec_.quoting == Quoting::none) refuse_blanks();
+    if (spec_.quoting != Quoting::double_quote) refuse_blanks();
     refuse("line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
   }
 
   /// Names the first line that has more or fewer columns between blanks than the first has.
   void refuse_blanks() const {
-    const std::size_t columns = all_fields(lines_[0], kBlanks, spec_.quoting).size();
+    const std::size_t columns = all_fields(lines_[0], kBlanks, Quoting::none).size();
     for (const std::string_view line : lines_) {
-      const std::size_t found = all_fields(line, kBlanks, spec_.quoting).size();
+      const std::size_t found = all_fields(line, kBlanks, Quoting::none).size();
       if (columns < 2 || found == columns) continue;
       const auto number = std::count(head_.data(), line.data(), '\n') + 1;
       refuse("line " + std::to_string(number) + ": expected " + count_text(columns, "column") +
@@ -139,8 +178,8 @@ class TableTeller {
       has_number = has_number || is_number(field, spec_.decimal_point);
       has_name = has_name || without_type(field).size() < field.size();
       for (std::size_t index = 0; index < wishes_.size(); ++index)
-        has_name =
-            has_name || is_usual_name(field, static_cast<RatingField>(index)) || field == *wishes_[index];
+        has_name = has_name || is_usual_name(field, static_cast<RatingField>(index)) ||
+                   is_near(field, *wishes_[index]);
     }
     if (has_number) return false;
     return has_name || names_a_number(RatingField::value, 3) || names_a_number(RatingField::time, 4);
@@ -148,7 +187,7 @@ class TableTeller {
 
   /// A usual name in quotes, which are letters here.
   [[nodiscard]] bool has_quoted_name() const {
-    return spec_.quoting == Quoting::none &&
+    return table_.text.quoting == Quoting::none &&
            std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
              if (field.size() < 2 || field.front() != '"' || field.back() != '"') return false;
              const std::string name = field.substr(1, field.size() - 2);
@@ -161,12 +200,43 @@ class TableTeller {
     if (has_quoted_name()) refuse("line 1: names stand in quotes; give --quote double");
   }
 
-  /// Tells whether a column has a number in the second line and none in the first.
+  /// Tells whether a column has a number in a later line and none in the first.
   [[nodiscard]] bool names_a_number(RatingField field, std::size_t usual_number) const {
-    std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
-    if (number == 0 || number > first_.size() || number > second_.size()) return false;
-    return is_number(second_[number - 1], spec_.decimal_point) &&
-           !is_number(first_[number - 1], spec_.decimal_point);
+    const std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
+    if (number == 0 || number > first_.size() || is_number(first_[number - 1], spec_.decimal_point))
+      return false;
+    return std::any_of(others_.begin(), others_.end(), [&](const std::vector<std::string>& fields) {
+      return number <= fields.size() && is_number(fields[number - 1], spec_.decimal_point);
+    });
+  }
+
+  /// A name that is written otherwise than it is wished for; numbers of columns are no names.
+  [[nodiscard]] static bool is_near(std::string_view name, const std::string& wished) {
+    return !wished.empty() && wished != "none" && column_number(wished) == 0 &&
+           plain_name(name) == plain_name(wished);
+  }
+
+  /// Text in the first line where all others have a number may be the name of a column, or an id.
+  void check_first_line() const {
+    const RatingColumns& columns = table_.text.columns;
+    for (const auto& [field, column] :
+         {std::pair(RatingField::user, columns.user), std::pair(RatingField::item, columns.item)})
+      if (is_text_among_numbers(column))
+        refuse("line 1: " + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + " \"" +
+               printable_text(first_[column].substr(0, 40)) +
+               "\" is no number, those of the next lines are; if it names a column give --header yes, --user "
+               "and "
+               "--item, if it is an id --header no");
+  }
+
+  [[nodiscard]] bool is_text_among_numbers(std::size_t column) const {
+    if (column >= first_.size() || all_lines_.size() < 2 || is_missing_id(first_[column]) ||
+        is_number(first_[column], spec_.decimal_point))
+      return false;
+    return std::all_of(all_lines_.begin() + 1, all_lines_.end(), [&](std::string_view line) {
+      const auto fields = all_fields(line, table_.text.delimiter, table_.text.quoting);
+      return column < fields.size() && is_number(fields[column], spec_.decimal_point);
+    });
   }
 
   void find_columns() {
@@ -215,8 +285,7 @@ class TableTeller {
       return found;
     }
     if (look([&](std::size_t column) { return first_[column] == wished; }) ||
-        look([&](std::size_t column) { return table_.column_names[column] == wished; }) ||
-        look([&](std::size_t column) { return plain_name(first_[column]) == plain_name(wished); }))
+        look([&](std::size_t column) { return table_.column_names[column] == wished; }))
       return found;
     refuse_missing(field);
   }
@@ -227,21 +296,44 @@ class TableTeller {
       names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
     const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
     check_quotes();
+    for (const std::string& name : table_.column_names)
+      if (is_near(name, wish(field)))
+        refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
+               "; did you mean \"" + printable_text(name) + "\"?");
     refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
-           "; give its name or number");
+           "; give its name or number" +
+           (wished.empty() && spec_.header == Header::automatic
+                ? ", or --header no where this line is a rating"
+                : ""));
   }
 
-  /// Without a header, the fourth column is taken for the time only where it looks like one.
-  [[nodiscard]] bool is_usable_time() const {
+  /// Whether a time that nobody asked for can be read. Without a header, the fourth column is taken for the
+  /// time only where it looks like one.
+  [[nodiscard]] bool is_usable_time() {
     const RatingColumns& columns = table_.text.columns;
-    if (!table_.column_names.empty()) return true;
     std::int64_t time = 0;
+    if (!table_.column_names.empty()) {
+      const std::string example = first_time();
+      if (example.empty() || parse_time(example, spec_.decimal_point, time)) return true;
+      table_.notices.push_back("column " + table_.column_names[*columns.time] + " is not used as time: \"" +
+                               printable_text(example.substr(0, 40)) +
+                               "\" is neither a number nor YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS");
+      return false;
+    }
     const bool is_taken =
         columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
     const std::string& text = first_[*columns.time];
     if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
     // A small number with a fraction may be anything.
     return text.find(spec_.decimal_point) == std::string::npos || time >= kLeastFractionTime;
+  }
+
+  /// The time of the first line that has one.
+  [[nodiscard]] std::string first_time() const {
+    const std::size_t column = *table_.text.columns.time;
+    for (const std::vector<std::string>& fields : others_)
+      if (column < fields.size() && !is_missing_id(fields[column])) return fields[column];
+    return "";
   }
 
   void check_different() const {
@@ -259,10 +351,11 @@ class TableTeller {
   std::string_view name_;
   const RatingTable* earlier_;
   std::string_view head_;
+  std::vector<std::string_view> all_lines_;
   std::array<const std::string*, 4> wishes_;
-  std::vector<std::string_view> lines_;
-  std::vector<std::string> first_;   // fields of the first line
-  std::vector<std::string> second_;  // of the second
+  std::vector<std::string_view> lines_;           // of them, those that delimiters are told by
+  std::vector<std::string> first_;                // fields of the first line
+  std::vector<std::vector<std::string>> others_;  // of the other lines_
   RatingTable table_;
 };
 

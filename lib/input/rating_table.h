@@ -25,7 +25,7 @@ struct RatingTableSpec {
   std::string item;   ///< the same; the second
   std::string value;  ///< the same; the third; without one every rating is 1
   std::string time;   ///< the same; the fourth
-  Quoting quoting = Quoting::none;
+  Quoting quoting = Quoting::automatic;
   std::string comment;
   char decimal_point = '.';
 };
@@ -34,14 +34,21 @@ struct RatingTableSpec {
 struct RatingTable {
   RatingTextSpec text;
   std::vector<std::string> column_names;  ///< empty: there is no header
+  std::vector<std::string> notices;       ///< what was seen and not used
 };
 
 /// Tells how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
-/// makes most columns, then blanks; the one is taken that is in each of the first lines equally often. A
-/// first line is a header when it has one of the usual names or of those given, names with RecBole's types
-/// ("user_id:token"), or no number in the value's or time's column while the second line has one. Where there
-/// is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with `name`, or
-/// usage.
+/// makes most columns, then blanks; the one is taken that is in each of the first lines equally often.
+/// Quotes are detected where the first field that begins with one also ends with one.
+///
+/// A first line is a header when it has one of the usual names or of those given, names with RecBole's types
+/// ("user_id:token"), or no number in the value's or time's column while a later line has one. Columns that
+/// are given must have exactly that name; those that are not are found by their usual names (column_names.h).
+/// A first line that is no header but has text as an id where all later ones have numbers is an error that
+/// names --header. A time that is not given is used only where it can be read.
+///
+/// Where there is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with
+/// `name`, or usage.
 [[nodiscard]] RatingTable tell_rating_table(const TextHead& head, const RatingTableSpec& spec,
                                             std::string_view name, const RatingTable* earlier = nullptr);
 

@@ -114,8 +114,13 @@ class TextParser {
       ++block_.blank_lines;
       return;
     }
-    refuse(line_.size(), "line: expected at least " + std::to_string(splitter_.column_count()) +
-                             " columns, found " + std::to_string(fault.column_count));
+    const bool too_few = fault.column_count < splitter_.column_count();
+    const std::string expected = too_few
+                                     ? "at least " + std::to_string(splitter_.column_count()) + " columns"
+                                     : std::to_string(spec_.column_count) + " columns, as in the first line";
+    const bool has_quotes = !Splitter::kQuotes && line_.find('"') != std::string_view::npos;
+    refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(fault.column_count) +
+                             (has_quotes ? "; --quote double keeps fields in quotes whole" : ""));
   }
 
   [[nodiscard]] std::size_t place_of(std::string_view text) const {
@@ -149,7 +154,7 @@ class TextParser {
 
 template <class Delimiter>
 void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter delimiter, RatingBlock& block) {
-  TextParser(text, spec, PlainSplitter(delimiter, spec.columns), block).parse();
+  TextParser(text, spec, PlainSplitter(delimiter, spec.columns, spec.column_count), block).parse();
 }
 
 }  // namespace
@@ -157,7 +162,7 @@ void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter de
 void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block) {
   clear_block(block);
   if (spec.quoting == Quoting::double_quote)
-    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns), block).parse();
+    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns, spec.column_count), block).parse();
   else if (spec.delimiter == kBlanks)
     parse_plain(text, spec, BlankDelimiter(), block);
   else if (spec.delimiter.size() == 1)

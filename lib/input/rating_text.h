@@ -25,8 +25,9 @@ struct RatingColumns {
 enum class Quoting : std::uint8_t {
   none,          ///< a quote is a letter like others
   double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
+  automatic,     ///< detected from the first lines (rating_table.h); not for parsing
 };
-inline constexpr std::array<std::string_view, 2> kQuotingNames{"none", "double"};
+inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
 
 /// The delimiter that stands for one or more blanks and tabs; those at a line's ends are skipped.
 inline constexpr std::string_view kBlanks = "blanks";
@@ -35,6 +36,7 @@ inline constexpr std::string_view kBlanks = "blanks";
 struct RatingTextSpec {
   std::string delimiter = ",";  ///< some bytes, without line ends and quotes, or kBlanks (without quoting)
   RatingColumns columns;
+  std::size_t column_count = 0;  ///< a line with more is bad; 0: any number
   Quoting quoting = Quoting::none;
   std::string comment;       ///< lines that begin with this are skipped; empty: none are
   char decimal_point = '.';  ///< or ','

@@ -57,6 +57,7 @@ class RatingIntake::Pipeline {
   void go_to_file(std::size_t index) {
     for (; file_ < index; ++file_) {
       intake_.account_.end(files[file_].bytes, 0);
+      intake_.times_.end(files[file_].name);
       intake_.account_.begin(files[file_ + 1].name);
     }
   }
@@ -132,6 +133,7 @@ class RatingIntake::Pipeline {
     if (work.fault) std::rethrow_exception(work.fault);
     go_to_file(work.file_index);
     intake_.account_.add(work.block, has_line_offsets ? lines_ : 0);
+    intake_.times_.add(work.block.times);
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
     work.item_numbers = intake_.items_.add(work.block.items);
@@ -181,7 +183,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
     table_ = tell_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
                                input.name(), table_ ? &*table_ : nullptr);
   }
-  const Quoting quoting = format == RatingFormat::text ? spec_.quoting : Quoting::none;
+  const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
   TextBlocks blocks(input, quoting, options_.block_bytes);
   std::optional<std::int64_t> item;
   const auto fill = [&](Work& work) {
@@ -206,6 +208,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   account_.begin(input.name());
   pipeline.run();
   account_.end(blocks.byte_count(), blocks.xxh3());
+  times_.end(input.name());
 }
 
 void RatingIntake::tell_copied(const std::string& name, std::uint64_t bytes) const {
@@ -228,6 +231,7 @@ void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& 
   pipeline.run();
   pipeline.go_to_file(files.size() - 1);
   account_.end(files.back().bytes, 0);
+  times_.end(files.back().name);
 }
 
 }  // namespace chunkhit

@@ -15,6 +15,7 @@
 #include "input/rating_table.h"
 #include "input/text_stream.h"
 #include "pack/rating_account.h"
+#include "pack/time_unit.h"
 
 namespace chunkhit {
 
@@ -68,6 +69,7 @@ class RatingIntake {
   [[nodiscard]] const RatingAccount& account() const { return account_; }
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
+  [[nodiscard]] const TimeUnits& times() const { return times_; }
   /// `stop` was seen: not all was read.
   [[nodiscard]] bool interrupted() const { return interrupted_; }
 
@@ -80,6 +82,7 @@ class RatingIntake {
   IdMap users_;
   IdMap items_;
   RatingAccount account_;
+  TimeUnits times_;
   std::optional<RatingTable> table_;
   bool interrupted_ = false;
 };

@@ -33,13 +33,43 @@ struct ToldFormat {
   bool by_name = false;  ///< the content does not tell
 };
 
+/// The first flag that is given of those that only tables have; a recipe holds the defaults.
+const char* given_table_flag(const RatingTableSpec& table) {
+  const RatingTableSpec none;
+  const std::pair<const char*, bool> flags[] = {{"--delimiter", !table.delimiter.empty()},
+                                                {"--header", table.header != none.header},
+                                                {"--user", !table.user.empty()},
+                                                {"--item", !table.item.empty()},
+                                                {"--value", !table.value.empty()},
+                                                {"--time", !table.time.empty()},
+                                                {"--quote", table.quoting != none.quoting},
+                                                {"--comment", !table.comment.empty()},
+                                                {"--decimal", table.decimal_point != none.decimal_point}};
+  for (const auto& [flag, is_given] : flags)
+    if (is_given) return flag;
+  return nullptr;
+}
+
+/// The format that the first bytes tell; flags of tables make lines of integers one.
+RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream) {
+  const Bytes bytes = stream.head();
+  const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec.table.comment};
+  const RatingFormat told = tell_rating_format(head, stream.name());
+  if (told != RatingFormat::text && told != RatingFormat::user_items) return told;
+  if (given_table_flag(spec.table) != nullptr) return RatingFormat::text;
+  if (told == RatingFormat::text && may_be_user_items(head))
+    throw Error(ErrorCode::bad_data,
+                stream.name() +
+                    ": each line may be a user, an item and a value, or a user and its items: give --format "
+                    "text or user-items");
+  return told;
+}
+
 ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
   const auto* const given = std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), spec.format);
   if (given != kRatingFormatNames.end())
     return {static_cast<RatingFormat>(given - kRatingFormatNames.begin()), false};
-  const Bytes head = stream.head();
-  const RatingFormat told = tell_rating_format(
-      {as_text(head), head.size() < TextStream::kHeadBytes, spec.table.comment}, stream.name());
+  const RatingFormat told = content_format(spec, stream);
   const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
   const bool by_name = told == RatingFormat::text && named;
   return {by_name ? *named : told, by_name};
@@ -57,22 +87,10 @@ void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
     throw Error(ErrorCode::usage, "--transpose:" + are + "matrices; --user and --item name columns");
 }
 
-/// What only tables have; a recipe holds the defaults.
 void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
-  const RatingTableSpec none;
-  const std::pair<const char*, bool> flags[] = {{"--delimiter", !table.delimiter.empty()},
-                                                {"--header", table.header != none.header},
-                                                {"--user", !table.user.empty()},
-                                                {"--item", !table.item.empty()},
-                                                {"--value", !table.value.empty()},
-                                                {"--time", !table.time.empty()},
-                                                {"--quote", table.quoting != none.quoting},
-                                                {"--comment", !table.comment.empty()},
-                                                {"--decimal", table.decimal_point != none.decimal_point}};
-  for (const auto& [flag, is_given] : flags)
-    if (is_given)
-      throw Error(ErrorCode::usage,
-                  std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
+  if (const char* const flag = given_table_flag(table))
+    throw Error(ErrorCode::usage,
+                std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
 }
 
 /// Whether such a reader opens its file by itself, and reads here and there.

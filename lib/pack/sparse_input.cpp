@@ -11,6 +11,7 @@ namespace {
 
 /// What the blocks hold that are read at a time.
 constexpr std::uint64_t kBlockBytes = 8 << 20;
+constexpr std::size_t kShownColumns = 20;
 
 /// Half of what the blocks leave; the rest is for ids and for rows in work.
 std::uint64_t store_bytes(const PackSparseOptions& options, std::uint32_t threads) {
@@ -73,6 +74,7 @@ bool SparseInput::read() {
     throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
                                              count_text(intake_.account().total().rating_count));
   note_table();
+  note_times();
   note_frozen();
   return true;
 }
@@ -84,10 +86,38 @@ void SparseInput::note_table() {
   const auto name = [&](std::size_t column) {
     return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
   };
-  std::string text = "columns: user " + name(columns.user) + ", item " + name(columns.item);
-  text += columns.value ? ", value " + name(*columns.value) : ", no value: every rating is 1";
-  if (columns.time) text += ", time " + name(*columns.time);
+  const RatingTableSpec& wished = spec_.input.table;
+  const auto found = [&](const char* field, std::size_t column, const std::string& wish) {
+    return std::string(field) + name(column) + (wish.empty() ? " (detected)" : "");
+  };
+  std::string text =
+      "columns: " + found("user ", columns.user, wished.user) + found(", item ", columns.item, wished.item);
+  text += columns.value ? found(", value ", *columns.value, wished.value) : ", no value: every rating is 1";
+  if (columns.time) text += found(", time ", *columns.time, wished.time);
+  std::string unused;
+  std::size_t unused_count = 0;
+  for (std::size_t column = 0; column < table.text.column_count; ++column)
+    if (column != columns.user && column != columns.item && columns.value != column &&
+        columns.time != column && ++unused_count <= kShownColumns)
+      unused += (unused.empty() ? "" : ", ") + name(column);
+  if (unused_count > 0) text += "; not used: " + unused;
+  if (unused_count > kShownColumns) text += " and " + count_text(unused_count - kShownColumns) + " more";
+  if (table.text.quoting == Quoting::double_quote && wished.quoting == Quoting::automatic)
+    text += "; fields stand in quotes (detected)";
   facts_.notices.insert(facts_.notices.begin(), text);
+  facts_.notices.insert(facts_.notices.begin() + 1, table.notices.begin(), table.notices.end());
+}
+
+/// Times of several units cannot be compared.
+void SparseInput::note_times() {
+  const TimeUnits& times = intake_.times();
+  if (!times.unit()) return;
+  if (!times.difference().empty() && needs_times(spec_.packs))
+    throw Error(ErrorCode::bad_data, times.difference() + "; expected one unit in all inputs");
+  if (*times.unit() != TimeUnit::seconds)
+    facts_.notices.push_back("times are " +
+                             std::string(kTimeUnitNames[static_cast<std::size_t>(*times.unit())]) +
+                             " since 1970, by their size");
 }
 
 /// Numbers of items mean nothing to a pack whose numbers count from elsewhere.
@@ -126,8 +156,11 @@ RatingPacks SparseInput::make_packs() {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
+  RatingPacksSpec packs = spec_.packs;
+  if (packs.split.before && intake_.times().unit())
+    packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {
-    return make_rating_packs(store_, spec_.packs, choice);
+    return make_rating_packs(store_, packs, choice);
   } catch (const DuplicateError& fault) {
     throw duplicate_fault(fault, intake_.users(), intake_.items());
   }

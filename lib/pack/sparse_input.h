@@ -40,6 +40,7 @@ class SparseInput {
   [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
   [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
   void note_table();
+  void note_times();
   void note_frozen();
 
   const PackSparseSpec& spec_;

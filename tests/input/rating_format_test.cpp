@@ -38,6 +38,25 @@ TEST(RatingFormat, IsUserItemsForIntegersOfUnequalCount) {
   EXPECT_EQ(told("0\t1\t2\n1\t4\n"), RatingFormat::text);
 }
 
+// Two ratings of ten were packed: user 0 rated item 1 with 2, user 1 rated item 6 with 7.
+TEST(RatingFormat, IsUserItemsForMoreIntegersThanATableHasColumns) {
+  EXPECT_EQ(told("0 1 2 3 4 5\n1 6 7 8 9 10\n"), RatingFormat::user_items);
+  EXPECT_EQ(told("0 1 2 3\n1 6 7 8\n"), RatingFormat::text);
+  EXPECT_EQ(told("u i a b c\n0 1 2 3 4\n"), RatingFormat::text);
+}
+
+TEST(RatingFormat, MayBeUserItemsWhereEachUserHasALineAndAllAreEquallyLong) {
+  const auto may_be = [](std::string_view text) { return may_be_user_items({text, true, {}}); };
+  EXPECT_TRUE(may_be("0 1 2 3\n1 6 7 8\n"));
+  EXPECT_TRUE(may_be("0 1 2\n1 6 7\n5 1 7\n"));
+  EXPECT_FALSE(may_be("0 1\n1 6\n"));
+  EXPECT_FALSE(may_be("0 1 2\n0 6 7\n"));
+  EXPECT_FALSE(may_be("5 1 2\n0 6 7\n"));
+  EXPECT_FALSE(may_be("0 1 2\n"));
+  EXPECT_FALSE(may_be("0\t1\t2\n1\t6\t7\n"));
+  EXPECT_FALSE(may_be("0 1 2.5\n1 6 7\n"));
+}
+
 TEST(RatingFormat, IgnoresALineThatIsCutOff) {
   EXPECT_EQ(tell_rating_format({"1 2 3\n4 5 6\n7 8", false, {}}, "file"), RatingFormat::text);
   EXPECT_EQ(tell_rating_format({"1 2 3\n4 5 6\n7 8", true, {}}, "file"), RatingFormat::user_items);

@@ -135,7 +135,26 @@ TEST(Time, IsTheWholeNumberBelow) {
   EXPECT_EQ(time_of("-5"), -5);
   EXPECT_EQ(time_of("007"), 7);
   EXPECT_EQ(time_of("12,0", ','), 12);
-  for (const char* text : {"", "nan", "inf", "1e300", "2005-09-06", "99999999999999999999", "+-1", "x"})
+  for (const char* text : {"", "nan", "inf", "1e300", "2005-09-66", "99999999999999999999", "+-1", "x"})
+    EXPECT_EQ(time_of(text), std::nullopt) << text;
+}
+
+// Checked with date -u -d "…" +%s.
+TEST(Time, IsReadFromDatesOfIso8601) {
+  EXPECT_EQ(time_of("2005-09-06"), 1125964800);
+  EXPECT_EQ(time_of(" 2005-09-06 "), 1125964800);
+  EXPECT_EQ(time_of("2005-09-06 17:05"), 1126026300);
+  EXPECT_EQ(time_of("2005-09-06T17:05:09"), 1126026309);
+  EXPECT_EQ(time_of("2005-09-06T17:05:09.987Z"), 1126026309);
+  EXPECT_EQ(time_of("2005-09-06 17:05:09 UTC"), 1126026309);
+  EXPECT_EQ(time_of("2005-09-06T17:05:09+02:00"), 1126026309 - 7200);
+  EXPECT_EQ(time_of("2005-09-06T17:05:09-0530"), 1126026309 + 19800);
+  EXPECT_EQ(time_of("2005-09-06T17:05:09+02"), 1126026309 - 7200);
+  EXPECT_EQ(time_of("1969-12-31 23:59:59.5", ','), -1);
+  for (const char* text :
+       {"2005-02-30", "2005-9-6", "2005-09-06T", "2005-09-06T24:00", "2005-09-06T17", "2005-09-06T17:60",
+        "2005-09-06T17:05:09.", "2005-09-06T17:05+", "2005-09-06T17:05+2", "2005-09-06T17:05 CET",
+        "2005-09-06x17:05", "2005-09-06T17:05:09+02:00x"})
     EXPECT_EQ(time_of(text), std::nullopt) << text;
 }
 

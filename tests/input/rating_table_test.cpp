@@ -60,7 +60,8 @@ TEST(RatingTable, FindsNoHeaderWhereThereIsNone) {
   EXPECT_EQ(table.text.header, "");
   EXPECT_EQ(table.text.columns, (Columns{0, 1, 2, 3}));
   EXPECT_EQ(told("alice,apple\nbob,pear\n").text.columns, (Columns{0, 1, {}, {}}));
-  EXPECT_EQ(told("u,i,5,2014-01-01\nv,j,4,2014-01-02\n").text.columns, (Columns{0, 1, 2, {}}));
+  EXPECT_EQ(told("u,i,5,2014-01-01\nv,j,4,2014-01-02\n").text.columns, (Columns{0, 1, 2, 3}));
+  EXPECT_EQ(told("u,i,5,Jan 1\nv,j,4,Jan 2\n").text.columns, (Columns{0, 1, 2, {}}));
 }
 
 TEST(RatingTable, FindsAHeaderWhoseNamesSayNothing) {
@@ -69,8 +70,10 @@ TEST(RatingTable, FindsAHeaderWhoseNamesSayNothing) {
   spec.item = "2";
   spec.value = "3";
   EXPECT_EQ(told("a,b,c\n1,2,3\n", spec).text.header, "a,b,c");
-  EXPECT_EQ(fault_of("a,b,c\n1,2,3\n"),
-            "r.csv: line 1: no column for --user among \"a\", \"b\", \"c\"; give its name or number");
+  EXPECT_EQ(
+      fault_of("a,b,c\n1,2,3\n"),
+      "r.csv: line 1: no column for --user among \"a\", \"b\", \"c\"; give its name or number, or --header "
+      "no where this line is a rating");
 }
 
 TEST(RatingTable, TakesColumnsByNameOrNumber) {
@@ -105,11 +108,86 @@ TEST(RatingTable, RefusesColumnsThatCannotBe) {
       "r.csv: line 5: expected 3 columns between blanks, as in the first line, found 2; give --delimiter");
 }
 
-TEST(RatingTable, PointsAtQuotesInAHeader) {
+TEST(RatingTable, PointsAtQuotesInAHeaderThatAreToBeLetters) {
   const std::string fault = "r.csv: line 1: names stand in quotes; give --quote double";
-  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), fault);
-  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n\"1\",\"2\",\"3\"\n"), fault);
-  EXPECT_EQ(fault_of("\"a\",\"b\",\"c\"\n\"1\",\"2\",\"3\"\n"), "none");
+  RatingTableSpec spec;
+  spec.quoting = Quoting::none;
+  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n", spec), fault);
+  EXPECT_EQ(fault_of("\"userId\",\"movieId\",\"rating\"\n\"1\",\"2\",\"3\"\n", spec), fault);
+  EXPECT_EQ(fault_of("\"a\",\"b\",\"c\"\n\"1\",\"2\",\"3\"\n", spec), "none");
+}
+
+// pandas writes quotes where a field holds a comma; the rest of the line was dropped without a word.
+TEST(RatingTable, DetectsQuotesByTheFirstFieldThatBeginsWithOne) {
+  const auto quoting = [](std::string_view text) { return told(text).text.quoting; };
+  const RatingTable table = told("user,item,rating\n1,Heat,5\n2,\"Heat, 1995\",4\n");
+  EXPECT_EQ(table.text.quoting, Quoting::double_quote);
+  EXPECT_EQ(table.text.column_count, 3u);
+  EXPECT_EQ(quoting("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), Quoting::double_quote);
+  EXPECT_EQ(quoting("user\titem\n1\t\"Weird Al\" Yankovic\n2\t\"Heroes\"\n"), Quoting::none);
+  EXPECT_EQ(quoting("user,item\n1,6\" nails\n2,\"a \"\"b\"\"\"\n"), Quoting::double_quote);
+  EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), Quoting::none);
+  EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), Quoting::none);
+  EXPECT_EQ(quoting(""), Quoting::none);
+  const RatingTable plain = told("user,item\n1,2\n");
+  EXPECT_EQ(told("user,item\n1,\"2\"\n", {}, &plain).text.quoting, Quoting::double_quote);
+  EXPECT_EQ(told("user,item\n1,2\n", {}, &table).text.quoting, Quoting::double_quote);
+}
+
+// --item movie_id took movieId without a word, where pack-images fails.
+TEST(RatingTable, TakesOnlyTheExactNameAndSuggestsANearOne) {
+  RatingTableSpec spec;
+  spec.item = "movie_id";
+  EXPECT_EQ(
+      fault_of("userId,movieId,rating\n1,2,3\n", spec),
+      "r.csv: line 1: no column \"movie_id\" for --item among \"userId\", \"movieId\", \"rating\"; did you "
+      "mean \"movieId\"?");
+  spec.item = "Thing";
+  spec.user = "buyer";
+  EXPECT_EQ(
+      fault_of("buyer,thing\n1,2\n", spec),
+      "r.csv: line 1: no column \"Thing\" for --item among \"buyer\", \"thing\"; did you mean \"thing\"?");
+  spec.user = "user_id";
+  spec.item = "item_id:token";
+  EXPECT_EQ(told("user_id:token\titem_id:token\n1\t2\n", spec).text.columns, (Columns{0, 1, {}, {}}));
+}
+
+// buyer,thing was packed as a rating.
+TEST(RatingTable, AsksForTheHeaderWhereTextStandsAboveNumbers) {
+  const std::string fault =
+      "r.csv: line 1: user \"buyer\" is no number, those of the next lines are; if it names a column give "
+      "--header "
+      "yes, --user and --item, if it is an id --header no";
+  EXPECT_EQ(fault_of("buyer,thing\n1,2\n3,4\n"), fault);
+  EXPECT_NE(fault_of("alice,thing\nbob,2\ncarol,4\n").find("item \"thing\""), std::string::npos);
+  EXPECT_EQ(fault_of("alice,2\nbob,3\n4,5\n"), "none");
+  EXPECT_EQ(fault_of("buyer,thing\n"), "none");
+  RatingTableSpec spec;
+  spec.header = Header::no;
+  EXPECT_EQ(fault_of("buyer,thing\n1,2\n", spec), "none");
+  spec.header = Header::yes;
+  spec.user = "buyer";
+  spec.item = "thing";
+  EXPECT_EQ(fault_of("buyer,thing\n1,2\n", spec), "none");
+  EXPECT_EQ(fault_of("buyer,thing,how\n1,2,\n1,3,5\n").find("r.csv: line 1: no column for --user"), 0u);
+  const RatingTable first = told("item,user\n1,2\n");
+  EXPECT_THROW(static_cast<void>(told("buyer,thing\n1,2\n", {}, &first)), Error);
+}
+
+TEST(RatingTable, KnowsColumnsOfDatesAndLeavesThoseThatCannotBeRead) {
+  EXPECT_EQ(told("user_id,business_id,stars,date\na,b,4,2014-01-03 17:05:09\n").text.columns,
+            (Columns{0, 1, 2, 3}));
+  EXPECT_EQ(told("reviewerID,asin,overall,unixReviewTime,reviewTime\na,b,4,1112486027,\"05 3, 2005\"\n")
+                .text.columns,
+            (Columns{0, 1, 2, 3}));
+  const RatingTable table = told("user,item,rating,date\n1,2,3,\n1,3,3,Jan 3 2014\n");
+  EXPECT_EQ(table.text.columns, (Columns{0, 1, 2, {}}));
+  EXPECT_EQ(table.notices, std::vector<std::string>{
+                               "column date is not used as time: \"Jan 3 2014\" is neither a number nor "
+                               "YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS"});
+  RatingTableSpec spec;
+  spec.time = "date";
+  EXPECT_EQ(told("user,item,rating,date\n1,2,3,Jan 3 2014\n", spec).text.columns, (Columns{0, 1, 2, 3}));
 }
 
 TEST(RatingTable, TakesAFourthColumnForTheTimeOnlyWhereItLooksLikeOne) {

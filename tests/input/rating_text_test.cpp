@@ -165,8 +165,34 @@ TEST(RatingText, RefusesQuotesThatAreNotAsTheyShouldBe) {
   const RatingBlock block = parsed("\"a\"b,1\nc\"d\",1\n1,2\n\"e,3\nf,4\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"1 2"}));
   EXPECT_EQ(bad_rows(block),
-            (Rows{"1:4: quotes: text behind a closing one", "2:2: quotes: one in a field without quotes",
-                  "4:1: quotes: one is never closed"}));
+            (Rows{"1:4: quotes: text behind a closing one (--quote none takes quotes for letters)",
+                  "2:2: quotes: one in a field without quotes (--quote none takes quotes for letters)",
+                  "4:1: quotes: one is never closed (--quote none takes quotes for letters)"}));
+}
+
+// "Heat (1995), director's cut" as one field of a CSV gave an item of half the title.
+TEST(RatingText, RefusesMoreFieldsThanTheFirstLineHas) {
+  RatingTextSpec spec;
+  spec.columns = {0, 1, {}, {}};
+  spec.column_count = 3;
+  const RatingBlock block = parsed("1,2,3\n1,2,3,4\n1,\"Heat, 1995\",3\n1,2\n1,2,3,4,5\n", spec);
+  EXPECT_EQ(rating_rows(block), (Rows{"1 2", "1 2"}));
+  EXPECT_EQ(
+      bad_rows(block),
+      (Rows{"2:8: line: expected 3 columns, as in the first line, found 4",
+            "3:17: line: expected 3 columns, as in the first line, found 4; --quote double keeps fields "
+            "in quotes whole",
+            "5:10: line: expected 3 columns, as in the first line, found 5"}));
+  for (const char* delimiter : {"::", "blanks"}) {
+    spec.delimiter = delimiter;
+    const RatingBlock other =
+        parsed(delimiter == kBlanks ? "1 2  3\n1 2 3 4\n" : "1::2::3\n1::2::3::\n", spec);
+    EXPECT_EQ(rating_rows(other), Rows{"1 2"}) << delimiter;
+    EXPECT_EQ(bad_rows(other).size(), 1u) << delimiter;
+  }
+  spec.delimiter = ",";
+  spec.quoting = Quoting::double_quote;
+  EXPECT_EQ(rating_rows(parsed("1,\"Heat, 1995\",3\n1,2,3,4\n", spec)), Rows{"1 Heat, 1995"});
 }
 
 TEST(RatingText, RefusesIdsThatAreNotUtf8) {

@@ -1,0 +1,138 @@
+"""pack-sparse reads texts of ratings as they are meant, or says what is wrong: damage, quotes, headers, times, formats."""
+import gzip
+import os
+import random
+import sys
+from datetime import datetime, timezone
+
+import pandas as pd
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import Workspace, check, fingerprint, make_pictures, run
+from sparse_packs import Pack, pack, random_ratings, write_csv
+
+
+def write(space, name, text):
+    with open(space(name), "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return space(name)
+
+
+def test_flipped_bits_and_cuts_of_gzip_are_found(space):
+    text = open(write_csv(space("r.csv"), random_ratings(3, count=2000)), "rb").read()
+    half = text.index(b"\n", len(text) // 2) + 1
+    whole = gzip.compress(text[:half]) + gzip.compress(text[half:])
+    pack(write(space, "whole.csv.gz", whole), "-o", space("whole"))
+    draw = random.Random(1)
+    for _ in range(40):
+        bit = draw.randrange(16, len(whole) * 8)
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        code, _ = pack(write(space, "flipped.csv.gz", bytes(damaged)), "-o", space("flipped"), "--force", expect=(0, 65))
+        check(code != 0 or fingerprint(space("flipped")) == fingerprint(space("whole")), "bit", bit, "was packed")
+    first = len(gzip.compress(text[:half]))
+    for cut in (first + 1, first + 9, first + 100, len(whole) - 1):
+        said = pack(write(space, "cut.csv.gz", whole[:cut]), "-o", space("cut"), expect=65)
+        check("gzip member 2: is truncated" in said, said)
+    said = pack(write(space, "tail.csv.gz", whole + b"more"), "-o", space("tail"), expect=65)
+    check("gzip member 2: is followed by bytes that begin no other member" in said, said)
+
+
+def test_a_damaged_gzip_of_labels_is_found(space):
+    make_pictures(space("photos"), 9)
+    text = open(space("photos/labels.csv"), "rb").read()
+    damaged = bytearray(gzip.compress(text))
+    damaged[-8] ^= 1
+    said = run("pack-images", space("photos"), "--labels", write(space, "labels.csv.gz", bytes(damaged)), "--resize", "8x8",
+               "-o", space("images"), expect=65)
+    check("CRC-32" in said and "labels.csv.gz" in said, said)
+
+
+def test_quoted_commas_are_kept_as_pandas_wrote_them(space):
+    titles = ["Heat", 'American President, The', 'a "quoted" one', "6\" nails, boxed", "plain"]
+    table = pd.DataFrame({"user": [1, 1, 2, 2, 3], "item": titles, "rating": [5.0, 4, 3, 2, 1], "genre": "x", "note": "y"})
+    table.to_csv(space("pandas.csv"), index=False)
+    said = pack(space("pandas.csv"), "-o", space("pandas"))
+    expected = {(str(row.user), row.item): row.rating for row in table.itertuples()}
+    check(Pack(space("pandas")).x == expected, Pack(space("pandas")).x)
+    check("fields stand in quotes (detected)" in said and said.count("not used: genre, note") == 1, said)
+    said = pack(space("pandas.csv"), "-o", space("none"), "--quote", "none", expect=1)
+    check("pandas.csv:3:" in said and "expected 5 columns" in said and "found 6" in said and "--quote double" in said, said)
+
+
+def test_a_header_of_unknown_names_is_no_rating(space):
+    said = pack(write(space, "two.csv", "buyer,thing\n1,2\n3,4\n"), "-o", space("two"), expect=65)
+    check("--header yes" in said and "--header no" in said and "buyer" in said, said)
+    said = pack(write(space, "three.csv", "buyer,thing,how\n1,2,\n3,4,5\n"), "-o", space("three"), expect=65)
+    check("buyer" in said and "--header no" in said, said)
+    pack(space("two.csv"), "-o", space("yes"), "--header", "yes", "--user", "buyer", "--item", "thing")
+    check(set(Pack(space("yes")).x) == {("1", "2"), ("3", "4")}, Pack(space("yes")).x)
+    pack(space("two.csv"), "-o", space("no"), "--header", "no")
+    check(("buyer", "thing") in Pack(space("no")).x, Pack(space("no")).x)
+
+
+def test_a_near_name_of_a_column_is_suggested_not_taken(space):
+    source = write_csv(space("r.csv"), random_ratings(4, count=50))
+    said = pack(source, "-o", space("near"), "--item", "movie_id", expect=65)
+    check('did you mean "movieId"?' in said, said)
+    said = pack(source, "-o", space("exact"), "--item", "movieId")
+    check("item movieId," in said and "user userId (detected)" in said, said)
+    make_pictures(space("photos"), 9)
+    said = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--label-column", "Label", "-o", space("i"), expect=65)
+    check('did you mean "label"?' in said, said)
+
+
+def test_leaving_one_out_without_times_asks_for_an_order(space):
+    source = write(space, "r.csv", "".join(f"{user},{(user + at) % 5},5\n" for user in range(9) for at in range(5)))
+    said = pack(source, "-o", space("none"), "--split", "leave-one-out", expect=2)
+    check("--time" in said and "--split-order random or input" in said, said)
+    pack(source, "-o", space("input"), "--split", "leave-one-out", "--split-order", "input")
+    check(set(Pack(space("input/test")).held_out) == {(str(user), str((user + 4) % 5)) for user in range(9)}, "not the last ones")
+    pack(source, "-o", space("random"), "--split", "leave-one-out", "--split-order", "random")
+    check(len(Pack(space("random/test")).held_out) == 9, "not one each")
+
+
+def test_dates_and_milliseconds_are_split_as_seconds_are(space):
+    ratings = [(user, item, value, 1_300_000_000 + 86_400 * time) for user, item, value, time in random_ratings(5, count=900)]
+    cut = datetime.fromtimestamp(1_300_000_000 + 86_400 * 400, timezone.utc).isoformat()
+    def as_date(time):
+        return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    ways = {"seconds": lambda time: time, "milliseconds": lambda time: time * 1000 + 7, "microseconds": lambda time: time * 10**6,
+            "dates": as_date}
+    packs = {}
+    for name, way in ways.items():
+        source = write_csv(space(name + ".csv"), [(*rating[:3], way(rating[3])) for rating in ratings], "userId,movieId,stars,date")
+        said = pack(source, "-o", space(name), "--split", "time", "--before", cut)
+        packs[name] = {part: (Pack(space(f"{name}/{part}")).x, Pack(space(f"{name}/{part}")).held_out) for part in ("train", "test")}
+        check(packs[name] == packs["seconds"] and packs[name]["test"][1], name)
+        check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (detected)" in said, said)
+    said = pack(space("seconds.csv"), space("milliseconds.csv"), "-o", space("both"), "--duplicates", "last", expect=65)
+    check("milliseconds.csv: times are milliseconds" in said and "seconds.csv are seconds" in said, said)
+
+
+def test_user_items_of_equally_long_lines_are_no_table(space):
+    lists = {user: [10 * user + at for at in range(1, 6)] for user in range(2)}
+    text = "".join(f"{user} {' '.join(map(str, items))}\n" for user, items in lists.items())
+    pack(write(space, "long.txt", text), "-o", space("long"))
+    expected = {(str(user), str(item)) for user, items in lists.items() for item in items}
+    check(set(Pack(space("long")).x) == expected, Pack(space("long")).x)
+    short = write(space, "short.txt", "0 1 2 3\n1 4 5 6\n")
+    said = pack(short, "-o", space("short"), expect=65)
+    check("--format text or user-items" in said, said)
+    pack(short, "-o", space("items"), "--format", "user-items")
+    check(len(Pack(space("items")).x) == 6, Pack(space("items")).x)
+    pack(short, "-o", space("table"), "--format", "text")
+    pack(short, "-o", space("named"), "--value", "3")
+    check(Pack(space("table")).x == Pack(space("named")).x == {("0", "1"): 2, ("1", "4"): 5}, Pack(space("named")).x)
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with Workspace() as space:
+                test(space)
+            print(name, "passed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+#include "pack/time_unit.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace chunkhit {
+namespace {
+
+TEST(TimeUnit, IsToldByTheSizeOfATime) {
+  EXPECT_EQ(time_unit(0), TimeUnit::seconds);
+  EXPECT_EQ(time_unit(1588687728), TimeUnit::seconds);
+  EXPECT_EQ(time_unit(-99'999'999'999), TimeUnit::seconds);
+  EXPECT_EQ(time_unit(1588687728923), TimeUnit::milliseconds);  // Amazon 2023
+  EXPECT_EQ(time_unit(-1588687728923), TimeUnit::milliseconds);
+  EXPECT_EQ(time_unit(1588687728923000), TimeUnit::microseconds);
+  EXPECT_EQ(time_unit(1588687728923000000), TimeUnit::nanoseconds);
+  EXPECT_EQ(time_unit(INT64_MIN), TimeUnit::nanoseconds);
+}
+
+TEST(TimeUnit, IsChangedToAnother) {
+  EXPECT_EQ(in_unit(1588687728, TimeUnit::milliseconds), 1588687728000);
+  EXPECT_EQ(in_unit(1588687728923, TimeUnit::milliseconds), 1588687728923);
+  EXPECT_EQ(in_unit(1588687728923, TimeUnit::seconds), 1588687728);
+  EXPECT_EQ(in_unit(-1588687728923, TimeUnit::seconds), -1588687729);
+  EXPECT_EQ(in_unit(99'999'999'999, TimeUnit::nanoseconds), INT64_MAX);
+  EXPECT_EQ(in_unit(-99'999'999'999, TimeUnit::nanoseconds), INT64_MIN);
+}
+
+TEST(TimeUnits, SayWhichInputsDiffer) {
+  TimeUnits units;
+  units.end("none.csv");
+  EXPECT_FALSE(units.unit());
+  units.add(std::vector<std::int64_t>{0, 1588687728, 1588687728});
+  units.end("a.csv");
+  units.add(std::vector<std::int64_t>{1588687728923, 1588687728924, 0});
+  units.end("b.csv");
+  EXPECT_EQ(units.unit(), TimeUnit::seconds);
+  EXPECT_EQ(units.difference(), "b.csv: times are milliseconds, those of a.csv are seconds");
+}
+
+}  // namespace
+}  // namespace chunkhit
