@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "store/hdf5_lzf.h"
+
 namespace chunkhit {
 
 Hdf5CsrArrays::Hdf5CsrArrays(const std::string& path, const std::string& place)
     : input_(path), check_(ErrorCode::bad_data, path), source_(check_, input_) {
+  register_lzf(check_);
   const CsrLayout layout = find_csr_layout(check_, source_.file(), place);
   facts_.place = layout.place.empty() ? "/" : layout.place;
   values_.emplace(check_, source_.file(), layout.place + (layout.is_dense ? "" : "/data"));

@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/words.h"
 #include "store/hdf5_columns.h"
+#include "store/hdf5_lzf.h"
 
 namespace chunkhit {
 namespace {
@@ -15,12 +17,8 @@ constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kDefaultSlots = 521;
 
 std::string filter_name(H5Z_filter_t filter) {
-  constexpr std::array<std::pair<int, const char*>, 6> kNames{{{32000, "lzf"},
-                                                               {32001, "blosc"},
-                                                               {32004, "lz4"},
-                                                               {32008, "bitshuffle"},
-                                                               {32015, "zstd"},
-                                                               {32026, "blosc2"}}};
+  constexpr std::array<std::pair<int, const char*>, 5> kNames{
+      {{32001, "blosc"}, {32004, "lz4"}, {32008, "bitshuffle"}, {32015, "zstd"}, {32026, "blosc2"}}};
   for (const auto& [id, name] : kNames)
     if (id == filter) return std::string(name) + " (" + std::to_string(id) + ")";
   return std::to_string(filter);
@@ -47,6 +45,22 @@ Hdf5Handle cache_for(const Hdf5Check& check, hid_t dataset, std::span<const hsiz
   return access;
 }
 
+/// Compares the bytes of a chunk that LZF's parameters name with those that the array has. References to
+/// texts have none.
+void check_lzf(const Hdf5Check& check, hid_t dataset, hid_t list, const std::array<unsigned, 3>& parameters,
+               std::size_t count, const std::string& place) {
+  if (count < parameters.size() || parameters[2] == 0) return;
+  const Hdf5Handle type(check(H5Dget_type(dataset), "ask for a type"), H5Tclose);
+  std::array<hsize_t, H5S_MAX_RANK> chunk{};
+  const int sides = check(H5Pget_chunk(list, H5S_MAX_RANK, chunk.data()), "ask for chunks");
+  double bytes = static_cast<double>(H5Tget_size(type.get()));
+  for (int side = 0; side < sides; ++side)
+    bytes *= static_cast<double>(chunk[static_cast<std::size_t>(side)]);
+  if (bytes != static_cast<double>(parameters[2]))
+    check.refuse(place + " has LZF chunks of " + std::to_string(parameters[2]) + " bytes, expected " +
+                 number_text(bytes));
+}
+
 }  // namespace
 
 void check_csr_storage(const Hdf5Check& check, hid_t dataset, const std::string& place) {
@@ -55,12 +69,16 @@ void check_csr_storage(const Hdf5Check& check, hid_t dataset, const std::string&
     check.refuse(place + " lies in another file");
   const int filters = check(H5Pget_nfilters(list.get()), "ask for filters");
   for (unsigned i = 0; i < static_cast<unsigned>(filters); ++i) {
-    std::size_t values = 0;
-    const H5Z_filter_t filter = H5Pget_filter2(list.get(), i, nullptr, &values, nullptr, 0, nullptr, nullptr);
+    std::array<unsigned, 3> parameters{};
+    std::size_t values = parameters.size();
+    const H5Z_filter_t filter =
+        H5Pget_filter2(list.get(), i, nullptr, &values, parameters.data(), 0, nullptr, nullptr);
     if (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE || filter == H5Z_FILTER_FLETCHER32)
       continue;
-    check.refuse(place + " is compressed by " + filter_name(filter) +
-                 ", which needs a plug-in of HDF5; write it with gzip or without compression");
+    if (filter != kLzfFilter || !undoes_lzf())
+      check.refuse(place + " is compressed by " + filter_name(filter) +
+                   ", which needs a plug-in of HDF5; write it with gzip, lzf or without compression");
+    check_lzf(check, dataset, list.get(), parameters, values, place);
   }
 }
 
