@@ -1,6 +1,8 @@
 // pack-sparse: user-item ratings → packs of matrices. Flags → spec → pack_sparse → report.
 #include "pack/pack_sparse.h"
 
+#include <malloc.h>
+
 #include "chunkhit/error.h"
 #include "cli.h"
 #include "flag_group.h"
@@ -79,8 +81,16 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
 }  // namespace
 }  // namespace chunkhit
 
+// glibc keeps what large buffers leave behind, beyond --memory, unless they are always mapped.
+static void give_large_buffers_back() {
+#ifdef M_MMAP_THRESHOLD
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
+  give_large_buffers_back();
   CLI::App app(kDescription, "pack-sparse");
   PackSparseFlags flags;
   add_pack_sparse_flags(app, flags);

@@ -213,7 +213,26 @@ void IdMap::move_to(BlockIds& block) {
   *this = IdMap();
 }
 
+std::uint64_t IdMap::held_bytes() const {
+  return (slots_.capacity() + ids_.numbers.capacity() + ids_.text_ends.capacity()) * sizeof(std::uint64_t) +
+         ids_.text.capacity() + small_.capacity() * sizeof(std::uint32_t);
+}
+
+std::uint64_t IdMap::text_bytes() const {
+  constexpr std::uint64_t kDigits = 10;
+  return are_text() ? ids_.text.size() : ids_.numbers.size() * kDigits;
+}
+
+void IdMap::drop_index() {
+  slots_ = {};
+  small_ = {};
+  ids_.numbers.shrink_to_fit();
+  ids_.text.shrink_to_fit();
+  ids_.text_ends.shrink_to_fit();
+}
+
 void IdMap::grow() {
+  peak_bytes_ = held_bytes() + std::max(kFirstSlots, slots_.size() * 2) * sizeof(std::uint64_t);
   const std::vector<std::uint64_t> old =
       std::exchange(slots_, std::vector<std::uint64_t>(std::max(kFirstSlots, slots_.size() * 2)));
   for (const std::uint64_t entry : old)

@@ -1,6 +1,7 @@
 // The ids of users or of items, as the input has them, numbered by first appearance.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +35,17 @@ class IdMap {
   [[nodiscard]] std::string text(std::uint32_t number) const;
   /// All numbers in the order of their ids: by value for integers, by bytes for text.
   [[nodiscard]] std::vector<std::uint32_t> sorted() const;
+  /// Bytes that the map holds, or held while it grew last.
+  [[nodiscard]] std::uint64_t memory_bytes() const { return std::max(peak_bytes_, held_bytes()); }
+  /// Bytes that it holds once its index is dropped.
+  [[nodiscard]] std::uint64_t kept_bytes() const {
+    return (ids_.numbers.size() + ids_.text_ends.size()) * sizeof(std::uint64_t) + ids_.text.size();
+  }
+  /// Bytes of all ids as text, about.
+  [[nodiscard]] std::uint64_t text_bytes() const;
+  /// Frees what finds ids, and what was reserved for more of them: nothing but `size`, `text` and `sorted`
+  /// may be called from now on.
+  void drop_index();
   /// Hands the ids over to a block, whose `of_rating` stays; the map is empty then.
   void move_to(BlockIds& block);
 
@@ -51,12 +63,14 @@ class IdMap {
   void add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers);
   void prefetch_slots(std::span<const std::uint32_t> hashes) const;
   void grow();
+  [[nodiscard]] std::uint64_t held_bytes() const;
   void turn_to_text();
 
   BlockIds ids_;  // `of_rating` is not used
   // Open addressing, at most half full: 32 bits of the id's hash above its number + 1; 0 where free.
   std::vector<std::uint64_t> slots_;
   std::size_t hashed_count_ = 0;      // ids in slots_
+  std::uint64_t peak_bytes_ = 0;      // while slots_ grew last
   std::vector<std::uint32_t> small_;  // by the id itself, where that is a small integer: its number + 1, or 0
 };
 

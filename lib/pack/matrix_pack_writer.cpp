@@ -105,6 +105,7 @@ MatrixPackReport MatrixPackWriter::write() {
                    csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
                    run_.spec.layout == MatrixLayout::dense,
                    run_.threads,
+                   run_.work_bytes,
                    run_.options.stop,
                    [this](const RowPiece& piece) { append(piece); }};
   interrupted_ = !pack_rows(job);
@@ -172,6 +173,9 @@ void MatrixPackWriter::begin_part() {
 
 PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end_row) const {
   PartSamples samples;
+  samples.rows.reserve(end_row - first_row);
+  samples.files.ends.reserve(end_row - first_row);
+  samples.labels.ids.reserve(end_row - first_row);
   const std::size_t columns = run_.labels.columns.size();
   for (std::uint64_t row = first_row; row < end_row; ++row) {
     const std::uint32_t user = rows_.users()[row];

@@ -29,6 +29,7 @@ struct MatrixRun {
   const MatrixAccount& account;
   std::uint64_t input_xxh3 = 0;
   std::uint32_t threads = 1;
+  std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time
   RunStart start;
   std::function<void(std::uint64_t rows)> on_rows;  ///< called for rows that were written
 };

@@ -139,6 +139,7 @@ class SparseRun {
                         report_.account,
                         input.xxh3(),
                         threads_,
+                        input.work_bytes(),
                         start_,
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;

@@ -137,6 +137,11 @@ class RatingIntake::Pipeline {
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
     work.item_numbers = intake_.items_.add(work.block.items);
+    if (!intake_.options_.on_ids) return;
+    numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
+    numbered_.bytes_total = progress.bytes_total;
+    numbered_.bytes_done += work.text.size();
+    intake_.options_.on_ids(intake_.users_, intake_.items_, numbered_);
   }
 
   void renumber(Work& work) {
@@ -161,6 +166,7 @@ class RatingIntake::Pipeline {
   std::vector<Work> works_;
   std::size_t next_work_ = 0;
   std::uint64_t lines_ = 0;
+  IntakeProgress numbered_;
   std::size_t file_ = 0;  ///< of `files`
   bool ended_ = false;
   std::atomic<bool> failed_{false};

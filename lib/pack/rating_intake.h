@@ -40,7 +40,10 @@ struct IntakeOptions {
   std::size_t block_bytes = std::size_t{4} << 20;  ///< of text that is parsed at a time
   BadLineLimit limit;
   std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time
-  const std::atomic<bool>* stop = nullptr;                 ///< set to end after the blocks in hand
+  /// Called with the ids so far and the text that they are of, by one thread at a time, while ratings that
+  /// were numbered before are handed over.
+  std::function<void(const IdMap& users, const IdMap& items, const IntakeProgress&)> on_ids;
+  const std::atomic<bool>* stop = nullptr;  ///< set to end after the blocks in hand
 };
 
 /// A file that is no text of ratings.
@@ -64,6 +67,11 @@ class RatingIntake {
   /// Looks at the share of bad lines, once all was read.
   void finish() const { account_.finish(); }
 
+  /// Frees what finds ids; nothing more can be read.
+  void drop_id_index() {
+    users_.drop_index();
+    items_.drop_index();
+  }
   [[nodiscard]] const IdMap& users() const { return users_; }
   [[nodiscard]] const IdMap& items() const { return items_; }
   [[nodiscard]] const RatingAccount& account() const { return account_; }

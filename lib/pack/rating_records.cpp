@@ -28,17 +28,6 @@ struct RowRange {
   std::uint32_t count = 0;
 };
 
-std::vector<std::uint64_t> count_rows(std::span<const Bytes> pieces, std::size_t record, RowRange range) {
-  std::vector<std::uint64_t> indptr(range.count + 1);
-  for (const Bytes piece : pieces)
-    for (std::size_t at = 0; at < piece.size(); at += record) {
-      const std::uint32_t row = load_little<std::uint16_t>(piece.data() + at) - range.first;
-      if (row < range.count) ++indptr[row + 1];
-    }
-  for (std::size_t row = 0; row < range.count; ++row) indptr[row + 1] += indptr[row];
-  return indptr;
-}
-
 /// Places in a row have 32 bits.
 void check_lengths(const RatingRows& rows) {
   for (std::size_t row = 0; row < rows.row_count(); ++row)
@@ -47,13 +36,13 @@ void check_lengths(const RatingRows& rows) {
                   "user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
 }
 
-UnsortedRows scatter_rows(std::span<const Bytes> pieces, bool has_times, RowRange range,
+UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range,
                           const std::vector<std::uint64_t>& indptr) {
   const std::uint64_t nnz = indptr.back();
   UnsortedRows rows{Unwritten<std::uint64_t>(nnz), Unwritten<float>(nnz),
                     Unwritten<std::int64_t>(has_times ? nnz : 0), 0};
   std::vector<std::uint64_t> next(indptr.begin(), indptr.end() - 1);
-  for (const Bytes piece : pieces)
+  scan([&](Bytes piece) {
     for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
       const std::uint8_t* record = piece.data() + at;
       const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
@@ -65,6 +54,7 @@ UnsortedRows scatter_rows(std::span<const Bytes> pieces, bool has_times, RowRang
       rows.values[to] = load_little<float>(record + kRecordValueAt);
       if (has_times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
     }
+  });
   return rows;
 }
 
@@ -119,12 +109,24 @@ void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
 
 }  // namespace
 
-void rows_of_records(std::span<const Bytes> pieces, RecordFields fields, std::uint32_t first,
-                     std::uint32_t count, RatingRows& rows) {
-  const RowRange range{first, count};
-  rows.indptr = count_rows(pieces, record_bytes(fields.times), range);
+std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times, std::uint32_t first,
+                                         std::uint32_t count) {
+  std::vector<std::uint64_t> indptr(count + 1);
+  scan([&](Bytes piece) {
+    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
+      const std::uint32_t row = load_little<std::uint16_t>(piece.data() + at) - first;
+      if (row < count) ++indptr[row + 1];
+    }
+  });
+  for (std::size_t row = 0; row < count; ++row) indptr[row + 1] += indptr[row];
+  return indptr;
+}
+
+void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t first, std::uint32_t count,
+                     RatingRows& rows) {
+  rows.indptr = count_records(scan, fields.times, first, count);
   check_lengths(rows);
-  UnsortedRows unsorted = scatter_rows(pieces, fields.times, range, rows.indptr);
+  UnsortedRows unsorted = scatter_rows(scan, fields.times, {first, count}, rows.indptr);
   sort_rows(unsorted, fields, rows);
 }
 

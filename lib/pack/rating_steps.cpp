@@ -1,6 +1,7 @@
 #include "pack/rating_steps.h"
 
 #include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 
 #include "base/words.h"
 #include "pack/item_counter.h"
+#include "pack/memory_budget.h"
 
 namespace chunkhit {
 namespace {
@@ -142,18 +144,30 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
 
 RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                     std::vector<StepCounts>& steps) {
-  RowStore rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string());
+  const std::uint64_t memory = store.spec().memory_bytes;
+  RowStore rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
+  MemoryBudget work(memory);
+  const std::uint64_t work_of_thread =
+      store.is_spilled() ? memory / static_cast<std::uint64_t>(tbb::this_task_arena::max_concurrency())
+                         : UINT64_MAX;
   ItemSteps items(store.item_count());
   RowStepCounts counts;
   std::mutex counts_mutex;
-  tbb::parallel_for(std::size_t{0}, store.bucket_count(), [&](std::size_t bucket) {
-    RatingRows made = store.bucket(bucket, form);
-    store.drop(bucket);
+  const auto clean = [&](std::size_t bucket, std::uint32_t first, std::uint32_t end) {
+    RatingRows made = store.rows(first, end, form);
+    if (!store.is_spilled()) store.drop(bucket);
     const RowStepCounts made_counts = apply_rules(rules, made, items);
     if (form != RowForm::with_places) made.times = {};
     rows.put(bucket, std::move(made));
     const std::lock_guard lock(counts_mutex);
     counts.add(made_counts);
+  };
+  tbb::parallel_for(std::size_t{0}, store.bucket_count(), [&](std::size_t bucket) {
+    const std::uint64_t bytes = store.ratings_in(bucket) * store.work_bytes_of_rating();
+    const MemoryBudget::Share share(work, std::min({bytes, work_of_thread, work.total()}));
+    const std::vector<std::uint32_t> cuts = store.cut_bucket(bucket, work_of_thread);
+    for (std::size_t at = 0; at + 1 < cuts.size(); ++at) clean(bucket, cuts[at], cuts[at + 1]);
+    store.drop(bucket);
   });
   if (rules.duplicates == Duplicates::error && counts.first_duplicate) {
     const auto [user, item] = *counts.first_duplicate;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,8 +17,9 @@ namespace chunkhit {
 
 /// How ratings are kept.
 struct RatingStoreSpec {
-  std::uint64_t memory_bytes = 1ull << 30;  ///< of ratings in memory; what is more goes to a file
-  std::string folder{};                     ///< where that file is; it has no name and leaves nothing behind
+  /// Of ratings in memory, what is more goes to a file; and as much of rows in work.
+  std::uint64_t memory_bytes = 1ull << 30;
+  std::string folder{};  ///< where that file is; it has no name and leaves nothing behind
   bool keeps_times = false;
 };
 
@@ -25,7 +27,8 @@ struct RatingStoreSpec {
 inline constexpr std::uint32_t kBucketUsers = 1024;
 
 /// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. Needs
-/// 10 bytes a rating, 18 with times, and 16 KiB a bucket; users' numbers should have no large gaps.
+/// 10 bytes a rating, 18 with times, and 16 KiB a bucket, less where many buckets share little memory; users'
+/// numbers should have no large gaps.
 class RatingStore {
  public:
   explicit RatingStore(RatingStoreSpec spec);
@@ -42,6 +45,18 @@ class RatingStore {
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
   [[nodiscard]] const RatingStoreSpec& spec() const { return spec_; }
   [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
+  /// Takes less memory from now on; what is too much goes to the file with the next ratings.
+  void limit_memory(std::uint64_t bytes) { spec_.memory_bytes = bytes; }
+  /// Writes what is in memory to the file. Throws cannot_write.
+  void spill();
+  /// Cuts a bucket into users whose rows are made at a time: [n, n + 1) of the result, in no more than
+  /// `bytes` unless one user has more.
+  [[nodiscard]] std::vector<std::uint32_t> cut_bucket(std::size_t bucket, std::uint64_t bytes) const;
+  /// Bytes that making rows takes for a rating.
+  [[nodiscard]] std::uint64_t work_bytes_of_rating() const;
+  [[nodiscard]] std::uint64_t ratings_in(std::size_t bucket) const { return buckets_[bucket].rating_count; }
+  /// Counts the ratings of each user of a bucket, as an indptr.
+  [[nodiscard]] std::vector<std::uint64_t> count_ratings(std::size_t bucket) const;
   /// Makes the rows of the users [first, end) of one bucket. Several threads may. Throws bad_data when a user
   /// has 2^32 ratings.
   [[nodiscard]] RatingRows rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const;
@@ -51,14 +66,19 @@ class RatingStore {
   void drop(std::size_t index);
 
  private:
-  /// Bytes of a bucket's records, one after the other, in the input's order.
+  struct Page {
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::uint32_t used_bytes = 0;  ///< once it is full
+  };
+  /// A bucket's records, one after the other, in the input's order: those in the file, then these.
   struct Bucket {
-    struct Extent {
-      std::uint64_t offset;
-      std::uint64_t bytes;
-    };
-    std::vector<Extent> extents;  ///< in the file, before those in memory
-    std::vector<std::unique_ptr<std::uint8_t[]>> pages;
+    std::vector<Page> pages;
+    std::uint64_t rating_count = 0;  ///< in all
+  };
+  /// All that was in memory at a time, as it lies in the file: by bucket.
+  struct Spill {
+    std::uint64_t offset = 0;
+    std::vector<std::uint64_t> ends;  ///< of each bucket's records, from `offset`
   };
   /// Where the next record of a bucket goes, in its last page.
   struct Cursor {
@@ -71,9 +91,9 @@ class RatingStore {
                       std::span<const float> values, std::span<const std::int64_t> times);
   void reach_user(std::uint32_t largest);
   void add_page(std::size_t bucket);
-  void spill();
+  [[nodiscard]] std::size_t next_page_bytes() const;
   [[nodiscard]] std::vector<Bytes> records_in_memory(std::size_t bucket) const;
-  [[nodiscard]] ByteBuffer records_in_file(std::size_t bucket) const;
+  void scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const;
 
   RatingStoreSpec spec_;
   bool has_times_ = false;
@@ -81,9 +101,11 @@ class RatingStore {
   std::uint64_t rating_count_ = 0;
   std::uint32_t user_count_ = 0;
   std::uint32_t item_count_ = 0;
-  std::size_t page_count_ = 0;
+  std::uint64_t page_bytes_ = 0;   ///< of all pages, and what keeps them
+  std::uint64_t table_bytes_ = 0;  ///< of `spills_`
   std::vector<Bucket> buckets_;
   std::vector<Cursor> cursors_;
+  std::vector<Spill> spills_;
   std::unique_ptr<SpillFile> file_;
 };
 

@@ -13,12 +13,15 @@
 #include "compress/zstd.h"
 #include "pack/buffer_pool.h"
 #include "pack/first_failure.h"
+#include "pack/rating_records.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kRowBytes = 8;        // of indptr
 constexpr std::uint64_t kEntryBytes = 4 + 4;  // of a column and a value
+// Of an entry while its row is made, and as a row, a block and a compressed block.
+constexpr std::uint64_t kWorkBytes = kRowWorkBytes + 8;
 
 class RowPipeline {
  public:
@@ -27,7 +30,7 @@ class RowPipeline {
   bool run() {
     using tbb::filter_mode;
     tbb::parallel_pipeline(
-        2ull * job_.threads,
+        piece_count(),
         tbb::make_filter<void, Piece>(filter_mode::serial_in_order, [this](tbb::flow_control& flow) {
           if (failure_) flow.stop();
           return failure_.unless_failed([&] { return next_piece(flow); });
@@ -46,6 +49,16 @@ class RowPipeline {
 
  private:
   using Piece = std::shared_ptr<RowPiece>;
+
+  /// Pieces at a time: as many as keep the threads busy, or as fit.
+  [[nodiscard]] std::size_t piece_count() const {
+    const PackStats& stats = job_.rows.stats();
+    const std::uint64_t nnz = stats.x.nnz + stats.held_out.nnz;
+    const std::uint64_t rows = std::max<std::uint64_t>(1, job_.rows.row_count());
+    const std::uint64_t of_piece = (nnz / rows * job_.piece_rows + stats.x.longest_row) * kWorkBytes;
+    return std::clamp<std::size_t>(job_.work_bytes / std::max<std::uint64_t>(1, of_piece), 1,
+                                   2ull * job_.threads);
+  }
 
   Piece next_piece(tbb::flow_control& flow) {
     stopped_ = job_.stop != nullptr && job_.stop->load(std::memory_order_relaxed);

@@ -39,6 +39,7 @@ struct RowJob {
   std::uint64_t max_part_entries = UINT64_MAX;  ///< of each matrix
   bool dense = false;                           ///< raw bytes are those of all cells
   std::uint32_t threads = 1;
+  std::uint64_t work_bytes = UINT64_MAX;  ///< of pieces at a time; at least one is made
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const RowPiece&)> append;  ///< called in order, by one thread at a time
 };

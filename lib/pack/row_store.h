@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pack/memory_budget.h"
 #include "pack/rating_rows.h"
 #include "pack/spill_file.h"
 
@@ -16,20 +17,24 @@ namespace chunkhit {
 /// Keeps buckets of rows.
 class RowStore {
  public:
-  /// Keeps them in memory where `spill_folder` is empty; throws cannot_write.
-  RowStore(std::size_t bucket_count, const std::string& spill_folder);
-  /// Takes a bucket; several threads may, each another bucket. Throws cannot_write.
+  /// Keeps them in memory where `spill_folder` is empty; else shows no more of them at a time than fits into
+  /// `work_bytes`. Throws cannot_write.
+  RowStore(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes = UINT64_MAX);
+  /// Takes the rows of consecutive users of a bucket, all of it where rows stay in memory; several threads
+  /// may, each another bucket. Throws cannot_write.
   void put(std::size_t bucket, RatingRows rows);
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
-  [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
+  [[nodiscard]] std::size_t bucket_count() const { return bucket_count_; }
   /// Views one user's row; not for a spilled store.
   [[nodiscard]] RatingRow row(std::uint32_t user) const;
-  /// Shows every bucket to `visit`, on several threads and in no order. Throws what `visit` throws.
+  /// Shows all rows to `visit`, a bucket or a part of one at a time, on several threads and in no order.
+  /// Throws what `visit` throws.
   void for_each_bucket(const std::function<void(const RatingRows&)>& visit) const;
 
  private:
-  /// Where a bucket's arrays lie in the file, one after the other.
-  struct Place {
+  /// Where the arrays of some rows lie in the file, one after the other.
+  struct Extent {
+    std::uint32_t first_user = 0;
     std::uint64_t offset = 0;
     std::uint64_t row_count = 0;
     std::uint64_t nnz = 0;
@@ -37,11 +42,13 @@ class RowStore {
     bool has_times = false;
     bool has_places = false;
   };
-  [[nodiscard]] RatingRows load(std::size_t bucket) const;
+  [[nodiscard]] RatingRows load(const Extent& extent) const;
 
-  std::vector<RatingRows> buckets_;  ///< spilled: only their first users
-  std::vector<Place> places_;
+  std::vector<RatingRows> buckets_;           ///< in memory
+  std::vector<std::vector<Extent>> extents_;  ///< spilled: by bucket
+  std::size_t bucket_count_ = 0;
   std::unique_ptr<SpillFile> file_;
+  std::unique_ptr<MemoryBudget> work_;  ///< of rows that are shown
 };
 
 }  // namespace chunkhit

@@ -9,15 +9,7 @@
 namespace chunkhit {
 namespace {
 
-/// What the blocks hold that are read at a time.
-constexpr std::uint64_t kBlockBytes = 8 << 20;
 constexpr std::size_t kShownColumns = 20;
-
-/// Half of what the blocks leave; the rest is for ids and for rows in work.
-std::uint64_t store_bytes(const PackSparseOptions& options, std::uint32_t threads) {
-  const std::uint64_t blocks = (2ull * threads + 1) * kBlockBytes;
-  return (options.memory_bytes - std::min(options.memory_bytes, blocks)) / 2;
-}
 
 /// Says it with the ids that the input has.
 Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdMap& items) {
@@ -35,18 +27,25 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
       options_(options),
       frozen_(std::move(frozen)),
       spill_folder_(std::move(spill_folder)),
-      store_({store_bytes(options, threads), spill_folder_, needs_times(spec.packs)}),
+      memory_(options.memory_bytes, threads),
+      rating_bytes_(memory_.rating_bytes(0)),
+      store_({rating_bytes_, spill_folder_, needs_times(spec.packs)}),
       intake_(spec.input.table, intake_options(threads),
               [this](auto users, auto items, auto values, auto times) {
                 hash_.add(users, items, values);
+                store_.limit_memory(rating_bytes_);
                 store_.append(users, items, values, times);
               }) {}
 
 IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   IntakeOptions intake;
   intake.threads = threads;
+  intake.block_bytes = memory_.block_bytes();
   intake.limit = {options_.fail_on_error, options_.max_error_share, options_.max_error_count};
   intake.stop = options_.stop;
+  intake.on_ids = [this](const IdMap& users, const IdMap& items, const IntakeProgress& read) {
+    fit_ids(users, items, read);
+  };
   if (!options_.on_progress) return intake;
   intake.on_progress = [this](const IntakeProgress& read) {
     PackSparseProgress progress;
@@ -76,7 +75,31 @@ bool SparseInput::read() {
   note_table();
   note_times();
   note_frozen();
+  fit_rows();
   return true;
+}
+
+void SparseInput::fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read) {
+  ReadShare share{read.input, {}};
+  if (options_.inputs.size() == 1 && read.bytes_total.value_or(0) > 0)
+    share.share =
+        std::min(1.0, static_cast<double>(read.bytes_done) / static_cast<double>(*read.bytes_total));
+  memory_.check_ids(users, items, share);
+  rating_bytes_ = memory_.rating_bytes(memory_.id_bytes(users, items));
+}
+
+/// Ratings whose rows do not fit beside them go to disk, and one user's must fit.
+void SparseInput::fit_rows() {
+  const std::uint64_t ids = memory_.id_bytes(intake_.users(), intake_.items());
+  store_.limit_memory(memory_.rating_bytes(ids));
+  for (std::size_t bucket = 0; bucket < store_.bucket_count(); ++bucket) {
+    if (store_.ratings_in(bucket) * store_.work_bytes_of_rating() <= store_.spec().memory_bytes) continue;
+    if (!store_.is_spilled()) store_.spill();
+    const std::vector<std::uint64_t> indptr = store_.count_ratings(bucket);
+    for (std::size_t row = 0; row + 1 < indptr.size(); ++row)
+      memory_.check_row(ids, indptr[row + 1] - indptr[row], store_.has_times(),
+                        intake_.users().text(static_cast<std::uint32_t>(bucket * kBucketUsers + row)));
+  }
 }
 
 void SparseInput::note_table() {
@@ -156,6 +179,7 @@ RatingPacks SparseInput::make_packs() {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
+  intake_.drop_id_index();
   RatingPacksSpec packs = spec_.packs;
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());

@@ -1,6 +1,7 @@
 // All that pack-sparse reads: ratings, ids, labels; and the packs that are made of it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "pack/label_table.h"
 #include "pack/pack_sparse.h"
 #include "pack/read_inputs.h"
+#include "pack/sparse_memory.h"
 
 namespace chunkhit {
 
@@ -32,6 +34,8 @@ class SparseInput {
   /// The items' own ids, by column.
   [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns) const;
   [[nodiscard]] LabelTable labels();
+  /// What rows in work may take.
+  [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }
   [[nodiscard]] const RatingAccount& account() const { return intake_.account(); }
   [[nodiscard]] const std::vector<std::string>& notices() const { return facts_.notices; }
@@ -39,6 +43,8 @@ class SparseInput {
  private:
   [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
   [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
+  void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);
+  void fit_rows();
   void note_table();
   void note_times();
   void note_frozen();
@@ -47,6 +53,8 @@ class SparseInput {
   const PackSparseOptions& options_;
   std::optional<std::vector<std::string>> frozen_;
   std::string spill_folder_;
+  SparseMemory memory_;
+  std::atomic<std::uint64_t> rating_bytes_;  ///< what ids leave, so far
   RatingStore store_;
   RatingHash hash_;
   RatingIntake intake_;

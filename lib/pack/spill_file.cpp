@@ -1,10 +1,14 @@
 #include "pack/spill_file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "chunkhit/error.h"
 
@@ -16,25 +20,43 @@ SpillFile::SpillFile(const std::string& folder) : path_(folder + "/.chunkhit-spi
   ::unlink(path_.c_str());
 }
 
-std::uint64_t SpillFile::append(Bytes bytes) {
-  const std::uint64_t first = bytes_.fetch_add(bytes.size());
-  for (std::uint64_t offset = first; !bytes.empty();) {
+std::uint64_t SpillFile::append(std::span<const Bytes> pieces) {
+  std::uint64_t all = 0;
+  for (const Bytes piece : pieces) all += piece.size();
+  const std::uint64_t first = bytes_.fetch_add(all);
+  std::uint64_t offset = first;
+  for (const Bytes piece : pieces) {
+    write_at(offset, piece);
+    offset += piece.size();
+  }
+  return first;
+}
+
+void SpillFile::write_at(std::uint64_t offset, Bytes bytes) const {
+  while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw_write_error(path_, "cannot write", written == 0 ? ENOSPC : errno);
     offset += static_cast<std::uint64_t>(written);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
-  return first;
 }
 
-void SpillFile::read_at(std::uint64_t offset, MutableBytes out) const {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+void SpillFile::read_at(std::uint64_t offset, std::span<const MutableBytes> pieces) const {
+  std::vector<iovec> left;
+  for (const MutableBytes piece : pieces)
+    if (!piece.empty()) left.push_back({piece.data(), piece.size()});
+  for (std::size_t next = 0; next < left.size();) {
+    const auto count = static_cast<int>(std::min<std::size_t>(left.size() - next, IOV_MAX));
+    const ssize_t got = ::preadv(fd_.get(), &left[next], count, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw_write_error(path_, "cannot read back", got == 0 ? EIO : errno);
     offset += static_cast<std::uint64_t>(got);
-    out = out.subspan(static_cast<std::size_t>(got));
+    auto taken = static_cast<std::size_t>(got);
+    for (; next < left.size() && taken >= left[next].iov_len; ++next) taken -= left[next].iov_len;
+    if (next == left.size()) break;
+    left[next].iov_base = static_cast<std::uint8_t*>(left[next].iov_base) + taken;
+    left[next].iov_len -= taken;
   }
 }
 

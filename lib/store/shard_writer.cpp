@@ -50,6 +50,7 @@ class ShardWriter final : public ChunkWriter {
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");
+    spec_.classes = {};  // which are in the index now, and are about to be read again
     ShardHeader header{.spec = spec_,
                        .sample_count = sample_count_,
                        .chunk_count = chunks_.size(),

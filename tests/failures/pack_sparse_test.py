@@ -34,7 +34,7 @@ def test_threads_and_memory_change_nothing(space):
     for threads in (1, 2, 4):
         pack(source, "-o", space(f"threads{threads}"), *SMALL, "--threads", threads)
         check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
-    pack(source, "-o", space("spilled"), *SMALL, "--memory", "1M")
+    pack(source, "-o", space("spilled"), *SMALL, "--memory", "320K")
     check(fingerprint(space("spilled")) == golden, "ratings that do not fit into memory give other bytes")
 
 

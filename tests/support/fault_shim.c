@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_int calls;
@@ -77,6 +78,17 @@ static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
 ssize_t pread(int fd, void* data, size_t size, off_t offset) { return shimmed_pread(fd, data, size, offset); }
 ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
   return shimmed_pread(fd, data, size, offset);
+}
+
+static ssize_t shimmed_preadv(int fd, const struct iovec* pieces, int count, off64_t offset) {
+  const int what = fd_below_path(fd) ? fault("pread") : 0;
+  return what < 0 ? -1 : NEXT(preadv64)(fd, pieces, what > 0 && count > 1 ? count / 2 : count, offset);
+}
+ssize_t preadv(int fd, const struct iovec* pieces, int count, off_t offset) {
+  return shimmed_preadv(fd, pieces, count, offset);
+}
+ssize_t preadv64(int fd, const struct iovec* pieces, int count, off64_t offset) {
+  return shimmed_preadv(fd, pieces, count, offset);
 }
 
 int fsync(int fd) { return fd_below_path(fd) && fault("fsync") < 0 ? -1 : NEXT(fsync)(fd); }

@@ -1,0 +1,72 @@
+"""pack-sparse keeps --memory; where ids or one user's ratings cannot fit, it says so early, with a limit that would do."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from limits import run_limited
+from packing import Workspace, check, fingerprint, run, sanitizer_runtimes
+
+MIB = 1 << 20
+# The program and its libraries; sanitizers take far more.
+BASE = 40 * MIB if not sanitizer_runtimes() else 1 << 40
+
+
+def write(path, lines):
+    with open(path, "w") as file:
+        file.write("user,item,rating\n")
+        file.writelines(lines)
+
+
+def pack(space, name, memory, out, *more):
+    return run_limited("pack-sparse", space(name), "--memory", memory, "--threads", 2, "--progress", "none", *more,
+                       "--output", space(out))
+
+
+def kept(done, mebibytes):
+    return done.peak_bytes <= mebibytes * MIB * 1.1 + BASE
+
+
+def in_mebibytes(memory):
+    return int(memory[:-1]) * (1024 if memory[-1] == "G" else 1)
+
+
+def named_limit_does(space, name, *more):
+    """The error of 64M comes before anything is written, and the limit that it names is enough and is kept."""
+    done = pack(space, name, "64M", "small", *more)
+    check(done.code == 2 and "--memory 67.1 MB cannot hold" in done.text, done)
+    check(kept(done, 64), "64M", done)
+    check(not os.path.exists(space("small/manifest.json")), "left a pack")
+    memory = re.search(r"give --memory (\d+[MG])$", done.text.strip())[1]
+    found = pack(space, name, memory, "enough", *more)
+    check(found.code == 0 and kept(found, in_mebibytes(memory)), memory, found)
+    print(f"  {name}: {memory} named, peak {found.peak_bytes // MIB} MiB")
+
+
+def test_ids_that_memory_cannot_hold_took_far_more_of_it(space):
+    write(space("ids.csv"), (f"{1000000 + user * 7},{5000000 + user * 3},{user % 5 + 1}\n" for user in range(500_000)))
+    named_limit_does(space, "ids.csv")
+    write(space("texts.csv"), (f"AVPGEZGRDP{user:08d},B00{user:08d}XY,{user % 5 + 1}\n" for user in range(300_000)))
+    named_limit_does(space, "texts.csv", "--force")
+
+
+def test_the_ratings_of_one_user_took_more_than_memory(space):
+    write(space("one.csv"), (f"1,{index % 1000},{index % 5 + 1}\n" for index in range(3_000_000)))
+    named_limit_does(space, "one.csv", "--duplicates", "max", "--force")
+
+
+def test_many_ratings_of_neighbouring_users_took_more_than_memory(space):
+    write(space("near.csv"), (f"{user},{(index * 7 + user) % 20000},{(index + user) % 5 + 1}\n"
+                              for index in range(3000) for user in range(1000)))
+    done = pack(space, "near.csv", "64M", "spilled", "--part-bytes", "4M")
+    check(done.code == 0 and kept(done, 64), done)
+    print(f"  near.csv: peak {done.peak_bytes // MIB} MiB")
+    run("pack-sparse", space("near.csv"), "--memory", "2G", "--part-bytes", "4M", "--output", space("whole"))
+    check(fingerprint(space("spilled")) == fingerprint(space("whole")), "other bytes from disk than from memory")
+
+
+with Workspace() as workspace:
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")
