@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -29,6 +30,11 @@ void append_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uin
             reinterpret_cast<std::int32_t*>(ids.data() + from));
 }
 
+[[noreturn]] void refuse_half(float number) {
+  throw Error(ErrorCode::usage, "as: dense_f16 holds numbers up to 65504, the values go up to " +
+                                    number_text(number) + "; take dense_f32, or a smaller scale");
+}
+
 }  // namespace
 
 std::size_t cell_bytes(SparseAs as) {
@@ -43,6 +49,12 @@ std::size_t cell_bytes(SparseAs as) {
       break;
   }
   return 0;
+}
+
+void check_half_values(float magnitude, const EntryFormat& format) {
+  if (format.normalize != RowNorm::none) return;
+  const float served = (format.binarize ? 1 : magnitude) * std::abs(format.scale);
+  if (served >= kHalfOverflow) refuse_half(served);
 }
 
 void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, const EntryFormat& format) {
@@ -134,7 +146,20 @@ void DenseBatch::write(std::size_t at, const StoredRow& row, const EntryValues& 
   if (as_ == SparseAs::dense_f32)
     scatter<float>(at, [numbers](std::size_t i) { return numbers[i]; });
   else
-    scatter<std::uint16_t>(at, [numbers](std::size_t i) { return half_float(numbers[i]); });
+    write_halves(at, numbers);
+}
+
+void DenseBatch::write_halves(std::size_t at, std::span<const float> numbers) {
+  constexpr std::uint16_t kInfinity = 0x7c00;
+  std::uint16_t largest = 0;
+  scatter<std::uint16_t>(at, [&](std::size_t i) {
+    const std::uint16_t half = half_float(numbers[i]);
+    largest = std::max<std::uint16_t>(largest, half & 0x7fff);
+    return half;
+  });
+  if (largest < kInfinity) return;
+  const auto is_too_large = [](float number) { return std::abs(number) >= kHalfOverflow; };
+  refuse_half(*std::find_if(numbers.begin(), numbers.end(), is_too_large));
 }
 
 bool DenseBatch::is_clean() const {

@@ -21,13 +21,21 @@ inline constexpr std::uint64_t kMostDenseBatchBytes = 1ull << 30;
 /// SparseAs::dense_u8 is asked for what are no bytes.
 void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, const EntryFormat& format);
 
+/// Numbers from here on become infinite as halves.
+inline constexpr float kHalfOverflow = 65'520;
+
+/// Throws usage when ratings of this magnitude, as `format` serves them, are too large for dense_f16. Norms
+/// are not foreseen.
+void check_half_values(float magnitude, const EntryFormat& format);
+
 /// Fills one dense buffer with one batch after the other and clears only the cells that it set before.
 class DenseBatch {
  public:
   /// `cells`: rows · columns · cell_bytes(as) bytes of any content. A batch has at most `most_entries`.
   DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
              std::uint8_t* cells);
-  /// Replaces the batch by at most `rows` rows; the others become zero. Debug builds abort where somebody
+  /// Replaces the batch by at most `rows` rows; the others become zero. Throws usage for a number that
+  /// dense_f16 cannot hold. Debug builds abort where somebody
   /// wrote to the buffer and did not say so.
   void replace(std::span<const StoredRow> rows, const EntryValues& values);
   /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next batch.
@@ -48,6 +56,7 @@ class DenseBatch {
   };
   void clear(std::size_t at);
   void write(std::size_t at, const StoredRow& row, const EntryValues& values);
+  void write_halves(std::size_t at, std::span<const float> numbers);
   template <class Cell, class Convert>
   void scatter(std::size_t at, const Convert& convert);
   void restore_zeros();

@@ -29,6 +29,10 @@ SparseFormat sparse_format(const SparseLoaderOptions& options, const SparseSourc
                       entry_format(options, source.matrix()), entry_format(options, source.matrix())};
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.as, options.batch_size, source.matrix().column_count, format.x);
+  if (options.as == SparseAs::dense_f16) {
+    check_half_values(source.known_magnitude(), format.x);
+    if (format.matrix_count > 1) check_half_values(source.known_magnitude(), format.held_out);
+  }
   return format;
 }
 

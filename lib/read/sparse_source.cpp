@@ -48,8 +48,17 @@ void check_hdf5_files(const PackSource& source) {
                   faults[0] + " as its pack's manifest says; see pack-verify " + source.folder);
 }
 
+/// The largest magnitude of a rating that a manifest is sure of: where there are many values it lists them by
+/// ranges between powers of two, each by its lower end, which for negative ones is the far one.
+float magnitude_of(const MatrixAccount& account) {
+  float magnitude = 0;
+  for (const ValueCount& each : account.values)
+    magnitude = std::max(magnitude, each.value < 0 ? -each.value / 2 : each.value);
+  return magnitude;
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
-                                                   CheckHashes check_hashes) {
+                                                   CheckHashes check_hashes, float& magnitude) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
@@ -58,6 +67,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part));
     if (!source.matrix) continue;
+    magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
     if (check_hashes != CheckHashes::never) check_hdf5_files(source);
     const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed);
@@ -94,7 +104,7 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 }  // namespace
 
 SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes)
-    : chunks_(open_all(paths, check_hashes)), info_(first_info(paths.front(), chunks_)) {
+    : chunks_(open_all(paths, check_hashes, known_magnitude_)), info_(first_info(paths.front(), chunks_)) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
     throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +

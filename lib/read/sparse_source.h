@@ -29,12 +29,15 @@ class SparseSource {
   [[nodiscard]] std::uint64_t most_entries(std::uint64_t rows) const;
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  /// The manifests' largest magnitude of a rating, or less than that; 0 for lone parts.
+  [[nodiscard]] float known_magnitude() const { return known_magnitude_; }
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const { return item_counts_; }
   /// The numbers a row has as its label; 0 for none.
   [[nodiscard]] std::size_t label_columns() const { return label_columns_; }
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
 
  private:
+  float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;
   PackInfo info_;
   std::uint64_t longest_row_ = 0;

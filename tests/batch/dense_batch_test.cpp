@@ -95,6 +95,30 @@ TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
   EXPECT_EQ(bytes, (std::vector<std::uint8_t>{1, 0, 0, 0, 0, 1}));
 }
 
+// They became infinite without a word.
+TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
+  const EntryFormat format{2, ValueType::u8, 1000};
+  EXPECT_THROW(check_half_values(65'520, format), Error);
+  EXPECT_NO_THROW(check_half_values(65'519, format));
+  EXPECT_THROW(check_half_values(40'000, EntryFormat{2, ValueType::u8, 1000, false, -2}), Error);
+  EXPECT_NO_THROW(check_half_values(1e9F, EntryFormat{2, ValueType::u8, 1000, true}));
+  EXPECT_NO_THROW(check_half_values(1e9F, EntryFormat{2, ValueType::u8, 1000, false, 1, RowNorm::l2}));
+  std::vector<std::uint16_t> halves(kColumns);
+  DenseBatch batch(SparseAs::dense_f16, 1, kColumns, kMostEntries,
+                   reinterpret_cast<std::uint8_t*>(halves.data()));
+  const U8Row fits({1, 5}, {2, 65}), too_large({1, 5}, {2, 66});
+  batch.replace(Rows{fits.row()}, EntryValues(format));
+  try {
+    batch.replace(Rows{too_large.row()}, EntryValues(format));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_STREQ(error.what(),
+                 "as: dense_f16 holds numbers up to 65504, the values go up to 66000; take dense_f32, or a "
+                 "smaller scale");
+  }
+}
+
 TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
   const EntryFormat format{4, ValueType::u8};
   EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_f32, 256, 1 << 20, format));

@@ -20,6 +20,17 @@ def test_gives_scipys_dense_rows(ratings, expected_rows, as_):
         assert sorted(seen) == list(range(loader.size))
 
 
+def test_values_beyond_half_floats_are_refused_when_the_loader_is_made(tmp_path):
+    (tmp_path / "r.csv").write_text("user,item,value\n" + "".join(f"{at % 9},{at},{at * 1000.5}\n" for at in range(1, 90)))
+    chunkhit.pack_sparse(tmp_path / "r.csv", tmp_path / "pack")
+    for options in ({}, {"scale": 0.8}):
+        with pytest.raises(chunkhit.Error, match="dense_f16 holds numbers up to 65504"):
+            chunkhit.SparseLoader(tmp_path / "pack", as_="dense_f16", **options)
+    for options in ({"scale": 0.5}, {"binarize": True}, {"normalize": "l2"}):
+        (batch,) = chunkhit.SparseLoader(tmp_path / "pack", as_="dense_f16", **options)
+        assert np.isfinite(batch.x).all() and batch.x.any()
+
+
 def test_gives_scipys_csr_rows(ratings, expected_rows):
     loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="global", as_="csr")
     for batch in loader:

@@ -21,7 +21,7 @@ namespace chunkhit {
 /// What a batch of rows is handed out as.
 enum class SparseAs {
   dense_f32,  ///< (rows, columns) floats
-  dense_f16,  ///< (rows, columns) IEEE 754 half floats, as their bits
+  dense_f16,  ///< (rows, columns) IEEE 754 half floats, as their bits; an error for what exceeds 65504
   dense_u8,   ///< (rows, columns) numbers as the pack stores them: a rating is one times the pack's scale
   csr,        ///< indptr, indices and float values in one piece of memory
 };

@@ -98,7 +98,8 @@ class SparseLoader(Loader[SparseBatch]):
     """Batches of rows from a pack of pack-sparse, a part of one, or an AnnData file.
 
     The options are those of ImageLoader, and:
-    as_         "dense_f32", "dense_f16", "dense_u8" (numbers as stored: a rating is one times `value_scale`), "csr"
+    as_         "dense_f32", "dense_f16" (an error where values exceed 65504), "dense_u8" (numbers as stored: a rating
+                is one times `value_scale`), "csr"
     binarize    every entry is 1
     scale       entries are multiplied with it, after binarize
     normalize   "none", "l1", "l2": by what each row of x is divided then

@@ -53,6 +53,7 @@ class DeviceRows:
     """Copies (x, held_out, labels, rows), each matrix in one piece, and makes the matrices dense there."""
 
     TYPES = {"dense_f32": torch.float32, "dense_f16": torch.float16}
+    HALF_OVERFLOW = 65520  # numbers from here on become infinite as halves
 
     def __init__(self, device: torch.device, as_: str, columns: int) -> None:
         if as_ != "csr" and as_ not in self.TYPES:
@@ -65,6 +66,8 @@ class DeviceRows:
         if found is None:
             return None
         indptr, indices, values, block = found
+        if self._type is torch.float16 and len(values) and max(values.max(), -values.min()) >= self.HALF_OVERFLOW:
+            raise Error("as_: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
         copied = to_device(block, self._device)
 
         def part(array: np.ndarray, kind: torch.dtype) -> torch.Tensor:
