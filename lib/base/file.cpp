@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/aside_name.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/words.h"
@@ -27,10 +29,12 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string aside_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
-  return path.substr(0, name) + "." + path.substr(name) + ".tmp";
+/// Creates a file that nobody else writes, with a lock by which other processes see that its writer lives; -1
+/// where that cannot be.
+int create_aside(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd >= 0) ::flock(fd, LOCK_SH | LOCK_NB);  // shared: HDF5's own readers take such a lock, too
+  return fd;
 }
 
 [[noreturn]] void throw_read_error(const std::string& path, const std::string& what) {
@@ -136,15 +140,24 @@ std::uint64_t hash_file(const std::string& path) {
   return hash.value();
 }
 
-PendingFile::PendingFile(std::string path) : path_(std::move(path)), aside_path_(aside_name(path_)) {
-  // O_NOFOLLOW and O_TRUNC: a left-over of a killed run is written over, a planted link is refused.
-  fd_ =
-      FileDescriptor(::open(aside_path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (!fd_.is_open()) throw_write_error(aside_path_, "cannot create", errno);
+PendingFile::PendingFile(std::string path) : path_(std::move(path)), aside_path_(make_aside_path(path_)) {
+  fd_ = FileDescriptor(create_aside(aside_path_));
+  if (!fd_.is_open() && errno == ENOENT) {
+    // Another run that made the folder, and put nothing into it, has taken it away again.
+    make_folders(folder_of(path_));
+    fd_ = FileDescriptor(create_aside(aside_path_));
+  }
+  if (!fd_.is_open()) throw_write_error(std::exchange(aside_path_, ""), "cannot create", errno);
 }
 
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      aside_path_(std::exchange(other.aside_path_, "")),
+      fd_(std::move(other.fd_)),
+      bytes_(other.bytes_) {}
+
 PendingFile::~PendingFile() {
-  if (!published_) ::unlink(aside_path_.c_str());
+  if (!aside_path_.empty()) ::unlink(aside_path_.c_str());
 }
 
 void PendingFile::append(Bytes bytes) {
@@ -162,14 +175,24 @@ void PendingFile::write_at(std::uint64_t offset, Bytes bytes) {
   }
 }
 
-void PendingFile::publish() {
+void PendingFile::flush() {
+  if (!fd_.is_open()) return;
   if (::fsync(fd_.get()) != 0) throw_write_error(path_, "cannot flush to disk", errno);
   const int fd = fd_.release();
   // Interrupted or not, the descriptor is closed on Linux; any other error means that bytes may be lost.
   if (::close(fd) != 0 && errno != EINTR) throw_write_error(path_, "cannot close", errno);
-  if (::rename(aside_path_.c_str(), path_.c_str()) != 0)
-    throw_write_error(path_, "cannot rename into place", errno);
-  published_ = true;
+}
+
+void PendingFile::publish() {
+  flush();
+  if (::rename(aside_path_.c_str(), path_.c_str()) != 0) {
+    if (errno != ENOENT) throw_write_error(path_, "cannot rename into place", errno);
+    throw Error(ErrorCode::try_again,
+                path_ +
+                    ": what was written aside is gone, another run or program removed it; the same command "
+                    "goes on");
+  }
+  aside_path_.clear();
   sync_folder(folder_of(path_));
 }
 

@@ -54,14 +54,15 @@ class InputFile {
 /// Hashes a whole file with XXH3.
 [[nodiscard]] std::uint64_t hash_file(const std::string& path);
 
-/// Writes a file aside (`.NAME.tmp` in the same folder); only `publish` makes it visible under its name,
-/// whole and on disk. What is not published is removed by the destructor.
+/// Writes a file aside, in the same folder under a name of its own (base/aside_name.h), so that several
+/// processes may write the same file; only `publish` makes it visible under its name, whole and on disk. What
+/// is not published is removed by the destructor.
 class PendingFile {
  public:
   /// Creates the file aside; throws cannot_write.
   explicit PendingFile(std::string path);
-  PendingFile(const PendingFile&) = delete;
-  PendingFile& operator=(const PendingFile&) = delete;
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile& operator=(PendingFile&&) = delete;
   ~PendingFile();
   /// The name under which the file is being written.
   [[nodiscard]] const std::string& aside_path() const { return aside_path_; }
@@ -73,16 +74,17 @@ class PendingFile {
   void write_at(std::uint64_t offset, Bytes bytes);
   /// How many bytes were appended.
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
-  /// Flushes to disk, renames and flushes the folder. A failed flush is never tried again: the file is given
-  /// up.
+  /// Flushes to disk and closes; nothing more can be written. A failed flush is never tried again: the file
+  /// is given up.
+  void flush();
+  /// Flushes, renames and flushes the folder. Throws try_again where the file aside is gone.
   void publish();
 
  private:
   std::string path_;
-  std::string aside_path_;
+  std::string aside_path_;  ///< empty: published, or moved from
   FileDescriptor fd_;
   std::uint64_t bytes_ = 0;
-  bool published_ = false;
 };
 
 /// Publishes a small file in one go.

@@ -35,10 +35,11 @@ class ListFile {
     if (text_.size() >= kWrittenBytes) write();
   }
 
-  FileRecord publish() {
+  CompleteList complete() {
     write();
-    file_.publish();
-    return {name_, file_.byte_count(), hash_.value()};
+    file_.flush();
+    const FileRecord record{name_, file_.byte_count(), hash_.value()};
+    return {record, std::move(file_)};
   }
 
  private:
@@ -71,18 +72,18 @@ std::string items_file(const std::string& path) {
 
 }  // namespace
 
-FileRecord publish_users(const std::string& folder, std::span<const std::uint32_t> users,
+CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
                          std::span<const std::uint32_t> ratings, const IdMap& ids) {
   ListFile list(folder, kUsersName, kUsersHeader);
   for (std::size_t row = 0; row < users.size(); ++row) list.add(row, ratings[row], ids.text(users[row]));
-  return list.publish();
+  return list.complete();
 }
 
-FileRecord publish_items(const std::string& folder, std::span<const std::string> ids,
+CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
                          std::span<const std::uint64_t> ratings) {
   ListFile list(folder, kItemsName, kItemsHeader);
   for (std::size_t column = 0; column < ids.size(); ++column) list.add(column, ratings[column], ids[column]);
-  return list.publish();
+  return list.complete();
 }
 
 std::vector<std::string> read_item_ids(const std::string& path) {

@@ -6,17 +6,24 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "input/id_map.h"
 #include "manifest/matrix_manifest.h"
 
 namespace chunkhit {
 
-/// Publishes users.csv in a folder: `users` by number and their ratings in X, in the order of rows.
-[[nodiscard]] FileRecord publish_users(const std::string& folder, std::span<const std::uint32_t> users,
+/// A list that is whole and on disk, but exists only once its file is published.
+struct CompleteList {
+  FileRecord record;
+  PendingFile file;
+};
+
+/// Writes users.csv in a folder: `users` by number and their ratings in X, in the order of rows.
+[[nodiscard]] CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
                                        std::span<const std::uint32_t> ratings, const IdMap& ids);
 
-/// Publishes items.csv: the items' own ids and their ratings for training, by column.
-[[nodiscard]] FileRecord publish_items(const std::string& folder, std::span<const std::string> ids,
+/// Writes items.csv: the items' own ids and their ratings for training, by column.
+[[nodiscard]] CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
                                        std::span<const std::uint64_t> ratings);
 
 /// Reads the items' own ids, by column, from an items.csv or from the one in a pack's folder; throws bad_data

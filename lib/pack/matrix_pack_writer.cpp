@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/file.h"
@@ -91,8 +94,10 @@ void MatrixPackWriter::check_space() const {
 
 MatrixPackReport MatrixPackWriter::write() {
   check_space();
-  // First: this file tells others that the folder belongs to matrices.
-  items_ = publish_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
+  // First: once published, this file tells others that the folder belongs to matrices.
+  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
+  items_ = items.record;
+  files_.push_back(std::move(items.file));
   const bool shard = run_.spec.container == "shard";
   const bool csr_hdf5 = !shard && run_.spec.layout == MatrixLayout::csr;
   const RowJob job{rows_,
@@ -122,10 +127,27 @@ MatrixPackReport MatrixPackWriter::write() {
   for (const PartRecord& part : parts_) report.bytes += part.bytes;
   if (interrupted_) return report;
   check_counts();
-  users_ = publish_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
-  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
-  publish_file(folder_.file(kManifestName), matrix_manifest_text(manifest()));
+  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
+  users_ = users.record;
+  files_.push_back(std::move(users.file));
+  publish();
   return report;
+}
+
+void MatrixPackWriter::publish() {
+  const MatrixManifest manifest = this->manifest();
+  const std::optional<MatrixManifest> published = folder_.finished_matrix_pack();
+  if (published && published->pack_id == pack_id_ && folder_.is_whole(*published)) return;
+  std::set<std::string> names{std::string(kManifestName), std::string(kRunName), users_.file, items_.file};
+  for (const PartRecord& part : parts_) names.insert(part.file);
+  folder_.remove_others(names);
+  for (PendingFile& file : files_) file.publish();
+  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
+  if (!folder_.is_whole(manifest))
+    throw Error(
+        ErrorCode::try_again,
+        folder_.path() + ": another process changed what is in this folder; the same command packs it");
+  publish_file(folder_.file(kManifestName), matrix_manifest_text(manifest));
 }
 
 void MatrixPackWriter::append(const RowPiece& piece) {
@@ -196,7 +218,8 @@ void MatrixPackWriter::finish_part() {
   finishing_ =
       std::async(std::launch::async, [this, part = std::move(part_), end_row, part_index = part_index_,
                                       first_row = part_first_row_]() mutable {
-        const PartReport written = part->finish(samples(first_row, end_row));
+        CompletePart complete = part->complete(samples(first_row, end_row));
+        const PartReport& written = complete.report;
         PartRecord record;
         record.file = part_stem(part_index) + std::string(container(run_.spec.container).extension);
         record.bytes = written.bytes;
@@ -204,13 +227,16 @@ void MatrixPackWriter::finish_part() {
         record.rows = record.samples = end_row - first_row;
         record.chunks = written.chunk_count;
         record.stored_bytes = written.stored_bytes;
-        return record;
+        return CompleteRecord{std::move(record), std::move(complete.file)};
       });
   part_first_row_ = end_row;
 }
 
 void MatrixPackWriter::await_part() {
-  if (finishing_.valid()) parts_.push_back(finishing_.get());
+  if (!finishing_.valid()) return;
+  CompleteRecord part = finishing_.get();
+  parts_.push_back(std::move(part.record));
+  files_.push_back(std::move(part.file));
 }
 
 MatrixManifest MatrixPackWriter::manifest() const {

@@ -39,13 +39,19 @@ struct MatrixRun {
 [[nodiscard]] std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count,
                                             const MatrixShape& shape);
 
+/// A part that is whole, but not published.
+struct CompleteRecord {
+  PartRecord record;
+  PendingFile file;
+};
+
 /// What the matrices of a pack have in common.
 [[nodiscard]] MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows);
 
 /// Names and counts of a pack's matrices.
 [[nodiscard]] std::vector<MatrixRecord> matrix_records(const PackRows& rows);
 
-/// Writes one pack into its empty folder.
+/// Writes one pack aside, file by file, and publishes it as a whole: a run that ends before leaves nothing.
 class MatrixPackWriter {
  public:
   MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
@@ -59,6 +65,8 @@ class MatrixPackWriter {
   void begin_part();
   void finish_part();
   void await_part();
+  /// Publishes all files, the manifest last, unless another run of the same pack did.
+  void publish();
   /// Throws where the disk cannot hold the pack.
   void check_space() const;
   /// Throws unless all rows and ratings were packed.
@@ -81,10 +89,11 @@ class MatrixPackWriter {
   std::vector<PartRecord> parts_;
   FileRecord users_;
   FileRecord items_;
+  std::vector<PendingFile> files_;  ///< that are complete, in the order of publishing
   bool interrupted_ = false;
   std::unique_ptr<MatrixPartWriter> part_;
   // Last: it ends before anything that it uses does.
-  std::future<PartRecord> finishing_;
+  std::future<CompleteRecord> finishing_;
 };
 
 }  // namespace chunkhit

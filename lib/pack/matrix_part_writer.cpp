@@ -12,7 +12,7 @@ class MatrixShardWriter : public MatrixPartWriter {
   void append(const RowPiece& piece) override {
     chunks_->append({piece.stored(), piece.raw.size(), piece.row_count, piece.xxh3, piece.filtered});
   }
-  PartReport finish(const PartSamples& samples) override { return chunks_->finish(samples); }
+  CompletePart complete(const PartSamples& samples) override { return chunks_->complete(samples); }
 
  private:
   std::unique_ptr<ChunkWriter> chunks_;
@@ -23,7 +23,7 @@ class MatrixHdf5PartWriter : public MatrixPartWriter {
   MatrixHdf5PartWriter(const std::string& path, const PartSpec& spec, MatrixHdf5Options options)
       : rows_(path, spec, std::move(options)) {}
   void append(const RowPiece& piece) override { rows_.append(piece.x.view(), piece.held_out.view()); }
-  PartReport finish(const PartSamples& samples) override { return rows_.finish(samples); }
+  CompletePart complete(const PartSamples& samples) override { return rows_.complete(samples); }
 
  private:
   MatrixHdf5Writer rows_;

@@ -12,12 +12,13 @@
 
 namespace chunkhit {
 
-/// Writes a part aside; it exists only once `finish` has returned. One thread at a time.
+/// Writes a part aside. One thread at a time.
 class MatrixPartWriter {
  public:
   virtual ~MatrixPartWriter() = default;
   virtual void append(const RowPiece& piece) = 0;
-  virtual PartReport finish(const PartSamples& samples) = 0;
+  /// Ends a part; it exists only once its file is published.
+  [[nodiscard]] virtual CompletePart complete(const PartSamples& samples) = 0;
 };
 
 /// Starts a shard; its pieces are row blocks.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/aside_name.h"
 #include "base/bytes.h"
 #include "chunkhit/error.h"
 
@@ -44,8 +45,18 @@ std::vector<std::string> missing_folders(const std::string& path) {
   return missing;
 }
 
-FileDescriptor lock_folder(const std::string& path) {
-  FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+/// Makes a folder and opens it; another run that made it may take it away meanwhile.
+FileDescriptor open_made_folder(const std::string& path) {
+  for (int tries = 1;; ++tries) {
+    make_folders(path);
+    FileDescriptor folder(::open(path.c_str(), kFolderFlags));
+    if (folder.is_open() || errno != ENOENT || tries == 3) return folder;
+  }
+}
+
+FileDescriptor lock_folder(const std::string& path, FileDescriptor lock) {
   if (!lock.is_open()) throw_write_error(path, "cannot open the folder", errno);
   // A lock on the folder itself leaves no file behind and ends with the process. File systems without locks
   // go without.
@@ -68,6 +79,12 @@ std::string format_of(std::string_view text, const std::string& path) {
     throw Error(error.code(),
                 std::string(error.what()) + "; remove this file, and the same command writes it again");
   }
+}
+
+/// Whether a left-over may be removed; `force` also takes what another machine wrote lately.
+bool is_unowned(const std::string& folder, const std::string& name, bool force) {
+  const AsideWriter writer = find_aside_writer(folder, name);
+  return writer == AsideWriter::is_gone || (force && writer == AsideWriter::unknown);
 }
 
 void remove_file(const std::string& path) {
@@ -95,8 +112,7 @@ void check_outside_packs(const std::string& output) {
 
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
-  make_folders(path_);
-  lock_ = lock_folder(path_);
+  lock_ = lock_folder(path_, open_made_folder(path_));
   check_no_strangers(path_);
   remove_entries(force);
   check_kind(path_, kind);
@@ -105,7 +121,7 @@ OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) :
 void OutputFolder::check(const std::string& path, bool force, PackKind kind) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
-  const FileDescriptor lock = lock_folder(path);
+  const FileDescriptor lock = lock_folder(path, FileDescriptor(::open(path.c_str(), kFolderFlags)));
   check_no_strangers(path);
   if (!force) check_kind(path, kind);
 }
@@ -119,7 +135,12 @@ void OutputFolder::remove_entries(bool all) const {
   // The manifest goes first: a pack without it is unfinished, whatever happens meanwhile.
   if (all) remove_file(file(kManifestName));
   for (const std::string& name : folder_entries(path_))
-    if (all || is_left_over(name)) remove_file(file(name));
+    if (is_left_over(name) ? is_unowned(path_, name, all) : all) remove_file(file(name));
+}
+
+void OutputFolder::remove_others(const std::set<std::string>& names) const {
+  for (const std::string& name : folder_entries(path_))
+    if (!names.contains(name) && !is_left_over(name)) remove_file(file(name));
 }
 
 void OutputFolder::clear() const { remove_entries(true); }
@@ -187,6 +208,8 @@ void OutputFolder::reopen(const Manifest& manifest) const {
     remove_file(file(manifest.parts[part_index].file));
   }
 }
+
+void OutputFolder::reopen(const MatrixManifest&) const { remove_file(file(kManifestName)); }
 
 std::optional<PartManifest> OutputFolder::part_manifest(std::uint64_t part_index) const {
   const std::string path = file(part_stem(part_index) + ".json");

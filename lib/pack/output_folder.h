@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,9 @@ class OutputFolder {
  public:
   /// Creates the folder if need be and takes it: throws try_again when another process writes there,
   /// cannot_write when it holds what no pack of this kind holds or no pack command wrote. `force` removes an
-  /// earlier pack, of whatever kind; left-overs of killed runs are always removed.
+  /// earlier pack, of whatever kind; left-overs of killed runs are always removed. What a living process of
+  /// this machine writes aside always stays, and so does what another machine wrote within a day, but under
+  /// `force`: the lock is a courtesy that other machines may not see.
   OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
   /// Throws what the constructor would, and changes nothing.
   static void check(const std::string& path, bool force, PackKind kind = PackKind::images);
@@ -44,6 +47,9 @@ class OutputFolder {
   [[nodiscard]] bool is_whole(const MatrixManifest& manifest) const;
   /// Makes a finished pack unfinished: removes its manifest, then what of its parts is not whole.
   void reopen(const Manifest& manifest) const;
+  void reopen(const MatrixManifest& manifest) const;
+  /// Removes files of packs that are not among `names`: an earlier run that was killed published them.
+  void remove_others(const std::set<std::string>& names) const;
   /// Removes all of a pack, the manifest first.
   void clear() const;
   /// The same, and the folder.

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
+#include "base/aside_name.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 #include "manifest/matrix_manifest.h"
+#include "pack/spill_file.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -94,8 +97,8 @@ bool is_of_other_kind(std::string_view name, PackKind kind) {
 }
 
 bool is_left_over(std::string_view name) {
-  return name.size() > 5 && name.starts_with(".") && name.ends_with(".tmp") &&
-         is_pack_file(name.substr(1, name.size() - 5));
+  const std::string_view written = name_written_aside(name);
+  return is_pack_file(written) || written == kSpillName || name.starts_with(kOldSpillBegin);
 }
 
 std::vector<std::string> folder_entries(const std::string& folder) {
@@ -104,7 +107,8 @@ std::vector<std::string> folder_entries(const std::string& folder) {
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
     names.push_back(entries->path().filename().string());
-  if (error) throw_write_error(folder, "cannot list the folder", error.value());
+  // Another run may have made it, and taken it away again.
+  if (error && error.value() != ENOENT) throw_write_error(folder, "cannot list the folder", error.value());
   return names;
 }
 
@@ -140,8 +144,9 @@ bool is_matrix_pack(const std::string& folder) {
   const auto has = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  // items.csv is the first that a run writes, the manifest the last.
-  return has(kManifestName) ? held_format(folder) == kMatrixFormat : has(kItemsName);
+  // items.csv is the first that a run publishes, the manifest the last.
+  return has(kManifestName) ? held_format(folder) == kMatrixFormat
+                            : has(kItemsName) || (!names.empty() && std::ranges::all_of(names, is_left_over));
 }
 
 void check_no_strangers(const std::string& folder, const std::set<std::string>& except) {

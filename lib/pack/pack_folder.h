@@ -14,7 +14,8 @@ enum class PackKind { images, matrices };
 /// Whether a name is one of the other kind's that this kind has not, while a pack is written, too.
 [[nodiscard]] bool is_of_other_kind(std::string_view name, PackKind kind);
 
-/// Whether a name is what a killed run may leave: ".NAME.tmp" of a file of a pack.
+/// Whether a name is what a run writes aside, and leaves when it is killed: a file of a pack, or what does
+/// not fit into memory.
 [[nodiscard]] bool is_left_over(std::string_view name);
 
 /// Lists the names in a folder; throws cannot_write where it cannot be read.

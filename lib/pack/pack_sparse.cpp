@@ -162,7 +162,6 @@ class SparseRun {
     MatrixPackWriter writer(run, rows, output.folder, output.recorded, output.pack_id);
     report_.packs.push_back(writer.write());
     report_.interrupted = writer.interrupted();
-    if (report_.interrupted) output.folder.clear();
   }
 
   void foresee(SparseInput& input) {

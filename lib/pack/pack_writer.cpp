@@ -81,6 +81,10 @@ PackReport PackWriter::write() {
                                              " rejected");
   publish_rejects(manifest);
   publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
+  if (!folder_.is_whole(manifest))
+    throw Error(ErrorCode::try_again, folder_.path() +
+                                          ": another process changed what is in this folder; the same "
+                                          "command goes on");
   publish_file(folder_.file(kManifestName), manifest_text(manifest));
   return report();
 }
@@ -203,7 +207,8 @@ void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWrit
   samples_packed_now_ += outcome.record.samples;
   finishing_ = std::async(std::launch::async, [this, part_index, writer = std::move(writer),
                                                outcome = std::move(outcome)]() mutable {
-    const PartReport written = writer->finish(outcome.samples);
+    CompletePart part = writer->complete(outcome.samples);
+    const PartReport& written = part.report;
     const std::string stem = part_stem(part_index);
     PartRecord& record = outcome.record;
     record.file = stem + std::string(container(run_.spec.container).extension);
@@ -211,6 +216,9 @@ void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWrit
     record.xxh3 = written.xxh3;
     record.chunks = written.chunk_count;
     record.stored_bytes = written.stored_bytes;
+    // Another run of the same pack may have been here first; what it published has the same bytes.
+    if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
+    part.file.publish();
     publish_file(folder_.file(stem + ".json"), part_manifest_text({pack_id_, recorded_, record}));
     return std::move(record);
   });

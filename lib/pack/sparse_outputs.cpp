@@ -122,14 +122,16 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
 
 void SparseOutputs::compare(std::uint64_t input_xxh3) {
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
+    // Another run may have finished it while this one read the input.
+    if (!output->finished) output->finished = output->folder.finished_matrix_pack();
     output->pack_id = pack_id(output->recorded, input_xxh3);
     if (output->finished && output->finished->pack_id != output->pack_id)
       refuse_other_pack(*output, "the input changed");
   }
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
-    if (output->finished && output->folder.is_whole(*output->finished)) continue;
+    if (!output->finished || output->folder.is_whole(*output->finished)) continue;
+    output->folder.reopen(*output->finished);
     output->finished.reset();
-    output->folder.clear();
   }
 }
 

@@ -31,7 +31,7 @@ class SparseOutputs {
   /// not this run's: such a pack goes only with `force`.
   SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids);
   /// Compares what is there with what is to be there, now that the input was read; throws cannot_write where
-  /// a pack of another input is. Packs that are not whole are removed, to be made again.
+  /// a pack of another input is. Packs that are not whole are made again.
   void compare(std::uint64_t input_xxh3);
   [[nodiscard]] bool all_finished() const;
   [[nodiscard]] SparseOutput& find(const std::string& name);

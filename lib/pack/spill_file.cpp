@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,12 +9,17 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/aside_name.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
 
-SpillFile::SpillFile(const std::string& folder) : path_(folder + "/.chunkhit-spill-XXXXXX") {
-  fd_ = FileDescriptor(::mkostemp(path_.data(), O_CLOEXEC));
+SpillFile::SpillFile(const std::string& folder)
+    : path_(make_aside_path(folder + "/" + std::string(kSpillName))),
+      fd_(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600)) {
+  if (fd_.is_open()) return;
+  // Some file systems have no files without a name.
+  fd_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd_.is_open()) throw_write_error(path_, "cannot create", errno);
   ::unlink(path_.c_str());
 }

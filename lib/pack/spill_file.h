@@ -5,11 +5,17 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/file.h"
 
 namespace chunkhit {
+
+/// What the file is written for, where its file system needs a name for it (base/aside_name.h) …
+inline constexpr std::string_view kSpillName = "spill";
+/// … and how version 0.1 named it.
+inline constexpr std::string_view kOldSpillBegin = ".chunkhit-spill-";
 
 /// Keeps bytes on disk while this object lives. Several threads may append and read.
 class SpillFile {
@@ -32,7 +38,7 @@ class SpillFile {
  private:
   void write_at(std::uint64_t offset, Bytes bytes) const;
 
-  std::string path_;  ///< that it had, for messages
+  std::string path_;  ///< that it might have, for messages
   FileDescriptor fd_;
   std::atomic<std::uint64_t> bytes_{0};
 };

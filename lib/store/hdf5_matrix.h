@@ -31,7 +31,7 @@ struct MatrixHdf5Options {
   std::uint64_t most_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
 };
 
-/// Writes a part of matrices aside; it exists only once `finish` has returned. One thread at a time.
+/// Writes a part of matrices aside. One thread at a time.
 class MatrixHdf5Writer {
  public:
   /// Starts a part of `spec.matrix` with items `spec.classes`; throws cannot_write, bad_data for a spec that
@@ -42,8 +42,10 @@ class MatrixHdf5Writer {
   ~MatrixHdf5Writer();
   /// Appends rows; `held_out` has as many, and none where the part has one matrix.
   void append(const CsrView& x, const CsrView& held_out);
-  /// Writes what stands beside the matrices, reads all of it back, and publishes it. The report's hash is
-  /// that of the whole file; its chunks are those of /X/data and /X/indices (or /matrix).
+  /// Writes what stands beside the matrices, reads all of it back, and flushes it. The report's hash is that
+  /// of the whole file; its chunks are those of /X/data and /X/indices (or /matrix).
+  [[nodiscard]] CompletePart complete(const PartSamples& samples);
+  /// Completes the part and publishes it.
   PartReport finish(const PartSamples& samples);
 
  private:

@@ -193,6 +193,12 @@ void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
 }
 
 PartReport MatrixHdf5Writer::finish(const PartSamples& samples) {
+  CompletePart part = complete(samples);
+  part.file.publish();
+  return part.report;
+}
+
+CompletePart MatrixHdf5Writer::complete(const PartSamples& samples) {
   const QuietHdf5 quiet;
   State& state = *state_;
   state.check_samples(samples);
@@ -209,8 +215,8 @@ PartReport MatrixHdf5Writer::finish(const PartSamples& samples) {
   state.check_written(samples);
   give_back_reserved(state.pending, report.bytes);
   report.xxh3 = hash_file(state.pending.aside_path());
-  state.pending.publish();
-  return report;
+  state.pending.flush();
+  return {report, std::move(state.pending)};
 }
 
 }  // namespace chunkhit

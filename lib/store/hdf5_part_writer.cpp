@@ -118,7 +118,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     sample_count_ += chunk.sample_count;
   }
 
-  PartReport finish(const PartSamples& samples) override {
+  CompletePart complete(const PartSamples& samples) override {
     const QuietHdf5 quiet;
     reserve(pending_, end_of_hdf5_file(check_, file_.get()), bytes_beside_pixels(samples));
     write_samples(check_, file_.get(), images_.get(), spec_, samples);
@@ -130,8 +130,8 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_library_index(check_, pending_.aside_path(), chunks_);
     const PartReport report = check_written_part(pending_, open_written_hdf5_part, chunks_);
     give_back_reserved(pending_, report.bytes);
-    pending_.publish();
-    return report;
+    pending_.flush();
+    return {report, std::move(pending_)};
   }
 
  private:

@@ -36,6 +36,12 @@ constexpr std::array<Container, 2> kContainers{{
 
 }  // namespace
 
+PartReport ChunkWriter::finish(const PartSamples& samples) {
+  CompletePart part = complete(samples);
+  part.file.publish();
+  return part.report;
+}
+
 void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
   fetch_unchecked(chunk_index, stored);
   check(chunk_index, stored);

@@ -87,7 +87,7 @@ struct EncodedChunk {
   bool filtered = true;
 };
 
-/// What was published.
+/// What was written.
 struct PartReport {
   std::uint64_t bytes = 0;
   std::uint64_t xxh3 = 0;  ///< as ChunkReader::hash_of_all
@@ -96,15 +96,23 @@ struct PartReport {
   std::uint64_t stored_bytes = 0;  ///< of all chunks
 };
 
-/// Writes a part aside; it exists only once `finish` has returned.
+/// A part that is whole and on disk, but exists only once its file is published.
+struct CompletePart {
+  PartReport report;
+  PendingFile file;
+};
+
+/// Writes a part aside.
 class ChunkWriter {
  public:
   virtual ~ChunkWriter() = default;
   /// Appends the next chunk; throws cannot_write. One thread at a time.
   virtual void append(const EncodedChunk& chunk) = 0;
-  /// Writes what stands beside the pixels, checks that the file is whole, and publishes it; throws
-  /// cannot_write.
-  virtual PartReport finish(const PartSamples& samples) = 0;
+  /// Writes what stands beside the pixels, checks that the file is whole, and flushes it; throws
+  /// cannot_write. Nothing else may be called after it.
+  [[nodiscard]] virtual CompletePart complete(const PartSamples& samples) = 0;
+  /// Completes the part and publishes it; throws cannot_write.
+  PartReport finish(const PartSamples& samples);
 };
 
 /// All that a part's file says, save the chunks' bytes.

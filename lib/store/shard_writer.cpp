@@ -45,7 +45,7 @@ class ShardWriter final : public ChunkWriter {
     sample_count_ += chunk.sample_count;
   }
 
-  PartReport finish(const PartSamples& samples) override {
+  CompletePart complete(const PartSamples& samples) override {
     const ByteBuffer index = encode_index(samples);
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
@@ -63,8 +63,8 @@ class ShardWriter final : public ChunkWriter {
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));
     const PartReport report = check_written_part(file_, open_shard, chunks_);
-    file_.publish();
-    return report;
+    file_.flush();
+    return {report, std::move(file_)};
   }
 
  private:

@@ -106,12 +106,12 @@ TEST(HashFile, EqualsTheHashOfItsBytes) {
 TEST(PendingFile, IsInvisibleUntilItIsPublished) {
   const TemporaryFolder folder;
   PendingFile file(folder.path("part"));
-  EXPECT_EQ(file.aside_path(), folder.path(".part.tmp"));
+  EXPECT_TRUE(file.aside_path().starts_with(folder.path(".part."))) << file.aside_path();
   file.append(as_bytes("who"));
   file.append(as_bytes("le"));
   file.write_at(0, as_bytes("W"));
   EXPECT_EQ(file.byte_count(), 5u);
-  EXPECT_EQ(names(folder), std::set<std::string>{".part.tmp"});
+  EXPECT_FALSE(names(folder).contains("part"));
   file.publish();
   EXPECT_EQ(names(folder), std::set<std::string>{"part"});
   EXPECT_EQ(content(folder.path("part")), "Whole");
@@ -138,28 +138,48 @@ TEST(PendingFile, ReplacesAnEarlierFileInOneStep) {
   EXPECT_STREQ(bytes, "earlier");
 }
 
-TEST(PendingFile, WritesOverTheLeftOverOfAKilledRun) {
+TEST(PendingFile, WritesWhatAnotherRunWritesToo) {
   const TemporaryFolder folder;
-  folder.write(".part.tmp", "much longer than what is written now");
-  publish_file(folder.path("part"), "short");
-  EXPECT_EQ(content(folder.path("part")), "short");
+  PendingFile one(folder.path("part"));
+  PendingFile other(folder.path("part"));
+  one.append(as_bytes("equal"));
+  other.append(as_bytes("eq"));
+  one.publish();
+  EXPECT_EQ(content(folder.path("part")), "equal");
+  other.append(as_bytes("ual"));
+  other.publish();
+  EXPECT_EQ(content(folder.path("part")), "equal");
   EXPECT_EQ(names(folder), std::set<std::string>{"part"});
 }
 
 TEST(PendingFile, DoesNotWriteThroughAPlantedLink) {
   const TemporaryFolder folder;
   const std::string target = folder.write("target", "precious");
-  std::filesystem::create_symlink(target, folder.path(".part.tmp"));
-  const auto [message, code] = error_of([&] { PendingFile{folder.path("part")}; });
-  EXPECT_EQ(code, ErrorCode::cannot_write) << message;
+  std::filesystem::create_hard_link(target, folder.path(".part.tmp"));
+  publish_file(folder.path("part"), "new");
   EXPECT_EQ(content(target), "precious");
+}
+
+TEST(PendingFile, MakesTheFolderAgainThatAnotherRunTookAway) {
+  const TemporaryFolder folder;
+  publish_file(folder.path("none/part"), "whole");
+  EXPECT_EQ(content(folder.path("none/part")), "whole");
+}
+
+TEST(PendingFile, IsTriedAgainWhereItsAsideFileIsGone) {
+  const TemporaryFolder folder;
+  PendingFile file(folder.path("part"));
+  std::filesystem::remove(file.aside_path());
+  const auto [message, code] = error_of([&] { file.publish(); });
+  EXPECT_EQ(code, ErrorCode::try_again) << message;
 }
 
 TEST(PendingFile, SaysWhatCannotBeWritten) {
   const TemporaryFolder folder;
+  folder.write("none", "a file");
   const auto [message, code] = error_of([&] { PendingFile{folder.path("none/part")}; });
   EXPECT_EQ(code, ErrorCode::cannot_write);
-  EXPECT_NE(message.find("none/.part.tmp: cannot create: No such file"), std::string::npos) << message;
+  EXPECT_NE(message.find(": cannot create: Not a directory"), std::string::npos) << message;
 
   PendingFile file(folder.path("part"));
   std::filesystem::create_directory(folder.path("part"));

@@ -31,7 +31,9 @@ TEST(IdLists, ItemsAreReadAsTheyWereWritten) {
   const TemporaryFolder folder;
   const std::vector<std::string> ids{"7", "a,b", "say \"hi\"", " blank ", "two\nlines", "Zürich"};
   const std::vector<std::uint64_t> ratings{9, 8, 7, 6, 5, 0};
-  const FileRecord record = publish_items(folder.path(), ids, ratings);
+  CompleteList list = write_items(folder.path(), ids, ratings);
+  const FileRecord record = list.record;
+  list.file.publish();
   const std::string text = text_of(folder.path() + "/items.csv");
   EXPECT_EQ(record.file, "items.csv");
   EXPECT_EQ(record.bytes, text.size());
@@ -47,7 +49,7 @@ TEST(IdLists, UsersHaveTheirOwnIdsInTheOrderOfRows) {
   for (const char* id : {"ann", "bob", "cy"}) ids.add(std::string_view(id));
   const std::vector<std::uint32_t> users{2, 0};
   const std::vector<std::uint32_t> ratings{5, 1};
-  static_cast<void>(publish_users(folder.path(), users, ratings, ids));
+  write_users(folder.path(), users, ratings, ids).file.publish();
   EXPECT_EQ(text_of(folder.path() + "/users.csv"), "row,ratings,user\n0,5,cy\n1,1,ann\n");
 }
 

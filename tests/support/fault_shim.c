@@ -1,6 +1,7 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
-// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename close
-// fallocate ftruncate; only files below FAULT_PATH count.
+// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename unlink rmdir
+// close fallocate ftruncate; only files below FAULT_PATH count. NO_FLOCK=1: every flock succeeds and locks
+// nothing, as a file system shared with other machines may do.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -95,6 +97,9 @@ int fsync(int fd) { return fd_below_path(fd) && fault("fsync") < 0 ? -1 : NEXT(f
 int rename(const char* from, const char* to) {
   return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to);
 }
+int unlink(const char* path) { return below_path(path) && fault("unlink") < 0 ? -1 : NEXT(unlink)(path); }
+int rmdir(const char* path) { return below_path(path) && fault("rmdir") < 0 ? -1 : NEXT(rmdir)(path); }
+int flock(int fd, int operation) { return getenv("NO_FLOCK") != NULL ? 0 : NEXT(flock)(fd, operation); }
 int fallocate(int fd, int mode, off_t offset, off_t size) {
   return fd_below_path(fd) && fault("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
 }
