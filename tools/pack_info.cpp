@@ -1,6 +1,7 @@
 // pack-info: says what a pack or a part holds.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "chunkhit/pack.h"
 #include "cli.h"
@@ -195,6 +196,24 @@ void print_info(const PackInfo& info) {
   }
 }
 
+void print_unfinished(const UnfinishedPack& pack) {
+  std::printf("%s: unfinished, last written %s\n", printable_text(pack.path).c_str(),
+              pack.last_write.c_str());
+  std::printf("parts      %s finished: %s of %s packed, %s rejected; %s\n", count_text(pack.parts).c_str(),
+              count_text(pack.samples).c_str(), count_text(pack.rows, "row").c_str(),
+              count_text(pack.rejected).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
+  for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
+  std::printf("next: the command that began it goes on\n");
+}
+
+/// Whether there is something to say of an unfinished pack; says it.
+bool say_how_far(const std::string& path, bool json) {
+  const std::optional<UnfinishedPack> pack = read_unfinished_pack(path);
+  if (pack && json) std::fputs(unfinished_pack_json(*pack).c_str(), stdout);
+  if (pack && !json) print_unfinished(*pack);
+  return pack.has_value();
+}
+
 }  // namespace
 }  // namespace chunkhit
 
@@ -205,13 +224,15 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   Hdf5Names names;
   bool json = false;
   add_common_flags(app);
-  app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
+  app.add_option("PATH", path, "Folder of a pack (75: unfinished, and how far), its manifest.json, or a part")
+      ->required();
   add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Everything as one JSON object");
   app.footer(
       "Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
   return run_command(app, argc, argv, [&] {
+    if (say_how_far(path, json)) return static_cast<int>(ErrorCode::try_again);
     const PackInfo info = read_pack_info(path, names);
     if (json)
       std::fputs(pack_info_json(info).c_str(), stdout);

@@ -27,6 +27,10 @@ std::string amount_text(const ShownProgress& progress, std::uint64_t amount) {
   return progress.things == "bytes" ? bytes_text(static_cast<double>(amount)) : count_text(amount);
 }
 
+double share_done(const ShownProgress& progress) {
+  return progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(progress.total);
+}
+
 std::size_t terminal_columns() {
   struct winsize size {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -74,19 +78,22 @@ void ProgressDisplay::show(const ShownProgress& progress) {
     std::fprintf(stderr, bar_shown_ ? "\r\033[K%s" : "%s\n", std::string(progress.words).c_str());
 }
 
-void ProgressDisplay::show_bar(const ShownProgress& progress) const {
-  const std::uint64_t total = std::max<std::uint64_t>(progress.total, 1);
-  const double share =
-      progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(total);
+std::string ProgressDisplay::left_text(const ShownProgress& progress) const {
   const double per_second = rate(progress);
-  const double left =
-      per_second > 0 ? static_cast<double>(total - std::min(total, progress.done)) / per_second : 0;
+  if (progress.total == 0 || per_second <= 0) return "?";
+  const std::uint64_t left = progress.total - std::min(progress.total, progress.done);
+  return duration_text(static_cast<double>(left) / per_second);
+}
+
+void ProgressDisplay::show_bar(const ShownProgress& progress) const {
+  const double share = share_done(progress);
+  const double per_second = rate(progress);
   const std::string of_total = progress.total == 0 ? "" : " of " + amount_text(progress, progress.total);
   char numbers[200];
   std::snprintf(numbers, sizeof numbers, " %3.0f %%  %s%s  %s %s  %s left  %s %s", share * 100,
                 amount_text(progress, progress.done).c_str(), of_total.c_str(),
                 amount_text(progress, static_cast<std::uint64_t>(per_second)).c_str(),
-                std::string(progress.rate).c_str(), progress.total == 0 ? "?" : duration_text(left).c_str(),
+                std::string(progress.rate).c_str(), left_text(progress).c_str(),
                 count_text(progress.faults).c_str(), std::string(progress.fault_name).c_str());
   const std::size_t columns = terminal_columns();
   const std::size_t taken = std::char_traits<char>::length(numbers) + 3;
@@ -101,10 +108,13 @@ void ProgressDisplay::show_bar(const ShownProgress& progress) const {
 void ProgressDisplay::show_line(const ShownProgress& progress) const {
   const std::string things = progress.things == "bytes" ? "" : " " + std::string(progress.things);
   const std::string of_total = progress.total == 0 ? "" : " of " + amount_text(progress, progress.total);
-  std::fprintf(stderr, "%s: %s%s%s, %s %s, %s %s\n", progress.place.c_str(),
+  char percent[32] = "";
+  if (progress.total > 0) std::snprintf(percent, sizeof percent, "%.0f %%, ", share_done(progress) * 100);
+  const std::string left = progress.total == 0 ? "" : ", " + left_text(progress) + " left";
+  std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", progress.place.c_str(), percent,
                amount_text(progress, progress.done).c_str(), of_total.c_str(), things.c_str(),
                amount_text(progress, static_cast<std::uint64_t>(rate(progress))).c_str(),
-               std::string(progress.rate).c_str(), count_text(progress.faults).c_str(),
+               std::string(progress.rate).c_str(), left.c_str(), count_text(progress.faults).c_str(),
                std::string(progress.fault_name).c_str());
 }
 

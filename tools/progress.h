@@ -41,6 +41,8 @@ class ProgressDisplay {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool is_due(const ShownProgress& progress);
   [[nodiscard]] double rate(const ShownProgress& progress) const;
+  /// The time that is left, "0:42".
+  [[nodiscard]] std::string left_text(const ShownProgress& progress) const;
   void show_bar(const ShownProgress& progress) const;
   void show_line(const ShownProgress& progress) const;
   void show_json(const ShownProgress& progress) const;

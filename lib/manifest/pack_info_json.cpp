@@ -140,6 +140,18 @@ std::string pack_info_json(const PackInfo& info) {
   return text_of(json);
 }
 
+std::string unfinished_pack_json(const UnfinishedPack& pack) {
+  return text_of({{"path", pack.path},
+                  {"finished", false},
+                  {"parts", pack.parts},
+                  {"rows", pack.rows},
+                  {"samples", pack.samples},
+                  {"rejected", pack.rejected},
+                  {"bytes", pack.bytes},
+                  {"begun", pack.begun},
+                  {"last_write", pack.last_write}});
+}
+
 std::string verify_report_json(const VerifyReport& report) {
   return text_of({{"parts", report.parts},
                   {"chunks", report.chunks},

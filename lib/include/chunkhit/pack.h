@@ -120,6 +120,24 @@ struct PackInfo {
 /// (schemas/manifest.md); the other keys are the fields' names.
 [[nodiscard]] CHUNKHIT_API std::string pack_info_json(const PackInfo& info);
 
+/// A pack that no run has finished yet.
+struct UnfinishedPack {
+  std::string path;
+  std::uint64_t parts = 0;  ///< that are finished; a pack of matrices has none before it is whole
+  std::uint64_t rows = 0;   ///< of the input, in these parts: samples + rejected
+  std::uint64_t samples = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> begun;  ///< files that are being written, or were when their run was killed
+  std::string last_write;          ///< to any file, UTC, ISO 8601
+};
+
+/// Tells how far an unfinished pack is; nothing for a finished one, and for what is no pack.
+[[nodiscard]] CHUNKHIT_API std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path);
+
+/// Writes UnfinishedPack as one JSON object, whose keys are the fields' names, and `finished`: false.
+[[nodiscard]] CHUNKHIT_API std::string unfinished_pack_json(const UnfinishedPack& pack);
+
 /// How to verify.
 struct VerifyOptions {
   bool quick = false;         ///< manifest, sizes and structure only; no sample is read
