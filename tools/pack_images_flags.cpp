@@ -76,6 +76,10 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--on-error", "WORD", flags.on_error, "skip: to rejects.csv; fail: stop (skip)")
       ->check(CLI::IsMember(Names{"skip", "fail"}));
   group.add("--max-errors", "N|N%", flags.max_errors, "Stop above this count or share of rejects (1%, or 1)");
+  group
+      .add("--on-io-error", "WORD", flags.on_io_error, "retry, then exit 75; reject unreadable files (retry)")
+      ->check(CLI::IsMember(Names{"retry", "reject"}));
+  group.add_switch("--trust-inputs", flags.options.trust_inputs, "Do not look whether packed files changed");
   group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
   group.add("--memory", "SIZE", flags.memory, "What the process may hold (2G)");
   group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")

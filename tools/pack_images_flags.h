@@ -39,6 +39,7 @@ struct PackImagesFlags {
   std::string memory = "2G";
   std::string progress = "auto";
   std::string save_config;  ///< file for the effective recipe; empty: none
+  std::string on_io_error = "retry";
   bool dry_run = false;
 };
 

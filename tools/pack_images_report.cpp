@@ -84,7 +84,8 @@ void print_top_reasons(const std::map<std::string, std::uint64_t>& reasons) {
     std::printf("  … and %s\n", count_text(most.size() - kShownReasons, "more reason").c_str());
 }
 
-void print_pack(const PackReport& pack) {
+void print_pack(const PackReport& pack, bool interrupted) {
+  print_notices(pack.notices);
   if (pack.already_finished) {
     std::printf("%s: already packed, nothing to do (%s in %s)\n", printable_text(pack.path).c_str(),
                 count_text(pack.samples, "sample").c_str(), count_text(pack.parts, "part").c_str());
@@ -100,7 +101,8 @@ void print_pack(const PackReport& pack) {
   if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
   if (pack.repaired) std::printf("; it was finished, but not whole: what was missing is written again");
   std::printf("\n");
-  if (pack.samples == 0) std::printf("  warning: no sample was packed: every row was rejected\n");
+  if (pack.samples == 0 && !interrupted)
+    std::printf("  warning: no sample was packed: every row was rejected\n");
   print_top_reasons(pack.reasons);
   if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", printable_text(pack.path).c_str());
 }
@@ -142,7 +144,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
 void print_report(const PackImagesReport& report) {
   print_notices(report.notices);
   print_labels(report.labels);
-  for (const PackReport& pack : report.packs) print_pack(pack);
+  for (const PackReport& pack : report.packs) print_pack(pack, report.interrupted);
   if (report.interrupted) {
     std::printf("stopped; finished parts are kept, the same command goes on\n");
     return;

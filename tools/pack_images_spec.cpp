@@ -89,6 +89,7 @@ PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.fail_on_error = flags.on_error == "fail";
+  options.reject_unreadable = flags.on_io_error == "reject";
   const ErrorLimit limit = parse_error_limit("--max-errors", flags.max_errors);
   options.max_error_share = limit.share;
   options.max_error_count = limit.count;

@@ -1,5 +1,6 @@
 #include "input/folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -53,8 +54,12 @@ int open_and_compare(int folder, const std::string& real_root, const char* path)
   return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
 }
 
-std::string read_fault(int error_number) { return "cannot be read: " + error_text(error_number); }
+[[noreturn]] void throw_machine_error(const char* what, int error_number) {
+  throw MachineError(what + error_text(error_number));
+}
 
+/// What is known to be of the file itself; any other error is the machine's: a disk, a network or a limit
+/// that looked like a few bad images would make a pack without them.
 std::string open_fault(int error_number) {
   switch (error_number) {
     case ENOENT:
@@ -69,24 +74,44 @@ std::string open_fault(int error_number) {
     case ENODEV:
       return "not a regular file";
     case EACCES:
+    case EPERM:
       return "may not be read: permission denied";
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-      throw Error(ErrorCode::try_again,
-                  std::string("cannot open an input file: ") + error_text(error_number));
-    default:
+    case ENAMETOOLONG:
+    case EINVAL:
+    case EOVERFLOW:
       return std::string("cannot be opened: ") + error_text(error_number);
+    default:
+      throw_machine_error("cannot be opened: ", error_number);
   }
 }
 
-std::string kind_fault(const FileDescriptor& file, std::uint64_t& byte_count) {
+FileStamp stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_size),
+          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+std::string kind_fault(const FileDescriptor& file, FileStamp& stamp) {
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return read_fault(errno);
+  if (::fstat(file.get(), &status) != 0) throw_machine_error("cannot be read: ", errno);
   if (S_ISDIR(status.st_mode)) return "is a folder";
   if (!S_ISREG(status.st_mode)) return "not a regular file";
-  byte_count = static_cast<std::uint64_t>(status.st_size);
-  return byte_count == 0 ? "is empty" : "";
+  if (status.st_size == 0) return "is empty";
+  stamp = stamp_of(status);
+  return "";
+}
+
+/// The folder that a relative path is in.
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+bool is_empty_folder(int fd) {
+  const std::unique_ptr<DIR, decltype(&::closedir)> folder(::fdopendir(fd), &::closedir);
+  if (folder == nullptr) return false;
+  while (const dirent* entry = ::readdir(folder.get()))
+    if (std::string_view(entry->d_name) != "." && std::string_view(entry->d_name) != "..") return false;
+  return true;
 }
 
 }  // namespace
@@ -109,8 +134,36 @@ RootFolder::File RootFolder::open(std::string_view relative_path) const {
   file.fd = FileDescriptor(open_beneath(fd_.get(), path.c_str()));
   if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM))
     file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, path.c_str()));
-  file.fault = file.fd.is_open() ? kind_fault(file.fd, file.bytes) : open_fault(errno);
+  file.fault = file.fd.is_open() ? kind_fault(file.fd, file.stamp) : open_fault(errno);
+  file.bytes = file.stamp.bytes;
   return file;
+}
+
+FileStamp RootFolder::stamp(std::string_view relative_path) const {
+  struct stat status {};
+  if (::fstatat(fd_.get(), std::string(relative_path).c_str(), &status, 0) == 0) return stamp_of(status);
+  try {
+    static_cast<void>(open_fault(errno));
+    return {};
+  } catch (const MachineError& error) {
+    throw MachineError(path_ + "/" + std::string(relative_path) + ": " + error.what());
+  }
+}
+
+void RootFolder::check_mounted(std::string_view missing_file) const {
+  struct stat opened {};
+  struct stat named {};
+  if (::fstat(fd_.get(), &opened) != 0 || ::stat(path_.c_str(), &named) != 0 ||
+      opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+    throw MachineError(path_ + ": is no longer the folder that it was when the run began");
+  for (std::string folder = parent_of(std::string(missing_file));; folder = parent_of(folder)) {
+    const int fd = ::openat(fd_.get(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && is_empty_folder(fd))
+      throw MachineError(path_ + "/" + folder +
+                         ": is empty, as a file system that is not mounted leaves it; " +
+                         std::string(missing_file) + " is expected there");
+    if (fd >= 0 || folder == ".") return;
+  }
 }
 
 // Asks for one byte more than there should be, so that a file that has grown is seen without another call.
@@ -120,7 +173,7 @@ std::string RootFolder::File::read(ByteBuffer& buffer) const {
   while (filled < buffer.size()) {
     const ssize_t count = ::read(fd.get(), buffer.data() + filled, buffer.size() - filled);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return read_fault(errno);
+    if (count < 0) throw_machine_error("cannot be read: ", errno);
     if (count == 0 || (filled += static_cast<std::size_t>(count)) == bytes) break;
   }
   buffer.resize(bytes);

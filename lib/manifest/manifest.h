@@ -18,6 +18,8 @@ inline constexpr std::string_view kImagesFormat = "chunkhit-images";
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
 inline constexpr std::string_view kRunName = "run.json";
+/// Beside a part's own file and record: part-NNNNN.inputs.
+inline constexpr std::string_view kInputsExtension = ".inputs";
 
 /// A manifest.json or part-NNNNN.json above this is refused unread.
 inline constexpr std::uint64_t kMostManifestBytes = 1ull << 30;

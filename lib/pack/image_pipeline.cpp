@@ -28,6 +28,7 @@ struct Block {
   std::uint64_t first_row = 0;  ///< in the job's indices
   std::uint64_t first_slot = 0;
   std::vector<std::string> faults;  ///< per row; empty where the sample was made
+  std::vector<FileStamp> inputs;    ///< per row
   PixelSums pixels;
 };
 
@@ -101,10 +102,11 @@ class PartPipeline {
       open_ = chunks_.get();
       open_->bytes.resize(job_.chunk_samples * sample_bytes_);
     }
-    Block block{open_, next_row_, next_slot_, {}, {}};
+    Block block{open_, next_row_, next_slot_, {}, {}, {}};
     const std::uint64_t count =
         std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_});
     block.faults.resize(count);
+    block.inputs.resize(count);
     next_row_ += count;
     next_slot_ = (next_slot_ + count) % job_.chunk_samples;
     return block;
@@ -115,6 +117,7 @@ class PartPipeline {
     for (std::size_t at = 0; at < block.faults.size(); ++at) {
       std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
       block.faults[at] = maker.make(job_.list.file(job_.indices[block.first_row + at]), slot);
+      block.inputs[at] = maker.stamp();
       if (block.faults[at].empty()) block.pixels.add_sample(slot, job_.context.sample);
     }
     return block;
@@ -122,6 +125,7 @@ class PartPipeline {
 
   std::vector<FilledChunk> assemble(const Block& block) {
     record_.pixels.add(block.pixels);
+    outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
     for (std::size_t at = 0; at < block.faults.size(); ++at) {
       const std::uint32_t index = job_.indices[block.first_row + at];
       ++record_.rows;

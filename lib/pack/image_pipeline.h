@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "compress/chunk_filter.h"
 #include "manifest/manifest.h"
@@ -32,8 +33,9 @@ struct PartJob {
 /// What came out beside the chunks.
 struct PartOutcome {
   PartSamples samples;
-  PartRecord record;         ///< all but file, bytes and xxh3
-  bool interrupted = false;  ///< `stop` was seen: the part is not whole
+  std::vector<FileStamp> inputs;  ///< per row
+  PartRecord record;              ///< all but file, bytes and xxh3
+  bool interrupted = false;       ///< `stop` was seen: the part is not whole
 };
 
 /// Packs one part into `writer`; samples lie without gaps, whatever was rejected. Equal bytes for any number

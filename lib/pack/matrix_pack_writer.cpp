@@ -136,18 +136,23 @@ MatrixPackReport MatrixPackWriter::write() {
 
 void MatrixPackWriter::publish() {
   const MatrixManifest manifest = this->manifest();
+  // All is on disk before anything can be seen, so that a full disk leaves nothing.
+  files_.push_back(
+      write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads));
+  PendingFile last(folder_.file(kManifestName));
+  last.append(as_bytes(matrix_manifest_text(manifest)));
+  last.flush();
   const std::optional<MatrixManifest> published = folder_.finished_matrix_pack();
   if (published && published->pack_id == pack_id_ && folder_.is_whole(*published)) return;
   std::set<std::string> names{std::string(kManifestName), std::string(kRunName), users_.file, items_.file};
   for (const PartRecord& part : parts_) names.insert(part.file);
   folder_.remove_others(names);
   for (PendingFile& file : files_) file.publish();
-  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
   if (!folder_.is_whole(manifest))
     throw Error(
         ErrorCode::try_again,
         folder_.path() + ": another process changed what is in this folder; the same command packs it");
-  publish_file(folder_.file(kManifestName), matrix_manifest_text(manifest));
+  last.publish();
 }
 
 void MatrixPackWriter::append(const RowPiece& piece) {

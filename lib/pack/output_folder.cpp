@@ -171,6 +171,11 @@ std::optional<MatrixManifest> OutputFolder::finished_matrix_pack() const {
   return text ? std::optional(parse_matrix_manifest(*text, file(kManifestName))) : std::nullopt;
 }
 
+bool OutputFolder::has(const std::string& name) const {
+  std::error_code error;
+  return std::filesystem::exists(file(name), error);
+}
+
 bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {
   std::error_code error;
   return std::filesystem::file_size(file(name), error) == bytes && !error;
@@ -203,10 +208,16 @@ bool OutputFolder::is_whole(const MatrixManifest& manifest) const {
 void OutputFolder::reopen(const Manifest& manifest) const {
   remove_file(file(kManifestName));
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
-    if (is_whole(manifest, part_index)) continue;
-    remove_file(file(part_stem(part_index) + ".json"));
-    remove_file(file(manifest.parts[part_index].file));
+    const std::string& part = manifest.parts[part_index].file;
+    if (!is_whole(manifest, part_index))
+      remove_part(part_index, std::string_view(part).substr(part.rfind('.')));
   }
+}
+
+// The record goes first: without it nobody takes the rest for a part.
+void OutputFolder::remove_part(std::uint64_t part_index, std::string_view extension) const {
+  for (const std::string_view end : {std::string_view(".json"), kInputsExtension, extension})
+    remove_file(file(part_stem(part_index) + std::string(end)));
 }
 
 void OutputFolder::reopen(const MatrixManifest&) const { remove_file(file(kManifestName)); }

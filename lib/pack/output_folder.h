@@ -48,6 +48,8 @@ class OutputFolder {
   /// Makes a finished pack unfinished: removes its manifest, then what of its parts is not whole.
   void reopen(const Manifest& manifest) const;
   void reopen(const MatrixManifest& manifest) const;
+  /// Makes a part unfinished, so that it is packed again.
+  void remove_part(std::uint64_t part_index, std::string_view extension) const;
   /// Removes files of packs that are not among `names`: an earlier run that was killed published them.
   void remove_others(const std::set<std::string>& names) const;
   /// Removes all of a pack, the manifest first.
@@ -56,6 +58,8 @@ class OutputFolder {
   void remove() const;
   /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
   [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
+  /// Whether there is such a file.
+  [[nodiscard]] bool has(const std::string& name) const;
   /// Whether a file of this size is there.
   [[nodiscard]] bool holds(const std::string& name, std::uint64_t bytes) const;
   /// Free bytes for this user on the file system.

@@ -40,7 +40,7 @@ bool is_part_file(std::string_view name) {
   if (dot == std::string_view::npos || dot < 10) return false;
   if (name.substr(5, dot - 5).find_first_not_of("0123456789") != std::string_view::npos) return false;
   const std::string_view extension = name.substr(dot);
-  if (extension == ".json") return true;
+  if (extension == ".json" || extension == kInputsExtension) return true;
   const auto& all = containers();
   return std::any_of(all.begin(), all.end(),
                      [&](const Container& container) { return extension == container.extension; });
@@ -93,7 +93,8 @@ bool is_own_file(const std::string& folder, const std::string& name) {
 
 bool is_of_other_kind(std::string_view name, PackKind kind) {
   if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
-  return name == kRejectsName || (is_part_file(name) && name.ends_with(".json"));
+  return name == kRejectsName ||
+         (is_part_file(name) && (name.ends_with(".json") || name.ends_with(kInputsExtension)));
 }
 
 bool is_left_over(std::string_view name) {

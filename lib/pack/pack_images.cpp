@@ -36,16 +36,21 @@ struct FirstPicture {
   SampleShape sample;
 };
 
+/// Reads a file into `bytes`; gives why it cannot be.
+std::string load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file,
+                 ByteBuffer& bytes) {
+  const RootFolder::File opened = root.open(file);
+  if (!opened.fault.empty()) return opened.fault;
+  return opened.bytes > spec.max_input_bytes ? "is over --max-input-bytes" : opened.read(bytes);
+}
+
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
 FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
   std::string first_fault;
   ByteBuffer bytes;
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
-    const RootFolder::File opened = root.open(file);
-    std::string fault = opened.fault;
-    if (fault.empty() && opened.bytes > spec.max_input_bytes) fault = "is over --max-input-bytes";
-    if (fault.empty()) fault = opened.read(bytes);
+    std::string fault = with_retries([&] { return load(spec, root, file, bytes); });
     ImageHeader header;
     if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
     if (fault.empty()) {
@@ -146,7 +151,13 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   const SampleList list = list_samples(spec, options.root);
   const FirstPicture first = probe_shape(spec, root, list);
 
-  MakerContext maker{spec, root, first.sample, first.file, MemoryBudget(decode_budget(options, threads)), {}};
+  MakerContext maker{spec,
+                     root,
+                     first.sample,
+                     first.file,
+                     MemoryBudget(decode_budget(options, threads)),
+                     {},
+                     options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
   RunContext run{spec, options, list, maker, rejects, progress, threads, start};

@@ -72,12 +72,14 @@ struct PackImagesOptions {
   std::string output;         ///< folder of the pack, or of the packs of a split
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs
   std::uint64_t memory_bytes = 2ull << 30;
-  bool fail_on_error = false;                            ///< stop at the first reject
-  double max_error_share = 0.01;                         ///< stop when more of all rows (one is allowed) …
-  std::uint64_t max_error_count = 0;                     ///< … or, when not 0, more than this many
-  bool force = false;                                    ///< remove what an earlier run left
-  std::string tool;                                      ///< "pack-images 0.1.0"
-  std::string command_line;                              ///< for run.json
+  bool fail_on_error = false;         ///< stop at the first reject
+  double max_error_share = 0.01;      ///< stop when more of all rows (one is allowed) …
+  std::uint64_t max_error_count = 0;  ///< … or, when not 0, more than this many
+  bool force = false;                 ///< remove what an earlier run left
+  bool trust_inputs = false;          ///< do not look whether files changed since an earlier run packed them
+  bool reject_unreadable = false;  ///< reject what the machine cannot read, rather than stop with try_again
+  std::string tool;                ///< "pack-images 0.1.0"
+  std::string command_line;        ///< for run.json
   std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time
   const std::atomic<bool>* stop = nullptr;               ///< set to end after the samples in hand
 };
@@ -95,6 +97,7 @@ struct PackReport {
   bool already_finished = false;
   bool repaired = false;  ///< finished before, but not whole: what was missing was written again
   std::map<std::string, std::uint64_t> reasons;  ///< rejects by the first words of their reason
+  std::vector<std::string> notices;              ///< what became of files that an earlier run packed
 };
 
 /// What the labels of a list are; ids of classes belong to this list alone.

@@ -7,11 +7,16 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/disk_space.h"
+#include "pack/input_stamps.h"
 
 namespace chunkhit {
 namespace {
+
+/// Changed files that a notice names.
+constexpr std::size_t kNamedFiles = 3;
 
 std::vector<ClassRecord> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
   if (list.label_kind != LabelKind::class_id) return {};
@@ -24,6 +29,16 @@ std::vector<ClassRecord> class_records(const SampleList& list, const std::vector
   for (const auto& [id, samples] : counts)
     classes.push_back({id, list.classes.empty() ? "" : list.classes[static_cast<std::size_t>(id)], samples});
   return classes;
+}
+
+/// Names a few of the files that changed.
+std::string changed_text(const SampleList& list, const std::vector<std::uint32_t>& files,
+                         std::uint64_t part_count) {
+  std::string text = count_text(files.size(), "image") + " changed since packed (";
+  for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
+    text.append(index == 0 ? "" : ", ").append(list.file(files[index]));
+  text += files.size() > kNamedFiles ? ", …)" : ")";
+  return text + ": " + count_text(part_count, "part") + " packed anew (--trust-inputs does not compare)";
 }
 
 }  // namespace
@@ -56,17 +71,23 @@ PackWriter::PackWriter(RunContext& run, const PackSamples& samples, const std::v
       rejects_(list_rejects) {}
 
 PackReport PackWriter::write() {
-  if (const std::optional<Manifest> finished = folder_.finished_pack()) {
-    if (finished->pack_id != pack_id_) refuse_other_pack({finished->pack_id, finished->spec, finished->rows});
-    if (folder_.is_whole(*finished)) return finished_report(*finished);
+  const std::optional<Manifest> finished = folder_.finished_pack();
+  if (finished && finished->pack_id != pack_id_)
+    refuse_other_pack({finished->pack_id, finished->spec, finished->rows});
+  const std::vector<std::uint64_t> changed = changed_parts();
+  if (finished) {
+    repaired_ = !folder_.is_whole(*finished);
+    if (!repaired_ && changed.empty()) return finished_report(*finished);
     folder_.reopen(*finished);
-    repaired_ = true;
   }
+  for (const std::uint64_t part_index : changed)
+    folder_.remove_part(part_index, container(run_.spec.container).extension);
   try {
     for (const Reject& reject : rejects_) run_.rejects.add(reject);
     write_parts();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
+    check_mounted(rejects_);
     // Whoever looks why the run ended finds the rows in the same place as after a whole run.
     publish_file(folder_.file(kRejectsName), rejects_csv(rejects_, run_.list));
     throw Error(error.code(),
@@ -80,7 +101,7 @@ PackReport PackWriter::write() {
                                              " packed and " + std::to_string(manifest.rejected) +
                                              " rejected");
   publish_rejects(manifest);
-  publish_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads);
+  write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
   if (!folder_.is_whole(manifest))
     throw Error(ErrorCode::try_again, folder_.path() +
                                           ": another process changed what is in this folder; the same "
@@ -99,6 +120,7 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   for (const PartRecord& part : manifest.parts) report.bytes += part.bytes;
   report.raw_bytes = manifest.samples * manifest.sample.byte_count();
   report.already_finished = true;
+  report.notices = notices_;
   run_.progress.rows_done += samples_.indices.size();
   run_.progress.rows_skipped += samples_.indices.size();
   return report;
@@ -118,6 +140,54 @@ std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) co
   if (found->pack_id != pack_id_) refuse_other_pack({found->pack_id, found->spec, std::nullopt});
   if (!folder_.holds(found->part.file, found->part.bytes)) return std::nullopt;
   return std::move(found->part);
+}
+
+std::span<const std::uint32_t> PackWriter::rows_of(std::uint64_t part_index) const {
+  const std::uint64_t first = part_index * plan_.part_samples;
+  const std::span<const std::uint32_t> all(samples_.indices);
+  return all.subspan(first, std::min<std::uint64_t>(plan_.part_samples, all.size() - first));
+}
+
+std::vector<std::uint64_t> PackWriter::changed_parts() {
+  std::vector<std::uint64_t> parts;
+  if (run_.options.trust_inputs) return parts;
+  std::vector<std::uint32_t> files;
+  std::uint64_t unknown = 0;
+  for (std::uint64_t part_index = 0; part_index < plan_.part_count; ++part_index) {
+    if (!folder_.has(part_stem(part_index) + ".json")) continue;
+    const std::span<const std::uint32_t> rows = rows_of(part_index);
+    const std::string path = folder_.file(part_stem(part_index) + std::string(kInputsExtension));
+    const auto stamps = read_stamps(path, {pack_id_, part_index}, rows.size());
+    unknown += stamps ? 0 : 1;
+    if (!stamps) continue;
+    const std::vector<std::uint32_t> found = find_changed(run_.maker.root, run_.list, rows, *stamps);
+    if (!found.empty()) parts.push_back(part_index);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (unknown > 0)
+    notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
+                       " file: whether images changed since is not known; --force packs all anew");
+  if (!files.empty()) notices_.push_back(changed_text(run_.list, files, parts.size()));
+  for (const std::uint32_t file : files)
+    if (run_.maker.root.stamp(run_.list.file(file)) == FileStamp{})
+      check_mounted({{0, std::string(run_.list.file(file)), {}, ""}});
+  return parts;
+}
+
+void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
+  if (run_.maker.reject_unreadable) return;
+  const RootFolder& root = run_.maker.root;
+  try {
+    for (const Reject& reject : rejects)
+      if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
+    if (!rejects.empty() && !root.open(run_.maker.first_file).fault.empty())
+      throw MachineError(run_.options.root + "/" + run_.maker.first_file +
+                         ": could be read when the run began, and can no longer");
+  } catch (const MachineError& error) {
+    throw Error(ErrorCode::try_again, std::string(error.what()) +
+                                          "; the part in hand is not kept, the same command goes on when the "
+                                          "images are there again");
+  }
 }
 
 void PackWriter::write_parts() {
@@ -170,10 +240,9 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
 }
 
 void PackWriter::write_part(std::uint64_t part_index) {
-  const std::uint64_t first = part_index * plan_.part_samples;
-  const std::uint64_t count = std::min(plan_.part_samples, samples_.indices.size() - first);
-  check_space(first);
-  std::unique_ptr<ChunkWriter> writer = create_part(part_index, count);
+  const std::span<const std::uint32_t> rows = rows_of(part_index);
+  check_space(part_index * plan_.part_samples);
+  std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.size());
   const std::uint64_t rows_before = run_.progress.rows_done;
   const auto on_row = [&](std::uint64_t rows_done, const Reject* reject) {
     run_.progress.rows_done = rows_before + rows_done;
@@ -186,7 +255,7 @@ void PackWriter::write_part(std::uint64_t part_index) {
   };
   const PartJob job{run_.maker,
                     run_.list,
-                    std::span(samples_.indices).subspan(first, count),
+                    rows,
                     chunk_filter(compress_.filter),
                     compress_.level,
                     plan_.chunk_samples,
@@ -198,6 +267,7 @@ void PackWriter::write_part(std::uint64_t part_index) {
   PartOutcome outcome = pack_part(job, *writer);
   await_part();
   interrupted_ = outcome.interrupted;
+  check_mounted(outcome.record.rejects);
   if (!interrupted_) finish_part(part_index, std::move(writer), std::move(outcome));
 }
 
@@ -219,6 +289,8 @@ void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWrit
     // Another run of the same pack may have been here first; what it published has the same bytes.
     if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
     part.file.publish();
+    publish_stamps(folder_.file(stem + std::string(kInputsExtension)), {pack_id_, part_index},
+                   outcome.inputs);
     publish_file(folder_.file(stem + ".json"), part_manifest_text({pack_id_, recorded_, record}));
     return std::move(record);
   });
@@ -272,6 +344,7 @@ PackReport PackWriter::report() const {
   report.parts = parts_.size();
   report.parts_kept = parts_kept_;
   report.repaired = repaired_;
+  report.notices = notices_;
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   for (const PartRecord& part : parts_) {

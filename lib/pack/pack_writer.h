@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,12 @@ class PackWriter {
   [[noreturn]] void refuse_other_pack(const EarlierPack& before) const;
   /// A part that an earlier run of the same pack finished; throws cannot_write when it is of another pack.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
+  /// The rows of a part, as indices of the list.
+  [[nodiscard]] std::span<const std::uint32_t> rows_of(std::uint64_t part_index) const;
+  /// The parts that hold files which changed since they were packed; notes what was found.
+  [[nodiscard]] std::vector<std::uint64_t> changed_parts();
+  /// Throws try_again where rejects are no fault of their files: a file system went away.
+  void check_mounted(const std::vector<Reject>& rejects) const;
   void write_parts();
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
@@ -71,6 +78,7 @@ class PackWriter {
   std::uint64_t samples_packed_now_ = 0;
   bool interrupted_ = false;
   bool repaired_ = false;
+  std::vector<std::string> notices_;
   // Last: it ends before anything that it uses does.
   std::future<PartRecord> finishing_;
 };

@@ -19,13 +19,16 @@ RunStart start_run() {
   return {text, std::chrono::steady_clock::now()};
 }
 
-void publish_run(const std::string& folder, const std::string& tool, const std::string& command_line,
-                 const RunStart& start, std::uint32_t threads) {
+PendingFile write_run(const std::string& folder, const std::string& tool, const std::string& command_line,
+                      const RunStart& start, std::uint32_t threads) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   RunRecord record{tool, command_line, host, start.time, start.seconds(), threads, {}};
   for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
-  publish_file(folder + "/" + std::string(kRunName), run_text(record));
+  PendingFile file(folder + "/" + std::string(kRunName));
+  file.append(as_bytes(run_text(record)));
+  file.flush();
+  return file;
 }
 
 }  // namespace chunkhit

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/file.h"
+
 namespace chunkhit {
 
 /// Tells when a run began.
@@ -19,8 +21,9 @@ struct RunStart {
 /// Begins a run now.
 [[nodiscard]] RunStart start_run();
 
-/// Publishes run.json in a pack's folder.
-void publish_run(const std::string& folder, const std::string& tool, const std::string& command_line,
-                 const RunStart& start, std::uint32_t threads);
+/// Writes run.json aside in a pack's folder.
+[[nodiscard]] PendingFile write_run(const std::string& folder, const std::string& tool,
+                                    const std::string& command_line, const RunStart& start,
+                                    std::uint32_t threads);
 
 }  // namespace chunkhit

@@ -89,9 +89,24 @@ void SampleMaker::release_large_buffers() {
 }
 
 std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
+  try {
+    return with_retries([&] { return try_make(file, slot); });
+  } catch (const MachineError& error) {
+    if (context_.reject_unreadable) return error.what();
+    throw Error(
+        ErrorCode::try_again,
+        std::string(file) + ": " + error.what() +
+            " (tried three times); when the disk, network or limit allows it, the same command goes on; "
+            "--on-io-error reject packs without such files");
+  }
+}
+
+std::string SampleMaker::try_make(std::string_view file, std::uint8_t* slot) {
+  stamp_ = {};
   std::unique_lock<std::mutex> large(context_.large_file, std::defer_lock);
   RootFolder::File opened = context_.root.open(file);
   if (!opened.fault.empty()) return opened.fault;
+  stamp_ = opened.stamp;
   if (opened.bytes > context_.spec.max_input_bytes)
     return "is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
            bytes_text(static_cast<double>(context_.spec.max_input_bytes));
@@ -102,7 +117,8 @@ std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
     fault = opened.read(file_);
     if (fault.empty()) fault = decode(file, slot);
   } catch (const std::bad_alloc&) {
-    fault = "needs more memory to decode than there is";
+    release_large_buffers();
+    throw MachineError("needs more memory to decode than there is");
   }
   release_large_buffers();
   return fault;

@@ -19,10 +19,11 @@ namespace chunkhit {
 struct MakerContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;      ///< every sample must have this shape
-  std::string first_file;  ///< the picture that the shape comes from, for messages
-  MemoryBudget budget;     ///< for decoding
-  std::mutex large_file;   ///< one file above kSmallFileBytes in memory at a time
+  SampleShape sample;              ///< every sample must have this shape
+  std::string first_file;          ///< the picture that the shape comes from, for messages
+  MemoryBudget budget;             ///< for decoding
+  std::mutex large_file;           ///< one file above kSmallFileBytes in memory at a time
+  bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
 };
 
 /// Files up to this size are read without asking.
@@ -33,15 +34,20 @@ class SampleMaker {
  public:
   explicit SampleMaker(MakerContext& context) : context_(context), transform_(context.spec.transform) {}
   /// Writes the sample's bytes to `slot` and returns an empty text, or returns why this file cannot be
-  /// packed. Throws bad_data when the picture's shape differs from the pack's.
+  /// packed. Throws bad_data when the picture's shape differs from the pack's, try_again when the machine
+  /// could not read the file in several tries.
   [[nodiscard]] std::string make(std::string_view file, std::uint8_t* slot);
+  /// The stamp of the last file.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
+  [[nodiscard]] std::string try_make(std::string_view file, std::uint8_t* slot);
   [[nodiscard]] std::string decode(std::string_view file, std::uint8_t* slot);
   std::optional<DecodePlan> plan(std::string_view file, const ImageHeader& header, std::string& fault);
   void release_large_buffers();
 
   MakerContext& context_;
+  FileStamp stamp_;
   ImageTransform transform_;
   ByteBuffer file_;
   Image stored_;

@@ -139,7 +139,11 @@ std::optional<PartManifest> check_part_of_pack(const std::string& folder, const 
 
 std::set<std::string> known_files(const Manifest& manifest) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRejectsName), std::string(kRunName)};
-  for (const PartRecord& part : manifest.parts) known.insert({part.file, sidecar_name(part.file)});
+  for (const PartRecord& part : manifest.parts) {
+    const std::string sidecar = sidecar_name(part.file);
+    const std::string stem = sidecar.substr(0, sidecar.rfind('.'));
+    known.insert({part.file, sidecar, stem + std::string(kInputsExtension)});
+  }
   return known;
 }
 

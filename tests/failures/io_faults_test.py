@@ -1,6 +1,7 @@
 """Errors of the nth system call: never a wrong pack, never a crash; short reads and writes change nothing."""
 import errno
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
@@ -17,6 +18,33 @@ def check_given_up(out, text):
     check(out in text or "photos" in text, out, text)
     check("manifest.json" not in left or "cannot flush the folder" in text, out, text, left)
     check(not any(name.endswith(".tmp") for name in left), left)
+
+
+MACHINE_ERRORS = [("read", 200, error) for error in (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ENOMEM)]
+MACHINE_ERRORS += [("openat2", 150, error) for error in (errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT, errno.EHOSTDOWN)]
+
+
+def check_unfinished(out, golden):
+    """Parts that are there are whole; nothing says that there are no more."""
+    left = os.listdir(out)
+    check("manifest.json" not in left and not any(name.endswith(".tmp") for name in left), left)
+    parts = [name for name in left if name.endswith(".json")]
+    check(all(fingerprint(out)[name] == golden[name] for name in parts), "a part that is not whole")
+    found = run("pack-info", out, expect=75 if parts else (65, 75))
+    check(not parts or f"{len(parts)} finished" in found, found)
+
+
+def check_bare_mount_point(space, root):
+    """Files that are all missing from a folder that is there look like one that is not mounted."""
+    shutil.copytree(root, space("mounted"))
+    for name in os.listdir(space("mounted/images/bee")):
+        os.rename(space(f"mounted/images/bee/{name}"), space(name))
+    for limit in ("1%", "100%"):
+        text = pack(space("mounted"), space("bare"), "--max-errors", limit, expect=75)
+        check("images/bee: is empty, as a file system that is not mounted" in text, text)
+    os.rename(space("00004.jpg"), space("mounted/images/bee/00004.jpg"))
+    pack(space("mounted"), space("bare"), "--max-errors", "100%")
+    print("a mount that is missing is no reject")
 
 
 with Workspace() as space:
@@ -60,7 +88,25 @@ with Workspace() as space:
         pack(root, out, "--container", container, env=faulty("pwrite", 2, errno.EINTR, out))
         check(fingerprint(out) == golden, "EINTR changed the pack")
         print(container, "passed:", failed, "faults ended a run, none spoilt a pack")
-    out = space("unreadable")
-    text = pack(root, out, "--max-errors", "1", env=faulty("read", 5, errno.EIO, root))
-    check("1 rejected" in text, text)
-    print("an unreadable input is a reject")
+    golden = fingerprint(space("hdf5"))
+    for op, nth in (("read", 5), ("openat2", 30)):
+        out = space(f"passing-{op}")
+        text = pack(root, out, env=faulty(op, nth, errno.ESTALE, root))
+        check("0 rejected" in text and fingerprint(out) == golden, text)
+    print("an error that passes changed nothing")
+    for op, nth, error in MACHINE_ERRORS:
+        out = space(f"unreadable-{op}-{error}")
+        text = pack(root, out, "--max-errors", "100%", expect=75, env=faulty(op, nth, f"{error}:sticky", root))
+        check(os.strerror(error) in text and "images/" in text and "same command goes on" in text, text)
+        check_unfinished(out, golden)
+        pack(root, out)
+        check(fingerprint(out) == golden, out, "differs after the fault")
+    print("errors of the machine are no rejects")
+    out = space("gone")
+    text = pack(root, out, "--max-errors", "100%", expect=75, env=faulty("openat2", 90, f"{errno.ENOENT}:sticky", root))
+    check("could be read when the run began" in text, text)
+    check_unfinished(out, golden)
+    text = pack(root, space("allowed"), "--max-errors", "100%", "--on-io-error", "reject",
+                env=faulty("read", 250, f"{errno.EIO}:sticky", root))
+    check("cannot be read" in text and " 0 rejected" not in text, text)
+    check_bare_mount_point(space, root)

@@ -57,7 +57,7 @@ with Workspace() as space:
 
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         out = space(f"stopped{number}")
-        stopped = False
+        stopped, results = False, []
         for delay in (0.3, 0.2, 0.1, 0.05, 0.02):
             process = begin(root, out)
             time.sleep(whole * delay)
@@ -65,11 +65,12 @@ with Workspace() as space:
             begun = time.perf_counter()
             result = process.wait(timeout=20)
             stopped = stopped or result == code
+            results.append(result)
             check(result in (0, code, -number), "exit", result)
             left = [name for name in os.listdir(out) if name.endswith(".tmp")] if os.path.isdir(out) else []
             check(not left or result == -number, "left behind", left)
             if result == 0:
                 subprocess.run(["rm", "-rf", out], check=True)
-        check(stopped, "no run was stopped by signal", number)
+        check(stopped, "no run was stopped by signal", number, results)
         finish(root, out, golden)
     print("SIGTERM and SIGINT passed")

@@ -227,6 +227,37 @@ def test_full_disk_and_kill(space):
             subprocess.run(["rm", "-rf", out], check=True)
 
 
+def test_a_failed_write_left_items(space):
+    for container in ("shard", "hdf5"):
+        for nth in (1, 2, 3, 5, 9):
+            out = space("failed/write")
+            code, _ = pack(space("ratings.csv"), "-o", out, *SMALL[2:], "--container", container, expect=(0, 73),
+                           env={"LD_PRELOAD": SHIM, "FAULT": f"pwrite:{nth}:{ENOSPC}:sticky", "FAULT_PATH": out})
+            check(code == 73 and not os.path.exists(space("failed")), container, nth, code)
+
+
+def test_a_spill_file_of_a_killed_run_blocked_the_folder(space):
+    out = space("spilled")
+    os.makedirs(out)
+    for name in (".chunkhit-spill-AbCdEf", ".spill.nowhere-1-2-0123abcd.tmp"):
+        open(f"{out}/{name}", "w").close()
+        os.utime(f"{out}/{name}", (1, 1))
+    pack(space("ratings.csv"), "-o", out, *SMALL)
+    check(fingerprint(out) == fingerprint(space("plain")), os.listdir(out))
+
+
+def test_a_planted_link_was_written_through(space):
+    out = space("planted")
+    os.makedirs(out)
+    with open(space("precious"), "w") as file:
+        file.write("precious")
+    for name in (".part-00000.zst.tmp", ".items.csv.tmp", ".manifest.json.tmp"):
+        os.link(space("precious"), f"{out}/{name}")
+    pack(space("ratings.csv"), "-o", out, *SMALL)
+    check(open(space("precious")).read() == "precious" and os.stat(space("precious")).st_nlink == 1, "a link's target")
+    check(fingerprint(out) == fingerprint(space("plain")), os.listdir(out))
+
+
 def test_a_signal_stops_it(space):
     with open(space("ratings.csv"), "rb") as file:
         text = file.read()

@@ -49,6 +49,7 @@ def test_first_signal_stops_cleanly(space):
         found, text = held.finish()
         check(found == code, number, "exit", found, text)
         check("the same command goes on" in text, text)
+        check("every row was rejected" not in text, "stopped before the first part", text)
         left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
         check(not any(name.endswith(".tmp") or name == "manifest.json" for name in left), left)
     again = HeldRun(space, space("stopped"))

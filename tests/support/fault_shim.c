@@ -1,5 +1,5 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
-// FAULT=op:n[:errno|short|kill][:sticky] with op one of open write pwrite read pread fsync rename unlink rmdir
+// FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read pread fsync rename unlink rmdir
 // close fallocate ftruncate; only files below FAULT_PATH count. NO_FLOCK=1: every flock succeeds and locks
 // nothing, as a file system shared with other machines may do.
 #define _GNU_SOURCE
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -98,6 +100,9 @@ int rename(const char* from, const char* to) {
   return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to);
 }
 int unlink(const char* path) { return below_path(path) && fault("unlink") < 0 ? -1 : NEXT(unlink)(path); }
+int mkdir(const char* path, mode_t mode) {
+  return below_path(path) && fault("mkdir") < 0 ? -1 : NEXT(mkdir)(path, mode);
+}
 int rmdir(const char* path) { return below_path(path) && fault("rmdir") < 0 ? -1 : NEXT(rmdir)(path); }
 int flock(int fd, int operation) { return getenv("NO_FLOCK") != NULL ? 0 : NEXT(flock)(fd, operation); }
 int fallocate(int fd, int mode, off_t offset, off_t size) {
@@ -114,6 +119,17 @@ int close(int fd) {
   NEXT(close)(fd);
   errno = error;
   return -1;
+}
+
+/// openat2 has no function of its own; its path counts as its folder's.
+long syscall(long number, ...) {
+  long argument[6];
+  va_list arguments;
+  va_start(arguments, number);
+  for (int index = 0; index < 6; ++index) argument[index] = va_arg(arguments, long);
+  va_end(arguments);
+  if (number == SYS_openat2 && fd_below_path((int)argument[0]) && fault("openat2") < 0) return -1;
+  return NEXT(syscall)(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
 }
 
 static int shimmed_open(const char* path, int flags, mode_t mode) {

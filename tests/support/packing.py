@@ -96,9 +96,9 @@ def pack(root, output, *arguments, **how):
 
 
 def fingerprint(folder):
-    """Hash of every file that two equal packs share (run.json may differ)."""
+    """Hash of every file that two equal packs share (run.json and the stamps of inputs may differ)."""
     return {name: hashlib.sha256(open(os.path.join(folder, name), "rb").read()).hexdigest()
-            for name in sorted(os.listdir(folder)) if name != "run.json"}
+            for name in sorted(os.listdir(folder)) if name != "run.json" and not name.endswith(".inputs")}
 
 
 def check(truth, *what):

@@ -1,0 +1,116 @@
+"""Images that changed after they were packed are noticed by a repeated run, and the parts that hold them packed anew."""
+import os
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import SHIM, Workspace, check, fingerprint, make_pictures, pack, run
+from PIL import Image
+
+
+def begin(space, name, count=200):
+    """A fresh copy of the images, packed."""
+    root, out = space(name), space(name + "-pack")
+    make_pictures(root, count)
+    pack(root, out)
+    return root, out
+
+
+def repaint(path):
+    size, before = os.path.getsize(path), os.stat(path)
+    with Image.open(path) as image:
+        turned = image.transpose(Image.ROTATE_180)
+    turned.save(path)
+    check(os.stat(path).st_mtime_ns != before.st_mtime_ns or os.path.getsize(path) != size, "the test changed nothing")
+
+
+def check_as_new(space, root, out):
+    pack(root, space("new"))
+    check(fingerprint(out) == fingerprint(space("new")), out, "differs from a new pack")
+    run("pack-verify", out)
+    shutil.rmtree(space("new"))
+
+
+def inputs_of(out):
+    return [os.path.join(out, name) for name in os.listdir(out) if name.endswith(".inputs")]
+
+
+def test_a_changed_image_was_not_noticed(space):
+    root, out = begin(space, "changed")
+    check("already packed" in pack(root, out), "nothing changed")
+    repaint(f"{root}/images/ant/00003.jpg")
+    text = pack(root, out)
+    check("1 image changed since packed (images/ant/00003.jpg): 1 part packed anew" in text, text)
+    check("parts found finished" in text, text)
+    check_as_new(space, root, out)
+    check("already packed" in pack(root, out), "the new state is recorded")
+
+
+def test_a_change_under_an_unfinished_pack(space):
+    root, out = begin(space, "unfinished")
+    os.remove(out + "/manifest.json")
+    repaint(f"{root}/images/bee/00001.jpg")
+    check("images/bee/00001.jpg" in pack(root, out), "named")
+    check_as_new(space, root, out)
+
+
+def test_removed_and_added_images(space):
+    root, out = begin(space, "removed")
+    os.rename(f"{root}/images/cat/00002.jpg", space("kept.jpg"))
+    text = pack(root, out)
+    check("1 image changed" in text and "1 rejected" in text, text)
+    check_as_new(space, root, out)
+    check("already packed" in pack(root, out), "still away")
+    os.rename(space("kept.jpg"), f"{root}/images/cat/00002.jpg")
+    text = pack(root, out)
+    check("1 image changed" in text and "0 rejected" in text, text)
+    check_as_new(space, root, out)
+
+
+def test_many_changes_are_named_in_short(space):
+    root, out = begin(space, "many")
+    golden = fingerprint(out)
+    for name in os.listdir(f"{root}/images/ant"):
+        os.utime(f"{root}/images/ant/{name}")
+    text = pack(root, out)
+    check("67 images changed since packed (" in text and ", …)" in text, text)
+    check(fingerprint(out) == golden, "only times changed")
+
+
+def test_trusted_inputs_are_not_compared(space):
+    root, out = begin(space, "trusted")
+    repaint(f"{root}/images/ant/00003.jpg")
+    check("already packed" in pack(root, out, "--trust-inputs"), "--trust-inputs")
+
+
+def test_a_pack_that_was_copied_without_records_of_inputs(space):
+    root, out = begin(space, "copied")
+    check(len(inputs_of(out)) > 3, os.listdir(out))
+    with open(inputs_of(out)[0], "r+b") as file:
+        file.seek(50)
+        file.write(b"x")
+    text = pack(root, out)
+    check("1 finished part without .inputs" in text and "already packed" in text, text)
+    for path in inputs_of(out):
+        os.remove(path)
+    text = pack(root, out)
+    check("without .inputs" in text and "already packed" in text, text)
+    run("pack-verify", out)
+
+
+def test_killed_while_packing_anew(space):
+    root, out = begin(space, "killed")
+    for nth, op in enumerate(("unlink", "unlink", "unlink", "rename", "rename", "rename", "fsync", "pwrite"), 1):
+        repaint(f"{root}/images/ant/00003.jpg")
+        repaint(f"{root}/images/bee/00100.png" if os.path.exists(f"{root}/images/bee/00100.png") else f"{root}/images/bee/00001.jpg")
+        pack(root, out, expect=(0, -signal.SIGKILL), env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out})
+        pack(root, out)
+        check_as_new(space, root, out)
+
+
+with Workspace() as workspace:
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test(workspace)
+            print(name, "passed")

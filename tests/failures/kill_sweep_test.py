@@ -1,0 +1,67 @@
+"""Killed before each call that changes the output: the same command finishes with the right bytes and leaves nothing else.
+
+A third argument, "all", takes every call; without it the later ones of a kind are taken ever more sparsely."""
+import os
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import SHIM, Workspace, check, fingerprint, make_pictures, run
+from sparse_packs import random_ratings, write_csv
+
+ALL = len(sys.argv) > 3
+OPS = ("mkdir", "open", "write", "pwrite", "fallocate", "ftruncate", "fsync", "close", "rename", "unlink", "rmdir")
+
+
+def tree(folder):
+    """Every entry below a folder, hidden ones too."""
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, folders, names in os.walk(folder) for name in folders + names)
+
+
+def packs_of(out):
+    return [at for at, _, names in os.walk(out) if "manifest.json" in names]
+
+
+def prints(out):
+    return {os.path.relpath(at, out): fingerprint(at) for at in packs_of(out)}
+
+
+def numbers():
+    """1, 2, 3, ... or with growing gaps."""
+    number = 1
+    while True:
+        yield number
+        number += 1 if ALL else max(1, number // 4)
+
+
+def sweep(space, command):
+    run(*command, "-o", space("golden/out"))
+    golden, files = prints(space("golden/out")), tree(space("golden"))
+    killed = 0
+    for op in OPS:
+        for nth in numbers():
+            out = space("killed/out")
+            code, _ = run(*command, "-o", out, expect=(0, -signal.SIGKILL),
+                          env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out})
+            run(*command, "-o", out)
+            check(prints(out) == golden, command, op, nth, "differs from an undisturbed run")
+            check(tree(space("killed")) == files, command, op, nth, "left", set(tree(space("killed"))) ^ set(files))
+            shutil.rmtree(space("killed"))
+            if code == 0:
+                break
+            killed += 1
+    shutil.rmtree(space("golden"))
+    print(" ".join(command[0:1] + command[2:]), "passed:", killed, "kills, nothing left behind", flush=True)
+
+
+with Workspace() as space:
+    root = space("photos")
+    make_pictures(root, 60)
+    images = ["pack-images", root, "--labels", f"{root}/labels.csv", "--resize", "16x12", "--chunk-samples", "8",
+              "--part-bytes", "20000", "--progress", "none"]
+    ratings = ["pack-sparse", write_csv(space("ratings.csv"), random_ratings(1, users=100, items=40, count=1500)),
+               "--part-bytes", "3000", "--progress", "none"]
+    for command in (images, [*images, "--container", "shard", "--split", "train=0.7,val=0.3"],
+                    [*ratings, "--memory", "16M", "--threads", "1"], [*ratings, "--container", "hdf5"]):
+        sweep(space, command)
