@@ -188,7 +188,8 @@ bool OutputFolder::is_whole(const Manifest& manifest, std::size_t part_index) co
     const std::optional<PartManifest> own = part_manifest(part_index);
     return own && own->pack_id == manifest.pack_id && own->part.file == listed.file &&
            own->part.xxh3 == listed.xxh3;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;  // nothing is known of the part
     return false;
   }
 }
@@ -227,6 +228,16 @@ std::optional<PartManifest> OutputFolder::part_manifest(std::uint64_t part_index
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   return parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path);
+}
+
+std::string OutputFolder::other_writers_notice() const {
+  std::string text;
+  for (const std::string& name : folder_entries(path_))
+    if (is_left_over(name) && find_aside_writer(path_, name) == AsideWriter::unknown)
+      text.append(text.empty() ? "" : "; ").append(name);
+  if (text.empty()) return text;
+  return path_ + ": another machine writes, or left within a day: " + text +
+         "; if none writes there any more, remove it";
 }
 
 std::uint64_t OutputFolder::free_bytes() const { return chunkhit::free_bytes(path_); }

@@ -62,6 +62,8 @@ class OutputFolder {
   [[nodiscard]] bool has(const std::string& name) const;
   /// Whether a file of this size is there.
   [[nodiscard]] bool holds(const std::string& name, std::uint64_t bytes) const;
+  /// Names what another machine writes aside here, or left within a day; empty where there is nothing.
+  [[nodiscard]] std::string other_writers_notice() const;
   /// Free bytes for this user on the file system.
   [[nodiscard]] std::uint64_t free_bytes() const;
 

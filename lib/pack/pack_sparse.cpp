@@ -162,6 +162,8 @@ class SparseRun {
     MatrixPackWriter writer(run, rows, output.folder, output.recorded, output.pack_id);
     report_.packs.push_back(writer.write());
     report_.interrupted = writer.interrupted();
+    const std::string others = output.folder.other_writers_notice();
+    if (!others.empty()) report_.notices.push_back(others);
   }
 
   void foresee(SparseInput& input) {

@@ -345,6 +345,8 @@ PackReport PackWriter::report() const {
   report.parts_kept = parts_kept_;
   report.repaired = repaired_;
   report.notices = notices_;
+  const std::string others = folder_.other_writers_notice();
+  if (!others.empty()) report.notices.push_back(others);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   for (const PartRecord& part : parts_) {

@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_pictures, pack, run
 
-KILLS = 20
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
 
 
 def begin(root, out):
@@ -20,6 +20,7 @@ def begin(root, out):
 def finish(root, out, golden):
     pack(root, out)
     check(fingerprint(out) == golden, out, "differs from an undisturbed run")
+    check(not any(name.startswith(".") for name in os.listdir(out)), "left behind", os.listdir(out))
     run("pack-verify", out)
 
 
@@ -45,6 +46,7 @@ with Workspace() as space:
             finish(root, out, golden)
             subprocess.run(["rm", "-rf", out], check=True)
     finish(root, space("killed"), golden)
+    check(sorted(os.listdir(space("killed"))) == sorted(os.listdir(space("golden"))), "left behind")
     print("kill -9 at", KILLS, "random moments passed")
 
     for op in ("open", "pwrite", "fsync", "rename"):

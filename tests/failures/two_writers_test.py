@@ -69,6 +69,20 @@ def test_one_fails_and_takes_away_the_folder_that_it_made(space, command, golden
         shutil.rmtree(out)
 
 
+def test_another_machine_may_still_write(space, command, golden):
+    out = space("other")
+    os.makedirs(out)
+    name = ".manifest.json.node7-1-2-0123abcd.tmp"
+    open(f"{out}/{name}", "w").close()
+    text = run(*command, "-o", out, "--progress", "none")
+    check(f"another machine writes, or left within a day: {name}" in text, text)
+    check(name in os.listdir(out), "removed what another machine may write")
+    os.utime(f"{out}/{name}", (1, 1))
+    run(*command, "-o", out, "--progress", "none")
+    check_pack(out, golden)
+    shutil.rmtree(out)
+
+
 with Workspace() as space:
     root = space("photos")
     make_pictures(root, 400)

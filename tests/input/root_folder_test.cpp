@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -171,6 +172,36 @@ TEST_F(RootFolderTest, ServesManyThreads) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(good, 800);
+}
+
+TEST_F(RootFolderTest, StampsAFileByItsSizeAndTime) {
+  const FileStamp stamp = root.stamp("cat/a.jpg");
+  EXPECT_EQ(stamp.bytes, 6u);
+  EXPECT_EQ(stamp, root.open("cat/a.jpg").stamp);
+  EXPECT_EQ(root.stamp("cat/none.jpg"), FileStamp{});
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::nanoseconds(1));
+  EXPECT_NE(root.stamp("cat/a.jpg"), stamp);
+}
+
+TEST_F(RootFolderTest, TakesAnEmptyFolderForOneThatIsNotMounted) {
+  EXPECT_NO_THROW(root.check_mounted("cat/none.jpg"));
+  EXPECT_NO_THROW(root.check_mounted("none/none.jpg"));
+  outside.make_folder("root/disk");
+  EXPECT_THROW(root.check_mounted("disk/none.jpg"), MachineError);
+  EXPECT_THROW(root.check_mounted("disk/deep/none.jpg"), MachineError);
+}
+
+TEST_F(RootFolderTest, SeesThatItIsAnotherFolderNow) {
+  fs::rename(path, outside.path("moved"));
+  EXPECT_THROW(root.check_mounted("cat/none.jpg"), MachineError);
+  outside.make_folder("root/cat");
+  EXPECT_THROW(root.check_mounted("cat/none.jpg"), MachineError);
+}
+
+TEST(WithRetries, TriesThreeTimes) {
+  int tries = 0;
+  EXPECT_EQ(with_retries([&] { return ++tries < 3 ? throw MachineError("stale") : tries; }), 3);
+  EXPECT_THROW(with_retries([&]() -> int { throw MachineError("stale"); }), MachineError);
 }
 
 }  // namespace
