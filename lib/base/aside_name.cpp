@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kEnd = ".tmp";
 /// A writer of another machine that wrote nothing for so long is taken for gone. If it is not, its own rename
 /// fails: nothing wrong is ever published.
-constexpr std::time_t kForgottenSeconds = 24 * 60 * 60;
+constexpr std::time_t kForgottenSeconds = std::time_t{24} * 60 * 60;
 
 struct Writer {
   std::string host;

@@ -63,7 +63,7 @@ TEST(AsideName, TakesALockForAWriterThatIsNotSeen) {
   const PendingFile file(folder.path("part"));
   // As a container of the same host name sees it: the process is not there.
   std::string entry = entry_of(file.aside_path());
-  const std::string pid = "-" + std::to_string(::getpid()) + "-";
+  const std::string pid = std::string("-").append(std::to_string(::getpid())).append("-");
   entry.replace(entry.rfind(pid), pid.size(), "-4194305-");
   std::filesystem::rename(file.aside_path(), folder.path(entry));
   EXPECT_EQ(find_aside_writer(folder.path(""), entry), AsideWriter::lives);

@@ -1,5 +1,6 @@
 """Errors of the nth system call: never a wrong pack, never a crash; short reads and writes change nothing."""
 import errno
+import json
 import os
 import shutil
 import sys
@@ -32,6 +33,9 @@ def check_unfinished(out, golden):
     check(all(fingerprint(out)[name] == golden[name] for name in parts), "a part that is not whole")
     found = run("pack-info", out, expect=75 if parts else (65, 75))
     check(not parts or f"{len(parts)} finished" in found, found)
+    if parts:
+        told = json.loads(run("pack-info", out, "--json", expect=75))
+        check(told["parts"] == len(parts) and told["rows"] >= told["samples"] > 0 and not told["finished"], told)
 
 
 def check_bare_mount_point(space, root):
