@@ -49,6 +49,9 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--comment", "TEXT", table.comment, "Skip lines that begin so");
   group.add("--decimal", "CHAR", flags.decimal, "Point of values: (.) or ,")
       ->check(CLI::IsMember(Names{".", ","}));
+  group
+      .add("--values", "WORD", flags.values, "(auto): an error where f32 is another value; f32: the nearest")
+      ->check(CLI::IsMember(Names{"auto", "f32"}));
   group.add_switch("--transpose", flags.transpose, "Matrices: rows are items, columns users (told)");
   group.add_switch("--no-transpose", flags.no_transpose, "Rows are users, whatever lies beside the file");
   group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: a layer, or raw (X)");

@@ -17,6 +17,7 @@ struct PackSparseFlags {
   std::string header = "auto";
   std::string quote = "auto";
   std::string decimal = ".";
+  std::string values = "auto";
   bool transpose = false;
   bool no_transpose = false;
   std::string index_base = "auto";

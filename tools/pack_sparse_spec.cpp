@@ -46,7 +46,8 @@ std::optional<std::int64_t> parse_moment(const std::string& flag, const std::str
   if (text.empty()) return std::nullopt;
   std::int64_t time = 0;
   if (!parse_time(text, '.', time))
-    refuse(flag + ": expected a time as the input has it, YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, found '" + text + "'");
+    refuse(flag + ": expected a time as the input has it, YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS, found '" + text +
+           "'");
   return time;
 }
 
@@ -57,6 +58,7 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
   input.table.header = parse_choice<Header>(kHeaderNames, flags.header);
   input.table.quoting = parse_choice<Quoting>(kQuotingNames, flags.quote);
   input.table.decimal_point = flags.decimal[0];
+  input.table.rounds_values = flags.values == "f32";
   if (flags.transpose && flags.no_transpose) refuse("--transpose and --no-transpose exclude each other");
   if (flags.transpose) input.transpose = Transpose::yes;
   if (flags.no_transpose) input.transpose = Transpose::no;
@@ -71,6 +73,7 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
   rules.min_value = parse_limit("--min-value", flags.min_value);
   rules.above = parse_limit("--above", flags.above);
   rules.binarize = flags.binarize;
+  rules.rounds_values = flags.values == "f32";
   rules.min_user = parse_count("--min-user", flags.min_user, {});
   rules.min_item = parse_count("--min-item", flags.min_item, {});
   rules.filter_once = flags.filter_once;

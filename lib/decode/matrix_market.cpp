@@ -18,6 +18,7 @@ struct EntryLine {
   const LineReader& lines;
   std::string_view line;
   RatingBlock& block;
+  bool rounds_values = false;
   FieldCursor fields{line};
 
   void refuse(const std::string& what, std::string_view field) {
@@ -34,8 +35,9 @@ struct EntryLine {
   std::optional<float> read_value() {
     const std::string_view field = fields.next();
     float value = 0;
-    if (parse_value(field, '.', lines.readable_end(), value)) return value;
-    refuse("value: expected a finite number", field);
+    const bool is_finite = parse_value(field, '.', lines.readable_end(), value);
+    if (is_finite && (rounds_values || keeps_value(field, '.', value))) return value;
+    refuse(std::string("value: expected ") + (is_finite ? kKeptValue : "a finite number"), field);
     return std::nullopt;
   }
   bool is_at_end() {
@@ -50,7 +52,8 @@ struct EntryLine {
 MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
                                        std::unique_ptr<TextStream> opened)
     : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMostLineBytes),
-      header_(read_market_header(lines_)) {
+      header_(read_market_header(lines_)),
+      rounds_values_(spec.rounds_values) {
   NamesBeside names;
   if (spec.names_beside)
     names = find_names_beside(path, header_.row_count, header_.column_count,
@@ -102,7 +105,7 @@ void MatrixMarketReader::read_line(std::string_view line, RatingBlock& block) {
 }
 
 void MatrixMarketReader::add_coordinates(std::string_view line, RatingBlock& block) {
-  EntryLine entry{lines_, line, block};
+  EntryLine entry{lines_, line, block, rounds_values_};
   const auto row = entry.read_index(header_.row_count, "row");
   if (!row) return;
   const auto column = entry.read_index(header_.column_count, "column");
@@ -123,7 +126,7 @@ void MatrixMarketReader::add_array_value(std::string_view line, RatingBlock& blo
                  : header_.symmetry == MarketSymmetry::symmetric ? array_column_
                                                                  : array_column_ + 1;
   }
-  EntryLine entry{lines_, line, block};
+  EntryLine entry{lines_, line, block, rounds_values_};
   const auto value = entry.read_value();
   if (value && entry.is_at_end() && *value != 0) add_with_mirror(row, column, *value);
 }

@@ -16,6 +16,7 @@ namespace chunkhit {
 struct MatrixMarketSpec {
   Transpose transpose = Transpose::automatic;  ///< automatic: yes where a file of barcodes names the columns
   bool names_beside = true;  ///< take ids from barcodes.tsv and features.tsv or genes.tsv in the same folder
+  bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
 };
 
 /// Reads a .mtx file, plain or compressed. Symmetric matrices are expanded; ids are names from the files
@@ -38,6 +39,7 @@ class MatrixMarketReader : public RatingReader {
 
   LineReader lines_;
   MarketHeader header_;
+  bool rounds_values_;
   std::unique_ptr<EntryCollector> collector_;
   std::uint64_t entries_read_ = 0;
   std::uint64_t array_row_ = 0;  // of the next value of an array

@@ -62,13 +62,11 @@ void with_item_type(const NpyType& type, Use use) {
   }
 }
 
-/// The nearest float; counts those that are not equal to it. Numbers beyond all floats become infinite.
+/// The nearest float.
 template <class Number>
-float nearest_float(Number number, std::uint64_t& rounded_count) {
-  const auto nearest = static_cast<float>(number);
+float nearest_float(Number number, RoundedValues& rounded) {
   using Wide = std::conditional_t<std::is_integral_v<Number>, long double, double>;
-  if (static_cast<Wide>(nearest) != static_cast<Wide>(number)) ++rounded_count;
-  return nearest;
+  return rounded.take(static_cast<Wide>(number));
 }
 
 }  // namespace
@@ -95,7 +93,7 @@ void NpyArray::read(std::span<float> numbers) {
   with_item_type(header_.type, [&](auto item) {
     using Item = decltype(item);
     for (float& number : numbers) {
-      number = nearest_float(number_of(load<Item>(from, header_.type.big_endian)), rounded_count_);
+      number = nearest_float(number_of(load<Item>(from, header_.type.big_endian)), rounded_);
       from += sizeof(Item);
     }
   });

@@ -7,6 +7,7 @@
 
 #include "decode/npy_header.h"
 #include "input/zip_members.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 
@@ -25,7 +26,7 @@ class NpyArray {
   /// Reads a single text of ASCII, as bytes or characters; throws bad_data when it is none.
   [[nodiscard]] std::string read_text();
   /// Floats so far that no 32-bit float is equal to.
-  [[nodiscard]] std::uint64_t rounded_count() const { return rounded_count_; }
+  [[nodiscard]] const RoundedValues& rounded() const { return rounded_; }
   /// Throws "FILE: MEMBER: what".
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -37,7 +38,7 @@ class NpyArray {
   NpyHeader header_;
   ByteBuffer raw_;
   std::uint64_t remaining_ = 0;  // items
-  std::uint64_t rounded_count_ = 0;
+  RoundedValues rounded_;
 };
 
 }  // namespace chunkhit

@@ -45,7 +45,7 @@ bool NpzReader::next(RatingBlock& block) {
   collector_.begin(block);
   while (!at_end_ && !collector_.is_full()) at_end_ = !entries_(collector_);
   const bool has_ratings = collector_.finish();
-  facts_.rounded_count = array("data").rounded_count();
+  facts_.rounded = array("data").rounded();
   if (shape_.found_columns != nullptr) (transpose_ ? facts_.user_count : facts_.item_count) = found_columns_;
   return has_ratings;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "types/rating_block.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 
@@ -23,7 +24,7 @@ struct MatrixFacts {
   std::uint64_t item_count = 0;
   bool is_transposed = false;              ///< the shape's columns are users
   std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here
-  std::uint64_t rounded_count = 0;   ///< values that no 32-bit float is equal to: the nearest one was taken
+  RoundedValues rounded;             ///< values that no 32-bit float is equal to: the nearest one was taken
   std::vector<std::string> notices;  ///< what was assumed, made up or left out; a sentence each
 };
 

@@ -129,6 +129,8 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
   float value = 0;
   if (!parse_value(value_text, '.', lines_->readable_end(), value))
     return fail_at(column + colon + 1, "value: expected a finite number", value_text);
+  if (!spec_.rounds_values && !keeps_value(value_text, '.', value))
+    return fail_at(column + colon + 1, (std::string("value: expected ") + kKeptValue).c_str(), value_text);
   row_.push_back({*index, value});
   return true;
 }

@@ -20,6 +20,7 @@ struct SvmlightSpec {
   /// What the first column is called in the files, 0 or 1. Not given: 0 if that index is anywhere in the
   /// files, else 1. Programs that guess it file by file shift training against test data.
   std::optional<int> index_base;
+  bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
 };
 
 /// Reads files one after the other as one matrix. A user's id is the number of its row, from 0 over all

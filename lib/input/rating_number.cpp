@@ -120,6 +120,17 @@ bool parse_value(std::string_view text, char decimal_point, float& value) {
   return number.has_value();
 }
 
+bool is_exact(std::string_view text, char decimal_point, float value) {
+  if (value == 0)
+    return text.substr(0, text.find_first_of("eE")).find_first_of("123456789") == std::string_view::npos;
+  std::string pointed(without_blanks(text));
+  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
+  const std::string_view digits = std::string_view(pointed).substr(pointed.starts_with('+') ? 1 : 0);
+  long double number = 0;  // has 64 bits: as many as whole numbers of programs
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return result.ec == std::errc() && number == static_cast<long double>(value);
+}
+
 bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
   if (parse_integer_id(text, time)) return true;
   if (const auto number = parse_integer(text)) {

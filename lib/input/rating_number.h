@@ -1,8 +1,10 @@
 // Numbers in the text of ratings: ids, values, times.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "input/eight_bytes.h"
@@ -63,6 +65,19 @@ namespace chunkhit {
     return parse_value(text, decimal_point, value);
   value = static_cast<float>(digits) / kPowers[count - 1 - point];
   return true;
+}
+
+/// What messages expect of a value that keeps_value denies.
+inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (--values f32 takes the nearest)";
+
+/// Compares a value of at least 2^24, or nearer to 0 than floats have all their digits, with its text.
+[[nodiscard]] bool is_exact(std::string_view text, char decimal_point, float value);
+
+/// Whether what parse_value gave is the value that was written, digits of fractions aside (is_lost).
+[[nodiscard]] inline bool keeps_value(std::string_view text, char decimal_point, float value) {
+  const float magnitude = std::abs(value);
+  if (magnitude >= std::numeric_limits<float>::min() && magnitude < 1 << 24) return true;
+  return text == "0" || is_exact(text, decimal_point, value);
 }
 
 /// Reads whole seconds, or whatever unit a time has: an integer of 64 bits, or a decimal number rounded down

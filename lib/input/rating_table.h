@@ -28,6 +28,7 @@ struct RatingTableSpec {
   Quoting quoting = Quoting::automatic;
   std::string comment;
   char decimal_point = '.';
+  bool rounds_values = false;  ///< values that 32-bit floats do not hold become the nearest, else an error
 };
 
 /// What was told of a table.

@@ -84,6 +84,8 @@ class TextParser {
       const std::string_view text = fields[RatingField::value];
       if (!parse_value(text, spec_.decimal_point, readable_end_, value))
         return refuse_field(RatingField::value, text, "a number");
+      if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
+        return refuse_field(RatingField::value, text, kKeptValue);
       block_.values.push_back(value);
     }
     if (spec_.columns.time) {

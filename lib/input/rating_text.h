@@ -38,8 +38,9 @@ struct RatingTextSpec {
   RatingColumns columns;
   std::size_t column_count = 0;  ///< a line with more is bad; 0: any number
   Quoting quoting = Quoting::none;
-  std::string comment;       ///< lines that begin with this are skipped; empty: none are
-  char decimal_point = '.';  ///< or ','
+  std::string comment;         ///< lines that begin with this are skipped; empty: none are
+  char decimal_point = '.';    ///< or ','
+  bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
   std::string header;  ///< lines equal to this (CR and a byte order mark aside) are skipped; empty: none
   bool operator==(const RatingTextSpec&) const = default;
 };

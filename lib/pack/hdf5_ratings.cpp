@@ -60,7 +60,7 @@ bool Hdf5RatingReader::next(RatingBlock& block) {
   collector_.begin(block);
   while (!at_end_ && !collector_.is_full()) at_end_ = !entries_(collector_);
   const bool has_ratings = collector_.finish();
-  facts_.rounded_count = matrix_.rounded_count();
+  facts_.rounded = matrix_.rounded();
   if (!knows_columns_) (transpose_ ? facts_.user_count : facts_.item_count) = found_columns_;
   return has_ratings;
 }

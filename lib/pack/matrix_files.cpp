@@ -19,8 +19,9 @@ std::string place_of_layer(const std::string& layer) {
 std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& path,
                                        const MatrixFileSpec& spec, std::unique_ptr<TextStream> opened) {
   if (format == RatingFormat::matrix_market)
-    return std::make_unique<MatrixMarketReader>(path, MatrixMarketSpec{.transpose = spec.transpose},
-                                                std::move(opened));
+    return std::make_unique<MatrixMarketReader>(
+        path, MatrixMarketSpec{.transpose = spec.transpose, .rounds_values = spec.rounds_values},
+        std::move(opened));
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
   return std::make_unique<Hdf5RatingReader>(
       path, Hdf5RatingsSpec{.transpose = spec.transpose, .place = place_of_layer(spec.layer)});
@@ -48,8 +49,8 @@ std::vector<std::unique_ptr<RatingReader>> open_matrix_files(RatingFormat format
   check_options(format, spec);
   std::vector<std::unique_ptr<RatingReader>> readers;
   if (format == RatingFormat::svmlight) {
-    readers.push_back(
-        std::make_unique<SvmlightReader>(paths, SvmlightSpec{spec.index_base}, std::move(opened)));
+    readers.push_back(std::make_unique<SvmlightReader>(
+        paths, SvmlightSpec{spec.index_base, spec.rounds_values}, std::move(opened)));
     return readers;
   }
   for (const std::string& path : paths)

@@ -17,6 +17,7 @@ struct MatrixFileSpec {
   Transpose transpose = Transpose::automatic;
   std::string layer;              ///< of HDF5: a layer's name, "raw", or a path; empty: X
   std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: told from the indices
+  bool rounds_values = false;     ///< of text: values that 32-bit floats do not hold become the nearest
 };
 
 /// Whether files of a format are read by `open_matrix_files`; the others are text of ratings.

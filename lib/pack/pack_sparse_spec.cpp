@@ -43,6 +43,7 @@ void add_input(const RatingInputSpec& input, std::vector<SpecEntry>& entries) {
   entries.push_back({"quote", name_of(kQuotingNames, table.quoting)});
   entries.push_back({"comment", table.comment});
   entries.push_back({"decimal", std::string(1, table.decimal_point)});
+  entries.push_back({"values", table.rounds_values ? "f32" : "auto"});
   entries.push_back({"transpose", name_of(kTransposeNames, input.transpose)});
   entries.push_back({"layer", input.layer});
   entries.push_back({"index-base", input.index_base ? std::to_string(*input.index_base) : "auto"});

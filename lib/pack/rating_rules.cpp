@@ -5,7 +5,9 @@
 #include <limits>
 #include <string>
 
+#include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 namespace {
@@ -110,6 +112,9 @@ class BucketRules {
     if (rules_.duplicates == Duplicates::sum)
       for (std::uint64_t at = begin; at < end; ++at) sum += rows_.values.empty() ? 1 : rows_.values[at];
     move(chosen, begin);
+    if (rules_.duplicates == Duplicates::sum && !rules_.rounds_values &&
+        is_lost(sum, static_cast<float>(sum)))
+      refuse_sum(row, rows_.items[begin], sum);
     if (rules_.duplicates == Duplicates::sum) set_value(row, begin, static_cast<float>(sum));
   }
 
@@ -143,6 +148,13 @@ class BucketRules {
     throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
                                          ", item number " + std::to_string(item) +
                                          ": expected a finite value, found " + std::to_string(value));
+  }
+
+  [[noreturn]] void refuse_sum(std::size_t row, std::uint32_t item, double sum) const {
+    throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
+                                         ", item number " + std::to_string(item) + ": the sum " +
+                                         number_text(sum) +
+                                         " is no 32-bit float; --values f32 takes the nearest");
   }
 
   void move(std::uint64_t from, std::uint64_t to) {

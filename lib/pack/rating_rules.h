@@ -34,6 +34,7 @@ struct RatingRules {
   bool binarize = false;             ///< values become 1
   std::uint64_t min_user = 0;        ///< keeps users with at least so many ratings
   std::uint64_t min_item = 0;        ///< keeps items with at least so many ratings
+  bool rounds_values = false;        ///< sums that 32-bit floats do not hold become the nearest
   bool filter_once = false;          ///< items, then users, once (vae_cf); else until both hold
 };
 

@@ -124,10 +124,19 @@ void note_empty(const std::string& name, const MatrixFacts& facts, const RatingI
                     count_text(turned ? users : items, "column") + " without entries are left out");
 }
 
+/// Throws where values became others than small fractions do.
+void check_lost(const std::string& name, const RoundedValues& rounded) {
+  if (rounded.lost_count == 0) return;
+  throw Error(ErrorCode::bad_data, name + ": " + count_text(rounded.lost_count, "value") +
+                                       " that 32-bit floats do not hold, the first is " +
+                                       number_text(rounded.first_lost) +
+                                       "; --values f32 takes the nearest ones");
+}
+
 void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<std::string>& notices) {
   for (const std::string& notice : facts.notices) notices.push_back(notice);
-  if (facts.rounded_count > 0)
-    notices.push_back(name + ": " + count_text(facts.rounded_count, "value") +
+  if (facts.rounded.count > 0)
+    notices.push_back(name + ": " + count_text(facts.rounded.count, "value") +
                       " that no 32-bit float is equal to: the nearest one was taken");
 }
 
@@ -157,7 +166,7 @@ void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const 
 
 void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInputs& opened,
                    RatingIntake& intake, InputFacts& facts) {
-  const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base};
+  const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, spec.table.rounds_values};
   const std::vector<std::unique_ptr<RatingReader>> readers =
       open_matrix_files(format, opened.paths, files, std::move(opened.from_stdin));
   // One reader of svmlight reads all files.
@@ -165,6 +174,7 @@ void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInput
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
     intake.read_blocks(own, *readers[index]);
+    if (!spec.table.rounds_values) check_lost(own[0].name, readers[index]->facts().rounded);
     add_facts(own[0].name, readers[index]->facts(), facts.notices);
     if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
     const std::string name = of_each == 1 ? own[0].name : count_text(of_each, "input");

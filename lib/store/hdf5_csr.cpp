@@ -37,8 +37,8 @@ void answer_numbers(Hdf5CsrArrays& arrays, const CsrQuestion& question, ChildLin
     std::vector<float> values(question.count);
     arrays.read_values(values);
     line.answer(bytes_of(std::span(values)));
-    std::uint64_t rounded_count = arrays.rounded_count();
-    return line.answer(bytes_of(std::span(&rounded_count, 1)));
+    RoundedValues rounded = arrays.rounded();
+    return line.answer(bytes_of(std::span(&rounded, 1)));
   }
   std::vector<std::int64_t> numbers(question.count);
   if (question.array == CsrArray::indptr)
@@ -92,7 +92,7 @@ struct Hdf5Csr::State {
   std::string path;
   ServingChild child;
   CsrFacts facts;
-  std::uint64_t rounded_count = 0;
+  RoundedValues rounded;
 };
 
 Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place)
@@ -112,9 +112,9 @@ void Hdf5Csr::read_indices(std::span<std::int64_t> numbers) { state_->read(CsrAr
 
 void Hdf5Csr::read_values(std::span<float> numbers) {
   state_->read(CsrArray::values, numbers);
-  state_->receive(bytes_of(std::span(&state_->rounded_count, 1)));
+  state_->receive(bytes_of(std::span(&state_->rounded, 1)));
 }
 
-std::uint64_t Hdf5Csr::rounded_count() const { return state_->rounded_count; }
+const RoundedValues& Hdf5Csr::rounded() const { return state_->rounded; }
 
 }  // namespace chunkhit

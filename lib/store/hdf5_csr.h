@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/part.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 
@@ -47,7 +48,7 @@ class Hdf5Csr {
   void read_indices(std::span<std::int64_t> numbers);
   void read_values(std::span<float> numbers);
   /// Values so far that no 32-bit float is equal to: the nearest one was given.
-  [[nodiscard]] std::uint64_t rounded_count() const;
+  [[nodiscard]] const RoundedValues& rounded() const;
 
  private:
   struct State;

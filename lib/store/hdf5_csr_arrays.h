@@ -12,6 +12,7 @@
 #include "store/hdf5_csr_numbers.h"
 #include "store/hdf5_handle.h"
 #include "store/hdf5_source.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 
@@ -23,7 +24,7 @@ class Hdf5CsrArrays {
   void read_indptr(std::span<std::int64_t> numbers) { indptr_->read(check_, numbers); }
   void read_indices(std::span<std::int64_t> numbers) { indices_->read(check_, numbers); }
   void read_values(std::span<float> numbers) { values_->read(check_, numbers); }
-  [[nodiscard]] std::uint64_t rounded_count() const { return values_->rounded_count(); }
+  [[nodiscard]] const RoundedValues& rounded() const { return values_->rounded(); }
 
  private:
   void open_dense();

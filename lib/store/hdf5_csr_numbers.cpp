@@ -117,8 +117,7 @@ void Hdf5Numbers::read(const Hdf5Check& check, std::span<float> numbers) {
   wide_.resize(numbers.size());
   read_as(check, H5T_NATIVE_DOUBLE, sizeof(double), numbers.size(), wide_.data());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = static_cast<float>(wide_[i]);
-    if (static_cast<double>(numbers[i]) != wide_[i]) ++rounded_count_;
+    numbers[i] = rounded_.take(wide_[i]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/hdf5_handle.h"
+#include "types/rounded_values.h"
 
 namespace chunkhit {
 
@@ -26,7 +27,7 @@ class Hdf5Numbers {
   /// Throws bad_data where the dataset does not hold whole numbers.
   void read(const Hdf5Check& check, std::span<std::int64_t> numbers);
   void read(const Hdf5Check& check, std::span<float> numbers);
-  [[nodiscard]] std::uint64_t rounded_count() const { return rounded_count_; }
+  [[nodiscard]] const RoundedValues& rounded() const { return rounded_; }
 
  private:
   void open_with_cache(const Hdf5Check& check, hid_t file);
@@ -40,7 +41,7 @@ class Hdf5Numbers {
   bool is_floating_ = false;
   std::uint64_t position_ = 0;  // of the next number
   std::vector<double> wide_;
-  std::uint64_t rounded_count_ = 0;
+  RoundedValues rounded_;
 };
 
 }  // namespace chunkhit

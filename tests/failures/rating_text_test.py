@@ -5,7 +5,10 @@ import random
 import sys
 from datetime import datetime, timezone
 
+import anndata
+import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import Workspace, check, fingerprint, make_pictures, run
@@ -124,6 +127,36 @@ def test_user_items_of_equally_long_lines_are_no_table(space):
     pack(short, "-o", space("table"), "--format", "text")
     pack(short, "-o", space("named"), "--value", "3")
     check(Pack(space("table")).x == Pack(space("named")).x == {("0", "1"): 2, ("1", "4"): 5}, Pack(space("named")).x)
+
+
+def test_values_that_no_float_holds_are_errors_unless_rounding_is_asked_for(space):
+    def write_npz(name, values):
+        sp.save_npz(space(name), sp.csr_matrix(np.array([[1, values[0]], [values[1], 2]])))
+        return space(name)
+
+    def write_h5ad(name, values):
+        anndata.AnnData(sp.csr_matrix(np.array([[1, values[0]], [values[1], 2]], float)), dtype="f8").write_h5ad(space(name))
+        return space(name)
+
+    market = "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n1 2 16777217\n2 1 1e-60\n2 2 2\n"
+    sources = {
+        "r.csv": write(space, "r.csv", "user,item,value\n0,0,1\n0,1,16777217\n1,0,1e-60\n1,1,2\n"),
+        "r.mtx": write(space, "r.mtx", market), "r.svm": write(space, "r.svm", "0 0:1 1:16777217\n0 0:1e-60 1:2\n"),
+        "i8.npz": write_npz("i8.npz", np.array([16777217, 2**60 + 1])), "f8.npz": write_npz("f8.npz", [16777217.0, 1e-60]),
+        "r.h5ad": write_h5ad("r.h5ad", [16777217.0, 1e-60])}
+    for name, source in sources.items():
+        code, said = pack(source, "-o", space(name + ".auto"), expect=(1, 65))
+        check("16777217" in said and name in said and "--values f32" in said, name, said)
+        check(code == 65 or f"{name}:3:" in said or f"{name}:4:" in said or f"{name}:1:" in said, said)
+        pack(source, "-o", space(name + ".f32"), "--values", "f32")
+        values = set(Pack(space(name + ".f32")).x.values())
+        check({1, 2, 16777216} <= values, name, values)
+    code, said = pack(sources["r.csv"], "-o", space("skip"), "--on-error", "skip", "--max-errors", "2", expect=(0,))
+    check(set(Pack(space("skip")).x.values()) == {1, 2} and "2 bad lines" in said, said)
+    plays = write(space, "plays.csv", "user,item,plays\n1,1,16777216\n1,1,1\n1,2,3\n")
+    said = pack(plays, "-o", space("sum"), "--duplicates", "sum", expect=65)
+    check("the sum 16777217" in said and "--values f32" in said, said)
+    pack(plays, "-o", space("sum"), "--duplicates", "sum", "--values", "f32")
 
 
 def main():

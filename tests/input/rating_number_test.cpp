@@ -139,6 +139,22 @@ TEST(Time, IsTheWholeNumberBelow) {
     EXPECT_EQ(time_of(text), std::nullopt) << text;
 }
 
+TEST(Value, IsKeptUnlessAFloatIsAnother) {
+  const auto is_kept = [](std::string_view text, char decimal_point = '.') {
+    float value = 0;
+    EXPECT_TRUE(parse_value(text, decimal_point, value)) << text;
+    return keeps_value(text, decimal_point, value);
+  };
+  for (const char* text : {"0", "0.000", "-0", "0e9", "3.3", "0.1", "16777216", "1e10", " +33554432.0 ",
+                           "-16777218", "1.17549435e-38", "340282346638528859811704183484516925440"})
+    EXPECT_TRUE(is_kept(text)) << text;
+  for (const char* text : {"16777217", "-16777217.0", "16777216.5", "9007199254740993", "1e11", "1e-50",
+                           "1e-5000", "-1e-39", "0.000000000000000000000000000000000000000000001"})
+    EXPECT_FALSE(is_kept(text)) << text;
+  EXPECT_TRUE(is_kept("16777216,0", ','));
+  EXPECT_FALSE(is_kept("16777217,0", ','));
+}
+
 // Checked with date -u -d "…" +%s.
 TEST(Time, IsReadFromDatesOfIso8601) {
   EXPECT_EQ(time_of("2005-09-06"), 1125964800);

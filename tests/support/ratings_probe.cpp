@@ -40,7 +40,7 @@ void print_block(const RatingBlock& block) {
 
 void print_facts(const MatrixFacts& facts) {
   std::printf("#shape %zu %zu\n#rounded %zu\n", static_cast<std::size_t>(facts.user_count),
-              static_cast<std::size_t>(facts.item_count), static_cast<std::size_t>(facts.rounded_count));
+              static_cast<std::size_t>(facts.item_count), static_cast<std::size_t>(facts.rounded.count));
   for (const std::string& notice : facts.notices) std::printf("#notice %s\n", notice.c_str());
 }
 
