@@ -23,7 +23,12 @@ constexpr std::size_t kFixedHeaderBytes = 10;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 constexpr std::size_t kTrailerBytes = 8;
 
-enum Flag : std::uint8_t { kHeaderCrc = 2, kExtra = 4, kName = 8, kComment = 16, kReserved = 0xe0 };
+// Flags of a header.
+constexpr std::uint8_t kHeaderCrc = 2;
+constexpr std::uint8_t kExtra = 4;
+constexpr std::uint8_t kName = 8;
+constexpr std::uint8_t kComment = 16;
+constexpr std::uint8_t kReserved = 0xe0;
 
 /// Where a text that ends with NUL ends; nothing where it is not whole.
 std::optional<std::size_t> text_end(Bytes header, std::size_t begin) {
@@ -42,7 +47,7 @@ std::optional<std::size_t> header_bytes(Bytes header) {
     *end += 2 + std::size_t{load_little<std::uint16_t>(header.data() + *end)};
     if (header.size() < *end) return std::nullopt;
   }
-  for (const Flag flag : {kName, kComment})
+  for (const std::uint8_t flag : {kName, kComment})
     if (end && (flags & flag) != 0) end = text_end(header, *end);
   return end;
 }

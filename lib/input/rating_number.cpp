@@ -91,7 +91,7 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
   if (!take_two(zone, 24, hour)) return false;
   static_cast<void>(take_char(zone, ':'));
   if (!zone.empty() && !take_two(zone, 60, minute)) return false;
-  seconds -= sign * (hour * 3600 + minute * 60);
+  seconds -= std::int64_t{sign} * (hour * 3600 + minute * 60);
   return zone.empty();
 }
 
