@@ -1,6 +1,8 @@
 // pack-images: a folder of pictures → a pack. Flags → spec → pack_images → report.
 #include "pack/pack_images.h"
 
+#include <malloc.h>
+
 #include "chunkhit/error.h"
 #include "cli.h"
 #include "flag_group.h"
@@ -10,6 +12,8 @@
 
 namespace chunkhit {
 namespace {
+
+constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
     "Packs a folder of pictures, once, into chunked uint8 HDF5 or compressed shards.";
@@ -81,6 +85,8 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
+  // Freed buffers of images go back to the system at once, whatever was freed before: --memory counts on it.
+  mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
   CLI::App app(kDescription, "pack-images");
   PackImagesFlags flags;
   add_pack_images_flags(app, flags);

@@ -19,6 +19,7 @@ struct PackImagesFlags {
   std::string max_seconds_per_image = "10";
   std::string max_pixels = "256M";
   std::string max_input_bytes = "256M";
+  std::string max_decode_bytes = "1G";
   std::string resize;
   std::string resize_long;
   std::string fit;

@@ -67,6 +67,7 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
       parse_count("--max-seconds-per-image", flags.max_seconds_per_image, {0, 1'000'000}));
   spec.max_pixels = parse_pixels("--max-pixels", flags.max_pixels);
   spec.max_input_bytes = parse_bytes("--max-input-bytes", flags.max_input_bytes);
+  spec.max_decode_bytes = parse_bytes("--max-decode-bytes", flags.max_decode_bytes);
   if (flags.chunk_samples != "auto")
     spec.chunk_samples = parse_count("--chunk-samples", flags.chunk_samples, {.least = 1});
   if (flags.chunk_bytes != "auto") {

@@ -1,5 +1,6 @@
 #include "compress/zstd.h"
 
+#define ZSTD_STATIC_LINKING_ONLY  // for the estimate of a context's size
 #include <zstd.h>
 
 #include <memory>
@@ -50,6 +51,10 @@ void encode_zstd(Bytes raw, int level, ByteBuffer& stored) {
   if (ZSTD_isError(bytes) != 0)
     throw std::bad_alloc();  // with room for any result only memory can be missing
   stored.resize(bytes);
+}
+
+std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes) {
+  return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, raw_bytes, 0));
 }
 
 void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {

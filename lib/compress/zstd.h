@@ -10,6 +10,9 @@ namespace chunkhit {
 /// Compresses into one frame with its content size and a checksum; `stored` is replaced.
 void encode_zstd(Bytes raw, int level, ByteBuffer& stored);
 
+/// What a thread holds to compress so many bytes at once.
+[[nodiscard]] std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes);
+
 /// The same of pieces that lie one behind the other, each in blocks of its own: where neighbours are of
 /// different kinds, each block's statistics fit it better. Level 1 is for bytes that seldom repeat
 /// themselves.

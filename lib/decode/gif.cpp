@@ -118,6 +118,7 @@ std::string check_gif(GifFrame& frame) {
 // The blocks of compressed data, joined.
 ByteBuffer join_blocks(Bytes blocks) {
   ByteBuffer data;
+  data.reserve(blocks.size());
   for (std::size_t at = 0; at < blocks.size() && blocks[at] != 0;) {
     const std::size_t count = std::min<std::size_t>(blocks[at], blocks.size() - at - 1);
     data.insert(data.end(), blocks.data() + at + 1, blocks.data() + at + 1 + count);

@@ -185,7 +185,10 @@ std::uint64_t coefficient_bytes(const jpeg_decompress_struct& info) {
 std::uint64_t working_bytes(const jpeg_decompress_struct& info) {
   constexpr std::uint64_t kTables = 128 << 10;
   constexpr std::uint64_t kRowsHeld = 4;
-  return kTables +
+  std::uint64_t marker_bytes = 0;
+  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next)
+    marker_bytes += sizeof *marker + marker->data_length;
+  return kTables + marker_bytes +
          round_up(info.image_width, 32) * info.num_components * info.max_v_samp_factor * DCTSIZE * kRowsHeld;
 }
 

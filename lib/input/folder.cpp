@@ -168,7 +168,7 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
 
 // Asks for one byte more than there should be, so that a file that has grown is seen without another call.
 std::string RootFolder::File::read(ByteBuffer& buffer) const {
-  buffer.resize(bytes + 1);
+  resize_empty(buffer, bytes + 1);
   std::size_t filled = 0;
   while (filled < buffer.size()) {
     const ssize_t count = ::read(fd.get(), buffer.data() + filled, buffer.size() - filled);

@@ -18,10 +18,6 @@
 namespace chunkhit {
 namespace {
 
-/// Samples made by one task: enough to make the task's own cost small, few enough to spread the end of a
-/// part.
-constexpr std::uint64_t kBlockSamples = 8;
-
 /// Consecutive rows whose samples lie in consecutive slots of one buffer.
 struct Block {
   std::shared_ptr<ChunkBuffer> buffer;
@@ -85,8 +81,9 @@ class PartPipeline {
 
   /// As many blocks at once as keep all threads busy and the chunks in work within their bytes.
   [[nodiscard]] std::size_t token_count() const {
-    const std::uint64_t chunk_bytes = job_.chunk_samples * sample_bytes_;
-    const std::uint64_t chunks = std::max<std::uint64_t>(1, job_.buffer_bytes / (2 * chunk_bytes));
+    // Raw and encoded; three more are begun, encoded or written while all blocks lie in others.
+    const std::uint64_t chunk_bytes = 2 * job_.chunk_samples * sample_bytes_;
+    const std::uint64_t chunks = std::max<std::uint64_t>(4, job_.buffer_bytes / chunk_bytes) - 3;
     const std::uint64_t blocks = chunks * std::max<std::uint64_t>(1, job_.chunk_samples / kBlockSamples);
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, 4ull * job_.threads));
   }

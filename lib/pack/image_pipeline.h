@@ -14,6 +14,10 @@
 
 namespace chunkhit {
 
+/// Samples made by one task: enough to make the task's own cost small, few enough to spread the end of a
+/// part.
+inline constexpr std::uint64_t kBlockSamples = 8;
+
 /// What a part is packed with.
 struct PartJob {
   MakerContext& context;

@@ -8,8 +8,8 @@
 
 namespace chunkhit {
 
-/// Hands out bytes of a budget; who wants more than is left waits. A thread holds one share at a time, so
-/// nobody waits in a circle.
+/// Hands out bytes of a budget; a thread that wants more than is left waits. It holds no share while it
+/// waits, so there is no circle of waiting threads.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes) : total_(bytes), left_(bytes) {}
@@ -19,6 +19,7 @@ class MemoryBudget {
   class Share {
    public:
     Share() = default;
+    /// Waits until so many bytes are left; they must not be more than the total.
     Share(MemoryBudget& budget, std::uint64_t bytes) : budget_(&budget), bytes_(bytes) { budget.take(bytes); }
     Share(Share&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) { other.budget_ = nullptr; }
     Share& operator=(Share&& other) noexcept {
@@ -26,6 +27,19 @@ class MemoryBudget {
       std::swap(bytes_, other.bytes_);
       return *this;
     }
+    /// Takes bytes where that many are left, else none; never waits.
+    [[nodiscard]] static Share of_what_is_left(MemoryBudget& budget, std::uint64_t bytes) {
+      Share share;
+      if (budget.try_take(bytes)) share.budget_ = &budget, share.bytes_ = bytes;
+      return share;
+    }
+    /// Takes more where that much is left; false, without waiting, where it is not.
+    [[nodiscard]] bool try_grow(std::uint64_t bytes) {
+      if (!budget_->try_take(bytes - bytes_)) return false;
+      bytes_ = bytes;
+      return true;
+    }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     ~Share() {
       if (budget_ != nullptr) budget_->give(bytes_);
     }
@@ -40,6 +54,12 @@ class MemoryBudget {
     std::unique_lock lock(mutex_);
     returned_.wait(lock, [&] { return left_ >= bytes; });
     left_ -= bytes;
+  }
+  [[nodiscard]] bool try_take(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (left_ < bytes) return false;
+    left_ -= bytes;
+    return true;
   }
   void give(std::uint64_t bytes) {
     {

@@ -8,10 +8,10 @@
 #include <set>
 #include <system_error>
 
-#include "base/cpu.h"
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
@@ -23,9 +23,6 @@ namespace {
 
 /// The pack's shape comes from the first readable picture among so many rows.
 constexpr std::size_t kProbedRows = 1000;
-
-/// What a thread may hold beside what it decodes: a file, weights, a compression context.
-constexpr std::uint64_t kBytesPerThread = 8 << 20;
 
 SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
   return spec.labels.empty() ? list_class_folders(root) : list_label_csv(spec.labels, spec.columns);
@@ -99,29 +96,20 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
   return notices;
 }
 
-std::uint64_t decode_budget(const PackImagesOptions& options, std::uint32_t threads) {
-  // A quarter is for chunks in work and some for each thread; decoding has the rest, and a quarter in any
-  // case.
-  const std::uint64_t fixed = options.memory_bytes / 4 + threads * kBytesPerThread;
-  return std::max<std::uint64_t>(options.memory_bytes / 4,
-                                 options.memory_bytes - std::min(options.memory_bytes, fixed));
-}
-
-void check_memory(const PackImagesOptions& options, const ChunkPlan& plan) {
-  if (options.memory_bytes / 4 < 2 * plan.chunk_bytes)
-    throw Error(ErrorCode::usage, "--memory: chunks of " + bytes_text(static_cast<double>(plan.chunk_bytes)) +
-                                      " need at least " +
-                                      bytes_text(8 * static_cast<double>(plan.chunk_bytes)) +
-                                      "; lower --chunk-samples or raise --memory");
+/// The plan with the largest chunks of all packs of a run.
+ChunkPlan largest_chunks(const PackImagesSpec& spec, const SampleShape& sample,
+                         const std::vector<PackSamples>& packs) {
+  ChunkPlan largest;
+  for (const PackSamples& samples : packs) {
+    const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
+    if (plan.chunk_bytes > largest.chunk_bytes) largest = plan;
+  }
+  return largest;
 }
 
 /// Throws what can be known beforehand of all packs of a run, before anything of one is removed or written.
-void check_packs(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleShape& sample,
-                 const std::vector<PackSamples>& packs) {
-  for (const PackSamples& samples : packs) {
-    check_memory(options, plan_pack(spec, sample, samples.indices.size()));
-    OutputFolder::check(pack_path(options, samples), options.force);
-  }
+void check_packs(const PackImagesOptions& options, const std::vector<PackSamples>& packs) {
+  for (const PackSamples& samples : packs) OutputFolder::check(pack_path(options, samples), options.force);
 }
 
 /// Pictures of a share of an earlier split would be in two packs: one for training and one to test with, say.
@@ -142,41 +130,48 @@ void remove_stale_shares(const SampleList& list, const PackImagesOptions& option
   for (const std::string& path : stale) OutputFolder(path, false).remove();
 }
 
-PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options,
-                          std::uint32_t threads) {
+void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackImagesReport& report) {
+  for (const PackSamples& samples : packs) {
+    run.progress.pack = pack_path(run.options, samples);
+    // Rows that were rejected while listing belong to no class: the first pack accounts for them.
+    PackWriter writer(run, samples, &samples == &packs[0] ? run.list.rejects : std::vector<Reject>());
+    report.packs.push_back(writer.write());
+    report.samples_packed_now += writer.samples_packed_now();
+    report.interrupted = writer.interrupted();
+    if (report.interrupted) break;
+  }
+}
+
+PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options) {
   const RunStart start = start_run();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
   const RootFolder root(options.root);
   const SampleList list = list_samples(spec, options.root);
   const FirstPicture first = probe_shape(spec, root, list);
+  const std::vector<PackSamples> packs = divide_list(list, spec);
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
 
   MakerContext maker{spec,
                      root,
                      first.sample,
                      first.file,
-                     MemoryBudget(decode_budget(options, threads)),
-                     {},
+                     MemoryBudget(memory.decode_bytes),
+                     memory.kept_bytes,
                      options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
-  RunContext run{spec, options, list, maker, rejects, progress, threads, start};
+  RunContext run{spec, options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes, start};
 
   PackImagesReport report;
   report.notices = all_notices(list, spec);
   report.labels = summarize_labels(list);
-  const std::vector<PackSamples> packs = divide_list(list, spec);
-  check_packs(spec, options, first.sample, packs);
+  check_packs(options, packs);
   remove_stale_shares(list, options, packs);
-  for (const PackSamples& samples : packs) {
-    progress.pack = pack_path(options, samples);
-    // Rows that were rejected while listing belong to no class: the first pack accounts for them.
-    PackWriter writer(run, samples, &samples == &packs[0] ? list.rejects : std::vector<Reject>());
-    report.packs.push_back(writer.write());
-    report.samples_packed_now += writer.samples_packed_now();
-    report.interrupted = writer.interrupted();
-    if (report.interrupted) break;
-  }
+  // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
+  tbb::task_arena arena(static_cast<int>(memory.threads));
+  arena.execute([&] { write_packs(run, packs, report); });
   report.seconds = start.seconds();
   return report;
 }
@@ -193,13 +188,7 @@ LabelSummary summarize_labels(const SampleList& list) {
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
   check_spec(spec);
   check_output(spec, options);
-  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-  // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-  tbb::task_arena arena(static_cast<int>(threads));
-  PackImagesReport report;
-  arena.execute([&] { report = pack_all(spec, options, threads); });
-  return report;
+  return pack_all(spec, options);
 }
 
 PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
@@ -213,7 +202,9 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   preview.sample = first.sample;
   preview.first_file = first.file;
   preview.filter = compress_choice(spec).filter;
-  for (const PackSamples& samples : divide_list(preview.list, spec)) {
+  const std::vector<PackSamples> packs = divide_list(preview.list, spec);
+  static_cast<void>(plan_memory(spec, options, largest_chunks(spec, first.sample, packs)));
+  for (const PackSamples& samples : packs) {
     const std::uint64_t count = samples.indices.size();
     preview.packs.emplace_back(pack_path(options, samples), count);
     preview.plans.push_back(plan_pack(spec, preview.sample, count));

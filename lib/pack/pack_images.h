@@ -45,6 +45,7 @@ struct PackImagesSpec {
   std::uint32_t max_seconds_per_image = 10;  ///< of decoding; 0: no limit
   std::uint64_t max_pixels = 256'000'000;
   std::uint64_t max_input_bytes = 256ull << 20;
+  std::uint64_t max_decode_bytes = 1ull << 30;  ///< what one image may hold while it is decoded and resized
   std::string container = "hdf5";
   std::string compress;             ///< a filter's name, ":LEVEL" may follow; empty: the container's default
   std::uint64_t chunk_samples = 0;  ///< 0: computed
@@ -70,8 +71,9 @@ struct PackProgress {
 struct PackImagesOptions {
   std::string root;           ///< folder of the pictures
   std::string output;         ///< folder of the pack, or of the packs of a split
-  std::uint32_t threads = 0;  ///< 0: all allowed CPUs
-  std::uint64_t memory_bytes = 2ull << 30;
+  std::uint32_t threads = 0;  ///< 0: all allowed CPUs, or as many as fit memory_bytes
+  std::uint64_t memory_bytes =
+      2ull << 30;                     ///< what the process may hold; what is packed does not depend on it
   bool fail_on_error = false;         ///< stop at the first reject
   double max_error_share = 0.01;      ///< stop when more of all rows (one is allowed) …
   std::uint64_t max_error_count = 0;  ///< … or, when not 0, more than this many

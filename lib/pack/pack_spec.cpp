@@ -103,6 +103,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
   entries.push_back({"max-pixels", std::to_string(spec.max_pixels)});
   entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
+  entries.push_back({"max-decode-bytes", std::to_string(spec.max_decode_bytes)});
   entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
   entries.push_back({"container", spec.container});
   entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
@@ -145,6 +146,7 @@ void check_spec(const PackImagesSpec& spec) {
     refuse("--file-column, --label-column and --delimiter are for a CSV: give it with --labels");
   if (spec.max_pixels < 1) refuse("--max-pixels: must be at least 1");
   if (spec.max_input_bytes < 1) refuse("--max-input-bytes: must be at least 1");
+  if (spec.max_decode_bytes < 1) refuse("--max-decode-bytes: must be at least 1");
   if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
     refuse("--chunk-samples and --chunk-bytes exclude each other");

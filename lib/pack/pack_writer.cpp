@@ -260,7 +260,7 @@ void PackWriter::write_part(std::uint64_t part_index) {
                     compress_.level,
                     plan_.chunk_samples,
                     container(run_.spec.container).pads_last_chunk,
-                    run_.options.memory_bytes / 4,
+                    run_.buffer_bytes,
                     run_.threads,
                     run_.options.stop,
                     on_row};

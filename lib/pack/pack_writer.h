@@ -28,6 +28,7 @@ struct RunContext {
   RejectLimit& rejects;
   PackProgress& progress;
   std::uint32_t threads = 1;
+  std::uint64_t buffer_bytes = 0;  ///< of chunks in work
   RunStart start;
 };
 

@@ -1,5 +1,7 @@
 #include "pack/sample_maker.h"
 
+#include <algorithm>
+#include <new>
 #include <optional>
 
 #include "base/words.h"
@@ -9,23 +11,16 @@
 namespace chunkhit {
 namespace {
 
-/// Buffers above this are given back after the picture that needed them.
-constexpr std::size_t kKeptBufferBytes = 32 << 20;
-
 std::string shape_text(const SampleShape& shape) {
   return std::to_string(shape.width) + "x" + std::to_string(shape.height) + "x" +
          std::to_string(shape.channels);
 }
 
-/// Why a picture that needs so much is not decoded; empty where it may be.
-std::string over_budget(std::uint64_t needed, const MemoryBudget& budget) {
-  if (needed <= budget.total()) return {};
-  return "needs " + bytes_text(static_cast<double>(needed)) + " of memory to decode, over the " +
-         bytes_text(static_cast<double>(budget.total())) + " that --memory leaves";
-}
-
-void release_if_large(ByteBuffer& buffer) {
-  if (buffer.capacity() > kKeptBufferBytes) ByteBuffer().swap(buffer);
+/// Why an image that needs so much is not decoded; empty where it may be.
+std::string over_limit(std::uint64_t needed, const PackImagesSpec& spec) {
+  if (needed <= spec.max_decode_bytes) return {};
+  return "needs " + bytes_text(static_cast<double>(needed)) + " of memory to decode, over the limit of " +
+         bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (--max-decode-bytes)";
 }
 
 }  // namespace
@@ -59,12 +54,16 @@ std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHe
   const std::uint32_t stored_height = swapped ? plan_.source_width : plan_.source_height;
   DecodePlan wanted{plan_.shrink, stored_region(plan_.region, orientation_, stored_width, stored_height),
                     plan_.channels};
-  // The region may be held twice: as stored and upright.
-  const std::uint64_t region_bytes = std::uint64_t{wanted.region.width} * wanted.region.height * 4;
-  const std::uint64_t needed = file_.size() + header.extra_bytes + region_bytes * (orientation_ == 1 ? 1 : 2);
-  fault = over_budget(needed, context_.budget);
+  const std::uint64_t region_bytes =
+      std::uint64_t{wanted.region.width} * wanted.region.height * plan_.channels;
+  const std::uint64_t needed = file_.size() + header.extra_bytes +
+                               region_bytes * (orientation_ == 1 ? 1 : 2) + transform_.needed_bytes(plan_);
+  fault = over_limit(needed, context_.spec);
   if (!fault.empty()) return std::nullopt;
-  share_ = MemoryBudget::Share(context_.budget, needed);
+  if (!may_hold(needed)) {
+    awaited_bytes_ = needed;
+    return std::nullopt;
+  }
   return wanted;
 }
 
@@ -75,17 +74,48 @@ std::string SampleMaker::decode(std::string_view file, std::uint8_t* slot) {
     return plan(file, header, fault);
   };
   std::string fault = decode_image(file_, plan_decode, options, stored_);
-  if (!fault.empty()) return fault;
+  if (!fault.empty() || awaited_bytes_ > 0) return fault;
   if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
   transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
   return {};
 }
 
-void SampleMaker::release_large_buffers() {
+// Takes what is missing without waiting: a thread that waits must hold nothing.
+bool SampleMaker::may_hold(std::uint64_t bytes) {
+  if (bytes <= std::max(context_.kept_bytes, share_.bytes())) return true;
+  if (share_.bytes() > 0) return share_.try_grow(bytes);
+  share_ = MemoryBudget::Share::of_what_is_left(context_.budget, bytes);
+  return share_.bytes() > 0;
+}
+
+void SampleMaker::release_memory() {
+  const std::uint64_t held =
+      file_.capacity() + stored_.pixels.capacity() + upright_.pixels.capacity() + transform_.held_bytes();
+  if (held > context_.kept_bytes) {
+    ByteBuffer().swap(file_);
+    ByteBuffer().swap(stored_.pixels);
+    ByteBuffer().swap(upright_.pixels);
+    transform_.release();
+  }
   share_ = MemoryBudget::Share();
-  release_if_large(file_);
-  release_if_large(stored_.pixels);
-  release_if_large(upright_.pixels);
+}
+
+// Memory is released whatever happens: others may wait for it.
+std::string SampleMaker::read_and_decode(const RootFolder::File& opened, std::string_view file,
+                                         std::uint8_t* slot) {
+  std::string fault;
+  try {
+    fault = opened.read(file_);
+    if (fault.empty()) fault = decode(file, slot);
+  } catch (const std::bad_alloc&) {
+    release_memory();
+    throw MachineError("needs more memory to decode than there is");
+  } catch (...) {
+    release_memory();
+    throw;
+  }
+  release_memory();
+  return fault;
 }
 
 std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
@@ -102,26 +132,23 @@ std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
 }
 
 std::string SampleMaker::try_make(std::string_view file, std::uint8_t* slot) {
-  stamp_ = {};
-  std::unique_lock<std::mutex> large(context_.large_file, std::defer_lock);
-  RootFolder::File opened = context_.root.open(file);
-  if (!opened.fault.empty()) return opened.fault;
-  stamp_ = opened.stamp;
-  if (opened.bytes > context_.spec.max_input_bytes)
-    return "is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
-           bytes_text(static_cast<double>(context_.spec.max_input_bytes));
-  std::string fault = over_budget(opened.bytes, context_.budget);
-  if (!fault.empty()) return fault;
-  if (opened.bytes > kSmallFileBytes) large.lock();
-  try {
-    fault = opened.read(file_);
-    if (fault.empty()) fault = decode(file, slot);
-  } catch (const std::bad_alloc&) {
-    release_large_buffers();
-    throw MachineError("needs more memory to decode than there is");
+  // An image that finds too little memory left is put away, its memory waited for, and begun again.
+  for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
+    awaited_bytes_ = 0;
+    stamp_ = {};
+    const RootFolder::File opened = context_.root.open(file);
+    if (!opened.fault.empty()) return opened.fault;
+    stamp_ = opened.stamp;
+    if (opened.bytes > context_.spec.max_input_bytes)
+      return "is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
+             bytes_text(static_cast<double>(context_.spec.max_input_bytes));
+    std::string fault = over_limit(opened.bytes, context_.spec);
+    if (!fault.empty()) return fault;
+    needed = std::max(needed, opened.bytes);
+    if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
+    fault = read_and_decode(opened, file, slot);
+    if (!fault.empty() || awaited_bytes_ == 0) return fault;
   }
-  release_large_buffers();
-  return fault;
 }
 
 }  // namespace chunkhit

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,15 +18,12 @@ namespace chunkhit {
 struct MakerContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;              ///< every sample must have this shape
-  std::string first_file;          ///< the picture that the shape comes from, for messages
-  MemoryBudget budget;             ///< for decoding
-  std::mutex large_file;           ///< one file above kSmallFileBytes in memory at a time
+  SampleShape sample;            ///< every sample must have this shape
+  std::string first_file;        ///< the picture that the shape comes from, for messages
+  MemoryBudget budget;           ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;  ///< what each maker may hold without a share of the budget
   bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
 };
-
-/// Files up to this size are read without asking.
-inline constexpr std::uint64_t kSmallFileBytes = 32 << 20;
 
 /// Makes samples; each thread has its own, because it keeps buffers and tables.
 class SampleMaker {
@@ -44,7 +40,10 @@ class SampleMaker {
   [[nodiscard]] std::string try_make(std::string_view file, std::uint8_t* slot);
   [[nodiscard]] std::string decode(std::string_view file, std::uint8_t* slot);
   std::optional<DecodePlan> plan(std::string_view file, const ImageHeader& header, std::string& fault);
-  void release_large_buffers();
+  [[nodiscard]] std::string read_and_decode(const RootFolder::File& opened, std::string_view file,
+                                            std::uint8_t* slot);
+  [[nodiscard]] bool may_hold(std::uint64_t bytes);
+  void release_memory();
 
   MakerContext& context_;
   FileStamp stamp_;
@@ -55,6 +54,7 @@ class SampleMaker {
   TransformPlan plan_;
   int orientation_ = 1;
   MemoryBudget::Share share_;
+  std::uint64_t awaited_bytes_ = 0;  // above 0: decoding stopped, because the budget had less left
 };
 
 /// Plans the transformation of a picture of this header, turned upright if the spec says so.

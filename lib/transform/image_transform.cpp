@@ -74,12 +74,34 @@ void ImageTransform::apply(const TransformPlan& plan, ImageView region_pixels, s
   write_window(plan, region_pixels, slot, row_bytes);
 }
 
+std::uint64_t ImageTransform::needed_bytes(const TransformPlan& plan) const {
+  const auto bytes = [&](const Rect& rect) {
+    return std::uint64_t{rect.width} * rect.height * plan.channels;
+  };
+  const bool splits = plan.sample.layout == Layout::nchw && plan.channels > 1;
+  return resample_bytes(resample_request(plan, spec_.filter), plan.channels) +
+         (weighs_alpha(plan) ? bytes(plan.region) : 0) + (splits ? bytes(plan.window) : 0);
+}
+
+std::uint64_t ImageTransform::held_bytes() const {
+  return resampler_.held_bytes() + multiplied_.pixels.capacity() + window_.pixels.capacity();
+}
+
+void ImageTransform::release() {
+  resampler_.release();
+  ByteBuffer().swap(multiplied_.pixels);
+  ByteBuffer().swap(window_.pixels);
+}
+
 // As Pillow's Image.resize does, alpha weighs the colours unless pixels are only copied.
+bool ImageTransform::weighs_alpha(const TransformPlan& plan) const {
+  return has_alpha(plan.channels) && spec_.filter != Filter::nearest && changes_size(plan);
+}
+
 void ImageTransform::write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
                                   std::size_t out_row_bytes) {
   const ResampleRequest request = resample_request(plan, spec_.filter);
-  const bool weighs_alpha = has_alpha(plan.channels) && spec_.filter != Filter::nearest && changes_size(plan);
-  if (!weighs_alpha) return resampler_.resample(request, region_pixels, out, out_row_bytes);
+  if (!weighs_alpha(plan)) return resampler_.resample(request, region_pixels, out, out_row_bytes);
   multiply_region(region_pixels, multiplied_);
   resampler_.resample(request, multiplied_.view(), out, out_row_bytes);
   for (std::uint32_t y = 0; y < plan.window.height; ++y)

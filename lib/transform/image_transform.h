@@ -18,8 +18,14 @@ class ImageTransform {
   /// upright pixels of plan.region with plan.channels channels. Equal to Pillow's convert → resize →
   /// CenterCrop bit for bit.
   void apply(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample);
+  /// What `apply` holds at most beside the region and the sample.
+  [[nodiscard]] std::uint64_t needed_bytes(const TransformPlan& plan) const;
+  /// Scratch memory that is kept for the next plan.
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  void release();
 
  private:
+  [[nodiscard]] bool weighs_alpha(const TransformPlan& plan) const;
   void write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
                     std::size_t out_row_bytes);
   void write_planes(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* sample);

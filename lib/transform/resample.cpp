@@ -58,6 +58,27 @@ Rect source_region(const ResampleRequest& request) {
   return {columns.first, rows.first, columns.count, rows.count};
 }
 
+std::uint64_t resample_bytes(const ResampleRequest& request, std::uint32_t channels) {
+  const Rect region = source_region(request);
+  // First and last pixel and weights, each twice, of windows that overlap: at most so much for a pixel.
+  constexpr std::uint64_t kWeightBytes = 64;
+  const std::uint64_t rows = std::uint64_t{request.window.width} * region.height;
+  const std::uint64_t strips = (std::uint64_t{region.width} + request.window.width) * kStripRows;
+  const std::uint64_t sides =
+      std::uint64_t{region.width} + region.height + request.window.width + request.window.height;
+  return (rows + strips) * channels + sides * kWeightBytes;
+}
+
+std::uint64_t Resampler::held_bytes() const {
+  return rows_.capacity() + strip_.capacity() + mixed_strip_.capacity();
+}
+
+void Resampler::release() {
+  ByteBuffer().swap(rows_);
+  ByteBuffer().swap(strip_);
+  ByteBuffer().swap(mixed_strip_);
+}
+
 void Resampler::resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
                          std::size_t out_row_bytes) {
   keep_weights(request);
@@ -76,7 +97,7 @@ void Resampler::resample(const ResampleRequest& request, ImageView region_pixels
     mix_rows(vertical_, rows, region_pixels.row_bytes, row_bytes, out, out_row_bytes);
     return;
   }
-  rows_.resize(row_bytes * region_pixels.height);
+  resize_empty(rows_, row_bytes * region_pixels.height);
   mix_columns(region_pixels, rows_.data(), row_bytes);
   mix_rows(vertical_, rows_.data(), row_bytes, row_bytes, out, out_row_bytes);
 }
@@ -98,8 +119,8 @@ void Resampler::mix_columns(ImageView region_pixels, std::uint8_t* out, std::siz
   const std::uint32_t height = region_pixels.height;
   const std::size_t source_bytes = std::size_t{region_pixels.width} * region_pixels.channels;
   const std::size_t mixed_bytes = std::size_t{horizontal_.size()} * region_pixels.channels;
-  strip_.resize(source_bytes * kStripRows);
-  mixed_strip_.resize(mixed_bytes * kStripRows);
+  resize_empty(strip_, source_bytes * kStripRows);
+  resize_empty(mixed_strip_, mixed_bytes * kStripRows);
   for (std::uint32_t done = 0; done < height;) {
     const auto wanted = static_cast<std::uint32_t>(round_up(height - done, kTransposeBlock));
     const std::uint32_t rows = std::min({kStripRows, wanted, height});

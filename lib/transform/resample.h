@@ -26,6 +26,9 @@ struct ResampleRequest {
 /// The part of the source that a request's window depends on.
 [[nodiscard]] Rect source_region(const ResampleRequest& request);
 
+/// What resampling holds at most beside the region and the window.
+[[nodiscard]] std::uint64_t resample_bytes(const ResampleRequest& request, std::uint32_t channels);
+
 /// Resamples; keeps the last request's weights and its scratch rows, so each thread has its own.
 class Resampler {
  public:
@@ -34,6 +37,9 @@ class Resampler {
   /// the caller's business.
   void resample(const ResampleRequest& request, ImageView region_pixels, std::uint8_t* out,
                 std::size_t out_row_bytes);
+  /// Scratch memory that is kept for the next request.
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  void release();
 
  private:
   void keep_weights(const ResampleRequest& request);

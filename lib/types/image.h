@@ -41,7 +41,7 @@ struct Image {
     width = new_width;
     height = new_height;
     channels = new_channels;
-    pixels.resize(std::size_t{width} * height * channels);
+    resize_empty(pixels, std::size_t{width} * height * channels);
   }
   [[nodiscard]] std::size_t row_bytes() const { return std::size_t{width} * channels; }
   [[nodiscard]] std::uint8_t* row(std::uint32_t y) { return pixels.data() + y * row_bytes(); }

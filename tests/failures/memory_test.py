@@ -3,6 +3,7 @@ import csv
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from limits import MemoryGroup, run_limited
 from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack, run, sanitizer_runtimes
 
 MIB = 1 << 20
+LIMIT = ("--max-decode-bytes", "8M")
 # Both give every class two rows at least, one for each share of the split.
 FEW_ROWS, LIST_ROWS, LIST_BYTES = 2_000, 200_000, 200
 # Runs a command and prints its peak in KiB. The peak of a process counts what it was before it became the command, so a
@@ -35,19 +37,33 @@ def make_large_pictures(root):
         os.link(f"{root}/x/{index % 2}.jpg", f"{root}/x/{index}.jpg")
 
 
-def test_large_pictures_stay_within_the_memory_that_is_given(space):
+def test_what_is_packed_and_the_memory_do_not_depend_on_threads(space):
+    """--memory was passed by each thread's buffers, and more images were rejected the more threads there were."""
     make_large_pictures(space("large"))
-    for memory, packed in ((1024, 8), (512, 4), (256, 0)):
-        out = space(f"large{memory}")
-        done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", 4, "--memory", f"{memory}M",
-                           "--max-errors", "100%", "--output", out)
+    for memory, decode, threads, packed in ((1024, 512, 4, 8), (512, 256, 1, 4), (512, 256, 32, 4), (256, 128, 4, 0)):
+        out = space(f"large{memory}-{threads}")
+        done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", threads, "--memory", f"{memory}M",
+                           "--max-decode-bytes", f"{decode}M", "--max-errors", "100%", "--output", out)
         check(done.code == 0, memory, done)
         check(done.peak_bytes <= memory * MIB, memory, done)
         with open(f"{out}/rejects.csv", newline="") as file:
             reasons = [row["reason"] for row in csv.DictReader(file)]
         check(len(reasons) == 8 - packed, memory, reasons)
-        check(all("--memory leaves" in reason for reason in reasons), reasons)
-        print(f"  --memory {memory}M: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
+        check(all("--max-decode-bytes" in reason for reason in reasons), reasons)
+        print(f"  --memory {memory}M, {threads} threads: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
+
+
+def test_uncounted_copies_of_a_tiny_file_stay_within_memory(space):
+    """A GIF of 43 bytes and a canvas of 48 megapixels: with alpha, resizing copies the whole region."""
+    os.makedirs(space("canvas/x"))
+    gif = b"GIF89a" + struct.pack("<HHBBB", 8000, 6000, 0x80, 0, 0) + bytes(6)
+    gif += b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x4c\x01\x00\x3b"
+    for index in range(4):
+        open(space(f"canvas/x/{index}.gif"), "wb").write(gif)
+    done = run_limited("pack-images", space("canvas"), "--resize", "64x64", "--channels", "rgba", "--threads", 4, "--memory",
+                       "512M", "--max-decode-bytes", "400M", "--output", space("canvas-out"))
+    check(done.code == 0 and done.peak_bytes <= 512 * MIB, done)
+    print("  4 GIFs of 48 megapixels: peak", done.peak_bytes // MIB, "MiB")
 
 
 def test_memory_that_no_chunk_fits_is_refused(space):
@@ -100,7 +116,7 @@ def test_a_list_takes_no_more_than_200_bytes_a_file(space):
 
 
 def arguments(space, out):
-    return [space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "64M", "--threads", 2,
+    return [space("photos"), "--labels", space("photos/labels.csv"), *SMALL, "--memory", "64M", *LIMIT, "--threads", 2,
             "--on-error", "fail", "--output", out]
 
 
@@ -146,7 +162,7 @@ def test_a_memory_cgroup_is_survived(space):
 
 with Workspace() as workspace:
     make_pictures(workspace("photos"), 300)
-    pack(workspace("photos"), workspace("golden"))
+    pack(workspace("photos"), workspace("golden"), *LIMIT)
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             test(workspace)
