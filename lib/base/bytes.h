@@ -46,12 +46,6 @@ struct UnwrittenAllocator {
 /// Owns bytes; `resize` does not write the new ones.
 using ByteBuffer = std::vector<std::uint8_t, UnwrittenAllocator<std::uint8_t>>;
 
-/// Sets a size without keeping what the buffer holds, so that old and new bytes are never held together.
-inline void resize_empty(ByteBuffer& buffer, std::size_t size) {
-  if (size > buffer.capacity()) ByteBuffer().swap(buffer);
-  buffer.resize(size);
-}
-
 /// Reads a little-endian number from bytes that the caller has checked to be there.
 template <class Number>
 [[nodiscard]] Number load_little(const std::uint8_t* from) {

@@ -27,7 +27,8 @@ struct ImageDecoder {
 [[nodiscard]] bool is_gif(Bytes file);
 [[nodiscard]] bool is_psd(Bytes file);
 [[nodiscard]] bool is_pnm(Bytes file);
-/// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes.
+/// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes,
+/// or no other type that is known.
 [[nodiscard]] bool is_tga(Bytes file);
 
 [[nodiscard]] std::string decode_jpeg(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,

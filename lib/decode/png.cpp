@@ -7,8 +7,8 @@
 
 #include "decode/big_endian.h"
 #include "decode/channels.h"
-#include "decode/exif.h"
 #include "decode/formats.h"
+#include "decode/png_orientation.h"
 #include "decode/stb.h"
 
 namespace chunkhit {
@@ -34,11 +34,12 @@ struct PngPicture {
   std::uint32_t height = 0;
   std::uint32_t depth = 0;
   unsigned color_type = 0;
+  bool interlaced = false;
   bool has_transparency = false;
   bool has_data = false;
   bool ended = false;
   Chunk palette;
-  Bytes exif;
+  PngOrientation orientation;
 };
 
 std::string next_chunk(Bytes file, std::size_t& at, Chunk& chunk) {
@@ -64,6 +65,7 @@ std::string read_ihdr(const Chunk& chunk, PngPicture& picture) {
   picture.height = load_big32(chunk.data.data() + 4);
   picture.depth = chunk.data[8];
   picture.color_type = chunk.data[9];
+  picture.interlaced = chunk.data[12] != 0;
   constexpr std::array<std::uint32_t, 5> kDepths{1, 2, 4, 8, 16};
   const bool known_depth = std::ranges::find(kDepths, picture.depth) != kDepths.end();
   const bool known = known_depth && (picture.color_type == gray ? true
@@ -97,7 +99,7 @@ std::string note_chunk(const Chunk& chunk, PngPicture& picture) {
     picture.has_transparency = true;
     return {};
   }
-  if (chunk.type == "eXIf") picture.exif = chunk.data;
+  picture.orientation.add(chunk.type, chunk.data);
   if (chunk.type == "IDAT") {
     picture.has_data = true;
     return picture.color_type == indexed && !has_palette ? "damaged PNG: it has no palette" : "";
@@ -153,17 +155,23 @@ ByteBuffer fill_palette(Bytes file, const Chunk& palette) {
   return filled;
 }
 
-// What stb_image holds at most: the joined data, grown by doubling; what it inflates to, likewise; the
-// pixels, and half of them again while it joins interlaced passes or drops low bytes; the pixels of an
-// expanded palette.
+// What stb_image holds at most, one step after the other: the joined data, grown by doubling, and what it
+// inflates to; that and the pixels, and half of them again while it joins interlaced passes; pixels of 16
+// bits and of 8; indices and the pixels of the expanded palette. Data beyond the last row would take more.
 std::uint64_t most_stb_bytes(Bytes file, const PngPicture& picture) {
   constexpr std::uint64_t kSmall = 64 << 10;
   const std::uint64_t channels = picture.color_type == indexed ? 1 : natural_channels(picture);
   const std::uint64_t row_bytes = (std::uint64_t{picture.width} * picture.depth + 7) / 8 * channels + 1;
+  const std::uint64_t inflated = row_bytes * picture.height +
+                                 (picture.interlaced ? 7 * row_bytes + 8 * std::uint64_t{picture.height} : 0);
   const std::uint64_t pixel_count = std::uint64_t{picture.width} * picture.height;
   const std::uint64_t pixel_bytes = pixel_count * channels * (picture.depth == 16 ? 2 : 1);
-  const std::uint64_t expanded = picture.color_type == indexed ? pixel_count * 4 : 0;
-  return 2 * file.size() + 2 * row_bytes * picture.height + pixel_bytes + pixel_bytes / 2 + expanded + kSmall;
+  const std::uint64_t joining = 2 * file.size() + inflated;
+  const std::uint64_t unfiltering =
+      inflated + pixel_bytes + (picture.interlaced ? pixel_bytes / 2 + pixel_bytes / 8 : 0);
+  const std::uint64_t narrowing = picture.depth == 16 ? pixel_bytes + pixel_bytes / 2 : 0;
+  const std::uint64_t expanding = picture.color_type == indexed ? pixel_count * 5 : 0;
+  return std::max({joining, unfiltering, narrowing, expanding}) + kSmall;
 }
 
 // The picture has more channels than it should where its palette is grey.
@@ -194,11 +202,7 @@ std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   header.width = picture.width;
   header.height = picture.height;
   header.channels = natural_channels(picture);
-  if (!picture.exif.empty()) {
-    ByteBuffer exif{'E', 'x', 'i', 'f', 0, 0};
-    exif.insert(exif.end(), picture.exif.begin(), picture.exif.end());
-    header.orientation = exif_orientation(exif);
-  }
+  header.orientation = picture.orientation.value();
   header.whole_picture = true;
   header.extra_bytes = most_stb_bytes(file, picture) + file.size();
   std::optional<DecodePlan> wanted;

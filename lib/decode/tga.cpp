@@ -136,12 +136,14 @@ void describe_pixels(Bytes file, const TgaHeader& header, PackedPicture& picture
 bool is_tga(Bytes file) {
   if (file.size() < kHeaderBytes) return false;
   const TgaHeader header = read_tga_header(file.data());
-  if (!is_plausible(header, file.data()) || file.size() <= header.pixels_offset) return false;
-  return header.by_runs || file.size() - header.pixels_offset >= header.packed_bytes();
+  if (!is_plausible(header, file.data())) return false;
+  const std::uint64_t needed = header.pixels_offset + (header.by_runs ? 1 : header.packed_bytes());
+  return file.size() >= needed || undecoded_type(file).empty();
 }
 
 std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   const TgaHeader stored = read_tga_header(file.data());
+  if (file.size() <= stored.pixels_offset) return "truncated: the data ends in the header";
   PackedPicture picture;
   describe_pixels(file, stored, picture);
   ImageHeader header;
@@ -157,6 +159,10 @@ std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
 
   Bytes pixels = file.subspan(stored.pixels_offset);
   ByteBuffer packed;
+  if (!stored.by_runs && pixels.size() < stored.packed_bytes())
+    return "truncated: the data ends near row " +
+           std::to_string(pixels.size() / (stored.pixel_bytes() * stored.width)) + " of " +
+           std::to_string(stored.height);
   if (stored.by_runs) {
     packed.resize(stored.packed_bytes());
     if (!undo_runs(pixels, picture.pixel_bytes, packed))

@@ -83,10 +83,11 @@ class ClassFolders {
       has_shallow_files_ = has_shallow_files_ || path.find('/', name.size() + 1) == std::string::npos;
       list_.class_ids.push_back(id);
     }
-    if (list_.size() == before)
-      empty_folders_.push_back(name);
-    else
+    // Files that were rejected, all of a folder whose name is not UTF-8 say, are files too.
+    if (list_.size() != before)
       list_.classes.push_back(name);
+    else if (tree_.count() == 0)
+      empty_folders_.push_back(escape_bytes(name));
   }
 
   void reject_entry(const std::string& path, const std::string& class_name, EntryKind kind) {

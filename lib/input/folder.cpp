@@ -168,7 +168,8 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
 
 // Asks for one byte more than there should be, so that a file that has grown is seen without another call.
 std::string RootFolder::File::read(ByteBuffer& buffer) const {
-  resize_empty(buffer, bytes + 1);
+  if (bytes + 1 > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together
+  buffer.resize(bytes + 1);
   std::size_t filled = 0;
   while (filled < buffer.size()) {
     const ssize_t count = ::read(fd.get(), buffer.data() + filled, buffer.size() - filled);

@@ -47,4 +47,18 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string escape_bytes(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_ascii = bytes[at] != 0 && bytes[at] < 0x80;
+    const std::size_t length = is_ascii ? 1 : character_bytes(bytes + at, text.size() - at);
+    escaped += text.substr(at, length);
+    if (length == 0) escaped += {'\\', 'x', kDigits[bytes[at] >> 4], kDigits[bytes[at] & 15]};
+    at += length == 0 ? 1 : length;
+  }
+  return escaped;
+}
+
 }  // namespace chunkhit

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "input/utf8.h"
 #include "pack/buffer_pool.h"
 #include "pack/chunk_assembler.h"
 #include "pack/first_failure.h"
@@ -113,7 +114,8 @@ class PartPipeline {
     SampleMaker& maker = makers_.local();
     for (std::size_t at = 0; at < block.faults.size(); ++at) {
       std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
-      block.faults[at] = maker.make(job_.list.file(job_.indices[block.first_row + at]), slot);
+      // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
+      block.faults[at] = escape_bytes(maker.make(job_.list.file(job_.indices[block.first_row + at]), slot));
       block.inputs[at] = maker.stamp();
       if (block.faults[at].empty()) block.pixels.add_sample(slot, job_.context.sample);
     }

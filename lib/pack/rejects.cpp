@@ -4,13 +4,14 @@
 
 #include "chunkhit/error.h"
 #include "input/csv_reader.h"
+#include "input/utf8.h"
 
 namespace chunkhit {
 namespace {
 
 void append_field(std::string& line, const std::string& field) {
   line += ',';
-  append_csv_field(line, field);
+  append_csv_field(line, escape_bytes(field));
 }
 
 /// A path that a spreadsheet would take for a formula is written as "./path", which names the same file.
@@ -63,7 +64,11 @@ std::string reason_kind(const std::string& reason) {
   if (reason.starts_with("column \"")) return reason;
   std::string kind;
   for (const char c : reason.substr(0, reason.find_first_of(":,("))) {
-    const bool digit = c >= '0' && c <= '9';
+    // Digits of a name (UTF-8, BMP4) are no number; those of "70000x12" are two.
+    const char last = kind.empty() ? ' ' : kind.back();
+    const bool in_name =
+        last == '-' || (last >= '0' && last <= '9') || (last >= 'A' && last <= 'Z' && last != 'N');
+    const bool digit = c >= '0' && c <= '9' && !in_name;
     if (!digit) kind += c;
     if (digit && !kind.ends_with('N')) kind += 'N';
   }

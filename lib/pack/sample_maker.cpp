@@ -32,7 +32,8 @@ int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header)
 TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header) {
   const bool swapped = swaps_sides(effective_orientation(spec, header));
   return plan_transform(spec.transform, swapped ? header.height : header.width,
-                        swapped ? header.width : header.height, header.channels, header.scales);
+                        swapped ? header.width : header.height, header.channels, header.scales,
+                        effective_orientation(spec, header));
 }
 
 std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHeader& header,

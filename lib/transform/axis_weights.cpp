@@ -66,12 +66,13 @@ class AxisScale {
   AxisScale(const FilterCurve& curve, const AxisRequest& request)
       : curve_(curve),
         source_length_(request.source_length),
+        box_first_(static_cast<double>(request.box_first)),
         scale_(static_cast<double>(request.box_length) / request.out_length),
         support_(curve.support * std::max(scale_, 1.0)),
         shrink_(1.0 / std::max(scale_, 1.0)) {}
 
   [[nodiscard]] Taps taps(std::uint32_t out_index) const {
-    const double centre = (out_index + 0.5) * scale_;
+    const double centre = box_first_ + (out_index + 0.5) * scale_;
     const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - support_ + 0.5));
     const auto end =
         std::min<std::int64_t>(source_length_, static_cast<std::int64_t>(centre + support_ + 0.5));
@@ -94,6 +95,7 @@ class AxisScale {
  private:
   FilterCurve curve_;
   std::uint32_t source_length_;
+  double box_first_;
   double scale_;
   double support_;
   double shrink_;
@@ -116,7 +118,7 @@ WeightPair pair_of(std::int32_t first, std::int32_t second) {
 std::vector<std::uint32_t> nearest_pixels(const AxisRequest& request) {
   std::vector<std::uint32_t> pixels(request.out_count);
   const double scale = static_cast<double>(request.box_length) / request.out_length;
-  double position = scale * 0.5;
+  double position = static_cast<double>(request.box_first) + scale * 0.5;
   for (std::uint32_t skipped = 0; skipped < request.out_first; ++skipped) position += scale;
   for (std::uint32_t& pixel : pixels) {
     pixel = std::min(static_cast<std::uint32_t>(position), request.source_length - 1);
@@ -126,7 +128,7 @@ std::vector<std::uint32_t> nearest_pixels(const AxisRequest& request) {
 }
 
 bool is_unchanged(const AxisRequest& request) {
-  return request.box_length == static_cast<float>(request.out_length);
+  return request.box_first == 0 && request.box_length == static_cast<float>(request.out_length);
 }
 
 AxisWeights copied_pixels(Filter filter, const AxisRequest& request) {

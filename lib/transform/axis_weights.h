@@ -37,14 +37,15 @@ struct AxisWeights {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(first.size()); }
 };
 
-/// One axis of a resize: [0, box_length) of a source of `source_length` pixels becomes `out_length` pixels,
-/// of which [out_first, out_first + out_count) are wanted.
+/// One axis of a resize: [box_first, box_first + box_length) of a source of `source_length` pixels becomes
+/// `out_length` pixels, of which [out_first, out_first + out_count) are wanted.
 struct AxisRequest {
   std::uint32_t source_length = 0;
-  float box_length = 0;  ///< at most source_length
+  float box_length = 0;  ///< box_first + box_length is at most source_length
   std::uint32_t out_length = 0;
   std::uint32_t out_first = 0;
   std::uint32_t out_count = 0;
+  float box_first = 0;
 };
 
 /// Source pixels [first, first + count).

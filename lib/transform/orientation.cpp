@@ -75,6 +75,12 @@ void copy_rows(const Walk& walk, Image& upright) {
 
 }  // namespace
 
+FlippedAxes flipped_axes(int orientation) {
+  const Turn turn = turn_of(orientation);
+  return turn.swaps ? FlippedAxes{turn.from_bottom, turn.from_right}
+                    : FlippedAxes{turn.from_right, turn.from_bottom};
+}
+
 Rect stored_region(Rect upright, int orientation, std::uint32_t width, std::uint32_t height) {
   const Turn turn = turn_of(orientation);
   Rect stored = turn.swaps ? Rect{upright.y, upright.x, upright.height, upright.width} : upright;

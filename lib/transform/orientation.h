@@ -10,6 +10,13 @@ namespace chunkhit {
 /// Whether an orientation (1..8) swaps width and height.
 [[nodiscard]] constexpr bool swaps_sides(int orientation) { return orientation >= 5 && orientation <= 8; }
 
+/// Upright axes that run against the stored ones: x where the upright left is the stored right or bottom.
+struct FlippedAxes {
+  bool x = false;
+  bool y = false;
+};
+[[nodiscard]] FlippedAxes flipped_axes(int orientation);
+
 /// The stored rectangle that becomes `upright` of a stored picture of `width` × `height`.
 [[nodiscard]] Rect stored_region(Rect upright, int orientation, std::uint32_t width, std::uint32_t height);
 

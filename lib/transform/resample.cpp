@@ -14,13 +14,13 @@ namespace {
 constexpr std::uint32_t kStripRows = 32;
 
 AxisRequest horizontal_axis(const ResampleRequest& request) {
-  return {request.source_width, request.box_width, request.resized_width, request.window.x,
-          request.window.width};
+  return {request.source_width, request.box_width,    request.resized_width,
+          request.window.x,     request.window.width, request.box_x};
 }
 
 AxisRequest vertical_axis(const ResampleRequest& request) {
-  return {request.source_height, request.box_height, request.resized_height, request.window.y,
-          request.window.height};
+  return {request.source_height, request.box_height,    request.resized_height,
+          request.window.y,      request.window.height, request.box_y};
 }
 
 bool is_run(const AxisWeights& axis) { return axis.first.back() - axis.first.front() + 1 == axis.size(); }

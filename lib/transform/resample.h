@@ -15,11 +15,13 @@ struct ResampleRequest {
   Filter filter = Filter::bilinear;
   std::uint32_t source_width = 0;  ///< the whole source
   std::uint32_t source_height = 0;
-  float box_width = 0;  ///< [0, box_width) × [0, box_height) of the source is resized
+  float box_width = 0;  ///< [box_x, box_x + box_width) × [box_y, box_y + box_height) of the source is resized
   float box_height = 0;
   std::uint32_t resized_width = 0;  ///< to this size
   std::uint32_t resized_height = 0;
   Rect window;  ///< of which this part is wanted; not empty
+  float box_x = 0;
+  float box_y = 0;
   bool operator==(const ResampleRequest&) const = default;
 };
 

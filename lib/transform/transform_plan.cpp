@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transform/orientation.h"
+
 namespace chunkhit {
 namespace {
 
@@ -132,12 +134,15 @@ std::string fault_of(Size size, const char* what) {
          std::to_string(kMostSidePixels);
 }
 
-void plan_source(Size source, Size resized, std::uint32_t shrink, TransformPlan& plan) {
+void plan_source(Size source, Size resized, std::uint32_t shrink, int orientation, TransformPlan& plan) {
   plan.shrink = shrink;
   plan.source_width = static_cast<std::uint32_t>((source.width + shrink - 1) / shrink);
   plan.source_height = static_cast<std::uint32_t>((source.height + shrink - 1) / shrink);
   plan.box_width = static_cast<float>(source.width) / static_cast<float>(shrink);
   plan.box_height = static_cast<float>(source.height) / static_cast<float>(shrink);
+  const FlippedAxes flipped = flipped_axes(orientation);
+  if (flipped.x) plan.box_x = static_cast<float>(plan.source_width) - plan.box_width;
+  if (flipped.y) plan.box_y = static_cast<float>(plan.source_height) - plan.box_height;
   plan.resized_width = static_cast<std::uint32_t>(resized.width);
   plan.resized_height = static_cast<std::uint32_t>(resized.height);
 }
@@ -160,7 +165,7 @@ void plan_sample(const TransformSpec& spec, Size resized, TransformPlan& plan) {
 }  // namespace
 
 TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width, std::uint32_t height,
-                             std::uint32_t source_channels, bool scales) {
+                             std::uint32_t source_channels, bool scales, int orientation) {
   TransformPlan plan;
   const Size source{width, height};
   plan.fault = fault_of(source, "the picture");
@@ -170,7 +175,7 @@ TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width, std
   plan.fault = fault_of(resized, "the resized picture");
   if (!plan.fault.empty()) return plan;
   const bool shrinks = spec.fast_decode && scales && spec.resize != Resize::none;
-  plan_source(source, resized, shrinks ? shrink_for(source, resized) : 1, plan);
+  plan_source(source, resized, shrinks ? shrink_for(source, resized) : 1, orientation, plan);
   plan.channels = sample_channels(spec.channels, source_channels);
   plan_sample(spec, resized, plan);
   plan.region = source_region(resample_request(plan, spec.filter));
@@ -179,7 +184,8 @@ TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width, std
 
 ResampleRequest resample_request(const TransformPlan& plan, Filter filter) {
   return {filter,          plan.source_width,  plan.source_height,  plan.box_width,
-          plan.box_height, plan.resized_width, plan.resized_height, plan.window};
+          plan.box_height, plan.resized_width, plan.resized_height, plan.window,
+          plan.box_x,      plan.box_y};
 }
 
 }  // namespace chunkhit

@@ -40,8 +40,10 @@ struct TransformPlan {
   std::uint32_t shrink = 1;  ///< by how much the decoder shrinks
   std::uint32_t source_width = 0;  ///< the picture after shrinking
   std::uint32_t source_height = 0;
-  float box_width =
-      0;  ///< the part of it that is resized: [0, box_width) × [0, box_height), fractional after shrinking
+  float box_x =
+      0;  ///< the part of it that is resized, fractional after shrinking: [box_x, box_x + box_width) ×
+  float box_y = 0;  ///< [box_y, box_y + box_height); it lies where the stored image begins
+  float box_width = 0;
   float box_height = 0;
   std::uint32_t resized_width = 0;
   std::uint32_t resized_height = 0;
@@ -57,9 +59,11 @@ struct TransformPlan {
 /// Plans for an upright picture of `width` × `height` with `source_channels`; `scales` says that its decoder
 /// can shrink. Resized sizes follow torchvision's Resize (short_side: long = floor(side · long / short)) and
 /// Pillow's ImageOps.pad (fit); crops torchvision's CenterCrop, zeros where the picture is smaller. A side
-/// over kMostSidePixels, before or after resizing, is a fault.
+/// over kMostSidePixels, before or after resizing, is a fault. `orientation` tells at which sides of the
+/// upright image its stored right and bottom lie, where shrinking leaves pixels that are only partly covered.
 [[nodiscard]] TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width,
-                                           std::uint32_t height, std::uint32_t source_channels, bool scales);
+                                           std::uint32_t height, std::uint32_t source_channels, bool scales,
+                                           int orientation = 1);
 
 /// What a plan asks of the resampler.
 [[nodiscard]] ResampleRequest resample_request(const TransformPlan& plan, Filter filter);

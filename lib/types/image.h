@@ -8,6 +8,12 @@
 
 namespace chunkhit {
 
+/// Sets a size without keeping what the buffer holds, so that old and new bytes are never held together.
+inline void resize_empty(ByteBuffer& buffer, std::size_t size) {
+  if (size > buffer.capacity()) ByteBuffer().swap(buffer);
+  buffer.resize(size);
+}
+
 /// A rectangle of pixels: columns [x, x + width), rows [y, y + height).
 struct Rect {
   std::uint32_t x = 0;

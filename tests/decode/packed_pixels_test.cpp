@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "decoded.h"
 
@@ -112,6 +116,17 @@ TEST(PnmFault, RejectsHeadersThatLie) {
   EXPECT_EQ(pixels("P5 999999999 999999999 255 ab"),
             "is 999999999 x 999999999 pixels, over the limit of 256000000 pixels");
   EXPECT_EQ(pixels("P5 0 5 255 ab"), "has no pixels: 0 x 5");
+}
+
+TEST(TgaFault, OfATruncatedFileSaysSo) {
+  std::vector<std::uint8_t> file(18 + 40 * 30 * 3, 7);
+  const std::array<std::uint8_t, 18> header{0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 40, 0, 30, 0, 24, 0};
+  std::copy(header.begin(), header.end(), file.begin());
+  EXPECT_EQ(decode(file).fault, "");
+  file.resize(18 + 40 * 3 * 20 + 5);
+  EXPECT_EQ(decode(file).fault, "truncated: the data ends near row 20 of 30");
+  file.resize(18);
+  EXPECT_EQ(decode(file).fault, "truncated: the data ends in the header");
 }
 
 }  // namespace

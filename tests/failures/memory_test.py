@@ -122,7 +122,7 @@ def arguments(space, out):
 
 def finish(space, out):
     """The same command without a limit makes the pack whole."""
-    pack(space("photos"), out)
+    pack(space("photos"), out, *LIMIT)
     check(fingerprint(out) == fingerprint(space("golden")), out, "differs from a pack made with enough memory")
     shutil.rmtree(out)
 

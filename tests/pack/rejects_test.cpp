@@ -56,9 +56,18 @@ TEST(RejectsCsv, IsSortedQuotedAndHarmlessInASpreadsheet) {
             "9,./=cmd.jpg,\"a \"\"b\"\"\",\"truncated, near row 3\"\n");
 }
 
+TEST(RejectsCsv, HoldsNoRawBytesOfADamagedFile) {
+  SampleList list;
+  list.label_columns = {"label"};
+  const std::string text =
+      rejects_csv({{1, "\xff.png", {"\xc3\xa9"}, std::string("chunk \0\x80Z", 9)}}, list);
+  EXPECT_EQ(text, "row,file,label,reason\n1,\\xff.png,\xc3\xa9,chunk \\x00\\x80Z\n");
+}
+
 TEST(RejectReasons, AreCountedByTheirFirstWords) {
   EXPECT_EQ(reason_kind("truncated data: ends near row 211 of 384"), "truncated data");
   EXPECT_EQ(reason_kind("no such file"), "no such file");
+  EXPECT_EQ(reason_kind("file name is not UTF-8"), "file name is not UTF-8");
   EXPECT_EQ(reason_kind("row has 1 field, expected at least 2"), "row has N field");
   EXPECT_EQ(reason_kind("is 70000x12 pixels, over the limit of 1"), "is NxN pixels");
   EXPECT_EQ(reason_kind("column \"x1\": label is missing"), "column \"x1\": label is missing");

@@ -18,6 +18,19 @@ AxisRequest whole_axis(std::uint32_t source_length, std::uint32_t out_length) {
   return {source_length, static_cast<float>(source_length), out_length, 0, out_length};
 }
 
+// Pixels that a JPEG's shrinking covers partly lie at the far side of the stored image, which is the near
+// side of one that is turned.
+TEST(AxisWeights, OfABoxAtTheFarSideMirrorThoseOfOneAtTheNearSide) {
+  for (const Filter filter : kMixingFilters) {
+    const AxisWeights near = axis_weights(filter, {13, 12.5f, 5, 0, 5});
+    const AxisWeights far = axis_weights(filter, {13, 12.5f, 5, 0, 5, 0.5f});
+    for (std::size_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(far.first[i] + far.count[i], 13 - near.first[4 - i]);
+      EXPECT_EQ(far.weights[i * far.stride], near.weights[(4 - i) * near.stride + near.count[4 - i] - 1]);
+    }
+  }
+}
+
 TEST(AxisWeights, SumToOneUpToTheRoundingOfEach) {
   for (const Filter filter : kMixingFilters) {
     for (const std::uint32_t out_length : {1u, 3u, 31u, 100u, 257u}) {

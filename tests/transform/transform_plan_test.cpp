@@ -111,6 +111,21 @@ TEST(TransformPlan, KeepsFractionalEdgesAfterShrinking) {
   EXPECT_EQ(plan.box_height, 42.5f);
 }
 
+TEST(TransformPlan, DoesNotShiftATurnedImageByItsPartlyCoveredPixels) {
+  TransformSpec spec = resizing(Resize::exact, 16);
+  spec.resize_height = 16;
+  spec.fast_decode = true;
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const TransformPlan plan = plan_transform(spec, 1021, 1019, 3, true, orientation);
+    const bool at_left = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+    const bool at_top = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+    EXPECT_EQ(plan.box_x, at_left ? static_cast<float>(plan.source_width) - plan.box_width : 0.0f)
+        << orientation;
+    EXPECT_EQ(plan.box_y, at_top ? static_cast<float>(plan.source_height) - plan.box_height : 0.0f)
+        << orientation;
+  }
+}
+
 TEST(TransformPlan, NeverShrinksWithoutAResize) {
   TransformSpec spec;
   spec.fast_decode = true;
