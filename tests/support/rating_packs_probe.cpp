@@ -2,8 +2,8 @@
 // appearance) on stdin and prints all as JSON.
 // usage: rating_packs_probe NAME=VALUE...
 //   names: zeros, duplicates, min-value, above, binarize, min-user, min-item, filter-once, split, validation,
-//   test (a count, or a share below 1), fold-in, before, split-order, item-order, shuffle-rows, seed, memory (bytes, then
-//   spilled to /tmp)
+//   test (a count, or a share below 1), fold-in, before, split-order, item-order, shuffle-rows, seed, memory
+//   (bytes, then spilled to /tmp)
 #include <algorithm>
 #include <functional>
 #include <iostream>
