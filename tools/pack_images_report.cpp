@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -154,9 +155,10 @@ void print_report(const PackImagesReport& report) {
     std::printf("%s images in %.2f s (%s img/s)\n", count_text(report.samples_packed_now).c_str(),
                 report.seconds, count_text(static_cast<std::uint64_t>(per_second)).c_str());
   }
-  const std::string& path = report.packs[0].path;
-  std::printf("next: pack-info %s; pack-verify %s\n", printable_text(path).c_str(),
-              printable_text(path).c_str());
+  const std::string& first = report.packs[0].path;
+  const std::string path =
+      printable_text(report.packs.size() > 1 ? std::filesystem::path(first).parent_path().string() : first);
+  std::printf("next: pack-info %s; pack-verify %s\n", path.c_str(), path.c_str());
 }
 
 }  // namespace chunkhit

@@ -6,6 +6,7 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 #include "flag_group.h"
+#include "pack_list.h"
 
 namespace chunkhit {
 namespace {
@@ -206,10 +207,10 @@ void print_unfinished(const UnfinishedPack& pack) {
   std::printf("next: the command that began it goes on\n");
 }
 
-/// Whether there is something to say of an unfinished pack; says it.
-bool say_how_far(const std::string& path, bool json) {
+/// Whether there is something to say of an unfinished pack; says it, or gives it as JSON.
+bool say_how_far(const std::string& path, bool json, std::string& text) {
   const std::optional<UnfinishedPack> pack = read_unfinished_pack(path);
-  if (pack && json) std::fputs(unfinished_pack_json(*pack).c_str(), stdout);
+  if (pack && json) text = unfinished_pack_json(*pack);
   if (pack && !json) print_unfinished(*pack);
   return pack.has_value();
 }
@@ -224,20 +225,23 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   Hdf5Names names;
   bool json = false;
   add_common_flags(app);
-  app.add_option("PATH", path, "Folder of a pack (75: unfinished, and how far), its manifest.json, or a part")
+  app.add_option("PATH", path,
+                 "Folder of a pack (75: unfinished, and how far) or of a --split, a manifest.json, or a part")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
-  app.add_flag("--json", json, "Everything as one JSON object");
+  app.add_flag("--json", json, "Everything as a JSON object; of a --split one by the packs' folders");
   app.footer(
       "Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
   return run_command(app, argc, argv, [&] {
-    if (say_how_far(path, json)) return static_cast<int>(ErrorCode::try_again);
-    const PackInfo info = read_pack_info(path, names);
-    if (json)
-      std::fputs(pack_info_json(info).c_str(), stdout);
-    else
-      print_info(info);
-    return info.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+    return look_at_packs(path, [&](const std::string& pack, std::string& text) {
+      if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
+      const PackInfo info = read_pack_info(pack, names);
+      if (json)
+        text = pack_info_json(info);
+      else
+        print_info(info);
+      return info.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+    });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "cli.h"
@@ -121,8 +122,11 @@ void print_report(const PackSparseReport& report, bool dry_run) {
   }
   print_speed(report);
   if (dry_run || report.packs.empty()) return;
-  const std::string path = printable_text(report.packs[0].path);
-  std::printf("next: pack-verify %s; pack-bench %s\n", path.c_str(), path.c_str());
+  const std::string& first = report.packs[0].path;
+  const std::string all =
+      report.packs.size() > 1 ? std::filesystem::path(first).parent_path().string() : first;
+  std::printf("next: pack-verify %s; pack-bench %s\n", printable_text(all).c_str(),
+              printable_text(first).c_str());
 }
 
 }  // namespace chunkhit

@@ -5,6 +5,7 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 #include "flag_group.h"
+#include "pack_list.h"
 
 namespace chunkhit {
 namespace {
@@ -44,23 +45,26 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   VerifyOptions options;
   bool json = false;
   add_common_flags(app);
-  app.add_option("PATH", path, "Folder of a pack, its manifest.json, or a part")->required();
+  app.add_option("PATH", path, "Folder of a pack or of a --split, a manifest.json, or a part")->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
-  app.add_flag("--json", json, "The report as one JSON object");
+  app.add_flag("--json", json, "The report as a JSON object; of a --split one by the packs' folders");
   add_dataset_flags(app, options.names.images, options.names.labels);
   app.add_option("--threads", options.threads, "All allowed CPUs by default")
       ->check(CLI::Range(1, 4096))
       ->option_text("N");
   app.footer(
-      "Exit code 65 when anything is wrong.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
+      "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors or "
+      "storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
   return run_command(app, argc, argv, [&] {
-    const auto begin = std::chrono::steady_clock::now();
-    const VerifyReport report = verify_pack(path, options);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (json)
-      std::fputs(verify_report_json(report).c_str(), stdout);
-    else
-      print_report(path, report, seconds, options.quick);
-    return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+    return look_at_packs(path, [&](const std::string& pack, std::string& text) {
+      const auto begin = std::chrono::steady_clock::now();
+      const VerifyReport report = verify_pack(pack, options);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (json)
+        text = verify_report_json(report);
+      else
+        print_report(pack, report, seconds, options.quick);
+      return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+    });
   });
 }

@@ -1,0 +1,36 @@
+// Commands on a pack, or on all packs of a split.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "manifest/pack_list_json.h"
+#include "read/split_folder.h"
+
+namespace chunkhit {
+
+/// Calls `look(pack, text)` for each pack that a path names, which gives an exit code, and JSON as `text`
+/// where that is asked for; gives the largest code. Of a split the JSON is an object of them by the packs'
+/// folders.
+template <class Look>
+int look_at_packs(const std::string& path, const Look& look) {
+  const std::vector<std::string> packs = packs_of(path);
+  std::vector<std::pair<std::string, std::string>> texts;
+  int code = 0;
+  for (const std::string& pack : packs) {
+    std::string text;
+    code = std::max(code, look(pack, text));
+    if (!text.empty()) texts.emplace_back(std::filesystem::path(pack).filename().string(), std::move(text));
+  }
+  if (texts.size() == 1 && packs.front() == path)
+    std::fputs(texts.front().second.c_str(), stdout);
+  else if (!texts.empty())
+    std::fputs(pack_list_json(texts).c_str(), stdout);
+  return code;
+}
+
+}  // namespace chunkhit
