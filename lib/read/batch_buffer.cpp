@@ -2,7 +2,8 @@
 
 #include <sys/mman.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -14,13 +15,27 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kHugePageBytes = 2 << 20;
+constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kLineBytes = 64;
 
+std::size_t page_bytes(std::size_t bytes) {
+  return round_up(bytes, bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
+}
+
+/// Pages of their own: what the C library's allocator gives back it may keep for itself.
 void* allocate_pages(std::size_t bytes) {
-  if (bytes < kHugePageBytes) return std::aligned_alloc(kLineBytes, round_up(bytes, kLineBytes));
-  void* const memory = std::aligned_alloc(kHugePageBytes, round_up(bytes, kHugePageBytes));
-  if (memory != nullptr) ::madvise(memory, round_up(bytes, kHugePageBytes), MADV_HUGEPAGE);
-  return memory;
+  const std::size_t size = page_bytes(bytes);
+  const std::size_t extra = size < kHugePageBytes ? 0 : kHugePageBytes;
+  void* const all = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) return nullptr;
+  if (extra == 0) return all;
+  auto* const begin = static_cast<std::uint8_t*>(all);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::size_t before = round_up(address, kHugePageBytes) - address;
+  if (before > 0) ::munmap(begin, before);
+  if (before < extra) ::munmap(begin + before + size, extra - before);
+  ::madvise(begin + before, size, MADV_HUGEPAGE);
+  return begin + before;
 }
 
 }  // namespace
@@ -49,7 +64,7 @@ BatchMemory::~BatchMemory() {
   if (allocator_.allocate)
     allocator_.release(data_, bytes_);
   else
-    std::free(data_);
+    ::munmap(data_, page_bytes(bytes_));
 }
 
 }  // namespace chunkhit

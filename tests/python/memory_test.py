@@ -1,5 +1,6 @@
 """What stays in memory: nothing."""
 import gc
+import os
 import sys
 import tracemalloc
 import weakref
@@ -55,6 +56,34 @@ def test_loaders_and_batches_that_nobody_has_are_gone(packs):
     assert sys.getrefcount(batch.images) == 3  # the tuple's, the property's result, the argument
     del batch
     assert watched() is None
+
+
+def test_a_dropped_loader_frees_its_threads_and_memory_at_once(packs, ratings):
+    """Loader and epoch referred to each other, so that only Python's collection of cycles ended them; and freed batches
+    stayed in the allocator."""
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    gc.collect()
+    gc.disable()
+    try:
+        before, resident = threads(), resident_bytes()
+        for _ in range(5):
+            loaders = [chunkhit.ImageLoader(packs / "hdf5", batch_size=4000, as_="f32", threads=2),
+                       chunkhit.SparseLoader(ratings[0] / "whole", batch_size=20000, threads=2)]
+            for loader in loaders:
+                batches = iter(loader)
+                next(batches)
+                assert threads() > before
+            kept = [loader.epoch(1) for loader in loaders]
+            del loader, loaders, batches
+            assert threads() > before, "an epoch keeps its loader"
+            del kept
+            assert threads() == before
+        grown = resident_bytes() - resident
+        assert grown < 30_000_000, grown
+    finally:
+        gc.enable()
 
 
 def test_none_and_words_are_not_used_up(packs, ratings):

@@ -14,9 +14,10 @@ Batch = TypeVar("Batch")
 class Epoch(Generic[Batch]):
     """The batches that are left of an epoch; to be iterated once, until another is begun."""
 
-    def __init__(self, loader: "Loader[Batch]", number: int) -> None:
+    def __init__(self, loader: "Loader[Batch]", number: int, turn: int) -> None:
         self._loader = loader
         self._number = number
+        self._turn = turn
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -34,7 +35,9 @@ class Loader(Generic[Batch]):
     def __init__(self, core: Any, options: Dict[str, Any]) -> None:
         self._opened = core
         self._options = options
-        self._running: Optional[Epoch[Batch]] = None
+        # Of the epoch that was begun last. Not that epoch itself, which refers to this: dropping both frees threads and
+        # memory at once, without Python's search for cycles.
+        self._turn = 0
         self._next_epoch = 0
 
     @property
@@ -46,7 +49,8 @@ class Loader(Generic[Batch]):
     def close(self) -> None:
         """Ends the loader's threads and lets go of its files and memory, but for batches that somebody holds; `with
         loader:` closes it at its end, and so does dropping it."""
-        self._opened = self._running = None
+        self._opened = None
+        self._turn += 1
 
     def __enter__(self) -> "Loader[Batch]":
         return self
@@ -72,9 +76,9 @@ class Loader(Generic[Batch]):
         """The batches of an epoch, from its first, or from where `restore` left it. Asked for again, it begins again."""
         epoch = whole_number("epoch", epoch)
         self._core.begin(epoch)
-        self._running = Epoch(self, epoch)
+        self._turn += 1
         self._next_epoch = epoch
-        return self._running
+        return Epoch(self, epoch, self._turn)
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches of the epoch that `set_epoch` named, or else of the one after the last that was finished: after a
@@ -101,7 +105,7 @@ class Loader(Generic[Batch]):
         if not isinstance(state, str):
             raise Error(f"state: expected the text that state() gives, found {reprlib.repr(state)}", "usage")
         self._core.restore(state)
-        self._running = None
+        self._turn += 1
         self._next_epoch = json.loads(state)["epoch"]
 
     def state_dict(self) -> Dict[str, Any]:
@@ -150,7 +154,7 @@ class Loader(Generic[Batch]):
         return json.loads(self._core.info_json())
 
     def _next_of(self, epoch: Epoch[Batch]) -> Batch:
-        if epoch is not self._running:
+        if epoch._turn != self._turn:
             raise Error("this epoch is over: another one was begun, or a state restored", "usage")
         found = self._take()
         if found is None:
