@@ -1,0 +1,116 @@
+"""Damage of every kind through every loader: an Error, or what was packed, and never anything else. More cases:
+CHUNKHIT_DAMAGE_CASES=2000."""
+import os
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+import chunkhit
+
+CASES = int(os.environ.get("CHUNKHIT_DAMAGE_CASES", "60"))
+ORDERS = ("none", "window", "global")
+RESIDENCIES = ("automatic", "decoded", "compressed", "stream")
+IMAGE_PACKS = {"hdf5": ("hdf5", "none"), "hdf5-zstd": ("hdf5", "zstd"), "shard": ("shard", "photo"),
+               "raw-shard": ("shard", "none")}
+MATRIX_PACKS = ("hdf5", "shard")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Pairs of packs with equal lists and other contents."""
+    folder = tmp_path_factory.mktemp("damage")
+    for twin in ("one", "two"):
+        rng = np.random.default_rng(len(twin) if twin == "one" else 7)
+        root = folder / "root"
+        shutil.rmtree(root, ignore_errors=True)
+        for index in range(60):
+            path = root / "abc"[index % 3] / f"{index:03}.ppm"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"P6 8 6 255\n" + rng.integers(0, 256, 144, dtype=np.uint8).tobytes())
+        for name, (container, codec) in IMAGE_PACKS.items():
+            chunkhit.pack_images(root, folder / twin / "images" / name, container=container, compress=codec,
+                                 chunk_samples=7, part_bytes=2000)
+        table = folder / "ratings.csv"
+        values = rng.integers(1, 6, (150, 12))
+        table.write_text("user,item,rating\n" + "".join(
+            f"{user},{(user * 7 + k * k) % 40 + 100 * (k % 2)},{values[user, k]}\n" for user in range(150)
+            for k in range(12) if k * k % 40 not in [j * j % 40 for j in range(k) if j % 2 == k % 2]))
+        for name in MATRIX_PACKS:
+            chunkhit.pack_sparse(table, folder / twin / "ratings" / name, container=name, part_bytes=300)
+    return folder
+
+
+def served(kind, path, order, residency, on_corrupt):
+    """{number: bytes} of all samples or rows that a loader serves in two epochs, and how many it left out."""
+    options = dict(batch_size=16, shuffle=order, residency=residency, threads=2, on_corrupt=on_corrupt, window_chunks=2)
+    found = {}
+    if kind == "images":
+        with chunkhit.ImageLoader(path, **options) as loader:
+            for epoch in range(2):
+                for batch in loader.epoch(epoch):
+                    for image, label, sample in zip(batch.images, batch.labels, batch.samples):
+                        found.setdefault(int(sample), set()).add(image.tobytes() + label.tobytes())
+            return found, loader.size, loader.stats().corrupt_samples
+    with chunkhit.SparseLoader(path, as_="dense_f32", **options) as loader:
+        for epoch in range(2):
+            for batch in loader.epoch(epoch):
+                for row, number in zip(batch.x, batch.rows):
+                    found.setdefault(int(number), set()).add(row.tobytes() + loader.row_id(int(number)).encode())
+        return found, loader.size, loader.stats().corrupt_samples
+
+
+def damage(rng, pack, twin):
+    """Changes one of the files of a pack; what was done."""
+    names = sorted(name for name in os.listdir(pack) if name not in ("run.json", "rejects.csv", "users.csv"))
+    parts = [name for name in names if name.startswith("part-") and not name.endswith(".json")]
+    kind = rng.choice(("flip", "flip", "flip", "truncate", "zeros", "twin", "swap" if len(parts) > 1 else "twin"))
+    path = os.path.join(pack, rng.choice(parts if rng.random() < 0.9 else names))
+    if kind == "twin":
+        path = os.path.join(pack, rng.choice(parts))
+        shutil.copyfile(os.path.join(twin, os.path.basename(path)), path)
+    elif kind == "swap":
+        first, second = rng.sample(parts, 2)
+        shutil.copyfile(os.path.join(pack, first), os.path.join(pack, "aside"))
+        os.replace(os.path.join(pack, second), os.path.join(pack, first))
+        os.replace(os.path.join(pack, "aside"), os.path.join(pack, second))
+    else:
+        data = bytearray(open(path, "rb").read())
+        at = rng.randrange(len(data))
+        if kind == "flip":
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == "truncate":
+            del data[at:]
+        else:
+            data[at:at + 64] = bytes(len(data[at:at + 64]))
+        open(path, "wb").write(data)
+    return kind, path
+
+
+@pytest.mark.parametrize("kind,name", [("images", name) for name in IMAGE_PACKS]
+                         + [("ratings", name) for name in MATRIX_PACKS])
+def test_no_damage_is_served_in_silence(sources, tmp_path, kind, name):
+    whole, twin = (os.path.join(sources, each, kind, name) for each in ("one", "two"))
+    expected, size, _ = served(kind, whole, "none", "stream", "fail")
+    assert len(expected) == size
+    outcomes = {"Error": 0, "left out": 0, "right": 0}
+    rng = random.Random(f"{kind} {name}")
+    for case in range(CASES):
+        pack = str(tmp_path / str(case))
+        shutil.copytree(whole, pack)
+        done = damage(rng, pack, twin)
+        order, residency, on_corrupt = rng.choice(ORDERS), rng.choice(RESIDENCIES), rng.choice(("fail", "skip"))
+        try:
+            found, _, left_out = served(kind, pack, order, residency, on_corrupt)
+        except chunkhit.Error as error:
+            assert error.code == "bad_data", (done, str(error))
+            outcomes["Error"] += 1
+        else:
+            silent = [number for number in expected
+                      if (number in found or not left_out) and found.get(number) != expected[number]]
+            assert not silent, (done, order, residency, on_corrupt, silent)
+            outcomes["left out" if left_out else "right"] += 1
+        shutil.rmtree(pack)
+    print(f"\n{kind} {name}: {CASES} cases: {outcomes}, 0 silent")
+    assert outcomes["Error"] > CASES / 3
