@@ -12,7 +12,6 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "cache/memory_map.h"
 
 namespace chunkhit {
 namespace {
@@ -21,11 +20,16 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::uint64_t kFewOf = 64;  // a file of 64 pages may keep one: the kernel holds some for itself
 
 /// The bytes of a file that are in the page cache. Who may not write to a file is not told.
-std::uint64_t cached_bytes(const InputFile& file) {
-  const MemoryMap map = MemoryMap::of_file(file.fd(), file.byte_count());
-  if (map.data() == nullptr || ::access(file.path().c_str(), W_OK) != 0) return 0;
-  std::vector<unsigned char> pages(round_up(map.size(), kPageBytes) / kPageBytes);
-  if (::mincore(map.data(), map.size(), pages.data()) != 0) return 0;
+std::uint64_t cached_bytes(const InputFile& file, const FileDescriptor& fd) {
+  const std::size_t bytes = file.byte_count();
+  if (bytes == 0 || ::access(file.path().c_str(), W_OK) != 0) return 0;
+  // Only asked about, never read.
+  void* const map = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (map == MAP_FAILED) return 0;
+  std::vector<unsigned char> pages(round_up(bytes, kPageBytes) / kPageBytes);
+  const bool is_told = ::mincore(map, bytes, pages.data()) == 0;
+  ::munmap(map, bytes);
+  if (!is_told) return 0;
   const auto cached =
       std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page % 2 != 0; });
   return static_cast<std::uint64_t>(cached) * kPageBytes;
@@ -34,9 +38,10 @@ std::uint64_t cached_bytes(const InputFile& file) {
 std::uint64_t drop_file(const std::string& path) {
   const InputFile file(path);
   // Only pages that are on disk can be dropped. Where the file system cannot be written, all are.
-  static_cast<void>(::fsync(file.fd()));
-  static_cast<void>(::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED));
-  const std::uint64_t stayed = cached_bytes(file);
+  const FileDescriptor fd = file.duplicate();
+  static_cast<void>(::fsync(fd.get()));
+  static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED));
+  const std::uint64_t stayed = cached_bytes(file, fd);
   return stayed > file.byte_count() / kFewOf ? stayed : 0;
 }
 

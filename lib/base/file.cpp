@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/aside_name.h"
@@ -74,6 +78,41 @@ std::string machine_reason(int error_number) {
   throw Error(ErrorCode::try_again, path + ": " + text + " (" + reason + ")");
 }
 
+FileDescriptor open_input(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+struct stat status_of(const std::string& path, const FileDescriptor& fd) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw_failed_read(path, "", errno);
+  return status;
+}
+
+// File systems note times in steps of the system's tick.
+constexpr std::chrono::milliseconds kTimeTick{20};
+
+/// Whether a file was changed so lately that another change may get the same time.
+bool is_fresh(const struct stat& status) {
+  const auto changed =
+      std::chrono::seconds(status.st_ctim.tv_sec) + std::chrono::nanoseconds(status.st_ctim.tv_nsec);
+  const auto age = std::chrono::system_clock::now().time_since_epoch() - changed;
+  return age.count() >= 0 && age < kTimeTick;
+}
+
+/// Files that InputFile keeps open.
+std::atomic<std::uint64_t> kept_count{0};
+
+/// Gives an owner that counts the file among those, or none where there is no room for it.
+std::shared_ptr<const FileDescriptor> kept_open(std::shared_ptr<const FileDescriptor> fd) {
+  if (kept_count.fetch_add(1) < open_files_limit() / 2)
+    return {fd.get(), [fd](const FileDescriptor*) mutable {
+              fd.reset();
+              --kept_count;
+            }};
+  --kept_count;
+  return nullptr;
+}
+
 void sync_folder(const std::string& folder) {
   const FileDescriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_open()) throw_write_error(folder, "cannot open the folder", errno);
@@ -93,20 +132,43 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-InputFile::InputFile(const std::string& path)
-    : InputFile(path, FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))) {}
+InputFile::InputFile(const std::string& path) : InputFile(path, open_input(path)) { fd_ = kept_open(fd_); }
 
-InputFile::InputFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {
-  if (!fd_.is_open()) throw_failed_read(path_, "", errno);
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) throw_failed_read(path_, "", errno);
+InputFile::InputFile(std::string path, FileDescriptor fd)
+    : path_(std::move(path)), fd_(std::make_shared<const FileDescriptor>(std::move(fd))) {
+  if (!fd_->is_open()) throw_failed_read(path_, "", errno);
+  const struct stat status = status_of(path_, *fd_);
   if (!S_ISREG(status.st_mode)) throw_read_error(path_, "not a regular file");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+InputFile::InputFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes)
+    : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
+
+std::shared_ptr<const FileDescriptor> InputFile::open_again() const {
+  if (fd_) return fd_;
+  auto fd = std::make_shared<const FileDescriptor>(open_input(path_));
+  if (!fd->is_open()) throw_failed_read(path_, "", errno);
+  const struct stat status = status_of(path_, *fd);
+  if (status.st_dev != device_ || status.st_ino != inode_)
+    throw_read_error(path_, "is another file than the one that was opened before");
+  return fd;
+}
+
+FileDescriptor InputFile::duplicate() const {
+  const std::shared_ptr<const FileDescriptor> fd = open_again();
+  FileDescriptor same(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
+  if (!same.is_open()) throw_failed_read(path_, "", errno);
+  return same;
 }
 
 void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  const std::shared_ptr<const FileDescriptor> again = fd_ ? nullptr : open_again();
+  const int fd = fd_ ? fd_->get() : again->get();
   while (!out.empty()) {
-    const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_failed_read(path_, "cannot read at byte " + std::to_string(offset) + ": ", errno);
     if (got == 0)
@@ -115,6 +177,23 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+void InputFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {
+  if (fd_)
+    ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+}
+
+std::uint64_t InputFile::stamp() const {
+  const std::shared_ptr<const FileDescriptor> fd = open_again();
+  struct stat status = status_of(path_, *fd);
+  if (is_fresh(status)) {
+    std::this_thread::sleep_for(kTimeTick);
+    status = status_of(path_, *fd);
+  }
+  const std::array<std::int64_t, 5> facts{status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+                                          status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+  return xxh3({reinterpret_cast<const std::uint8_t*>(facts.data()), sizeof facts});
 }
 
 ByteBuffer read_file(const std::string& path, std::uint64_t most_bytes) {

@@ -1,7 +1,10 @@
 // Files: read at an offset, and written aside until they are whole.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,23 +32,37 @@ class FileDescriptor {
 
 /// Reads a regular file at any offset; every failure names the path. Where the machine lacks something
 /// (descriptors, memory, storage that answers), so that nothing is known of the file, it is try_again.
+/// Files that were opened by their paths stay open as long as these are no more than half of the descriptors
+/// that the process may have; the others are opened again for each read, and must still be the same file
+/// then.
 class InputFile {
  public:
   /// Opens for reading; throws bad_data when there is no such regular file.
   explicit InputFile(const std::string& path);
-  /// Takes an open file; `path` is for messages.
+  /// Takes an open file, which stays open; `path` is for messages.
   InputFile(std::string path, FileDescriptor fd);
+  /// Shares an open file of `bytes`.
+  InputFile(std::string path, std::shared_ptr<const FileDescriptor> fd, std::uint64_t bytes);
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
-  /// The descriptor, for mapping the file; it stays this object's.
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Opens the file once more, for libraries that read through a descriptor.
+  [[nodiscard]] FileDescriptor duplicate() const;
   /// Fills `out` from `offset`; throws bad_data when the file ends earlier.
   void read_at(std::uint64_t offset, MutableBytes out) const;
+  /// Asks the system to read these bytes soon.
+  void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
+  /// A number that is another one once the file was written to: of its size and times. Where it was written
+  /// to just now, waits until the system's clock tells apart what comes later.
+  [[nodiscard]] std::uint64_t stamp() const;
 
  private:
+  [[nodiscard]] std::shared_ptr<const FileDescriptor> open_again() const;
+
   std::string path_;
-  FileDescriptor fd_;
+  std::shared_ptr<const FileDescriptor> fd_;  // none: opened for each read
   std::uint64_t bytes_ = 0;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
 };
 
 /// Reads a whole file of at most `most_bytes`; throws bad_data when it is larger or cannot be read.

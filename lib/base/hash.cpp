@@ -14,6 +14,7 @@ std::uint64_t xxh3(Bytes bytes) { return XXH3_64bits(bytes.data(), bytes.size())
 Xxh3Stream::Xxh3Stream() : state_(std::make_unique<State>()) { XXH3_64bits_reset(state_->xxh); }
 Xxh3Stream::~Xxh3Stream() = default;
 void Xxh3Stream::update(Bytes bytes) { XXH3_64bits_update(state_->xxh, bytes.data(), bytes.size()); }
+void Xxh3Stream::reset() { XXH3_64bits_reset(state_->xxh); }
 std::uint64_t Xxh3Stream::value() const { return XXH3_64bits_digest(state_->xxh); }
 
 std::string hash_text(std::uint64_t hash) {

@@ -21,6 +21,8 @@ class Xxh3Stream {
   Xxh3Stream(const Xxh3Stream&) = delete;
   Xxh3Stream& operator=(const Xxh3Stream&) = delete;
   void update(Bytes bytes);
+  /// Begins again, with the memory that there is.
+  void reset();
   [[nodiscard]] std::uint64_t value() const;
 
  private:

@@ -30,6 +30,8 @@ std::string memory_limit_text() {
          limit_text("-d", limit_of(RLIMIT_DATA));
 }
 
+std::uint64_t open_files_limit() { return limit_of(RLIMIT_NOFILE).value_or(UINT64_MAX); }
+
 std::string open_files_limit_text() {
   const std::optional<std::uint64_t> files = limit_of(RLIMIT_NOFILE);
   return "this process may have " + (files ? count_text(*files) : std::string("no more")) +

@@ -15,9 +15,18 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kLineBytes = 64;
+// Files that are written to without an end are not waited for.
+constexpr int kMostChanges = 8;
+// Stands for samples that are read one by one.
+constexpr std::uint8_t kInFile = 0;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+[[noreturn]] void throw_with_advice(const Error& error) {
+  if (error.code() != ErrorCode::bad_data) throw Error(error);
+  throw Error(error.code(), error.what() + std::string("; pack-verify tells what else is damaged"));
 }
 
 }  // namespace
@@ -38,17 +47,11 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
                              " of samples are more memory than can be had: take residency stream",
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
-  for (std::size_t part = 0; part < chunks.parts().size(); ++part) {
-    const ChunkReader& file = *chunks.parts()[part];
-    mapped_.push_back(chunks.is_raw(part) ? MemoryMap::of_file(file.fd(), file.byte_count()) : MemoryMap());
-  }
 }
 
-bool ChunkCache::is_mapped(ChunkSet::Place place) const { return mapped_[place.part].data() != nullptr; }
-
-// Whether a chunk's samples are used where they lie in a mapped file.
+// Whether a chunk's samples are used where its stored bytes are.
 bool ChunkCache::is_in_place(ChunkSet::Place place) const {
-  return spec_.residency == Residency::stream && is_mapped(place);
+  return spec_.reads_samples || (spec_.residency == Residency::compressed && chunks_.is_raw(place.part));
 }
 
 // Whether a chunk, once there, is there for ever.
@@ -59,7 +62,8 @@ bool ChunkCache::stays(ChunkSet::Place place) const {
 
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
   if (spec_.residency == Residency::decoded) return arena_.data() + arena_starts_[chunk];
-  if (is_in_place(place)) return mapped_[place.part].data() + chunks_.part(place).raw_offset(place.chunk);
+  if (spec_.reads_samples) return &kInFile;
+  if (is_in_place(place)) return entries_[chunk].stored.data();
   return entries_[chunk].decoded;
 }
 
@@ -134,32 +138,53 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
       if (entry.decoded != nullptr) buffers_.give_back(std::exchange(entry.decoded, nullptr));
       // Nothing of what could not be read or decoded is believed when it is tried again.
       entry.stored = ByteBuffer();
-      entry.checked = false;
     }
     settle(chunk);
   }
   changed_.notify_all();
 }
 
-Bytes ChunkCache::fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch) {
+bool ChunkCache::checks(const ChunkReader& part) const {
+  return spec_.check_hashes != CheckHashes::never && part.has_hashes();
+}
+
+// Where a chunk's stored bytes are read to: where they are needed, if they are the samples.
+MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
+  const std::uint64_t bytes = chunks_.stored(place).stored_bytes;
+  Entry& entry = entries_[chunk];
+  const bool is_raw = chunks_.is_raw(place.part);
+  if (is_raw && spec_.residency == Residency::stream) return {entry.decoded, bytes};
+  if (is_raw && spec_.residency == Residency::decoded && bytes == chunks_.decoded_bytes(place))
+    return {arena_.data() + arena_starts_[chunk], bytes};
+  ByteBuffer& buffer = spec_.residency == Residency::compressed ? entry.stored : scratch;
+  buffer.resize(bytes);
+  return buffer;
+}
+
+// What comes from the file is hashed on its way; what stayed in memory only where it is to be always.
+Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
   const ChunkReader& part = chunks_.part(place);
-  const StoredChunk& stored = chunks_.stored(place);
-  const bool checks = part.has_hashes() && (spec_.check_hashes == CheckHashes::always ||
-                                            (spec_.check_hashes == CheckHashes::first_use && !entry.checked));
-  Bytes bytes;
-  if (is_mapped(place)) {
-    mapped_[place.part].read_ahead(stored.offset, stored.stored_bytes);
-    bytes = Bytes(mapped_[place.part].data() + stored.offset, stored.stored_bytes);
-  } else if (!entry.stored.empty()) {
-    bytes = entry.stored;
-  } else {
-    ByteBuffer& target = spec_.residency == Residency::compressed ? entry.stored : scratch;
-    part.fetch_unchecked(place.chunk, target);
-    bytes = target;
+  Entry& entry = entries_[chunk];
+  if (spec_.reads_samples) {
+    hash_in_file(chunk, place);
+    return {};
   }
-  if (checks) part.check(place.chunk, bytes);
-  entry.checked = true;
-  return bytes;
+  if (!entry.stored.empty()) {
+    if (spec_.check_hashes == CheckHashes::always) part.check(place.chunk, entry.stored);
+    return entry.stored;
+  }
+  const MutableBytes stored = target(chunk, place, scratch);
+  part.fetch(place.chunk, stored, checks(part));
+  return stored;
+}
+
+// The stamp is of before: what is written meanwhile is noticed by the next one.
+void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Place place) {
+  const ChunkReader& part = chunks_.part(place);
+  if (!checks(part)) return;
+  const std::uint64_t stamp = part.file().stamp();
+  part.check_in_file(place.chunk);
+  entries_[chunk].stamp.store(stamp, std::memory_order_relaxed);
 }
 
 void ChunkCache::decode(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
@@ -208,13 +233,13 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scra
   const bool in_place = is_in_place(place);
   if (!in_place && spec_.residency != Residency::decoded) take_buffer(entry);
   const auto begin = std::chrono::steady_clock::now();
-  const Bytes stored = fetch(entry, place, scratch);
+  const Bytes stored = fetch(chunk, place, scratch);
   const double fetch_seconds = seconds_since(begin);
-  if (!in_place) decode(chunk, place, stored);
+  if (!in_place && stored.data() != address(chunk, place)) decode(chunk, place, stored);
   const double all_seconds = seconds_since(begin);
   const std::lock_guard lock(mutex_);
   ++stats_.fetches;
-  stats_.stored_bytes += stored.size();
+  stats_.stored_bytes += chunks_.stored(place).stored_bytes;
   stats_.fetch_seconds += fetch_seconds;
   stats_.decode_seconds += all_seconds - fetch_seconds;
 }
@@ -243,17 +268,46 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& 
   try {
     read(chunk, place, scratch);
   } catch (const Error& error) {
-    const bool is_damaged = error.code() == ErrorCode::bad_data;
-    const bool is_left_out = is_damaged && spec_.on_corrupt == OnCorrupt::skip;
-    end_loading(chunk, is_left_out ? State::corrupt : State::absent);
-    if (is_left_out) return;
-    if (!is_damaged) throw;
-    throw Error(error.code(), error.what() + std::string("; pack-verify tells what else is damaged"));
+    end_loading(chunk, leaves_out(error) ? State::corrupt : State::absent);
+    if (!leaves_out(error)) throw_with_advice(error);
+    return;
   } catch (...) {
     end_loading(chunk, State::absent);
     throw;
   }
   end_loading(chunk, State::ready);
+}
+
+bool ChunkCache::leaves_out(const Error& error) const {
+  return error.code() == ErrorCode::bad_data && spec_.on_corrupt == OnCorrupt::skip;
+}
+
+// Read first and stamped then: bytes that were written before they were read are noticed.
+void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out) {
+  const ChunkSet::Place place = chunks_.find(chunk);
+  const ChunkReader& part = chunks_.part(place);
+  for (int change = 0; change < kMostChanges; ++change) {
+    part.fetch_raw(place.chunk, in_chunk * out.size(), out);
+    if (!checks(part) || part.file().stamp() == entries_[chunk].stamp.load(std::memory_order_relaxed)) return;
+    hash_in_file(chunk, place);
+  }
+  throw Error(ErrorCode::bad_data, part.path() + ": is written to while it is read");
+}
+
+const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk, const std::uint8_t* held,
+                                       ByteBuffer& room) {
+  const std::uint64_t bytes = chunks_.sample().byte_count();
+  if (held != &kInFile) return held + in_chunk * bytes;
+  room.resize(bytes);
+  try {
+    read_sample(chunk, in_chunk, room);
+    return room.data();
+  } catch (const Error& error) {
+    if (!leaves_out(error)) throw_with_advice(error);
+  }
+  const std::lock_guard lock(mutex_);
+  if (entries_[chunk].state.exchange(State::corrupt) == State::ready) ++stats_.corrupt_chunks;
+  return nullptr;
 }
 
 ChunkCacheStats ChunkCache::stats() const {

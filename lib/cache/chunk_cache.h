@@ -23,6 +23,8 @@ struct ChunkCacheSpec {
   OnCorrupt on_corrupt = OnCorrupt::fail;
   std::size_t kept_chunks = 0;   ///< up to so many decoded chunks, those stay that nobody has asked for
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
+  /// Residency::stream where all parts are raw: chunks take no memory, samples are read one by one.
+  bool reads_samples = false;
 };
 
 /// What the cache has done. Times in seconds, summed over threads.
@@ -59,7 +61,8 @@ class ChunkCache {
     ~Pin() {
       if (cache_ != nullptr) cache_->unpin(chunk_);
     }
-    /// The chunk's samples one after the other; null where OnCorrupt::skip leaves the chunk out.
+    /// The chunk's samples one after the other, for `sample`; null where OnCorrupt::skip leaves the chunk
+    /// out.
     [[nodiscard]] const std::uint8_t* samples() const { return samples_; }
     /// Whether the samples would not be in memory without this.
     [[nodiscard]] bool holds_memory() const { return cache_ != nullptr; }
@@ -80,6 +83,14 @@ class ChunkCache {
   /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
   /// bad_data naming the place when it is damaged.
   [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
+  /// The bytes of an image; `held` is what a Pin of its chunk gave. Reads it into `room` where samples are
+  /// read one by one, and hashes its chunk again where the file was changed since that was done. Null where
+  /// OnCorrupt::skip leaves it out; throws as `acquire`.
+  [[nodiscard]] const std::uint8_t* sample(std::size_t chunk, std::uint64_t in_chunk,
+                                           const std::uint8_t* held, ByteBuffer& room);
+
+  /// Whether chunks take no memory, and samples are read one by one.
+  [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
 
   [[nodiscard]] ChunkCacheStats stats() const;
   void reset_stats();
@@ -88,26 +99,30 @@ class ChunkCache {
   enum class State : std::uint8_t { absent, loading, ready, corrupt };
   struct Entry {
     std::atomic<State> state{State::absent};
-    bool checked = false;  // the hash was right once; only who loads looks at it
     bool is_idle = false;
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
-    std::uint8_t* decoded = nullptr;        // where chunks come and go
-    ByteBuffer stored;                      // Residency::compressed
+    std::uint8_t* decoded = nullptr;      // where chunks come and go
+    ByteBuffer stored;                    // Residency::compressed
+    std::atomic<std::uint64_t> stamp{0};  // of the file when it was hashed, where samples are read one by one
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
-  [[nodiscard]] bool is_mapped(ChunkSet::Place place) const;
   [[nodiscard]] bool is_in_place(ChunkSet::Place place) const;
   [[nodiscard]] bool stays(ChunkSet::Place place) const;
   [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Place place) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
   void read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
-  [[nodiscard]] Bytes fetch(Entry& entry, ChunkSet::Place place, ByteBuffer& scratch);
+  [[nodiscard]] bool checks(const ChunkReader& part) const;
+  [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  void hash_in_file(std::size_t chunk, ChunkSet::Place place);
+  void read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out);
   void decode(std::size_t chunk, ChunkSet::Place place, Bytes stored);
   void decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored);
   void decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes stored);
   void load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
   void let_idle_go(std::size_t most_decoded);
   void end_loading(std::size_t chunk, State state);
@@ -119,7 +134,6 @@ class ChunkCache {
   ChunkCacheSpec spec_;
   MemoryMap arena_;                          // Residency::decoded: all samples
   std::vector<std::uint64_t> arena_starts_;  // of each chunk there
-  std::vector<MemoryMap> mapped_;            // of each part that holds samples as they are; else empty
   std::vector<Entry> entries_;
   mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it
   std::condition_variable changed_;

@@ -25,11 +25,11 @@ struct FreeArchive {
 /// A ZIP file that is walked from member to member.
 class ZipWalk {
  public:
-  explicit ZipWalk(const std::string& path) : file_(path) {
+  explicit ZipWalk(const std::string& path) : file_(path), fd_(file_.duplicate()) {
     if (reader_ == nullptr) throw std::bad_alloc();
     // Only by the list at its end: a ZIP that is cut off is refused at once.
     check(archive_read_support_format_zip_seekable(reader_.get()));
-    check(archive_read_open_fd(reader_.get(), file_.fd(), kReadBytes));
+    check(archive_read_open_fd(reader_.get(), fd_.get(), kReadBytes));
   }
   /// Goes on to the next member; false behind the last.
   bool next(std::string& name) {
@@ -58,6 +58,7 @@ class ZipWalk {
     return std::string(words.substr(0, words.find_last_not_of('\n') + 1));
   }
   InputFile file_;
+  FileDescriptor fd_;
   std::unique_ptr<struct archive, FreeArchive> reader_{archive_read_new()};
 };
 

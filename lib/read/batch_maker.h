@@ -16,7 +16,7 @@ namespace chunkhit {
 /// What making one batch took.
 struct BatchCounts {
   double assemble_seconds = 0;  ///< without getting the chunks
-  double page_seconds = 0;      ///< that copying waited until the system had read pages of a mapped file
+  double page_seconds = 0;      ///< that copying waited for the system, where it reads samples one by one
   std::uint64_t chunk_hits = 0;
   std::uint64_t chunk_misses = 0;
   void add(const BatchCounts& other);
@@ -79,6 +79,7 @@ class BatchSamples {
   /// `begin` on; returns where the samples end whose chunks are held.
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void let_go() { pins_.clear(); }
+  void leave_out(std::size_t index) { samples_[index].decoded = nullptr; }
   /// Leaves those out whose chunk is; the others are by their place in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
   /// Moves the samples behind those that were left out up: their places in the batch are 0, 1, ... again.

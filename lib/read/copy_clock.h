@@ -8,8 +8,7 @@
 namespace chunkhit {
 
 /// Measures a stretch of copying. It takes no lock and calls nothing that waits; so where the thread gave up
-/// its CPU by itself, it was for pages of a mapped file that the system had to read. (Page faults do not
-/// tell: waiting for a page that is already being read counts as a minor one.)
+/// its CPU by itself, it was for bytes of a file that the system had to read.
 class CopyClock {
  public:
   CopyClock();

@@ -50,8 +50,8 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec)
       spec_(spec),
       grid_(chunks.sample_counts()),
       plan_(plan_residency(chunks, residency_spec(spec, grid_))),
-      cache_(chunks,
-             {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks, plan_.chunks_ahead}),
+      cache_(chunks, {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks,
+                      plan_.chunks_ahead, plan_.reads_samples}),
       process_(::getpid()) {
   require_option(batch_count() > 0, "batch_size: no batch is left of so few samples (uneven, drop_last)");
 }
@@ -75,8 +75,7 @@ void EpochReader::require_own_process() const {
 // Whether the chunks of a batch, and those in work, are still there when the last of them is loaded.
 bool EpochReader::keeps_chunks() const {
   if (plan_.residency == Residency::decoded) return true;
-  if (plan_.residency == Residency::stream && chunks_.is_raw())
-    return spec_.check_hashes == CheckHashes::first_use;
+  if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
   return plan_.kept_chunks >= spec_.batches.batch_size + spec_.threads;
 }
 

@@ -30,7 +30,7 @@ MadeBatch ImageBatchMaker::make(const BatchTask& task, std::size_t slot) {
   samples_.find(task, batch);
   for (std::size_t begin = 0, end = 0; begin < samples_.all().size(); begin = end) {
     end = samples_.hold(begin, counts_, stored_);
-    copy_samples(samples_.all().subspan(begin, end - begin), task, batch.pass, buffer);
+    copy_samples(begin, end, task, batch.pass, buffer);
   }
   samples_.let_go();
   const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
@@ -42,19 +42,23 @@ MadeBatch ImageBatchMaker::make(const BatchTask& task, std::size_t slot) {
   return {count, count * context_.writer.sample_bytes(), corrupt_samples};
 }
 
-void ImageBatchMaker::copy_samples(std::span<const BatchSamples::Sample> samples, const BatchTask& task,
+void ImageBatchMaker::copy_samples(std::size_t begin, std::size_t end, const BatchTask& task,
                                    std::uint32_t pass, BatchBuffer& buffer) {
-  const std::uint64_t stored_bytes = context_.source.chunks().sample().byte_count();
-  const auto stored = [&](const BatchSamples::Sample& each) {
-    return each.decoded + each.in_chunk * stored_bytes;
-  };
+  const std::span<const BatchSamples::Sample> all = samples_.all();
   const CopyClock clock;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const BatchSamples::Sample& each = samples[i];
-    if (i + 1 < samples.size() && samples[i + 1].decoded != nullptr) prefetch(stored(samples[i + 1]));
+  for (std::size_t i = begin; i < end; ++i) {
+    const BatchSamples::Sample& each = all[i];
+    if (i + 1 < end && all[i + 1].decoded != nullptr && !context_.cache.reads_samples())
+      prefetch(all[i + 1].decoded + all[i + 1].in_chunk * context_.source.chunks().sample().byte_count());
     if (each.decoded == nullptr) continue;
+    const std::uint8_t* const stored =
+        context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
+    if (stored == nullptr) {
+      samples_.leave_out(i);
+      continue;
+    }
     const std::uint64_t number = samples_.number(each);
-    context_.writer.write(stored(each), {context_.seed, task.epoch, number, pass},
+    context_.writer.write(stored, {context_.seed, task.epoch, number, pass},
                           buffer.pixels.data() + each.at * context_.writer.sample_bytes());
     buffer.samples[each.at] = number;
     copy_label(number, each.at, buffer);

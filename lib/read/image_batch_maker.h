@@ -31,7 +31,7 @@ class ImageBatchMaker final : public BatchMaker {
   MadeBatch make(const BatchTask& task, std::size_t slot) override;
 
  private:
-  void copy_samples(std::span<const BatchSamples::Sample> samples, const BatchTask& task, std::uint32_t pass,
+  void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,
                     BatchBuffer& buffer);
   void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
@@ -39,6 +39,7 @@ class ImageBatchMaker final : public BatchMaker {
 
   ImageBatchContext context_;
   BatchSamples samples_;
+  ByteBuffer sample_;  // where samples are read one by one
 };
 
 }  // namespace chunkhit

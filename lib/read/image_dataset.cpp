@@ -19,7 +19,8 @@ struct ImageDataset::Impl {
                                               .memory_bytes = options.memory_bytes,
                                               .chunks_needed = 1,
                                               .in_order = false})),
-        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.kept_chunks}) {}
+        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.kept_chunks, 1,
+                                plan.reads_samples}) {}
 
   ImageSource source;
   ChunkGrid grid;
@@ -69,7 +70,9 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
       pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
                         [&] { return impl_->cache.acquire(place.chunk, stored); });
     pinned = place.chunk;
-    std::memcpy(out.data() + at * sample_bytes, pin.samples() + place.in_chunk * sample_bytes, sample_bytes);
+    const std::uint8_t* const pixels =
+        impl_->cache.sample(place.chunk, place.in_chunk, pin.samples(), stored);
+    std::memcpy(out.data() + at * sample_bytes, pixels, sample_bytes);
   }
 }
 

@@ -1,15 +1,29 @@
 #include "read/residency.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/memory.h"
 #include "base/words.h"
-#include "cache/memory_map.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
+
+constexpr long kXfsMagic = 0x58465342;
+constexpr long kZfsMagic = 0x2fc12fc1;
+
+bool is_local_file(const std::string& path) {
+  constexpr std::array<long, 7> kLocal{EXT4_SUPER_MAGIC, kXfsMagic,        BTRFS_SUPER_MAGIC,    kZfsMagic,
+                                       TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
+  struct statfs system {};
+  return ::statfs(path.c_str(), &system) == 0 &&
+         std::ranges::find(kLocal, static_cast<long>(system.f_type)) != kLocal.end();
+}
 
 [[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
   throw Error(ErrorCode::usage, "memory_bytes: " + std::string(what) + " needs " +
@@ -23,15 +37,15 @@ std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
   return chunks.is_raw() ? 0 : threads * (chunks.most_stored_bytes() + chunks.most_chunk_bytes());
 }
 
-bool is_mapped(const ChunkSet& chunks) {
-  return chunks.is_raw() && std::all_of(chunks.parts().begin(), chunks.parts().end(),
-                                        [](const auto& part) { return MemoryMap::may_map(part->fd()); });
+/// Whether the files lie on file systems of this machine.
+bool is_local(const ChunkSet& chunks) {
+  return std::ranges::all_of(chunks.parts(), [](const auto& part) { return is_local_file(part->path()); });
 }
 
 Residency choose(const ChunkSet& chunks, const ResidencySpec& spec, std::uint64_t memory, std::uint64_t room,
                  std::uint64_t needed) {
-  // As fast as from memory, without a first epoch that copies all into it.
-  if (spec.in_order && is_mapped(chunks)) return Residency::stream;
+  // The system keeps the pages: a copy of them saves little of the time, and takes as much memory again.
+  if (spec.in_order && chunks.is_raw() && needed <= memory && is_local(chunks)) return Residency::stream;
   if (chunks.decoded_bytes() + room <= memory) return Residency::decoded;
   if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Residency::compressed;
   return Residency::stream;
@@ -61,14 +75,15 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
              "give more, or take residency stream");
     left -= chunks.stored_bytes();
   }
-  const bool in_files = plan.residency == Residency::stream && chunks.is_raw();
-  if (!in_files && needed > left)
+  plan.reads_samples =
+      plan.residency == Residency::stream && chunks.is_raw() && (!spec.in_order || needed > left);
+  if (!plan.reads_samples && needed > left)
     refuse("this order", needed, left,
            "give more, or take a smaller window_chunks (order window) or batch_size");
-  const std::uint64_t fitting = in_files ? 2 * spec.chunks_needed : (left - room) / chunk_bytes;
+  const std::uint64_t fitting = plan.reads_samples ? 2 * spec.chunks_needed : (left - room) / chunk_bytes;
   plan.chunks_ahead =
       static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, 2 * spec.chunks_needed));
-  if (!spec.in_order) plan.kept_chunks = static_cast<std::size_t>(fitting);
+  if (!spec.in_order && !plan.reads_samples) plan.kept_chunks = static_cast<std::size_t>(fitting);
   return plan;
 }
 

@@ -21,6 +21,7 @@ struct ResidencyPlan {
   Residency residency = Residency::stream;  ///< not automatic
   std::size_t chunks_ahead = 1;             ///< decoded chunks that may be there at a time
   std::size_t kept_chunks = 0;              ///< up to so many, those stay that nobody has asked for
+  bool reads_samples = false;  ///< of raw parts, where the order or too little memory asks for it
 };
 
 /// Chooses; throws usage, saying what to change, when memory_bytes is too little for what is wanted.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "base/child_limits.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "store/contents_message.h"
@@ -19,28 +21,31 @@ namespace {
 /// Rows of a block of a file that is not ours.
 constexpr std::uint64_t kForeignChunkRows = 256;
 
-/// A file without a name, in memory.
+/// A file without a name, in memory; the rows of several parts lie in it one after the other.
 class MemoryFile {
  public:
-  explicit MemoryFile(std::string path)
-      : path_(std::move(path)), fd_(::memfd_create("chunkhit rows", MFD_CLOEXEC)) {
-    if (!fd_.is_open()) throw_write_error(path_, "cannot keep its rows in memory", errno);
+  MemoryFile() : fd_(std::make_shared<const FileDescriptor>(::memfd_create("chunkhit rows", MFD_CLOEXEC))) {
+    if (!fd_->is_open()) fail(errno);
   }
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
   void append(Bytes bytes) {
     while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
+      const ssize_t written = ::pwrite(fd_->get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
       if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) throw_write_error(path_, "cannot keep its rows in memory", errno);
+      if (written <= 0) fail(written == 0 ? ENOSPC : errno);
       bytes = bytes.subspan(static_cast<std::size_t>(written));
       bytes_ += static_cast<std::uint64_t>(written);
     }
   }
-  [[nodiscard]] InputFile open() && { return {std::move(path_), std::move(fd_)}; }
+  [[nodiscard]] const std::shared_ptr<const FileDescriptor>& fd() const { return fd_; }
 
  private:
-  std::string path_;
-  FileDescriptor fd_;
+  [[noreturn]] static void fail(int error_number) {
+    throw Error(ErrorCode::try_again,
+                "cannot keep rows in memory: " + error_text(error_number) + " (" +
+                    (error_number == EMFILE ? open_files_limit_text() : memory_limit_text()) + ")");
+  }
+  std::shared_ptr<const FileDescriptor> fd_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -93,12 +98,16 @@ PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
 }  // namespace
 
 std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
-  std::vector<MemoryFile> files(paths.begin(), paths.end());
+  MemoryFile file;
   std::vector<std::unique_ptr<ChunkReader>> parts;
   read_isolated(
-      paths, [&](std::size_t i) { return encode_contents(read_as_blocks(paths[i], files[i])); },
+      paths, [&](std::size_t i) { return encode_contents(read_as_blocks(paths[i], file)); },
       [&](std::size_t i, Bytes contents) {
-        parts.push_back(std::make_unique<ChunkReader>(std::move(files[i]).open(), decode_contents(contents)));
+        PartContents decoded = decode_contents(contents);
+        std::uint64_t bytes = 0;
+        for (const StoredChunk& chunk : decoded.chunks) bytes += chunk.stored_bytes;
+        parts.push_back(
+            std::make_unique<ChunkReader>(InputFile(paths[i], file.fd(), bytes), std::move(decoded)));
       });
   return parts;
 }

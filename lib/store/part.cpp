@@ -43,21 +43,48 @@ PartReport ChunkWriter::finish(const PartSamples& samples) {
 }
 
 void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
-  fetch_unchecked(chunk_index, stored);
-  check(chunk_index, stored);
+  stored.resize(chunks()[chunk_index].stored_bytes);
+  fetch(chunk_index, stored, true);
 }
 
-void ChunkReader::fetch_unchecked(std::size_t chunk_index, ByteBuffer& stored) const {
+void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const {
   const StoredChunk& chunk = chunks()[chunk_index];
-  stored.resize(chunk.stored_bytes);
   if (chunk.filtered && tiles() != nullptr) return fetch_tiles(file_, tiles()->tiles_of(chunk_index), stored);
-  file_.read_at(chunk.offset, stored);
+  if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
+  if (!checks || !has_hashes()) return file_.read_at(chunk.offset, stored);
+  // Hashed block by block, while they are in the processor's cache.
+  thread_local Xxh3Stream hash;
+  hash.reset();
+  for (std::uint64_t at = 0; at < stored.size(); at += kHashBlockBytes) {
+    const MutableBytes block =
+        stored.subspan(at, std::min<std::uint64_t>(kHashBlockBytes, stored.size() - at));
+    file_.read_at(chunk.offset + at, block);
+    hash.update(block);
+  }
+  compare_hash(chunk_index, hash.value());
 }
 
 void ChunkReader::check(std::size_t chunk_index, Bytes stored) const {
+  if (has_hashes()) compare_hash(chunk_index, xxh3(stored));
+}
+
+void ChunkReader::check_in_file(std::size_t chunk_index) const {
   if (!has_hashes()) return;
   const StoredChunk& chunk = chunks()[chunk_index];
-  const std::uint64_t found = xxh3(stored);
+  file_.read_ahead(chunk.offset, chunk.stored_bytes);
+  thread_local Xxh3Stream hash;
+  thread_local ByteBuffer block;
+  hash.reset();
+  for (std::uint64_t at = 0; at < chunk.stored_bytes; at += block.size()) {
+    block.resize(std::min(kHashBlockBytes, chunk.stored_bytes - at));
+    file_.read_at(chunk.offset + at, block);
+    hash.update(block);
+  }
+  compare_hash(chunk_index, hash.value());
+}
+
+void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) const {
+  const StoredChunk& chunk = chunks()[chunk_index];
   if (found != chunk.xxh3)
     throw Error(ErrorCode::bad_data, place(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
                                          hash_text(chunk.xxh3));

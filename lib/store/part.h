@@ -137,16 +137,22 @@ class ChunkReader {
   /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
   /// samples.
   void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
-  /// The two halves of `fetch`.
-  void fetch_unchecked(std::size_t chunk_index, ByteBuffer& stored) const;
+  /// The same into as many bytes as the chunk has; its hash is compared where `checks`.
+  void fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const;
+  /// Compares the hash of bytes in memory, or of those in the file.
   void check(std::size_t chunk_index, Bytes stored) const;
+  void check_in_file(std::size_t chunk_index) const;
+  /// Reads some of the bytes of a chunk that is stored raw.
+  void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
+    file_.read_at(raw_offset(chunk_index) + offset, out);
+  }
   /// Hashes the whole part as schemas/manifest.md says: the chunks by the hashes that are recorded of them,
   /// all other bytes as they are; throws bad_data when they cannot be read.
   [[nodiscard]] std::uint64_t hash_of_all() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
   /// Whether the bytes of a chunk's samples lie in the file as they are, one after the other from
-  /// `raw_offset` on: who trusts them may map the file by `fd` instead of fetching and decoding.
+  /// `raw_offset` on.
   [[nodiscard]] bool stored_raw(std::size_t chunk_index) const {
     const StoredChunk& chunk = chunks()[chunk_index];
     return !chunk.filtered && chunk.stored_bytes == chunk.raw_bytes;
@@ -154,14 +160,14 @@ class ChunkReader {
   [[nodiscard]] std::uint64_t raw_offset(std::size_t chunk_index) const {
     return chunks()[chunk_index].offset;
   }
-  /// The file's descriptor; it stays the reader's.
-  [[nodiscard]] int fd() const { return file_.fd(); }
+  [[nodiscard]] const InputFile& file() const { return file_; }
   /// Nothing where every chunk is stored as a whole.
   [[nodiscard]] const TileGrid* tiles() const { return contents_.tiles ? &*contents_.tiles : nullptr; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
   [[nodiscard]] std::string place(std::size_t chunk_index) const;
 
  private:
+  void compare_hash(std::size_t chunk_index, std::uint64_t found) const;
   InputFile file_;
   PartContents contents_;
 };

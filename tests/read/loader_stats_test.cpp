@@ -114,7 +114,7 @@ class PageWaits {
   static constexpr std::uint64_t kBatch = 1000;
   ImageSource source_;
   ChunkGrid grid_{source_.chunks().sample_counts()};
-  ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never}};
+  ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
   SampleWriter writer_{{source_.chunks().sample(), {}, PixelType::u8, Layout::nhwc, {}}};
   SlotRing<BatchBuffer> ring_{1, [this] {
                                 return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),

@@ -29,18 +29,25 @@ enum class Shuffle {
 
 /// Where samples wait until they are used.
 enum class Residency {
-  automatic,   ///< stream of raw samples in local files in order none or window, where it is as fast; else
-               ///< the first of decoded, compressed, stream that fits memory_bytes
+  automatic,   ///< stream of raw samples in local files in order none or window, where a window's chunks fit
+               ///< memory_bytes; else the first of decoded, compressed, stream that fits it
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
-  stream,      ///< in the files; what comes next is read ahead
+  stream,  ///< in the files; what comes next is read ahead. Samples that are stored raw are read one by one
+           ///< in order global, and where memory_bytes is too little for the chunks of a window
 };
 
 /// What a batch's pixels are.
 enum class PixelType { u8, f32 };
 
-/// When the stored hash of a chunk is compared with its bytes.
-enum class CheckHashes { first_use, always, never };
+/// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, the bytes
+/// of their chunk in the file stand for theirs.
+enum class CheckHashes {
+  first_use,  ///< each time that the chunk is read from its file: with residency stream in each epoch; where
+              ///< samples are read one by one, before the first and whenever the file's size or times changed
+  always,  ///< also each time that bytes are used which stayed in memory, or samples that are read one by one
+  never,
+};
 
 /// What a damaged chunk does: ends the epoch with an Error, or is left out and counted. Batches lack what is
 /// left out, whatever drop_last says; one of which nothing is left is passed over.
@@ -112,10 +119,10 @@ struct BatchShape {
 
 /// A batch; all spans are valid until the next one is asked for.
 struct ImageBatch {
-  std::span<const std::uint8_t> pixels;  ///< PixelType::u8
-  std::span<const float> values;         ///< PixelType::f32
-  std::span<const std::int64_t> labels;  ///< ids in info().classes, -1: none; empty where they are numbers
-  std::span<const float> label_values;   ///< (batch, columns) where labels are numbers
+  std::span<const std::uint8_t> pixels;    ///< PixelType::u8
+  std::span<const float> values;           ///< PixelType::f32
+  std::span<const std::int64_t> labels;    ///< ids in info().classes, -1: none; empty where they are numbers
+  std::span<const float> label_values;     ///< (batch, columns) where labels are numbers
   std::span<const std::uint64_t> samples;  ///< which samples of the source these are
   BatchShape shape;
   std::uint64_t epoch = 0;
@@ -128,7 +135,7 @@ struct LoaderStats {
   double seconds = 0;           ///< waiting and busy; pauses between epochs are left out
   double wait_seconds = 0;      ///< the caller waited for a batch
   double step_seconds = 0;      ///< the caller was busy with a batch
-  double fetch_seconds = 0;     ///< reading stored bytes, also as pages of a mapped file, and checking hashes
+  double fetch_seconds = 0;     ///< reading stored bytes, also of single samples, and checking hashes
   double decode_seconds = 0;    ///< decompressing them
   double assemble_seconds = 0;  ///< copying, augmenting and converting into batches
   double idle_seconds = 0;      ///< threads had nothing to do: batches waited for the caller
@@ -159,21 +166,23 @@ struct MixingInfo {
       0;  ///< expected share of neighbours in the order that come from one chunk, 0..1
 };
 
-/// Gives the batches of one epoch after the other. Its files must not be shortened or written to meanwhile:
-/// uncompressed ones are mapped, and reading behind a mapped file's end ends the process. One thread at a
-/// time may use it; it has threads of its own, which read ahead across the end of an epoch. A forked child
-/// must make its own. HDF5 files, which crash the library when they are damaged, are opened by a forked child
-/// of this process: that takes longer the more memory the process holds (0.2 s with 3 GB of small pages) and
-/// runs its pthread_atfork handlers; where an MPI library does not bear a fork, make loaders before MPI_Init.
+/// Gives the batches of one epoch after the other. Files are read, never mapped: one that is shortened or
+/// written to meanwhile is an Error of bad_data (or what OnCorrupt says) when it is read again, and a bad
+/// sector one of try_again. Files that are more than half of the descriptors that the process may have are
+/// opened for each read, and must not be moved. One thread at a time may use it; it has threads of its own,
+/// which read ahead across the end of an epoch. A forked child must make its own. HDF5 files, which crash the
+/// library when they are damaged, are opened by a forked child of this process: that takes longer the more
+/// memory the process holds (0.2 s with 3 GB of small pages) and runs its pthread_atfork handlers; where an
+/// MPI library does not bear a fork, make loaders before MPI_Init.
 class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;
 
   /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
-  /// several are read as one, in this order. Their classes are joined by name: the first one's ids stay, names
-  /// that it lacks follow, and `info().classes` lists all. Throws bad_data when one is damaged, their shapes
-  /// differ, or only some of them have names of classes, usage when the options make no sense, try_again (as
-  /// later calls, too) where memory or threads cannot be had.
+  /// several are read as one, in this order. Their classes are joined by name: the first one's ids stay,
+  /// names that it lacks follow, and `info().classes` lists all. Throws bad_data when one is damaged, their
+  /// shapes differ, or only some of them have names of classes, usage when the options make no sense,
+  /// try_again (as later calls, too) where memory or threads cannot be had.
   explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
   explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});
   ImageLoader(ImageLoader&&) noexcept;

@@ -37,11 +37,15 @@ class ImageLoader(Loader[ImageBatch]):
                     is not given: mean 0 and std 1 leave x / 255
     layout          "nhwc" or "nchw"; as stored where it is None
     residency       "decoded", "compressed", "stream": where samples wait until they are used; "automatic": "stream" of raw
-                    samples in local files unless the order is global, else the first that fits memory_bytes
+                    samples in local files unless the order is global or a window's chunks do not fit memory_bytes, else the
+                    first that fits
     memory_bytes    for chunks; 0: half of what the process may still take
     threads         0: all CPUs that the process may use
     prefetch        batches made ahead
-    check_hashes    "first_use", "always", "never"
+    check_hashes    "first_use": each time that a chunk is read from its file, with "stream" in each epoch; where samples
+                    are read one by one ("stream" of raw samples in order global, or with too little memory_bytes) their
+                    chunk in the file is hashed before the first, and whenever the file's size or times changed.
+                    "always": also each time that bytes are used which stayed in memory; "never"
     on_corrupt      "fail", or "skip": leave damaged chunks out and count them
     allocator       a function of a number of bytes that gives a writable, 64-byte aligned buffer for a batch's images
     images, labels  datasets of an HDF5 file that no pack-images wrote; labels="" reads the images only, and labels are -1
