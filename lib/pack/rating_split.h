@@ -78,6 +78,12 @@ class RatingSplit {
   /// Tells the part of each of a row's `entries` (indices into the row, of live ratings), for training or
   /// held out for it; with is_by_user the user's.
   void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Part>& parts) const;
+  /// Whether the ratings of a part are given (X) in the pack of another: those for training are; with
+  /// leave_one_out, where each user's last rating is asked for, the last but one, too.
+  [[nodiscard]] bool is_given(Part part, Part pack) const {
+    return part == Part::train ||
+           (spec_.kind == SplitKind::leave_one_out && part == Part::validation && pack == Part::test);
+  }
   [[nodiscard]] Part part_of(std::uint32_t user) const {
     return is_by_user() ? part_of_user_[user] : Part::train;
   }

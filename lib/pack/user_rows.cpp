@@ -69,13 +69,14 @@ void UserRows::make_held_out_user(const RatingRow& row) {
 void UserRows::make_from_parts(const RatingRow& row) {
   source_.split.divide(row, entries_, parts_);
   for (std::size_t at = 0; at < entries_.size(); ++at) {
-    const bool is_train = parts_[at] == Part::train;
-    if (!is_train && parts_[at] != pack_) continue;
-    if (parts_[at] == pack_) concerned_ = true;
-    if (column_of(row, entries_[at]) == kNoColumn)
-      ++unseen_;
+    const bool is_of_pack = parts_[at] == pack_;
+    const bool is_given = source_.split.is_given(parts_[at], pack_);
+    if (!is_given && !is_of_pack) continue;
+    concerned_ |= is_of_pack;
+    if (column_of(row, entries_[at]) != kNoColumn)
+      add(row, entries_[at], is_given ? x_ : held_out_);
     else
-      add(row, entries_[at], is_train ? x_ : held_out_);
+      unseen_ += is_of_pack ? 1 : 0;
   }
 }
 

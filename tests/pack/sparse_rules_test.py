@@ -150,7 +150,7 @@ def check_users(made, table, options):
     assert not set(names["validation"]["users"]) & set(names["test"]["users"])
 
 
-def check_parts(made, table, expected_sizes=None, expected_parts=None):
+def check_parts(made, table, expected_sizes=None, expected_parts=None, validation_is_given=False):
     """Splits that divide each user's ratings: train and held-out parts, by sizes or by what they must be."""
     names = {pack["name"]: pack for pack in made["packs"]}
     train = triplets(made, names["train"], "x")
@@ -163,7 +163,11 @@ def check_parts(made, table, expected_sizes=None, expected_parts=None):
         asked = triplets(made, pack, "held_out")
         assert not asked.keys() & train.keys()
         assert set(pack["users"]) == {user for user, _ in asked}
-        assert triplets(made, pack, "x") == {k: v for k, v in train.items() if k[0] in set(pack["users"])}
+        given = {k: v for k, v in train.items() if k[0] in set(pack["users"])}
+        if validation_is_given and name == "test":
+            last_but_one = triplets(made, names["validation"], "held_out")
+            given.update({k: v for k, v in last_but_one.items() if k[0] in set(pack["users"])})
+        assert triplets(made, pack, "x") == given
         if expected_parts:
             part = {k for k in expected_parts[name] if k[1] in seen and k[0] in users_in_training}
             assert asked == {k: everything[k] for k in part}
@@ -188,6 +192,17 @@ def check_leave_one_out(made, table):
     keys = {"test": set(as_dict(last)), "validation": set()}
     keys["train"] = set(as_dict(table)) - keys["test"]
     check_parts(made, table, expected_parts=keys)
+
+
+def check_last_two_out(made, table):
+    """The test's X has what validation asks for: the ratings before the last one."""
+    order = table.sort_values("time", kind="stable")
+    age = order.groupby("user").cumcount(ascending=False)
+    size = order.groupby("user").user.transform("size")
+    test, validation = order[(age == 0) & (size > 1)], order[(age == 1) & (size > 2)]
+    keys = {"test": set(as_dict(test)), "validation": set(as_dict(validation))}
+    keys["train"] = set(as_dict(table)) - keys["test"] - keys["validation"]
+    check_parts(made, table, expected_parts=keys, validation_is_given=True)
 
 
 def check_latest(made, table, share):
@@ -231,6 +246,7 @@ def main():
         check_parts(ratio, left, {"test": lambda n: int(0.2 * n), "validation": lambda n: int(0.1 * n),
                                   "train": lambda n: n - int(0.2 * n) - int(0.1 * n)})
         check_leave_one_out(run(probe, table, {**options, "split": "leave-one-out"}), left)
+        check_last_two_out(run(probe, table, {**options, "split": "leave-one-out", "validation": 1}), left)
         latest = {"split": "ratio", "test": 0.2, "split-order": "time"}
         check_latest(run(probe, table, {**options, **latest}), left, 0.2)
         check_time(run(probe, table, {**options, "split": "time", "test": 0.2}), left, 0.2)
