@@ -43,7 +43,7 @@ SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& st
 
 struct SparseDataset::Impl {
   Impl(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
-      : source(paths, options.check_hashes),
+      : source(paths, options.check_hashes, options.memory_bytes),
         grid(source.chunks().sample_counts()),
         plan(plan_residency(source.chunks(), {.residency = options.residency,
                                               .memory_bytes = options.memory_bytes,

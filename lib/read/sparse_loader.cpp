@@ -81,7 +81,7 @@ const CsrBatch& SparseMatrix::csr() const {
 
 struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths, options.check_hashes),
+      : source(paths, options.check_hashes, options.memory_bytes),
         format(sparse_format(options, source)),
         ring(ring_size(spec.threads, spec.prefetch),
              [this, allocator = options.allocator, size = spec.batches.batch_size,

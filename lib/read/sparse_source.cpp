@@ -58,19 +58,20 @@ float magnitude_of(const MatrixAccount& account) {
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
-                                                   CheckHashes check_hashes, float& magnitude) {
+                                                   CheckHashes check_hashes, std::uint64_t memory_bytes,
+                                                   float& magnitude) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
     const PackSource source = open_source(path);
     if (source.manifest)
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
-    if (!source.matrix) parts.push_back(open_matrix_part(source.part));
+    if (!source.matrix) parts.push_back(open_matrix_part(source.part, memory_bytes));
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
     if (check_hashes != CheckHashes::never) check_hdf5_files(source);
     const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
-    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed, memory_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
       check_listed(*of_pack[i], *source.matrix, i);
       parts.push_back(std::move(of_pack[i]));
@@ -103,8 +104,10 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes)
-    : chunks_(open_all(paths, check_hashes, known_magnitude_)), info_(first_info(paths.front(), chunks_)) {
+SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes,
+                           std::uint64_t memory_bytes)
+    : chunks_(open_all(paths, check_hashes, memory_bytes, known_magnitude_)),
+      info_(first_info(paths.front(), chunks_)) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
     throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/words.h"
 #include "store/index_fields.h"
 
 namespace chunkhit {
@@ -18,6 +19,11 @@ using Integers = std::vector<std::uint64_t>;
 // Forms of lists of ids.
 constexpr std::uint64_t kTexts = 0;
 constexpr std::uint64_t kIntegers = 1;
+
+/// Memory of a row: its label, its number and where its name ends, beside the name and what is decoded at a
+/// time; and of an item, with its name.
+constexpr std::uint64_t kRowMemory = 8 + 8 + 8 + 16;
+constexpr std::uint64_t kItemMemory = sizeof(std::string) + 8 + 16;
 
 constexpr std::uint64_t fold_sign(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
 constexpr std::uint64_t unfold_sign(std::uint64_t folded) { return folded >> 1 ^ (0 - (folded & 1)); }
@@ -173,13 +179,26 @@ std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vec
   return index.finish();
 }
 
-void decode_matrix_index(Bytes bytes, PartContents& contents) {
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
+  if (needed <= memory_bytes) return;
+  throw Error(ErrorCode::usage, "its ids and its index need " + bytes_text(static_cast<double>(needed)) +
+                                    " of memory_bytes, which are " +
+                                    bytes_text(static_cast<double>(memory_bytes)));
+}
+
+void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memory_bytes) {
   IndexCursor cursor(bytes);
   const std::uint64_t chunk_count = cursor.number();
   const std::uint64_t sample_count = cursor.number();
   const std::uint64_t label_kind = cursor.number();
   const std::uint64_t label_columns = cursor.number();
   const std::uint64_t item_count = cursor.number();
+  // Each row has a label, a number and a name, each item a name; each takes a byte of the index at least.
+  for (const std::uint64_t count : {sample_count, item_count})
+    if (count > cursor.left()) throw_bad_index("ends early: " + std::to_string(count) + " rows or items");
+  check_index_memory(
+      2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory + chunk_count / 56,
+      memory_bytes);
   PartSamples& samples = contents.samples;
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_labels(cursor, label_kind, sample_count, label_columns);

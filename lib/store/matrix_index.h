@@ -2,6 +2,7 @@
 // matrices".
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/bytes.h"
@@ -15,7 +16,10 @@ namespace chunkhit {
                                                           const PartSamples& samples);
 
 /// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
-/// its bytes.
-void decode_matrix_index(Bytes index, PartContents& contents);
+/// its bytes, usage when what they stand for needs more than `memory_bytes`.
+void decode_matrix_index(Bytes index, PartContents& contents, std::uint64_t memory_bytes = UINT64_MAX);
+
+/// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes);
 
 }  // namespace chunkhit

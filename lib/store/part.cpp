@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "chunkhit/error.h"
 #include "compress/chunk_filter.h"
 #include "compress/raw_frame.h"
@@ -26,6 +27,18 @@ std::vector<std::unique_ptr<ChunkReader>> open_shards(const std::vector<std::str
   parts.reserve(paths.size());
   for (const std::string& path : paths) parts.push_back(open_shard(path));
   return parts;
+}
+
+/// Ids and indices may take so much whatever memory is given for rows.
+constexpr std::uint64_t kMinIndexMemory = 64 << 20;
+
+/// What the ids and the index of an open part take.
+std::uint64_t kept_bytes(const ChunkReader& part) {
+  const PartSamples& samples = part.samples();
+  std::uint64_t bytes = part.chunks().size() * sizeof(StoredChunk) + samples.files.text.size() +
+                        samples.rows.size() * 3 * sizeof(std::uint64_t);
+  for (const std::string& name : part.spec().classes) bytes += sizeof(name) + name.size();
+  return bytes;
 }
 
 constexpr std::array<Container, 2> kContainers{{
@@ -170,17 +183,22 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
   return parts;
 }
 
-std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path) {
-  return std::move(open_matrix_parts({path}).front());
+std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path, std::uint64_t memory_bytes) {
+  return std::move(open_matrix_parts({path}, memory_bytes).front());
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<std::string>& paths) {
+std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<std::string>& paths,
+                                                            std::uint64_t memory_bytes) {
   if (paths.empty()) return {};
   if (container_of(paths.front()).name == "hdf5") return open_matrices_hdf5(paths);
-  std::vector<std::unique_ptr<ChunkReader>> parts = open_shards(paths, {});
-  for (const std::unique_ptr<ChunkReader>& part : parts)
-    if (!part->spec().matrix)
-      throw Error(ErrorCode::bad_data, part->path() + ": holds images, expected matrices");
+  std::uint64_t left = std::max(memory_bytes != 0 ? memory_bytes : available_memory() / 2, kMinIndexMemory);
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  for (const std::string& path : paths) {
+    parts.push_back(open_shard(path, left));
+    if (!parts.back()->spec().matrix)
+      throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
+    left -= std::min(left, kept_bytes(*parts.back()));
+  }
   return parts;
 }
 

@@ -208,11 +208,13 @@ struct Container {
                                                                    const Hdf5Names& names = {});
 
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
-/// blocks. Throws bad_data when it is none or damaged.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path);
+/// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more
+/// than `memory_bytes`: of all parts together; 0: half of what the process may still take.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path,
+                                                            std::uint64_t memory_bytes = 0);
 
 /// Opens the parts of a pack of matrices, which are of one container; throws as `open_matrix_part`.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(
-    const std::vector<std::string>& paths);
+    const std::vector<std::string>& paths, std::uint64_t memory_bytes = 0);
 
 }  // namespace chunkhit

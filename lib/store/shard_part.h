@@ -19,7 +19,9 @@ inline constexpr std::uint64_t kMostShardChunkBytes = std::uint64_t{1} << 27;
 /// Starts a shard aside; throws cannot_write.
 [[nodiscard]] std::unique_ptr<ChunkWriter> create_shard(const std::string& path, const PartSpec& spec);
 
-/// Opens a shard; throws bad_data when it is damaged.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_shard(const std::string& path);
+/// Opens a shard; throws bad_data when it is damaged, usage when the index of matrices needs more than
+/// `memory_bytes`.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_shard(const std::string& path,
+                                                      std::uint64_t memory_bytes = UINT64_MAX);
 
 }  // namespace chunkhit

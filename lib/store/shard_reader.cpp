@@ -47,12 +47,13 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
 
 /// Undoes the compression of a matrices' index. A row takes some bytes of the file and not many more of the
 /// index: what claims to be larger than kMostShrinking files is refused before memory is taken for it.
-ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes) {
+ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_t memory_bytes) {
   constexpr std::uint64_t kMostShrinking = 1024;
   const std::uint64_t bytes = zstd_content_bytes(compressed);
   if (bytes / kMostShrinking > file_bytes)
     throw_damaged("index: claims " + std::to_string(bytes) + " bytes in a file of " +
                   std::to_string(file_bytes));
+  check_index_memory(bytes, memory_bytes);
   ByteBuffer index(bytes);
   decode_zstd(compressed, index);
   return index;
@@ -84,7 +85,7 @@ void check_seek_table(const InputFile& file, const ShardHeader& header,
   if (found != expected) throw_damaged("the seek table does not fit the index");
 }
 
-PartContents read_contents(const InputFile& file) {
+PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
   const ShardHeader header = read_header(file);
   const Container& shard = container("shard");
   PartContents contents;
@@ -92,7 +93,7 @@ PartContents read_contents(const InputFile& file) {
   check_part_spec(contents.spec, shard);
   const ByteBuffer index = read_index(file, header);
   if (contents.spec.matrix)
-    decode_matrix_index(expand_index(index, file.byte_count()), contents);
+    decode_matrix_index(expand_index(index, file.byte_count(), memory_bytes), contents, memory_bytes);
   else
     decode_part_index(index, contents);
   if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
@@ -105,10 +106,10 @@ PartContents read_contents(const InputFile& file) {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> open_shard(const std::string& path) {
+std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t memory_bytes) {
   InputFile file(path);
   try {
-    PartContents contents = read_contents(file);
+    PartContents contents = read_contents(file, memory_bytes);
     return std::make_unique<ChunkReader>(std::move(file), std::move(contents));
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.what());

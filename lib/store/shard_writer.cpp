@@ -62,7 +62,8 @@ class ShardWriter final : public ChunkWriter {
     file_.append(encode_seek_table(spec_, chunks_, index.size()));
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));
-    const PartReport report = check_written_part(file_, open_shard, chunks_);
+    const PartReport report = check_written_part(
+        file_, [](const std::string& path) { return open_shard(path); }, chunks_);
     file_.flush();
     return {report, std::move(file_)};
   }

@@ -77,6 +77,22 @@ TEST(MatrixIndex, TakesOneByteForAnIdThatFollowsFromTheUsersNumber) {
   EXPECT_EQ(encode({}, {}, samples).size(), 5 * 8 + (2 + 3 * 2) * 8 + 1000 * (1 + 2 + 1));
 }
 
+TEST(MatrixIndex, ThatNeedsMoreThanIsGivenNamesTheBytesBeforeItTakesThem) {
+  PartSpec spec;
+  spec.classes.assign(1'000'000, "");  // a byte of the index each, and many times that in memory
+  const ByteBuffer index = encode(spec, {}, {});
+  PartContents contents;
+  try {
+    decode_matrix_index(index, contents, 10'000'000);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("need 5"), std::string::npos) << error.what();
+  }
+  decode_matrix_index(index, contents, 100'000'000);
+  EXPECT_EQ(contents.spec.classes.size(), 1'000'000u);
+}
+
 TEST(MatrixIndex, GivesBackLabelsOfEveryKind) {
   PartSamples samples = three_users({"a", "b", "c"});
   samples.labels.ids = {-1, std::numeric_limits<std::int64_t>::max(),
