@@ -1,6 +1,7 @@
 #include "read/sparse_source.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -57,16 +58,35 @@ float magnitude_of(const MatrixAccount& account) {
   return magnitude;
 }
 
+/// Throws bad_data where a source's columns are other items than the first source's.
+void check_same_items(const ChunkReader& part, const std::string& path, const ChunkReader& first,
+                      const std::string& first_path) {
+  const std::vector<std::string>& found = part.spec().classes;
+  const std::vector<std::string>& expected = first.spec().classes;
+  if (found == expected || part.spec().matrix->column_count != first.spec().matrix->column_count) return;
+  const auto name = [](const std::vector<std::string>& items, std::size_t column) {
+    return column < items.size() ? "item \"" + items[column] + '"' : std::string("no item's id");
+  };
+  std::size_t column = 0;
+  while (column < std::min(found.size(), expected.size()) && found[column] == expected[column]) ++column;
+  throw Error(ErrorCode::bad_data, path + ": column " + std::to_string(column) + " has " +
+                                       name(found, column) + ", expected " + name(expected, column) +
+                                       " as in " + first_path +
+                                       ": pack it with --reuse-ids, which gives both the same columns");
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
                                                    CheckHashes check_hashes, std::uint64_t memory_bytes,
                                                    float& magnitude) {
   if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
+    const std::size_t first = parts.size();
     const PackSource source = open_source(path);
     if (source.manifest)
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part, memory_bytes));
+    if (first < parts.size()) check_same_items(*parts[first], path, *parts.front(), paths.front());
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
     if (check_hashes != CheckHashes::never) check_hdf5_files(source);
@@ -76,6 +96,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
       check_listed(*of_pack[i], *source.matrix, i);
       parts.push_back(std::move(of_pack[i]));
     }
+    if (first < parts.size()) check_same_items(*parts[first], path, *parts.front(), paths.front());
   }
   if (parts.empty()) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   return parts;
@@ -89,6 +110,34 @@ std::vector<std::uint64_t> read_item_counts(const std::string& folder, const Mat
     throw Error(ErrorCode::bad_data, path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
                                          hash_text(manifest.items.xxh3));
   return parse_item_counts(as_text(bytes), path, manifest.columns);
+}
+
+bool is_split(const MatrixManifest& manifest) {
+  return std::ranges::any_of(manifest.spec,
+                             [](const SpecEntry& entry) { return entry.name == "split-name"; });
+}
+
+/// Whether two packs list the ratings of one training matrix: the packs of a split do.
+bool share_counts(const MatrixManifest& a, const MatrixManifest& b) {
+  return is_split(a) && is_split(b) && a.input_xxh3 == b.input_xxh3 && a.items.xxh3 == b.items.xxh3;
+}
+
+/// Adds up the ratings of all packs' training matrices, each once; none where a source is a lone part.
+std::vector<std::uint64_t> sum_item_counts(const std::vector<std::string>& paths) {
+  std::vector<std::uint64_t> sums;
+  std::vector<MatrixManifest> counted;
+  for (const std::string& path : paths) {
+    PackSource source = open_source(path);
+    if (!source.matrix) return {};
+    MatrixManifest& manifest = *source.matrix;
+    if (std::ranges::any_of(counted, [&](const auto& each) { return share_counts(each, manifest); }))
+      continue;
+    const std::vector<std::uint64_t> counts = read_item_counts(source.folder, manifest);
+    sums.resize(counts.size());
+    std::ranges::transform(sums, counts, sums.begin(), std::plus());
+    counted.push_back(std::move(manifest));
+  }
+  return sums;
 }
 
 PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
@@ -119,7 +168,7 @@ SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes ch
       most_nnz_ += most_entries_of(chunk, matrix());
     }
   const PackSource first = open_source(paths.front());
-  if (first.matrix) item_counts_ = read_item_counts(first.folder, *first.matrix);
+  item_counts_ = sum_item_counts(paths);
   if (paths.size() > 1 || !first.matrix) return;
   longest_row_ = 0;
   for (const MatrixRecord& record : first.matrix->matrices)

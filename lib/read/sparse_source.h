@@ -17,7 +17,7 @@ namespace chunkhit {
 /// Opened sources with their ids and labels.
 class SparseSource {
  public:
-  /// Throws bad_data when a source is damaged, is empty, or differs from the first one in columns, values or
+  /// Throws bad_data when a source is damaged, is empty, or differs from the first one in items, values or
   /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
   /// that. Throws usage when ids and indices need more than `memory_bytes`, which are 64 MiB at least; 0:
   /// half of what the process may still take.
@@ -33,6 +33,7 @@ class SparseSource {
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
   /// The manifests' largest magnitude of a rating, or less than that; 0 for lone parts.
   [[nodiscard]] float known_magnitude() const { return known_magnitude_; }
+  /// Ratings of each item in the training matrices of all packs.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const { return item_counts_; }
   /// The numbers a row has as its label; 0 for none.
   [[nodiscard]] std::size_t label_columns() const { return label_columns_; }

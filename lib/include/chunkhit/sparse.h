@@ -158,9 +158,10 @@ class CHUNKHIT_API SparseLoader {
  public:
   using Epoch = EpochRange<SparseLoader, SparseBatch>;
 
-  /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same columns are
-  /// read as one, in this order. Throws bad_data when one is damaged, usage when the options make no sense,
-  /// or a dense batch would take more than 1 GiB.
+  /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same items in the
+  /// same columns (pack-sparse --reuse-ids) are read as one, in this order. Throws bad_data when one is
+  /// damaged or has other items, usage when the options make no sense, or a dense batch would take more than
+  /// 1 GiB.
   explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
   explicit SparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options = {});
   SparseLoader(SparseLoader&&) noexcept;
@@ -187,7 +188,8 @@ class CHUNKHIT_API SparseLoader {
   /// in a pack, perhaps not in a file of others.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
-  /// How many ratings each item has in the training matrix; empty for a lone part.
+  /// How many ratings each item has in the training matrices of all packs, each counted once (the packs of a
+  /// split have one together); empty where a source is a lone part.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const;
   [[nodiscard]] MixingInfo mixing() const;
   [[nodiscard]] LoaderStats stats() const;
