@@ -34,12 +34,17 @@ void add_config_flag(CLI::App& app, const std::string& group) {
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
 
-void add_dataset_flags(CLI::App& app, std::string& images, std::string& labels, const std::string& group) {
-  const auto add = [&](const std::string& flag, std::string& name, const std::string& words) {
-    app.add_option(flag, name, words)->option_text("NAME")->group(group);
-  };
-  add("--images", images, "Dataset of an HDF5 file of others (images)");
-  add("--labels", labels, "Its labels; it may lack them (labels)");
+void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::string>& labels,
+                       const std::string& group) {
+  app.add_option("--images", images, "Dataset of an external HDF5 file (images)")
+      ->option_text("NAME")
+      ->group(group);
+  // CLI11 takes an empty text for an optional that is not set; here it is "no labels".
+  const auto set_labels = [&labels](const std::string& name) { labels = name; };
+  app.add_option_function<std::string>("--labels", set_labels,
+                                       "Its labels, empty: none (labels next to the images)")
+      ->option_text("NAME")
+      ->group(group);
 }
 
 void save_config(const CLI::App& app, const std::string& path) {

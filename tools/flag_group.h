@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,7 @@ class FlagGroup {
 };
 
 /// Adds --images and --labels to a group of the help.
-void add_dataset_flags(CLI::App& app, std::string& images, std::string& labels,
+void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::string>& labels,
                        const std::string& group = "Options");
 
 /// Adds --config to a group of the help: a recipe with the flags' names as keys, whose unknown keys are

@@ -16,7 +16,7 @@ void add_form(const ImageForm& form, Json& settings) {
   settings["as"] = name_of(kPixelTypeNames, form.as);
   settings["layout"] = form.layout ? Json(name_of(kLayoutNames, *form.layout)) : Json(nullptr);
   settings["images"] = form.images;
-  settings["labels"] = form.labels;
+  settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
 }
 
 void add_form(const MatrixForm& form, Json& settings) {

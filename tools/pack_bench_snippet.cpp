@@ -89,7 +89,7 @@ void add_form(const MatrixForm& form, Options& options) {
 void add_datasets(const ImageForm& form, Options& options) {
   const ImageForm defaults;
   options.add(form.images != defaults.images, "images", literal(form.images));
-  options.add(form.labels != defaults.labels, "labels", literal(form.labels));
+  options.add(form.labels.has_value(), "labels", literal(form.labels.value_or("")));
 }
 
 void add_datasets(const MatrixForm&, Options&) {}

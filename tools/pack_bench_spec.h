@@ -48,7 +48,7 @@ struct ImageForm {
   PixelType as = PixelType::u8;
   std::optional<Layout> layout;  ///< as stored where it is not set
   std::string images = ImageLoaderOptions().images;
-  std::string labels = ImageLoaderOptions().labels;
+  std::optional<std::string> labels;  ///< next to the images where it is not set
 };
 
 /// What only a SparseLoader is told.

@@ -31,7 +31,7 @@ void print_labels(const PackInfo& info) {
     return;
   }
   if (info.foreign && info.classes.size() == 1 && info.classes[0].id == -1) {
-    std::printf("labels     none were found: every sample's is -1 (--labels names their dataset)\n");
+    std::printf("labels     none: every sample's is -1 (--labels names their dataset)\n");
     return;
   }
   std::printf("labels     int64 class ids, %s classes\n", count_text(info.classes.size()).c_str());

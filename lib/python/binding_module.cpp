@@ -1,5 +1,8 @@
 // chunkhit._chunkhit: the public headers for Python; the package around it gives them their Python form.
+#include <pybind11/stl.h>
+
 #include <array>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -100,7 +103,7 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_datasets(module);
   module.def(
       "pack_info_json",
-      [](const std::string& path, const std::string& images, const std::string& labels) {
+      [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {
         const py::gil_scoped_release release;
         return pack_info_json(read_pack_info(path, {images, labels}));
       },

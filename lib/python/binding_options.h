@@ -60,7 +60,8 @@ class OptionDict {
       return sizeof(Value) == 8 ? "a whole number from 0 and below 2**64"
                                 : "a whole number from 0 and below 2**32";
     if constexpr (std::is_floating_point_v<Value>) return "a number";
-    if constexpr (std::is_same_v<Value, std::string>) return "a text";
+    if constexpr (std::is_same_v<Value, std::string> || std::is_same_v<Value, std::optional<std::string>>)
+      return "a text";
     return "a list of numbers";
   }
 

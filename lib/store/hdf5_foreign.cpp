@@ -102,7 +102,7 @@ bool holds_matrix(const Hdf5Check& check, hid_t file) {
          (has_object(check, file, "X") || has_object(check, file, "matrix"));
 }
 
-void refuse_missing(const Hdf5Source& source, const std::string& name) {
+void refuse_missing(const Hdf5Source& source, const std::string& name, const std::string& advice) {
   std::vector<std::string> names;
   source.check()(H5Lvisit(source.file(), H5_INDEX_NAME, H5_ITER_NATIVE, list_link, &names),
                  "list its datasets");
@@ -111,7 +111,7 @@ void refuse_missing(const Hdf5Source& source, const std::string& name) {
     text += (text.empty() ? "/" : ", /") + names[i];
   if (names.size() > kMostListedNames) text += ", ...";
   source.check().refuse("has no dataset /" + name + ", only " + (text.empty() ? "nothing" : text) +
-                        "; images and labels (--images, --labels) name those to read");
+                        "; images and labels (--images, --labels) name those to read" + advice);
 }
 
 PartContents read_foreign_file(Hdf5Source& source, const Hdf5Names& names) {
@@ -135,7 +135,7 @@ PartContents read_foreign_file(Hdf5Source& source, const Hdf5Names& names) {
     check.refuse(array.name + ": " + error.what());
   }
   lay_out_chunks(source, images.get(), array, contents);
-  contents.samples.labels = read_foreign_labels(source, names.labels, sample_count, contents.spec);
+  contents.samples.labels = read_foreign_labels(source, names, sample_count, contents.spec);
   read_columns_beside(source, sample_count, contents);
   return contents;
 }

@@ -22,14 +22,15 @@ inline constexpr std::uint64_t kMostForeignSamples = 1 << 26;
 void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, PartContents& contents);
 
 /// Reads the labels of `sample_count` samples: one dimension of whole numbers (or two with one column) as
-/// class ids, all else as numbers. Without a name, or where the default one is missing, all are -1.
-[[nodiscard]] Labels read_foreign_labels(const Hdf5Source& source, const std::string& name,
+/// class ids, all else as numbers. Where the name is empty, all are -1.
+[[nodiscard]] Labels read_foreign_labels(const Hdf5Source& source, const Hdf5Names& names,
                                          std::uint64_t sample_count, PartSpec& spec);
 
 /// Whether a file has no images, but a matrix as our parts and AnnData files have it.
 [[nodiscard]] bool holds_matrix(const Hdf5Check& check, hid_t file);
 
-/// Throws that there is no such dataset, and which paths there are instead.
-[[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name);
+/// Throws that there is no such dataset, and which paths there are instead; `advice` ends the message.
+[[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name,
+                                 const std::string& advice = "");
 
 }  // namespace chunkhit

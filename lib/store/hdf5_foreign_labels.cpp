@@ -32,17 +32,24 @@ std::vector<float> read_values(const Hdf5Check& check, const Hdf5Column& column,
   return values;
 }
 
+/// The name that is wanted: where none is given, the labels next to the images.
+std::string labels_name(const Hdf5Names& names) {
+  return names.labels.value_or(names.images.substr(0, names.images.rfind('/') + 1) + kLabelsName);
+}
+
 }  // namespace
 
-Labels read_foreign_labels(const Hdf5Source& source, const std::string& name, std::uint64_t sample_count,
+Labels read_foreign_labels(const Hdf5Source& source, const Hdf5Names& names, std::uint64_t sample_count,
                            PartSpec& spec) {
   const Hdf5Check& check = source.check();
+  const std::string name = labels_name(names);
   Labels labels;
-  if (!has_object(check, source.file(), name.c_str())) {
-    if (!name.empty() && name != kLabelsName) refuse_missing(source, name);
+  if (name.empty()) {
     labels.ids.assign(sample_count, -1);
     return labels;
   }
+  if (!has_object(check, source.file(), name.c_str()))
+    refuse_missing(source, name, "; labels=\"\" (--labels=) reads images without labels");
   const Hdf5Column column = open_column(check, source.file(), name.c_str());
   const std::string place = "/" + name;
   if (column.dimensions.empty() || column.dimensions.size() > 2)

@@ -214,7 +214,8 @@ std::string without_root(const std::string& name) {
 PartContents read_contents(const InputFile& input, const Hdf5Names& wanted) {
   const QuietHdf5 quiet;
   const Hdf5Check check(ErrorCode::bad_data, input.path());
-  const Hdf5Names names{without_root(wanted.images), without_root(wanted.labels)};
+  Hdf5Names names{without_root(wanted.images), wanted.labels};
+  if (names.labels) names.labels = without_root(*names.labels);
   Hdf5Source source(check, input);
   refuse_user_block(source);
   PartContents contents;
@@ -226,9 +227,8 @@ PartContents read_contents(const InputFile& input, const Hdf5Names& wanted) {
   const Hdf5Handle images = open_dataset(check, source.file(), kImagesName);
   read_part(source, images.get(), contents);
   with_path(check, [&] { check_part_contents(contents, container("hdf5"), input.byte_count()); });
-  if (names.labels != kLabelsName)
-    contents.samples.labels =
-        read_foreign_labels(source, names.labels, contents.samples.rows.size(), contents.spec);
+  if (names.labels.value_or(kLabelsName) != kLabelsName)
+    contents.samples.labels = read_foreign_labels(source, names, contents.samples.rows.size(), contents.spec);
   return contents;
 }
 

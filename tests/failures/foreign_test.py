@@ -56,7 +56,10 @@ def check_names(space):
     check(found["samples"] == 60 and [each["samples"] for each in found["classes"]] == [20, 20, 20], found)
     report = json.loads(run("pack-verify", named, *names, "--json"))
     check(report["foreign"] is True and report["faults"] == [] and report["samples"] == 60, report)
-    check("none were found" in run("pack-info", named, "--images", "pictures/small"), "no labels were told as none")
+    for command in ("pack-info", "pack-verify", "pack-bench"):
+        text = run(command, named, "--images", "pictures/small", expect=65 if command != "pack-verify" else (1, 65))
+        check("has no dataset /pictures/labels" in str(text) and "--labels=" in str(text), command, text)
+        run(command, named, "--images", "pictures/small", "--labels=")
     for labels, words in (("huge", "class id 9223372036854775813"), ("pairs", "number 16777217, which no 32-bit float is")):
         text = run("pack-info", named, "--images", "pictures/small", "--labels", labels, expect=65)
         check(words in text, text)

@@ -56,6 +56,22 @@ def test_reads_images_without_their_labels(packs, tmp_path):
     assert chunkhit.ImageDataset(tmp_path / "own.h5", labels="").labels().tolist() == [-1, -1]
 
 
+def test_labels_in_a_group_were_minus_one_without_a_word(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["train/images"] = np.zeros((2, 2, 2, 3), np.uint8)
+        file["train/labels"] = [5, 6]
+        file["plain"] = np.zeros((2, 2, 2, 3), np.uint8)
+    path = tmp_path / "x.h5"
+    assert chunkhit.ImageDataset(path, images="train/images").labels().tolist() == [5, 6]
+    assert [each["id"] for each in chunkhit.pack_info(path, images="train/images")["classes"]] == [5, 6]
+    assert chunkhit.verify_pack(path, images="train/images")["faults"] == []
+    for read in (chunkhit.ImageDataset, chunkhit.ImageLoader, chunkhit.pack_info):
+        with pytest.raises(chunkhit.Error, match='has no dataset /labels, only .*/train/labels.*; labels=""'):
+            read(path, images="plain")
+    assert [labels.tolist() for _, labels in chunkhit.ImageLoader(path, images="plain", labels="").epoch(0)] == [[-1, -1]]
+    assert chunkhit.verify_pack(path, images="plain", labels="")["faults"] == []
+
+
 def test_ends_when_it_is_iterated(packs):
     assert sum(1 for _ in chunkhit.ImageDataset(packs / "hdf5")) == 100
 

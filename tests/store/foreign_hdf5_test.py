@@ -45,8 +45,8 @@ def pixels(shape, seed=1):
     return (values % 251).astype(np.uint8).reshape(shape)
 
 
-def probe(path, images="images", labels="labels"):
-    """Gives what the library says of a file, the bytes of its samples and its labels; or the reason why not."""
+def probe(path, images="images", labels="beside"):
+    """Labels are next to the images unless they are named. Gives what the library says of a file, the bytes of its samples and its labels; or the reason why not."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([PROBE, path, images, labels, f"{folder}/out"], capture_output=True, text=True)
         if done.returncode != 0:
@@ -69,7 +69,10 @@ class ForeignHdf5(unittest.TestCase):
             if labels is not None:
                 file[label_name] = labels
 
-    def check_samples(self, images="images", labels="labels"):
+    def check_samples(self, images="images", labels=None):
+        if labels is None:
+            with h5py.File(self.path) as file:
+                labels = "beside" if "labels" in file else ""
         facts, samples, found_labels = probe(self.path, images, labels)
         self.assertIsNotNone(facts, samples)
         with h5py.File(self.path) as file:
@@ -77,7 +80,7 @@ class ForeignHdf5(unittest.TestCase):
             self.assertEqual(facts["samples"], len(file[images]))
         return facts, found_labels
 
-    def refused(self, *words, images="images", labels="labels"):
+    def refused(self, *words, images="images", labels="beside"):
         facts, reason, _ = probe(self.path, images, labels)
         self.assertIsNone(facts, "was read")
         for word in words:
@@ -193,10 +196,24 @@ class ForeignHdf5(unittest.TestCase):
             self.assertEqual((facts["class_labels"], facts["columns"]), (False, labels.size // 6))
             np.testing.assert_array_equal(found, labels.astype(np.float32).ravel())
 
-    def test_labels_may_be_missing(self):
+    def test_labels_that_are_missing_were_minus_one_without_a_word(self):
         self.write(pixels((6, 4, 4)))
-        np.testing.assert_array_equal(self.check_samples()[1], [-1] * 6)
+        self.refused("has no dataset /labels", "only /images", '; labels="" (--labels=) reads images without labels')
         self.refused("has no dataset /target", "/images", labels="target")
+        np.testing.assert_array_equal(self.check_samples(labels="")[1], [-1] * 6)
+
+    def test_labels_lie_next_to_the_images(self):
+        self.write(pixels((6, 4, 4)), "train/images", np.arange(6), "train/labels")
+        with h5py.File(self.path, "a") as file:
+            file["labels"] = np.arange(6)[::-1]
+        for images in ("train/images", "/train/images"):
+            np.testing.assert_array_equal(self.check_samples(images, "beside")[1], np.arange(6))
+        np.testing.assert_array_equal(self.check_samples("train/images", "labels")[1], np.arange(6)[::-1])
+        with h5py.File(self.path, "a") as file:
+            del file["train/labels"]
+        self.refused("has no dataset /train/labels", images="train/images")
+
+    def test_labels_need_not_be_read(self):
         self.write(pixels((6, 4, 4)), labels=np.arange(6))
         np.testing.assert_array_equal(self.check_samples(labels="")[1], [-1] * 6)
 
@@ -289,7 +306,7 @@ class ForeignHdf5(unittest.TestCase):
             with open(self.path, "wb") as file:
                 file.write(damaged)
             with tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run([PROBE, self.path, "images", "labels", f"{folder}/out"], capture_output=True,
+                done = subprocess.run([PROBE, self.path, "images", "beside", f"{folder}/out"], capture_output=True,
                                       text=True, timeout=60)
                 # HDF5 1.10 itself may crash over damaged structures; the library's own code must not.
                 self.assertIn(done.returncode, (0, 65), f"byte {at}: {done.stderr}")

@@ -90,7 +90,9 @@ void probe(const std::string& path, const Hdf5Names& names, const std::string& o
 int main(int count, char** arguments) {
   if (count != 5) return 2;
   try {
-    chunkhit::probe(arguments[1], {arguments[2], arguments[3]}, arguments[4]);
+    chunkhit::Hdf5Names names{.images = arguments[2], .labels = arguments[3]};
+    if (names.labels == "beside") names.labels.reset();
+    chunkhit::probe(arguments[1], names, arguments[4]);
   } catch (const chunkhit::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.code());

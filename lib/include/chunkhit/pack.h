@@ -73,7 +73,9 @@ struct MatrixInfo {
 /// Names of datasets in an HDF5 file that no pack-images wrote, as paths from its root.
 struct Hdf5Names {
   std::string images = "images";
-  std::string labels = "labels";  ///< empty: none are read; missing under this default: all are -1
+  /// Not set: "labels" next to the images ("train/labels" for "train/images"), which must exist; empty: none
+  /// are read, and all are -1.
+  std::optional<std::string> labels{};
   bool operator==(const Hdf5Names&) const = default;
 };
 

@@ -94,7 +94,7 @@ struct ImageLoaderOptions {
   std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size samples is used
   AugmentSpec augment{};
   PixelType as = PixelType::u8;
-  NormalizeSpec normalize{};       ///< of PixelType::f32 only
+  NormalizeSpec normalize{};  ///< of PixelType::f32 only
   std::optional<Layout> layout{};  ///< of the batches; as stored where it is not set
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
@@ -104,7 +104,8 @@ struct ImageLoaderOptions {
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
   std::string images = "images";  ///< the dataset of an HDF5 file that no pack-images wrote
-  std::string labels = "labels";  ///< its labels; it may lack them
+  /// Its labels; not set: "labels" next to the images, which must exist; empty: none are read, all are -1.
+  std::optional<std::string> labels{};
 };
 
 /// The shape of a batch's pixels.
@@ -231,7 +232,7 @@ struct ImageDatasetOptions {
   std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
   CheckHashes check_hashes = CheckHashes::first_use;
   std::string images = "images";  ///< as in ImageLoaderOptions
-  std::string labels = "labels";
+  std::optional<std::string> labels{};
 };
 
 /// Random access to the samples of a source. Any thread may read. Several sources are read as one, their

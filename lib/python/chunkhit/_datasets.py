@@ -131,7 +131,7 @@ class ImageDataset(Dataset):
         memory_bytes: int = 0,
         check_hashes: str = "first_use",
         images: str = "images",
-        labels: str = "labels",
+        labels: Optional[str] = None,
     ) -> None:
         super().__init__(paths, keywords(locals()))
 

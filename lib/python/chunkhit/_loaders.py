@@ -48,8 +48,8 @@ class ImageLoader(Loader[ImageBatch]):
                     "always": also each time that bytes are used which stayed in memory; "never"
     on_corrupt      "fail", or "skip": leave damaged chunks out and count them
     allocator       a function of a number of bytes that gives a writable, 64-byte aligned buffer for a batch's images
-    images, labels  datasets of an HDF5 file that no pack-images wrote; labels="" reads the images only, and labels are -1
-                    then, as in a file that has none
+    images, labels  datasets of an HDF5 file that no pack-images wrote; None: the labels next to the images, "train/labels"
+                    for "train/images", which must exist; labels="" reads the images only, and labels are -1 then
 
     Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack, "try_again" where memory or threads
     cannot be had.
@@ -80,7 +80,7 @@ class ImageLoader(Loader[ImageBatch]):
         on_corrupt: str = "fail",
         allocator: Any = None,
         images: str = "images",
-        labels: str = "labels",
+        labels: Optional[str] = None,
     ) -> None:
         options = keywords(locals())
         super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)

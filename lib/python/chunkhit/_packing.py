@@ -73,9 +73,9 @@ def check(code: int, name: str, said: str) -> None:
     raise Error(as_keywords(message), CODES.get(code, "try_again"))
 
 
-def pack_info(path: Path, *, images: str = "images", labels: str = "labels") -> Dict[str, Any]:
+def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = None) -> Dict[str, Any]:
     """What a pack (its folder or manifest.json) or a part holds, or an HDF5 file that no pack-* wrote, whose datasets
-    `images` and `labels` name; as `pack-info --json` prints it. `info` of loaders and datasets is the same.
+    `images` and `labels` name (as in ImageLoader); as `pack-info --json` prints it. `info` of loaders and datasets is the same.
 
     all       path, lone_part, foreign (no pack-* wrote it), container, filter, parts (each file), faults (of parts that
               are missing or have another size than recorded), raw_bytes, stored_bytes,
@@ -92,19 +92,19 @@ def pack_info(path: Path, *, images: str = "images", labels: str = "labels") -> 
 
 
 def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = None, images: str = "images",
-                labels: str = "labels") -> Dict[str, Any]:
+                labels: Optional[str] = None) -> Dict[str, Any]:
     """Checks a pack, a part, or an HDF5 file of others from end to end, as the command pack-verify does.
 
     quick           manifest, sizes and structure only; no sample is read
     threads         None: all CPUs that the process may use
-    images, labels  datasets of an HDF5 file that no pack-* wrote
+    images, labels  datasets of an HDF5 file that no pack-* wrote, as in ImageLoader
 
     Returns parts, chunks, samples, bytes, foreign (there are no hashes to compare with), faults (what is wrong, each as a
     text: a pack is whole where there are none), and damaged (files that, once removed, the call that made the pack
     writes again). Raises Error only where nothing could be checked.
     """
     command = find_command("pack-verify")
-    arguments = [f"--images={images}", f"--labels={labels}", "--json", *(["--quick"] if quick else []),
+    arguments = [f"--images={images}", *([] if labels is None else [f"--labels={labels}"]), "--json", *(["--quick"] if quick else []),
                  *([] if threads is None else [f"--threads={threads}"]), "--", os.fspath(path)]
     done = subprocess.run([command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", check=False)
