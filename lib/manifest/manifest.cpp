@@ -69,6 +69,20 @@ std::vector<ClassRecord> parse_classes(const Json& list) {
   return classes;
 }
 
+std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShape& sample) {
+  if (!json.contains("normalize")) return std::nullopt;
+  const Json& object = json.at("normalize");
+  SharedStats stats{object.at("from").get<std::string>(), object.at("mean").get<std::vector<double>>(),
+                    object.at("std").get<std::vector<double>>()};
+  for (const std::vector<double>* const values : {&stats.mean, &stats.std})
+    if (values->size() != sample.channels ||
+        !std::ranges::all_of(*values, [](double value) { return value >= 0 && value <= 255; }))
+      throw Error(
+          ErrorCode::bad_data,
+          "normalize: expected mean and std of 0 to 255 for each of the channels, found " + object.dump());
+  return stats;
+}
+
 }  // namespace
 
 std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
@@ -86,31 +100,30 @@ std::string first_difference(const std::vector<SpecEntry>& before, const std::ve
 std::string manifest_text(const Manifest& manifest) {
   Json parts = Json::array();
   for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
-  return seal_json(
-      {{"format", kImagesFormat},
-       {"version", kManifestVersion},
-       {"pack_id", hash_text(manifest.pack_id)},
-       {"tool", manifest.tool},
-       {"spec", spec_json(manifest.spec)},
-       {"input_xxh3", hash_text(manifest.input_xxh3)},
-       {"sample", sample_json(manifest.sample)},
-       {"container", manifest.container},
-       {"filter", manifest.filter},
-       {"chunk_samples", manifest.chunk_samples},
-       {"chunk_bytes", manifest.chunk_bytes},
-       {"rows", manifest.rows},
-       {"samples", manifest.samples},
-       {"rejected", manifest.rejected},
-       {"labels",
-        {{"kind", manifest.class_labels ? "class_id" : "numbers"}, {"columns", manifest.label_columns}}},
-       {"classes", classes_json(manifest.classes)},
-       {"mean", manifest.mean},
-       {"std", manifest.std},
-       {"parts", std::move(parts)},
-       {"rejects",
-        {{"file", kRejectsName},
-         {"bytes", manifest.rejects_bytes},
-         {"xxh3", hash_text(manifest.rejects_xxh3)}}}});
+  Json json{{"format", kImagesFormat},
+            {"version", kManifestVersion},
+            {"pack_id", hash_text(manifest.pack_id)},
+            {"tool", manifest.tool},
+            {"spec", spec_json(manifest.spec)},
+            {"input_xxh3", hash_text(manifest.input_xxh3)},
+            {"sample", sample_json(manifest.sample)},
+            {"container", manifest.container},
+            {"filter", manifest.filter},
+            {"chunk_samples", manifest.chunk_samples},
+            {"chunk_bytes", manifest.chunk_bytes},
+            {"rows", manifest.rows},
+            {"samples", manifest.samples},
+            {"rejected", manifest.rejected},
+            {"labels",
+             {{"kind", manifest.class_labels ? "class_id" : "numbers"}, {"columns", manifest.label_columns}}},
+            {"classes", classes_json(manifest.classes)},
+            {"mean", manifest.mean},
+            {"std", manifest.std}};
+  if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
+  json["parts"] = std::move(parts);
+  json["rejects"] = {
+      {"file", kRejectsName}, {"bytes", manifest.rejects_bytes}, {"xxh3", hash_text(manifest.rejects_xxh3)}};
+  return seal_json(std::move(json));
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
@@ -134,6 +147,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.classes = parse_classes(list_field(json, "classes"));
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();
+    manifest.normalize = parse_shared_stats(json, manifest.sample);
     for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
     manifest.rejects_bytes = count_field(json.at("rejects"), "bytes");
     manifest.rejects_xxh3 = hash_field(json.at("rejects"), "xxh3");

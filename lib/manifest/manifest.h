@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/pack.h"
 #include "types/pixel_sums.h"
 #include "types/reject.h"
 #include "types/sample_shape.h"
@@ -83,7 +85,8 @@ struct Manifest {
   std::vector<ClassRecord> classes;
   std::vector<double> mean;
   std::vector<double> std;
-  std::vector<PartRecord> parts;  ///< without class counts, rejects and sums
+  std::optional<SharedStats> normalize;  ///< of the packs of a split
+  std::vector<PartRecord> parts;         ///< without class counts, rejects and sums
   std::uint64_t rejects_bytes = 0;
   std::uint64_t rejects_xxh3 = 0;  ///< of rejects.csv
 };

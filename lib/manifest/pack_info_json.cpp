@@ -133,6 +133,9 @@ std::string pack_info_json(const PackInfo& info) {
       {"tool", info.tool},
       {"pack_id", info.pack_id},
       {"input_xxh3", info.input_xxh3}};
+  if (info.normalize)
+    json["normalize"] = {
+        {"from", info.normalize->from}, {"mean", info.normalize->mean}, {"std", info.normalize->std}};
   if (info.container == "hdf5") {
     json["default_cache"] = cache_json(info.default_cache);
     json["advised_cache"] = cache_json(info.advised_cache);

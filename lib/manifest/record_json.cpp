@@ -32,6 +32,10 @@ std::vector<SpecEntry> parse_spec(const Json& object) {
   return spec;
 }
 
+Json shared_stats_json(const SharedStats& stats) {
+  return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
+}
+
 Json part_json(const PartRecord& part) {
   return {{"file", part.file},
           {"bytes", part.bytes},

@@ -22,6 +22,9 @@ inline constexpr int kManifestVersion = 1;
 [[nodiscard]] nlohmann::ordered_json spec_json(const std::vector<SpecEntry>& spec);
 [[nodiscard]] std::vector<SpecEntry> parse_spec(const nlohmann::ordered_json& object);
 
+/// Writes the statistics that a split shares.
+[[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);
+
 /// Writes and reads a part's row: without class counts, rejects and sums.
 [[nodiscard]] nlohmann::ordered_json part_json(const PartRecord& part);
 [[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);

@@ -161,7 +161,8 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
                      options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
-  RunContext run{spec, options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes, start};
+  RunContext run{spec, options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes, start,
+                 {}};
 
   PackImagesReport report;
   report.notices = all_notices(list, spec);

@@ -76,8 +76,12 @@ PackReport PackWriter::write() {
     refuse_other_pack({finished->pack_id, finished->spec, finished->rows});
   const std::vector<std::uint64_t> changed = changed_parts();
   if (finished) {
-    repaired_ = !folder_.is_whole(*finished);
-    if (!repaired_ && changed.empty()) return finished_report(*finished);
+    const std::optional<SharedStats> normalize = shared_stats(*finished);
+    repaired_ = !folder_.is_whole(*finished) || finished->normalize != normalize;
+    if (!repaired_ && changed.empty()) {
+      run_.normalize = normalize;
+      return finished_report(*finished);
+    }
     folder_.reopen(*finished);
   }
   for (const std::uint64_t part_index : changed)
@@ -100,6 +104,7 @@ PackReport PackWriter::write() {
                                              " rows, but " + std::to_string(manifest.samples) +
                                              " packed and " + std::to_string(manifest.rejected) +
                                              " rejected");
+  run_.normalize = manifest.normalize = shared_stats(manifest);
   publish_rejects(manifest);
   write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
   if (!folder_.is_whole(manifest))
@@ -108,6 +113,11 @@ PackReport PackWriter::write() {
                                           "command goes on");
   publish_file(folder_.file(kManifestName), manifest_text(manifest));
   return report();
+}
+
+std::optional<SharedStats> PackWriter::shared_stats(const Manifest& manifest) const {
+  if (samples_.name.empty() || run_.normalize || manifest.samples == 0) return run_.normalize;
+  return SharedStats{samples_.name, manifest.mean, manifest.std};
 }
 
 PackReport PackWriter::finished_report(const Manifest& manifest) const {

@@ -30,6 +30,7 @@ struct RunContext {
   std::uint32_t threads = 1;
   std::uint64_t buffer_bytes = 0;  ///< of chunks in work
   RunStart start;
+  std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
 };
 
 /// Writes one pack of a run, or what is missing of it.
@@ -43,6 +44,8 @@ class PackWriter {
   [[nodiscard]] std::uint64_t samples_packed_now() const { return samples_packed_now_; }
 
  private:
+  /// What this pack is normalised with: in a split the first pack's statistics.
+  [[nodiscard]] std::optional<SharedStats> shared_stats(const Manifest& manifest) const;
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
   [[noreturn]] void refuse_other_pack(const EarlierPack& before) const;
   /// A part that an earlier run of the same pack finished; throws cannot_write when it is of another pack.

@@ -78,6 +78,7 @@ void bind_stats(py::module_& module) {
       .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
       .def_readonly("kept_batches", &LoaderStats::kept_batches)
       .def_readonly("threads", &LoaderStats::threads)
+      .def_readwrite("notices", &LoaderStats::notices)
       .def_property_readonly("residency",
                              [](const LoaderStats& stats) { return residency_name(stats.residency); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)

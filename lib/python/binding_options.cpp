@@ -62,6 +62,15 @@ py::dict dict_option(OptionDict& from, const char* name) {
   return found.cast<py::dict>();
 }
 
+/// A path, as bytes or text; empty where it is None.
+std::string path_option(OptionDict& from, const char* name) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return {};
+  if (!py::isinstance<py::str>(found) && !py::isinstance<py::bytes>(found))
+    from.refuse(name, found, "a path");
+  return found.cast<std::string>();
+}
+
 AugmentSpec augment_spec(const py::dict& options) {
   AugmentSpec spec;
   OptionDict from(options, "augment.");
@@ -106,6 +115,7 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   from.take_word("as_", options.as, kPixelTypes);
   const py::dict normalize = dict_option(from, "normalize");
   options.normalize = normalize_spec(normalize);
+  options.normalize_like = path_option(from, "normalize_like");
   if (!normalize.empty() && options.as != PixelType::f32)
     throw Error(ErrorCode::usage, "normalize: is for as_=\"f32\"; batches of u8 have the pixels as they are");
   Layout layout = Layout::nhwc;

@@ -28,8 +28,27 @@ std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& au
           {"crop_padding", augment.crop_padding}};
 }
 
+/// The mean and std, of 0 to 255, that normalise where the options give none.
+SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSource& source) {
+  const PackInfo info =
+      options.normalize_like.empty() ? source.info() : read_pack_info(options.normalize_like);
+  require_option(options.normalize_like.empty() || !info.mean.empty(),
+                 "normalize_like: has no mean and std of images; name a pack of pack-images");
+  return info.normalize.value_or(SharedStats{"", info.mean, info.std});
+}
+
+/// What a user should know of how the pixels become f32.
+std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, const ImageSource& source) {
+  const bool is_given = !options.normalize.mean.empty() && !options.normalize.std.empty();
+  if (options.as != PixelType::f32 || is_given || !options.normalize_like.empty() || source.info().normalize)
+    return {};
+  return {source.info().path +
+          ": normalised by its own mean and std; for validation pass normalize_like=TRAIN_PACK"};
+}
+
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
-  const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
+  const bool normalizes =
+      !options.normalize.mean.empty() || !options.normalize.std.empty() || !options.normalize_like.empty();
   require_option(options.as == PixelType::f32 || !normalizes,
                  "normalize: is for as = f32; batches of u8 have the pixels as they are");
   require_option(
@@ -38,11 +57,15 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
       "normalize.mean: is above 1, but pixels are 0 to 1 there; divide mean and std of 0 to 255 by 255");
   SampleFormat format{source.chunks().sample(), options.augment, options.as,
                       options.layout.value_or(source.chunks().sample().layout), options.normalize};
-  if (format.normalize.mean.empty()) format.normalize.mean = as_shares(source.info().mean);
-  if (format.normalize.std.empty()) format.normalize.std = as_shares(source.info().std);
+  if (options.as != PixelType::f32) return format;
   require_option(
-      options.as != PixelType::f32 || !(format.normalize.mean.empty() || format.normalize.std.empty()),
-      "normalize: the source has no mean and std of its own; give mean and std, of pixels 0 to 1");
+      options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
+      "normalize_like: excludes normalize, which gives mean and std themselves");
+  const SharedStats stats = stats_to_normalize(options, source);
+  if (format.normalize.mean.empty()) format.normalize.mean = as_shares(stats.mean);
+  if (format.normalize.std.empty()) format.normalize.std = as_shares(stats.std);
+  require_option(!(format.normalize.mean.empty() || format.normalize.std.empty()),
+                 "normalize: the source has no mean and std of its own; give mean and std, of pixels 0 to 1");
   return format;
 }
 
@@ -65,6 +88,7 @@ struct ImageLoader::Impl {
   Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}),
         writer(sample_format(options, source)),
+        notices(normalize_notices(options, source)),
         ring(ring_size(spec.threads, spec.prefetch),
              [this, allocator = options.allocator, size = spec.batches.batch_size,
               slots = ring_size(spec.threads, spec.prefetch)] {
@@ -82,6 +106,7 @@ struct ImageLoader::Impl {
 
   ImageSource source;
   SampleWriter writer;
+  std::vector<std::string> notices;
   SlotRing<BatchBuffer> ring;
   EpochReader reader;  // last: its threads use all above
 };
@@ -142,6 +167,7 @@ MixingInfo ImageLoader::mixing() const { return impl_->reader.mixing(); }
 LoaderStats ImageLoader::stats() const {
   LoaderStats stats = impl_->reader.stats();
   stats.kept_batches = impl_->ring.kept_count();
+  stats.notices = impl_->notices;
   return stats;
 }
 

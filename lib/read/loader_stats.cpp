@@ -91,7 +91,9 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
       static_cast<unsigned long long>(stats.corrupt_chunks),
       static_cast<unsigned long long>(stats.corrupt_samples));
-  return out << text.data() << stats.verdict() << '\n';
+  out << text.data() << stats.verdict() << '\n';
+  for (const std::string& notice : stats.notices) out << "note: " << notice << '\n';
+  return out;
 }
 
 }  // namespace chunkhit

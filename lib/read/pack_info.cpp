@@ -135,6 +135,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
     info.classes.push_back({record.id, record.name, record.samples});
   info.mean = manifest.mean;
   info.std = manifest.std;
+  info.normalize = manifest.normalize;
   info.chunk_samples = manifest.chunk_samples;
   info.chunk_bytes = manifest.chunk_bytes;
   for (const PartRecord& part : manifest.parts) {

@@ -23,6 +23,17 @@ def test_gives_the_images_of_the_cpu(packs, as_, layout):
             assert found.labels.tolist() == expected.labels.tolist() and found.index == expected.index
 
 
+def test_normalises_as_the_cpu_does(packs):
+    for options in (dict(), dict(normalize_like=packs / "shard"), dict(normalize=dict(mean=[0.5] * 3, std=[0.25] * 3))):
+        there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", as_="f32", **options)
+        here = chunkhit.torch.ImageLoader(packs / "hdf5", as_="f32", **options)
+        torch.testing.assert_close(next(iter(there)).images.cpu(), next(iter(here)).images, atol=1e-5, rtol=1e-5)
+        assert there.stats().notices == here.stats().notices
+    with pytest.raises(chunkhit.Error, match="normalize_like: excludes normalize"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", as_="f32", normalize_like=packs / "shard",
+                                   normalize=dict(mean=[0.5] * 3))
+
+
 @pytest.mark.parametrize("as_", ["dense_f32", "dense_f16", "csr"])
 def test_gives_the_rows_of_the_cpu(ratings, as_):
     options = dict(batch_size=25, shuffle="window", seed=3, as_=as_)

@@ -24,6 +24,14 @@ struct CachePrediction {
   bool bypass = false;  ///< single samples are read exactly, past the cache: nothing to hit, nothing wasted
 };
 
+/// The statistics that all packs of a split are normalised with: those of the first one.
+struct SharedStats {
+  std::string from;          ///< the first pack's name in the split, "train"
+  std::vector<double> mean;  ///< per channel, 0..255
+  std::vector<double> std;
+  bool operator==(const SharedStats&) const = default;
+};
+
 /// A class and its samples.
 struct PackClass {
   std::int64_t id = 0;
@@ -98,6 +106,7 @@ struct PackInfo {
   std::vector<PackClass> classes;
   std::vector<double> mean;  ///< per channel, 0..255
   std::vector<double> std;
+  std::optional<SharedStats> normalize;  ///< of a pack of a split: what normalises it, instead of its own
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;   ///< raw
   std::uint64_t raw_bytes = 0;     ///< of all samples; of matrices as CSR of 32-bit columns and values

@@ -69,7 +69,8 @@ struct AugmentSpec {
 };
 
 /// How batches become f32: (x / 255 - mean) / std per channel, as torchvision's ToTensor and Normalize do,
-/// bit for bit. Empty: the pack's own mean and std.
+/// bit for bit. Empty: those of `normalize_like`, else those that the pack shares with its split, else its
+/// own.
 struct NormalizeSpec {
   std::vector<float> mean{};  ///< 0..1
   std::vector<float> std{};
@@ -95,6 +96,8 @@ struct ImageLoaderOptions {
   AugmentSpec augment{};
   PixelType as = PixelType::u8;
   NormalizeSpec normalize{};  ///< of PixelType::f32 only
+  /// A pack, the training one say, whose mean and std normalise this one; of PixelType::f32 only.
+  std::string normalize_like{};
   std::optional<Layout> layout{};  ///< of the batches; as stored where it is not set
   Residency residency = Residency::automatic;
   std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
@@ -152,6 +155,8 @@ struct LoaderStats {
   std::uint64_t kept_batches = 0;  ///< whose memory the caller kept: each took new memory, or returned one
   Residency residency = Residency::stream;
   std::uint32_t threads = 0;
+  /// What may be wrong with the data as it is asked for: a pack that is normalised by its own statistics.
+  std::vector<std::string> notices{};
   [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
   /// Whether training waits for data, which stage is to blame, and what to change.
   [[nodiscard]] CHUNKHIT_API std::string verdict() const;

@@ -9,7 +9,7 @@ from . import _chunkhit
 from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._error import whole_number
 from ._loader import Loader
-from ._paths import Paths, native_paths
+from ._paths import Path, Paths, native_paths
 
 
 def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
@@ -33,8 +33,10 @@ class ImageLoader(Loader[ImageBatch]):
     echo            how often each fetched block of echo * batch_size samples is used
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
     as_             "u8", or "f32": (x / 255 - mean) / std
-    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; the pack's own for each of the two that
-                    is not given: mean 0 and std 1 leave x / 255
+    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; mean 0 and std 1 leave x / 255. What is
+                    not given are those that the packs of one split share, which are the first (training) pack's; a pack
+                    without a split is normalised by its own, which stats() notes
+    normalize_like  a pack, the training one say, whose mean and std normalise this one, for "f32"
     layout          "nhwc" or "nchw"; as stored where it is None
     residency       "decoded", "compressed", "stream": where samples wait until they are used; "automatic": "stream" of raw
                     samples in local files unless the order is global or a window's chunks do not fit memory_bytes, else the
@@ -71,6 +73,7 @@ class ImageLoader(Loader[ImageBatch]):
         augment: Optional[Dict[str, Any]] = None,
         as_: str = "u8",
         normalize: Optional[Dict[str, Any]] = None,
+        normalize_like: Optional[Path] = None,
         layout: Optional[str] = None,
         residency: str = "automatic",
         memory_bytes: int = 0,
@@ -83,6 +86,8 @@ class ImageLoader(Loader[ImageBatch]):
         labels: Optional[str] = None,
     ) -> None:
         options = keywords(locals())
+        if normalize_like is not None:
+            options["normalize_like"] = native_paths([normalize_like])[0]
         super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)
 
     def _summary(self) -> str:

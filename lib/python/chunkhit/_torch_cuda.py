@@ -24,18 +24,19 @@ def to_device(array: Any, device: torch.device) -> Any:
 
 
 class DeviceImages:
-    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std."""
+    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std in
+    0..255 where `normalize` gives none."""
 
     def __init__(self, device: torch.device, as_: str, info: Dict[str, Any], layout: Optional[str],
-                 normalize: Optional[Dict[str, Any]]) -> None:
+                 normalize: Optional[Dict[str, Any]], stats: Dict[str, Any]) -> None:
         self._device = device
         self._is_float = as_ == "f32"
         if not self._is_float:
             return
         shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
         given = normalize or {}
-        self._mean = self._of_channels(given.get("mean"), info["mean"], shape)
-        self._std = self._of_channels(given.get("std"), info["std"], shape)
+        self._mean = self._of_channels(given.get("mean"), stats["mean"], shape)
+        self._std = self._of_channels(given.get("std"), stats["std"], shape)
 
     def _of_channels(self, shares: Any, of_255: List[float], shape: Tuple[int, ...]) -> torch.Tensor:
         values = [value / 255 for value in of_255] if shares is None or len(shares) == 0 else list(shares)

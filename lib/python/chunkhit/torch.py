@@ -13,7 +13,7 @@ lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep t
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ import torch.distributed
 from . import _loaders
 from ._batches import ImageBatch, SparseBatch
 from ._error import Error
-from ._paths import Paths
+from ._packing import pack_info
+from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
 
 Device = Union[str, torch.device, None]
@@ -107,17 +108,36 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
     """
 
     def __init__(self, paths: Paths, *, device: Device = None, as_: str = "u8", layout: Optional[str] = "nchw",
-                 normalize: Optional[Dict[str, Any]] = None, **options: Any) -> None:
+                 normalize: Optional[Dict[str, Any]] = None, normalize_like: Optional[Path] = None, **options: Any) -> None:
         refuse_data_loader_options(options)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:
             options.setdefault("allocator", pinned_memory)
         super().__init__(paths, as_="u8" if target else as_, layout=layout,
-                         normalize=None if target and as_ == "f32" else normalize, **options)
+                         normalize=None if target and as_ == "f32" else normalize,
+                         normalize_like=None if target and as_ == "f32" else normalize_like, **options)
         self._feed = None
+        self._notices: List[str] = []
         if target:
-            self._feed = DeviceFeed(target, DeviceImages(target, as_, self.info, layout, normalize), ImageBatch.of)
+            stats = self._stats_to_normalize(normalize, normalize_like) if as_ == "f32" else {}
+            self._feed = DeviceFeed(target, DeviceImages(target, as_, self.info, layout, normalize, stats), ImageBatch.of)
+
+    def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
+        """The mean and std in 0..255 that the loader itself would take where it does not normalise on the device."""
+        if like is not None and normalize:
+            raise Error("normalize_like: excludes normalize, which gives mean and std themselves", "usage")
+        info = self.info if like is None else pack_info(like)
+        given = [shares for shares in (normalize or {}).values() if shares is not None and len(shares) > 0]
+        if like is None and "normalize" not in info and len(given) < 2:
+            self._notices = [f"{info['path']}: normalised by its own mean and std; for validation pass "
+                             "normalize_like=TRAIN_PACK"]
+        return info.get("normalize", info)
+
+    def stats(self) -> Any:
+        found = super().stats()
+        found.notices = [*found.notices, *self._notices]
+        return found
 
     def _tensors(self, found: Any) -> Optional[ImageBatch]:
         if found is None:

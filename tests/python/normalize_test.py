@@ -1,0 +1,77 @@
+"""What f32 batches are normalised with: the training pack's statistics, in validation too."""
+import json
+
+import numpy as np
+import pytest
+
+import chunkhit
+from classes_test import write_images
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    """Packs of one split, whose own statistics differ; and `alone`, packed by itself."""
+    folder = tmp_path_factory.mktemp("normalize")
+    write_images(folder / "root" / "train", ("ant", "bee", "cat"))
+    write_images(folder / "root" / "val", ("ant", "cat"))
+    chunkhit.pack_images(folder / "root", folder / "packs", split_folders=["train", "val"], channels="gray")
+    chunkhit.pack_images(folder / "root" / "val", folder / "alone", channels="gray")
+    return folder
+
+
+def values_of(path, **options):
+    loader = chunkhit.ImageLoader(path, as_="f32", batch_size=100, **options)
+    return next(iter(loader)).images, loader
+
+
+def expected(path, mean, std):
+    images = chunkhit.ImageDataset(path)[:][0].astype(np.float32)
+    return (images / 255 - np.float32(mean / 255)) / np.float32(std / 255)
+
+
+def test_validation_was_normalised_by_its_own_mean_and_std(split):
+    train = chunkhit.pack_info(split / "packs" / "train")
+    assert chunkhit.pack_info(split / "packs" / "val")["mean"] != train["mean"]
+    for name in ("train", "val"):
+        found, loader = values_of(split / "packs" / name)
+        np.testing.assert_allclose(found, expected(split / "packs" / name, train["mean"][0], train["std"][0]), rtol=1e-6)
+        assert loader.stats().notices == []
+
+
+def test_another_pack_is_normalised_like_the_training_pack(split):
+    train = chunkhit.pack_info(split / "packs" / "train")
+    for like in (split / "packs" / "train", str(split / "packs" / "val"), split / "packs" / "train" / "part-00000.h5"):
+        found, loader = values_of(split / "alone", normalize_like=like)
+        np.testing.assert_allclose(found, expected(split / "alone", train["mean"][0], train["std"][0]), rtol=1e-6)
+        assert loader.stats().notices == []
+
+
+def test_a_pack_that_is_normalised_by_itself_is_noted(split):
+    own = chunkhit.pack_info(split / "alone")
+    found, loader = values_of(split / "alone")
+    np.testing.assert_allclose(found, expected(split / "alone", own["mean"][0], own["std"][0]), rtol=1e-6)
+    assert loader.stats().notices == [f"{split / 'alone'}: normalised by its own mean and std; for validation pass "
+                                      "normalize_like=TRAIN_PACK"]
+    assert "note: " in str(loader.stats()) and "normalize_like" in str(loader.stats())
+    for options in (dict(as_="u8"), dict(as_="f32", normalize=dict(mean=[0.5], std=[0.5]))):
+        assert chunkhit.ImageLoader(split / "alone", **options).stats().notices == []
+    half = chunkhit.ImageLoader(split / "alone", as_="f32", normalize=dict(mean=[0.5]))
+    assert len(half.stats().notices) == 1
+
+
+@pytest.mark.parametrize("options, words", [
+    (dict(as_="f32", normalize=dict(mean=[0.5], std=[0.5])), "normalize_like: excludes normalize"),
+    (dict(as_="u8"), "is for as = f32"),
+])
+def test_refuses_what_contradicts_itself(split, options, words):
+    with pytest.raises(chunkhit.Error, match=words):
+        chunkhit.ImageLoader(split / "alone", normalize_like=split / "packs" / "train", **options)
+    with pytest.raises(chunkhit.Error, match="gone"):
+        chunkhit.ImageLoader(split / "alone", as_="f32", normalize_like=split / "gone")
+
+
+def test_info_says_what_packs_of_a_split_share(split):
+    val = chunkhit.ImageLoader(split / "packs" / "val").info
+    with open(split / "packs" / "train" / "manifest.json") as file:
+        train = json.load(file)
+    assert val["normalize"] == {"from": "train", "mean": train["mean"], "std": train["std"]}
