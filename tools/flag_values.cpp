@@ -50,6 +50,12 @@ std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag, cons
   return {parse_side(flag, text.substr(0, cross)), parse_side(flag, text.substr(cross + 1))};
 }
 
+std::pair<std::uint32_t, std::uint32_t> parse_crop(const std::string& flag, const std::string& text) {
+  if (text.find('x') != std::string::npos) return parse_size(flag, text);
+  const std::uint32_t side = parse_side(flag, text);
+  return {side, side};
+}
+
 std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text) {
   if (text == "black") return {0, 0, 0};
   if (text == "white") return {255, 255, 255};

@@ -21,6 +21,10 @@ namespace chunkhit {
 [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag,
                                                                  const std::string& text);
 
+/// Reads "WxH", or "N" for a square.
+[[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_crop(const std::string& flag,
+                                                                 const std::string& text);
+
 /// Reads "black", "white", "#rrggbb" or "r,g,b".
 [[nodiscard]] std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text);
 

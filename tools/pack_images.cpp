@@ -19,8 +19,9 @@ constexpr const char* kDescription =
     "Packs a folder of pictures, once, into chunked uint8 HDF5 or compressed shards.";
 constexpr const char* kExamples =
     "Examples, the second with class = first folder level under ROOT:\n"
-    "  pack-images photos --labels photos.csv --resize 96x128 --crop 64x64 -o train\n"
-    "  pack-images photos --resize 256 --crop 224x224 --container shard -o train";
+    "  pack-images photos --labels photos.csv --resize 64 --crop 64x64 -o train\n"
+    "  pack-images photos --resize 256 --crop 224x224 --container shard -o train\n"
+    "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
 ShownProgress shown(const PackProgress& progress) {
   ShownProgress shown;

@@ -26,6 +26,18 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--label-column", "NAME", columns.label_columns, "Column of the labels (label); several: floats")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
+  group.add("--classes", "FILE|PACK", flags.spec.classes,
+            "Number classes as this list (a name a line) or pack does");
+  group.add("--classes-extra", "WORD", flags.classes_extra, "Other classes: error; append (error)")
+      ->check(one_of(kClassesExtraNames));
+  group
+      .add("--include", "GLOB", flags.spec.folders.include,
+           "Class folders: files with such names (all but .txt and the like)")
+      ->default_str("")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  group.add_switch("--follow-symlinks", flags.spec.follow_symlinks,
+                   "Also to folders, and out of ROOT (DVC, git-annex, Hugging Face)");
   group.add("--delimiter", "CHAR", flags.delimiter,
             "Between the fields (comma or tab, as the header has it)");
   group.add("--exif", "WORD", flags.exif, "apply: upright pictures; ignore (apply)")
@@ -49,7 +61,7 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--pad-color", "COLOR", flags.pad_color, "black, white, #rrggbb or r,g,b (black)");
   group.add("--filter", "NAME", flags.filter, "(bilinear), bicubic, lanczos, box, hamming, nearest")
       ->check(one_of(kFilterNames));
-  group.add("--crop", "WxH", flags.crop, "Keep the centre");
+  group.add("--crop", "WxH|N", flags.crop, "Keep the centre; N: a square");
   group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")
       ->check(one_of(kChannelsNames));
 }
@@ -57,7 +69,7 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
 void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   PackImagesSpec& spec = flags.spec;
   FlagGroup group(app, "Output");
-  group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of --split");
+  group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of a split");
   group.add("--container", "NAME", spec.container, "hdf5, shard (hdf5)")
       ->check(CLI::IsMember(container_names()));
   group.add("--layout", "NAME", flags.layout, "nhwc, nchw (nhwc)")->check(one_of(kLayoutNames));
@@ -70,6 +82,12 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of(kOrderNames));
   group.add("--seed", "N", flags.seed, "Of the order and the split (0)");
   group.add("--split", "SHARES", flags.split, "A pack each, every class divided: train=0.9,val=0.1");
+  group
+      .add("--split-folders", "NAMES", spec.folders.split_folders,
+           "A pack for each of ROOT's folders, of class folders: train,val")
+      ->default_str("")
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 void add_run_flags(CLI::App& app, PackImagesFlags& flags) {

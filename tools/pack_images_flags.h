@@ -34,6 +34,7 @@ struct PackImagesFlags {
   std::string order = "shuffle";
   std::string seed = "0";
   std::string split;
+  std::string classes_extra = "error";
   std::string on_error = "skip";
   std::string max_errors = "1%";
   std::string threads = "all";

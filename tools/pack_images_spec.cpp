@@ -37,7 +37,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   TransformSpec transform;
   set_resize(flags, transform);
   if (!flags.crop.empty())
-    std::tie(transform.crop_width, transform.crop_height) = parse_size("--crop", flags.crop);
+    std::tie(transform.crop_width, transform.crop_height) = parse_crop("--crop", flags.crop);
   transform.pad_color = parse_color("--pad-color", flags.pad_color);
   transform.filter = parse_choice<Filter>(kFilterNames, flags.filter);
   transform.channels = parse_choice<Channels>(kChannelsNames, flags.channels);
@@ -78,6 +78,10 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   spec.order = parse_choice<Order>(kOrderNames, flags.order);
   spec.seed = parse_count("--seed", flags.seed, {});
   spec.split = parse_split("--split", flags.split);
+  // A recipe has an empty text where nothing is given.
+  std::erase(spec.folders.include, "");
+  std::erase(spec.folders.split_folders, "");
+  spec.classes_extra = parse_choice<ClassesExtra>(kClassesExtraNames, flags.classes_extra);
   return spec;
 }
 

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "chunkhit/error.h"
+#include "input/file_names.h"
 #include "input/folder_tree.h"
 #include "input/sample_list.h"
 #include "input/sample_rows.h"
@@ -25,20 +28,34 @@ FileDescriptor open_root(const std::string& root) {
   throw Error(ErrorCode::bad_data, root + ": cannot be opened as a folder: " + error_text(errno));
 }
 
+std::string joined_path(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+std::string first_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t index = 0; index < std::min(names.size(), kNamesInNotice); ++index)
+    text += (index == 0 ? "" : ", ") + names[index];
+  return text + (names.size() > kNamesInNotice ? ", …" : "");
+}
+
 /// Lists one class after the other.
 class ClassFolders {
  public:
-  ClassFolders(const std::string& root, SampleList& list) : root_(root), list_(list), rows_(list) {}
+  ClassFolders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks, SampleList& list)
+      : root_(root), spec_(spec), follow_symlinks_(follow_symlinks), list_(list), rows_(list) {}
 
   void list() {
-    for (const auto& [name, kind] : entries_of_root()) {
-      if (kind == EntryKind::folder)
-        list_class(name);
-      else
-        reject_entry(name, name, kind);
+    if (spec_.split_folders.empty()) list_folder("");
+    for (const std::string& folder : spec_.split_folders) {
+      list_folder(folder);
+      list_.folders.push_back({folder, list_.row_count});
     }
     list_.xxh3 = hash_.value();
+    number_classes();
+    for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
     notice_empty_folders();
+    notice_missing_classes();
     notice_deep_classes();
     notice_single_class();
   }
@@ -46,11 +63,30 @@ class ClassFolders {
  private:
   using NamedEntry = std::pair<std::string, EntryKind>;
 
-  // Gives what may be a class, sorted; files right below the root have none.
-  std::vector<NamedEntry> entries_of_root() {
+  [[nodiscard]] bool is_folder(EntryKind kind) const {
+    return kind == EntryKind::folder || (follow_symlinks_ && kind == EntryKind::link_to_folder);
+  }
+
+  // The class folders in the root, or in one of its folders.
+  void list_folder(const std::string& folder) {
+    std::set<std::int64_t>& classes = classes_of_folders_.emplace_back();
+    const std::size_t before = list_.size();
+    for (const auto& [name, kind] : entries_of(folder)) {
+      if (is_folder(kind))
+        list_class(joined_path(folder, name), name, classes);
+      else
+        reject_entry(joined_path(folder, name), name, kind);
+    }
+    if (!folder.empty() && list_.size() == before)
+      throw Error(ErrorCode::bad_data,
+                  root_ + "/" + folder + ": no files in sub-folders; a class is a sub-folder");
+  }
+
+  // Gives what may be a class, sorted; files beside the class folders have none.
+  std::vector<NamedEntry> entries_of(const std::string& folder) {
     std::vector<NamedEntry> entries;
     std::uint64_t file_count = 0;
-    FolderReader reader(fd_.get(), root_, ".");
+    FolderReader reader(fd_.get(), root_, folder.empty() ? "." : folder, follow_symlinks_);
     std::string_view name;
     EntryKind kind{};
     while (reader.next(name, kind)) {
@@ -63,31 +99,32 @@ class ClassFolders {
     std::sort(entries.begin(), entries.end());
     if (file_count > 0)
       list_.notices.push_back(std::to_string(file_count) + (file_count == 1 ? " file" : " files") +
-                              " directly under " + root_ + (file_count == 1 ? " has" : " have") +
-                              " no class and will not be packed");
+                              " directly under " + joined_path(root_, folder) +
+                              (file_count == 1 ? " has" : " have") + " no class and will not be packed");
     return entries;
   }
 
-  void list_class(const std::string& name) {
-    tree_.read(fd_.get(), root_, name);
+  void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
+    tree_.read(fd_.get(), root_, folder, follow_symlinks_);
     const std::size_t before = list_.size();
-    const auto id = static_cast<std::int64_t>(list_.classes.size());
+    const auto id = ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second;
     for (std::size_t index = 0; index < tree_.count(); ++index) {
       const std::string path = tree_.path(index);
+      if (tree_.kind(index) == EntryKind::file && !file_names_.take(path)) continue;
       if (tree_.kind(index) != EntryKind::file || !is_utf8(path)) {
         reject_entry(path, name, tree_.kind(index));
         continue;
       }
       hash_.add(path);
       rows_.add(path);
-      has_shallow_files_ = has_shallow_files_ || path.find('/', name.size() + 1) == std::string::npos;
+      has_shallow_files_ = has_shallow_files_ || path.find('/', folder.size() + 1) == std::string::npos;
       list_.class_ids.push_back(id);
     }
     // Files that were rejected, all of a folder whose name is not UTF-8 say, are files too.
     if (list_.size() != before)
-      list_.classes.push_back(name);
+      classes.insert(id);
     else if (tree_.count() == 0)
-      empty_folders_.push_back(escape_bytes(name));
+      empty_folders_.push_back(escape_bytes(folder));
   }
 
   void reject_entry(const std::string& path, const std::string& class_name, EntryKind kind) {
@@ -95,7 +132,36 @@ class ClassFolders {
     rows_.reject(path, {class_name},
                  kind == EntryKind::file      ? "file name is not UTF-8"
                  : kind == EntryKind::special ? "not a regular file"
+                 : follow_symlinks_           ? "a link to a folder that holds it"
                                               : "a link to a folder, which is not followed");
+  }
+
+  // From the order in which class folders were found to that of their names, without those that are empty.
+  void number_classes() {
+    std::vector<std::int64_t> new_ids(ids_.size(), -1);
+    for (const auto& [name, id] : ids_) {
+      const auto has = [id = id](const std::set<std::int64_t>& classes) { return classes.contains(id); };
+      if (std::ranges::none_of(classes_of_folders_, has)) continue;
+      new_ids[static_cast<std::size_t>(id)] = static_cast<std::int64_t>(list_.classes.size());
+      list_.classes.push_back(name);
+    }
+    for (std::int64_t& id : list_.class_ids) id = new_ids[static_cast<std::size_t>(id)];
+  }
+
+  // Training that never sees a class, or a validation that never asks for one.
+  void notice_missing_classes() {
+    if (spec_.split_folders.size() < 2) return;
+    for (std::size_t folder = 0; folder < spec_.split_folders.size(); ++folder) {
+      std::vector<std::string> missing;
+      for (const auto& [name, id] : ids_)
+        if (!classes_of_folders_[folder].contains(id) &&
+            std::binary_search(list_.classes.begin(), list_.classes.end(), name))
+          missing.push_back(name);
+      if (!missing.empty())
+        list_.notices.push_back(spec_.split_folders[folder] + " has no samples of " +
+                                std::to_string(missing.size()) +
+                                (missing.size() == 1 ? " class: " : " classes: ") + first_names(missing));
+    }
   }
 
   void notice_single_class() {
@@ -104,43 +170,47 @@ class ClassFolders {
                               ": a class is a folder directly under " + root_);
   }
 
-  // A level too high every picture lies in a folder of its class folder: train/cat/1.jpg.
+  // A level too high every image lies in a folder of its class folder: train/cat/1.jpg.
   void notice_deep_classes() {
-    if (list_.size() == 0 || has_shallow_files_) return;
+    if (list_.size() == 0 || has_shallow_files_ || !spec_.split_folders.empty()) return;
     const std::string_view file = list_.file(0);
     const std::size_t first = file.find('/');
     const std::size_t second = file.find('/', first + 1);
+    const std::string folder(file.substr(0, first));
     list_.notices.push_back("no class folder holds a picture itself, only in sub-folders like " +
-                            std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" +
-                            std::string(file.substr(0, first)) + " as ROOT?");
+                            std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" + folder +
+                            " as ROOT, or --split-folders " + folder + ",…?");
   }
 
   void notice_empty_folders() {
     if (empty_folders_.empty()) return;
     const std::size_t count = empty_folders_.size();
-    std::string text = count == 1 ? "1 sub-folder holds" : std::to_string(count) + " sub-folders hold";
-    text += " no files and will be no class: ";
-    for (std::size_t index = 0; index < std::min(count, kNamesInNotice); ++index)
-      text += (index == 0 ? "" : ", ") + empty_folders_[index];
-    list_.notices.push_back(text + (count > kNamesInNotice ? ", …" : ""));
+    list_.notices.push_back(
+        (count == 1 ? "1 sub-folder holds" : std::to_string(count) + " sub-folders hold") +
+        " no files to pack: " + first_names(empty_folders_));
   }
 
   std::string root_;
+  const ClassFoldersSpec& spec_;
+  bool follow_symlinks_;
   FileDescriptor fd_ = open_root(root_);
   SampleList& list_;
   SampleRows rows_;
   FolderTree tree_;
+  FileNames file_names_{spec_.include};
   TextHash hash_;
+  std::map<std::string, std::int64_t> ids_;  // in the order in which class folders were found
+  std::vector<std::set<std::int64_t>> classes_of_folders_;
   std::vector<std::string> empty_folders_;
   bool has_shallow_files_ = false;  // directly in a class folder
 };
 
 }  // namespace
 
-SampleList list_class_folders(const std::string& root) {
+SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks) {
   SampleList list;
   list.label_columns = {"label"};
-  ClassFolders(root, list).list();
+  ClassFolders(root, spec, follow_symlinks, list).list();
   if (list.row_count == 0 || list.size() == 0)
     throw Error(ErrorCode::bad_data,
                 root + ": no files in sub-folders; a class is a sub-folder (or give a list with --labels)");

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -22,10 +23,10 @@ namespace {
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 constexpr int kMostTries = 100;
 
-int open_beneath(int folder, const char* path) {
+int open_beneath(int folder, const char* path, bool follow_symlinks) {
   open_how how{};
   how.flags = kOpenFlags;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_NO_MAGICLINKS | (follow_symlinks ? 0 : RESOLVE_BENEATH);
   // EAGAIN: something was renamed while `..` was resolved.
   for (int tries = 0;; ++tries) {
     const auto fd = static_cast<int>(::syscall(SYS_openat2, folder, path, &how, sizeof how));
@@ -43,9 +44,10 @@ std::string file_name_of(int fd) {
 // Does what `open_beneath` does where a kernel or a sandbox lacks openat2: finds the file without opening it,
 // asks the kernel where it is, and only then opens it for reading. Sets errno to EXDEV for what leads out, as
 // openat2 does.
-int open_and_compare(int folder, const std::string& real_root, const char* path) {
+int open_and_compare(int folder, const std::string& real_root, const char* path, bool follow_symlinks) {
   const FileDescriptor found(::openat(folder, path, O_PATH | O_CLOEXEC));
   if (!found.is_open()) return -1;
+  if (follow_symlinks) return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
   const std::string prefix = real_root == "/" ? real_root : real_root + "/";
   if (path[0] == '/' || !(file_name_of(found.get()) + "/").starts_with(prefix)) {
     errno = EXDEV;
@@ -56,6 +58,19 @@ int open_and_compare(int folder, const std::string& real_root, const char* path)
 
 [[noreturn]] void throw_machine_error(const char* what, int error_number) {
   throw MachineError(what + error_text(error_number));
+}
+
+/// Whether a path leads above its folder by its text alone.
+bool climbs_out(std::string_view path) {
+  int depth = 0;
+  while (!path.empty()) {
+    const std::string_view step = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(step.size() + 1, path.size()));
+    if (step == "..") --depth;
+    if (!step.empty() && step != "." && step != "..") ++depth;
+    if (depth < 0) return true;
+  }
+  return false;
 }
 
 /// What is known to be of the file itself; any other error is the machine's: a disk, a network or a limit
@@ -116,8 +131,10 @@ bool is_empty_folder(int fd) {
 
 }  // namespace
 
-RootFolder::RootFolder(const std::string& path)
-    : path_(path), fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+RootFolder::RootFolder(const std::string& path, bool follow_symlinks)
+    : path_(path),
+      follow_symlinks_(follow_symlinks),
+      fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (!fd_.is_open())
     throw Error(ErrorCode::bad_data, path + ": cannot be opened as a folder: " + error_text(errno));
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
@@ -125,28 +142,43 @@ RootFolder::RootFolder(const std::string& path)
   real_path_ = real.get();
 }
 
-RootFolder::File RootFolder::open(std::string_view relative_path) const {
+/// An absolute path below the folder, as it was given or as it really is, as one relative to it.
+std::string RootFolder::below_root(std::string_view path) const {
+  for (std::string root : {path_, real_path_}) {
+    if (!root.ends_with('/')) root.push_back('/');
+    if (!root.starts_with('/') || !path.starts_with(root)) continue;
+    const std::size_t begin = path.find_first_not_of('/', root.size());
+    return std::string(path.substr(std::min(begin, path.size())));
+  }
+  return std::string(path);
+}
+
+RootFolder::File RootFolder::open(std::string_view path) const {
   File file;
-  if (relative_path.empty()) file.fault = "no file name";
-  if (relative_path.find('\0') != std::string_view::npos) file.fault = "a NUL in the file name";
+  if (path.empty()) file.fault = "no file name";
+  if (path.find('\0') != std::string_view::npos) file.fault = "a NUL in the file name";
   if (!file.fault.empty()) return file;
-  const std::string path(relative_path);
-  file.fd = FileDescriptor(open_beneath(fd_.get(), path.c_str()));
+  const std::string below = path.starts_with('/') ? below_root(path) : std::string(path);
+  if (follow_symlinks_ && (below.starts_with('/') || climbs_out(below))) {
+    file.fault = open_fault(EXDEV);
+    return file;
+  }
+  file.fd = FileDescriptor(open_beneath(fd_.get(), below.c_str(), follow_symlinks_));
   if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM))
-    file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, path.c_str()));
+    file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, below.c_str(), follow_symlinks_));
   file.fault = file.fd.is_open() ? kind_fault(file.fd, file.stamp) : open_fault(errno);
   file.bytes = file.stamp.bytes;
   return file;
 }
 
-FileStamp RootFolder::stamp(std::string_view relative_path) const {
+FileStamp RootFolder::stamp(std::string_view path) const {
   struct stat status {};
-  if (::fstatat(fd_.get(), std::string(relative_path).c_str(), &status, 0) == 0) return stamp_of(status);
+  if (::fstatat(fd_.get(), std::string(path).c_str(), &status, 0) == 0) return stamp_of(status);
   try {
     static_cast<void>(open_fault(errno));
     return {};
   } catch (const MachineError& error) {
-    throw MachineError(path_ + "/" + std::string(relative_path) + ": " + error.what());
+    throw MachineError(path_ + "/" + std::string(path) + ": " + error.what());
   }
 }
 
@@ -156,7 +188,7 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   if (::fstat(fd_.get(), &opened) != 0 || ::stat(path_.c_str(), &named) != 0 ||
       opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
     throw MachineError(path_ + ": is no longer the folder that it was when the run began");
-  for (std::string folder = parent_of(std::string(missing_file));; folder = parent_of(folder)) {
+  for (std::string folder = parent_of(below_root(missing_file));; folder = parent_of(folder)) {
     const int fd = ::openat(fd_.get(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && is_empty_folder(fd))
       throw MachineError(path_ + "/" + folder +

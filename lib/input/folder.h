@@ -40,7 +40,8 @@ auto with_retries(Read read) -> decltype(read()) {
   return read();
 }
 
-/// Opens files below one folder; a path that leads out of it (absolute, `..`, a symbolic link) is refused.
+/// Opens files below one folder; a path that leads out of it (`..`, absolute elsewhere, a symbolic link) is
+/// an error.
 class RootFolder {
  public:
   /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
@@ -55,20 +56,23 @@ class RootFolder {
     [[nodiscard]] std::string read(ByteBuffer& buffer) const;
   };
 
-  /// Opens the folder; throws bad_data when it is none.
-  explicit RootFolder(const std::string& path);
-  /// Opens a regular file of at least one byte. Never waits on a FIFO or device. Throws MachineError.
-  /// Thread-safe.
-  [[nodiscard]] File open(std::string_view relative_path) const;
+  /// Opens the folder; throws bad_data when it is none. With `follow_symlinks` links may lead out of it.
+  explicit RootFolder(const std::string& path, bool follow_symlinks = false);
+  /// Opens a regular file of at least one byte. A path is relative, or absolute and below the folder. Never
+  /// waits on a FIFO or device. Throws MachineError. Thread-safe.
+  [[nodiscard]] File open(std::string_view path) const;
   /// The stamp of a file without opening it; throws MachineError. Thread-safe.
-  [[nodiscard]] FileStamp stamp(std::string_view relative_path) const;
+  [[nodiscard]] FileStamp stamp(std::string_view path) const;
   /// Throws MachineError where a file may be missing because the file system that holds it is: this folder is
   /// not the one that was opened, or the file's own folder is as empty as a bare mount point.
   void check_mounted(std::string_view missing_file) const;
 
  private:
+  [[nodiscard]] std::string below_root(std::string_view path) const;
+
   std::string path_;
   std::string real_path_;
+  bool follow_symlinks_;
   FileDescriptor fd_;
 };
 

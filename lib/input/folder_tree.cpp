@@ -12,9 +12,11 @@
 #include "chunkhit/error.h"
 
 namespace chunkhit {
-FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path)
+FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path,
+                           bool follow_symlinks)
     : path_(relative_path == "." ? root : root + "/" + relative_path) {
-  const int fd = ::openat(root_fd, relative_path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = ::openat(root_fd, relative_path.c_str(),
+                          O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow_symlinks ? 0 : O_NOFOLLOW));
   stream_ = fd < 0 ? nullptr : ::fdopendir(fd);
   if (stream_ != nullptr) return;
   const int error_number = errno;
@@ -38,6 +40,13 @@ bool FolderReader::next(std::string_view& name, EntryKind& kind) {
   }
 }
 
+FolderId FolderReader::id() const {
+  struct stat status {};
+  if (::fstat(::dirfd(static_cast<DIR*>(stream_)), &status) != 0)
+    throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(errno));
+  return {status.st_dev, status.st_ino};
+}
+
 // Asks the file itself only where the folder does not say what it is, and what a link leads to. An entry that
 // is gone by then counts as a file: opening it will tell.
 EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
@@ -55,29 +64,48 @@ EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
   return to_folder ? EntryKind::link_to_folder : EntryKind::file;
 }
 
-void FolderTree::read(int root_fd, const std::string& root, const std::string& relative_path) {
-  folders_.assign(1, relative_path);
+void FolderTree::read(int root_fd, const std::string& root, const std::string& relative_path,
+                      bool follow_symlinks) {
+  folders_.clear();
+  folders_.push_back({relative_path, 0, {}});
   names_.clear();
   entries_.clear();
   for (std::uint32_t folder = 0; folder < folders_.size(); ++folder) {
-    FolderReader reader(root_fd, root, folders_[folder]);
+    FolderReader reader(root_fd, root, folders_[folder].path, follow_symlinks);
+    if (follow_symlinks) folders_[folder].id = reader.id();
+    if (follow_symlinks && leads_back(folder)) {
+      const std::string& path = folders_[folder].path;
+      add_entry(folders_[folder].parent, path.substr(path.rfind('/') + 1), EntryKind::link_to_folder);
+      continue;
+    }
     std::string_view name;
     EntryKind kind{};
     while (reader.next(name, kind)) {
-      if (kind == EntryKind::folder) {
-        folders_.push_back(folders_[folder] + "/" + std::string(name));
-        continue;
-      }
-      entries_.push_back({names_.size(), folder, static_cast<std::uint16_t>(name.size()), kind});
-      names_ += name;
+      if (kind == EntryKind::folder || (follow_symlinks && kind == EntryKind::link_to_folder))
+        folders_.push_back({folders_[folder].path + "/" + std::string(name), folder, {}});
+      else
+        add_entry(folder, name, kind);
     }
   }
   sort_entries();
 }
 
+bool FolderTree::leads_back(std::uint32_t folder) const {
+  for (std::uint32_t above = folder; above != 0;) {
+    above = folders_[above].parent;
+    if (folders_[above].id == folders_[folder].id) return true;
+  }
+  return false;
+}
+
+void FolderTree::add_entry(std::uint32_t folder, std::string_view name, EntryKind kind) {
+  entries_.push_back({names_.size(), folder, static_cast<std::uint16_t>(name.size()), kind});
+  names_ += name;
+}
+
 std::string FolderTree::path(std::size_t index) const {
   const Entry& entry = entries_[index];
-  std::string path = folders_[entry.folder];
+  std::string path = folders_[entry.folder].path;
   path += '/';
   path += name(entry);
   return path;
@@ -86,7 +114,8 @@ std::string FolderTree::path(std::size_t index) const {
 void FolderTree::sort_entries() {
   std::vector<std::uint32_t> order(folders_.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [this](auto a, auto b) { return folders_[a] < folders_[b]; });
+  std::sort(order.begin(), order.end(),
+            [this](auto a, auto b) { return folders_[a].path < folders_[b].path; });
   std::vector<std::uint32_t> place(folders_.size());
   for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
   std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {

@@ -50,7 +50,8 @@ LabelForm LabelColumn::add(std::string_view text) {
   return form;
 }
 
-void LabelColumn::finish(SampleList& list) {
+void LabelColumn::finish(SampleList& list, bool are_names) {
+  if (are_names) return finish_names(list);
   const std::uint64_t names = count(LabelForm::name);
   const std::uint64_t numbers = count(LabelForm::number);
   const std::uint64_t all = labels_.size();
@@ -103,7 +104,7 @@ void LabelColumn::finish_names(SampleList& list) {
   for (const std::uint32_t label : labels_) list.class_ids.push_back(ids[label]);
   notice_key_column(list, list.classes.size());
   const std::uint64_t numbers = count(LabelForm::integer) + count(LabelForm::number);
-  if (numbers > 0)
+  if (numbers > 0 && numbers < labels_.size())
     list.notices.push_back("column \"" + list.label_columns[0] + "\": " + std::to_string(numbers) + " of " +
                            std::to_string(labels_.size()) + " labels are numbers but others are not (" +
                            example(LabelForm::name) + "); all are taken as names of classes");

@@ -21,8 +21,8 @@ class LabelColumn {
   [[nodiscard]] LabelForm add(std::string_view text);
   /// Decides the column's kind, gives each sample of the list its label, and rejects the samples whose label
   /// breaks the rule of the others. Where fewer than 1 % are no integers, the labels are integers; else,
-  /// where fewer than 1 % are no numbers, floats; else names.
-  void finish(SampleList& list);
+  /// where fewer than 1 % are no numbers, floats; else, and where `are_names`, names.
+  void finish(SampleList& list, bool are_names = false);
   [[nodiscard]] std::size_t capacity_bytes() const;
 
  private:

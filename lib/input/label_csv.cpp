@@ -98,7 +98,8 @@ std::string form_fault(LabelForm form) {
 /// Takes the rows of a table one after the other.
 class LabelRows {
  public:
-  LabelRows(SampleList& list, UsedFields used) : list_(list), rows_(list), used_(std::move(used)) {}
+  LabelRows(SampleList& list, UsedFields used, bool labels_are_names)
+      : list_(list), rows_(list), used_(std::move(used)), labels_are_names_(labels_are_names) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);
@@ -108,7 +109,7 @@ class LabelRows {
 
   void finish() {
     if (used_.labels.size() == 1)
-      column_.finish(list_);
+      column_.finish(list_, labels_are_names_);
     else
       list_.label_kind = LabelKind::numbers;
     list_.xxh3 = hash_.value();
@@ -166,6 +167,7 @@ class LabelRows {
   SampleList& list_;
   SampleRows rows_;
   UsedFields used_;
+  bool labels_are_names_;
   LabelColumn column_;  // used for one label column; several are numbers at once
   TextHash hash_;
 };
@@ -178,7 +180,7 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   list.file_column = spec.file_column;
   list.label_columns = spec.label_columns;
   const UsedFields used = find_columns(table, spec);
-  LabelRows rows(list, used);
+  LabelRows rows(list, used, spec.labels_are_names);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
   rows.finish();
@@ -188,11 +190,11 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
     throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
                                          " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
-  if (used.of_rejects && !list.classes.empty())
+  if (used.of_rejects && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(
         table.name() +
         " lists the rejects of a pack: class ids follow from its own classes and may differ from "
-        "that pack's; compare by names");
+        "that pack's; --classes PACK keeps them");
   return list;
 }
 

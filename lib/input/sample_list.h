@@ -16,12 +16,19 @@ enum class LabelKind {
   numbers,   ///< `label_columns` floats a sample
 };
 
+/// A folder of the root whose samples make a pack of their own, and where its rows end.
+struct ListedFolder {
+  std::string name;
+  std::uint64_t row_end = 0;
+};
+
 /// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
 struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
   std::string file_column = "file";        ///< header of the column of files in a CSV
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
-  std::vector<std::string> classes;        ///< sorted names; empty when ids are integers of the input
+  std::vector<std::string> classes;        ///< names by id; empty when ids are integers of the input
+  std::vector<ListedFolder> folders;       ///< of ClassFoldersSpec::split_folders, in their order
   std::uint64_t row_count = 0;             ///< rows of the input: samples + rejects
   std::vector<Reject> rejects;
   std::vector<std::string>
@@ -45,17 +52,28 @@ struct SampleList {
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 
+/// Which files of class folders are listed.
+struct ClassFoldersSpec {
+  std::vector<std::string>
+      split_folders;  ///< folders of the root that hold the class folders; empty: it does
+  /// Globs, of names where they have no slash, else of paths below the root; empty: all but what is evidently
+  /// no image by its name (.txt, .json, Thumbs.db, …).
+  std::vector<std::string> include;
+};
+
 /// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
 /// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
-/// and special files are rejected. Throws bad_data when `root` is no folder or there is no class or no
-/// file.
-[[nodiscard]] SampleList list_class_folders(const std::string& root);
+/// (unless `follow_symlinks`) and special files are rejected. All `split_folders` have one list of classes.
+/// Throws bad_data when `root` or one of them is no folder or there is no class or no file.
+[[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
+                                            bool follow_symlinks = false);
 
 /// Which columns of a table name the samples.
 struct LabelCsvSpec {
   std::string file_column = "file";
   std::vector<std::string> label_columns{"label"};
-  char delimiter = 0;  ///< 0: a tab if the header has one and no comma, else a comma
+  char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
+  bool labels_are_names = false;  ///< of classes, also where they are numbers
 };
 
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst told by content; "-" is stdin).

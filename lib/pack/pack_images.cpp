@@ -4,19 +4,24 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "input/class_list.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
 #include "pack/sample_order.h"
 #include "pack/stale_shares.h"
+#include "transform/orientation.h"
 
 namespace chunkhit {
 namespace {
@@ -24,12 +29,48 @@ namespace {
 /// The pack's shape comes from the first readable picture among so many rows.
 constexpr std::size_t kProbedRows = 1000;
 
-SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
-  return spec.labels.empty() ? list_class_folders(root) : list_label_csv(spec.labels, spec.columns);
+/// The aspect ratio of an image may become so many times another one without a notice.
+constexpr double kMaxAspectChange = 1.05;
+
+/// A sample that is worth a notice where nothing makes images smaller.
+constexpr double kLargeSampleBytes = 512 << 10;
+
+/// The names of classes by id, from a pack or a text file.
+std::vector<std::string> read_classes(const std::string& path) {
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
+  const ByteBuffer bytes = read_file(file, kMostManifestBytes);
+  if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
+    return parse_class_names(as_text(bytes), file);
+  std::vector<std::string> names;
+  for (const ClassRecord& record : parse_manifest(as_text(bytes), file).classes) {
+    if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
+      throw Error(ErrorCode::bad_data, file + ": class " + std::to_string(record.id) +
+                                           " has no name; --classes needs a pack whose classes have names");
+    names.push_back(record.name);
+  }
+  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for --classes");
+  return names;
 }
 
-struct FirstPicture {
+SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
+  std::vector<std::string> classes;
+  if (!spec.classes.empty()) classes = read_classes(spec.classes);
+  LabelCsvSpec columns = spec.columns;
+  columns.labels_are_names = !classes.empty();
+  SampleList list = spec.labels.empty() ? list_class_folders(root, spec.folders, spec.follow_symlinks)
+                                        : list_label_csv(spec.labels, columns);
+  if (!classes.empty())
+    renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
+  return list;
+}
+
+/// The first image that can be packed: its upright size, and the sample that it gives.
+struct FirstImage {
   std::string file;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
   SampleShape sample;
 };
 
@@ -42,7 +83,7 @@ std::string load(const PackImagesSpec& spec, const RootFolder& root, const std::
 }
 
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
-FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
+FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
   std::string first_fault;
   ByteBuffer bytes;
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
@@ -52,7 +93,10 @@ FirstPicture probe_shape(const PackImagesSpec& spec, const RootFolder& root, con
     if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
     if (fault.empty()) {
       const TransformPlan plan = plan_sample(spec, header);
-      if (plan.fault.empty()) return {file, plan.sample};
+      const bool swapped = swaps_sides(effective_orientation(spec, header));
+      if (plan.fault.empty())
+        return {file, swapped ? header.height : header.width, swapped ? header.width : header.height,
+                plan.sample};
       fault = plan.fault;
     }
     if (first_fault.empty()) first_fault = file + ": " + fault;
@@ -87,8 +131,46 @@ std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpe
   return packs;
 }
 
-std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec) {
+std::string ratio_text(double ratio) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f", ratio);
+  return text.data();
+}
+
+/// Says where --resize WxH makes images wider or narrower than they are.
+std::string squeeze_notice(const FirstImage& first, const TransformSpec& transform) {
+  if (transform.resize != Resize::exact) return "";
+  const std::uint32_t width = transform.resize_width;
+  const std::uint32_t height = transform.resize_height;
+  const double before = static_cast<double>(first.width) / first.height;
+  const double after = static_cast<double>(width) / height;
+  if (std::max(before, after) <= kMaxAspectChange * std::min(before, after)) return "";
+  const bool is_cropped = transform.crop_width > 0;
+  const std::string sides = std::to_string(is_cropped ? transform.crop_width : width) + "x" +
+                            std::to_string(is_cropped ? transform.crop_height : height);
+  const std::uint32_t side =
+      std::max(is_cropped ? transform.crop_width : width, is_cropped ? transform.crop_height : height);
+  return "--resize " + std::to_string(width) + "x" + std::to_string(height) +
+         " changes the aspect ratio (width / height) of " + first.file + " from " + ratio_text(before) +
+         " to " + ratio_text(after) + "; --resize " + std::to_string(side) + " --crop " + sides + " keeps it";
+}
+
+/// Says how large samples are that nothing makes smaller.
+std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std::uint64_t sample_count) {
+  const TransformSpec& transform = spec.transform;
+  const auto bytes = static_cast<double>(first.sample.byte_count());
+  if (transform.resize != Resize::none || transform.crop_width > 0 || bytes < kLargeSampleBytes) return "";
+  return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
+         std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
+         bytes_text(bytes * static_cast<double>(sample_count)) +
+         " in all; --resize 256 --crop 224x224, say, makes them smaller";
+}
+
+std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,
+                                     const FirstImage& first) {
   std::vector<std::string> notices = list.notices;
+  for (std::string notice : {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size())})
+    if (!notice.empty()) notices.push_back(std::move(notice));
   if (spec.container == "hdf5" && compress_choice(spec).filter == "zstd")
     notices.emplace_back(
         "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
@@ -133,8 +215,7 @@ void remove_stale_shares(const SampleList& list, const PackImagesOptions& option
 void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackImagesReport& report) {
   for (const PackSamples& samples : packs) {
     run.progress.pack = pack_path(run.options, samples);
-    // Rows that were rejected while listing belong to no class: the first pack accounts for them.
-    PackWriter writer(run, samples, &samples == &packs[0] ? run.list.rejects : std::vector<Reject>());
+    PackWriter writer(run, samples);
     report.packs.push_back(writer.write());
     report.samples_packed_now += writer.samples_packed_now();
     report.interrupted = writer.interrupted();
@@ -146,9 +227,9 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   const RunStart start = start_run();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
-  const RootFolder root(options.root);
+  const RootFolder root(options.root, spec.follow_symlinks);
   const SampleList list = list_samples(spec, options.root);
-  const FirstPicture first = probe_shape(spec, root, list);
+  const FirstImage first = probe_shape(spec, root, list);
   const std::vector<PackSamples> packs = divide_list(list, spec);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
 
@@ -161,11 +242,11 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
                      options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
-  RunContext run{spec, options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes, start,
-                 {}};
+  RunContext run{spec,  options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes,
+                 start, {}};
 
   PackImagesReport report;
-  report.notices = all_notices(list, spec);
+  report.notices = all_notices(list, spec, first);
   report.labels = summarize_labels(list);
   check_packs(options, packs);
   remove_stale_shares(list, options, packs);
@@ -195,11 +276,11 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
 PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
   check_spec(spec);
   check_output(spec, options);
-  const RootFolder root(options.root);
+  const RootFolder root(options.root, spec.follow_symlinks);
   PackImagesPreview preview;
   preview.list = list_samples(spec, options.root);
-  preview.notices = all_notices(preview.list, spec);
-  const FirstPicture first = probe_shape(spec, root, preview.list);
+  const FirstImage first = probe_shape(spec, root, preview.list);
+  preview.notices = all_notices(preview.list, spec, first);
   preview.sample = first.sample;
   preview.first_file = first.file;
   preview.filter = compress_choice(spec).filter;

@@ -28,6 +28,10 @@ inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"}
 enum class Exif { apply, ignore };
 inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
 
+/// What happens with a class that --classes does not list.
+enum class ClassesExtra { error, append };
+inline constexpr std::array<std::string_view, 2> kClassesExtraNames{"error", "append"};
+
 /// One share of a split.
 struct SplitShare {
   std::string name;  ///< of the pack's folder under the output
@@ -38,6 +42,10 @@ struct SplitShare {
 struct PackImagesSpec {
   std::string labels;  ///< a CSV file or "-"; empty: class folders
   LabelCsvSpec columns;
+  ClassFoldersSpec folders;  ///< without a CSV
+  std::string classes;       ///< file or pack whose classes number these; empty: the sorted names do
+  ClassesExtra classes_extra = ClassesExtra::error;
+  bool follow_symlinks = false;  ///< also out of ROOT
   TransformSpec transform;
   Exif exif = Exif::apply;
   Check check = Check::whole;
@@ -53,7 +61,7 @@ struct PackImagesSpec {
   std::uint64_t part_bytes = 1ull << 30;
   Order order = Order::shuffle;
   std::uint64_t seed = 0;
-  std::vector<SplitShare> split;  ///< empty: one pack
+  std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders
 };
 
 /// How far a run is.

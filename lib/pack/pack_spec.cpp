@@ -50,6 +50,14 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string names_hash(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += name + '\n';
+  return hash_text(xxh3(as_bytes(text)));
+}
+
+std::string none_or(const std::string& text) { return text.empty() ? "none" : text; }
+
 /// chunk-samples follows from the number of samples where no flag gives it.
 std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
   std::erase_if(spec, [](const SpecEntry& entry) { return entry.name == "chunk-samples"; });
@@ -58,12 +66,35 @@ std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
+void check_folder_name(const std::string& flag, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos || name.starts_with("."))
+    refuse(flag + ": '" + name + "' is no name for a folder");
+}
+
+void check_split_folders(const PackImagesSpec& spec) {
+  const std::vector<std::string>& folders = spec.folders.split_folders;
+  if (folders.empty()) return;
+  if (!spec.split.empty()) refuse("--split and --split-folders exclude each other");
+  if (!spec.labels.empty()) refuse("--split-folders: is for class folders, not for --labels");
+  std::set<std::string> names;
+  for (const std::string& name : folders) {
+    check_folder_name("--split-folders", name);
+    if (!names.insert(name).second) refuse("--split-folders: " + name + " is there twice");
+  }
+}
+
+void check_classes(const PackImagesSpec& spec) {
+  if (spec.classes.empty() && spec.classes_extra != ClassesExtra::error)
+    refuse("--classes-extra: is for what --classes does not list: give it, too");
+  if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
+    refuse("--classes: is for classes with names; several label columns are numbers");
+}
+
 void check_split(const std::vector<SplitShare>& split) {
   double sum = 0;
   std::set<std::string> names;
   for (const SplitShare& share : split) {
-    if (share.name.empty() || share.name.find('/') != std::string::npos || share.name.starts_with("."))
-      refuse("--split: '" + share.name + "' is no name for a folder");
+    check_folder_name("--split", share.name);
     if (!names.insert(share.name).second) refuse("--split: " + share.name + " is there twice");
     if (!(share.share > 0)) refuse("--split: " + share.name + ": expected a share above 0");
     sum += share.share;
@@ -84,13 +115,16 @@ CompressChoice compress_choice(const PackImagesSpec& spec) {
 }
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                     const std::string& split_name) {
+                                     const std::string& split_name, const std::vector<std::string>& classes) {
   const TransformSpec& transform = spec.transform;
   std::vector<SpecEntry> entries{{"labels", spec.labels.empty() ? "folders" : "csv"}};
   if (!spec.labels.empty()) {
     entries.push_back({"file-column", spec.columns.file_column});
     entries.push_back({"label-column", joined(spec.columns.label_columns)});
   }
+  if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include))});
+  entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(classes)});
+  entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
   entries.push_back(resize_entry(transform));
   if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
   entries.push_back({"filter", std::string(kFilterNames[static_cast<std::size_t>(transform.filter)])});
@@ -113,6 +147,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"order", std::string(kOrderNames[static_cast<std::size_t>(spec.order)])});
   entries.push_back({"seed", std::to_string(spec.seed)});
   entries.push_back({"split", split_text(spec.split)});
+  entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders))});
   if (!split_name.empty()) entries.push_back({"split-name", split_name});
   return entries;
 }
@@ -150,6 +185,10 @@ void check_spec(const PackImagesSpec& spec) {
   if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
     refuse("--chunk-samples and --chunk-bytes exclude each other");
+  if (!spec.labels.empty() && !spec.folders.include.empty())
+    refuse("--include: is for class folders; a CSV names its files");
+  check_classes(spec);
+  check_split_folders(spec);
   check_split(spec.split);
   static_cast<void>(compress_choice(spec));
 }

@@ -11,9 +11,10 @@
 
 namespace chunkhit {
 
-/// Every choice that the output depends on, under its flag's name.
+/// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the names by id.
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                                   const std::string& split_name);
+                                                   const std::string& split_name,
+                                                   const std::vector<std::string>& classes);
 
 /// The same for the same input list and spec, whatever the machine.
 [[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);

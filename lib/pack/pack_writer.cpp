@@ -60,15 +60,15 @@ std::string pack_path(const PackImagesOptions& options, const PackSamples& sampl
   return samples.name.empty() ? options.output : options.output + "/" + samples.name;
 }
 
-PackWriter::PackWriter(RunContext& run, const PackSamples& samples, const std::vector<Reject>& list_rejects)
+PackWriter::PackWriter(RunContext& run, const PackSamples& samples)
     : run_(run),
       samples_(samples),
       compress_(compress_choice(run.spec)),
       plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
-      recorded_(recorded_spec(run.spec, plan_, samples.name)),
+      recorded_(recorded_spec(run.spec, plan_, samples.name, run.list.classes)),
       pack_id_(chunkhit::pack_id(recorded_, run.list.xxh3)),
       folder_(pack_path(run.options, samples), run.options.force),
-      rejects_(list_rejects) {}
+      rejects_(samples.rejects) {}
 
 PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();

@@ -36,8 +36,7 @@ struct RunContext {
 /// Writes one pack of a run, or what is missing of it.
 class PackWriter {
  public:
-  /// `list_rejects`: rows that were rejected while listing and are accounted for in this pack.
-  PackWriter(RunContext& run, const PackSamples& samples, const std::vector<Reject>& list_rejects);
+  PackWriter(RunContext& run, const PackSamples& samples);
   /// Packs what is missing and publishes the manifest, unless the run is stopped before.
   [[nodiscard]] PackReport write();
   [[nodiscard]] bool interrupted() const { return interrupted_; }

@@ -63,16 +63,32 @@ std::vector<std::uint8_t> assign_shares(const SampleList& list, const PackImages
   return shares;
 }
 
+/// The folder that a row was listed in.
+std::size_t folder_of(const SampleList& list, std::uint64_t row) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(list.folders, row, {}, &ListedFolder::row_end) -
+                                  list.folders.begin());
+}
+
+std::vector<PackSamples> packs_of_folders(const SampleList& list, const std::vector<std::uint32_t>& order) {
+  std::vector<PackSamples> packs;
+  for (const ListedFolder& folder : list.folders) packs.push_back({folder.name, {}, {}});
+  for (const std::uint32_t index : order) packs[folder_of(list, list.row(index))].indices.push_back(index);
+  for (const Reject& reject : list.rejects) packs[folder_of(list, reject.row)].rejects.push_back(reject);
+  return packs;
+}
+
 }  // namespace
 
 std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesSpec& spec) {
   std::vector<std::uint32_t> order(list.size());
   std::iota(order.begin(), order.end(), 0u);
   if (spec.order == Order::shuffle) shuffle(std::span(order), spec.seed, Purpose::pack_order);
-  if (spec.split.empty()) return {{"", std::move(order)}};
+  if (!list.folders.empty()) return packs_of_folders(list, order);
+  if (spec.split.empty()) return {{"", std::move(order), list.rejects}};
 
   std::vector<PackSamples> packs;
-  for (const SplitShare& share : spec.split) packs.push_back({share.name, {}});
+  for (const SplitShare& share : spec.split) packs.push_back({share.name, {}, {}});
+  packs.front().rejects = list.rejects;
   const std::vector<std::uint8_t> shares = assign_shares(list, spec);
   for (const std::uint32_t index : order) packs[shares[index]].indices.push_back(index);
   return packs;

@@ -14,10 +14,12 @@ namespace chunkhit {
 struct PackSamples {
   std::string name;  ///< empty without a split
   std::vector<std::uint32_t> indices;
+  std::vector<Reject> rejects;  ///< rows that were rejected while listing and are accounted for here
 };
 
 /// Orders and splits: shuffled by seed or as listed; every class is divided by the shares as evenly as whole
-/// samples allow (largest remainders), so that no share is more than one sample a class off.
+/// samples allow (largest remainders), so that no share is more than one sample a class off; folders of a
+/// split are a pack each. Rejected rows belong to the first pack, or to their folder's.
 [[nodiscard]] std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesSpec& spec);
 
 }  // namespace chunkhit

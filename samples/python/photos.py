@@ -27,10 +27,12 @@ TUNED = dict(rdcc_nbytes=1 << 30, rdcc_nslots=11213, rdcc_w0=1)
 
 
 def read_photo(path):
-    """uint8 (64, 64, 3): resized to 96 x 128, and its middle cut out."""
+    """uint8 (64, 64, 3): the shorter side resized to 64, and the middle cut out."""
     with Image.open(path) as photo:
-        small = photo.convert("RGB").resize((96, 128), Image.BILINEAR)
-    return np.asarray(small.crop((16, 32, 80, 96)))
+        width, height = (64 * side // min(photo.size) for side in photo.size)
+        small = photo.convert("RGB").resize((width, height), Image.BILINEAR)
+    left, top = round((width - 64) / 2), round((height - 64) / 2)
+    return np.asarray(small.crop((left, top, left + 64, top + 64)))
 
 
 def as_input(pixels):
@@ -111,7 +113,7 @@ def ways(options, files, folder):
         return DataLoader(dataset, batch_size=options.batch, shuffle=True, num_workers=options.workers, drop_last=True)
 
     def packed():
-        chunkhit.pack_images(options.photos, f"{folder}/pack", resize=(96, 128), crop=(64, 64))
+        chunkhit.pack_images(options.photos, f"{folder}/pack", resize=64, crop=64)
         return chunkhit.torch.ImageLoader(
             f"{folder}/pack", batch_size=options.batch, shuffle="window", drop_last=True, as_="f32",
             augment=dict(flip_horizontal=0.5), normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]), device=options.device)

@@ -87,7 +87,7 @@ TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAPictureItself) {
   EXPECT_EQ(
       list_class_folders(root.path()).notices,
       Texts{"no class folder holds a picture itself, only in sub-folders like images/cat; did you mean " +
-            root.path() + "/images as ROOT?"});
+            root.path() + "/images as ROOT, or --split-folders images,…?"});
   root.write("masks/b.jpg", "x");
   EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
 }
@@ -101,7 +101,7 @@ TEST(ClassFolders, LeavesOutEmptyFolders) {
   const SampleList list = list_class_folders(root.path());
   EXPECT_EQ(list.classes, (Texts{"dog", "eel"}));
   EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{0, 1}));
-  EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files and will be no class: ant, cat"});
+  EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files to pack: ant, cat"});
 }
 
 TEST(ClassFolders, ListsLinksToFilesAndRejectsLinksToFolders) {
@@ -120,6 +120,67 @@ TEST(ClassFolders, ListsLinksToFilesAndRejectsLinksToFolders) {
   EXPECT_EQ(list.rejects[0].reason, "a link to a folder, which is not followed");
   EXPECT_EQ(list.rejects[1].file, "cats");
   EXPECT_EQ(list.classes, Texts{"cat"});
+}
+
+TEST(ClassFolders, FollowsLinksToFoldersWhereThatIsAskedFor) {
+  const TemporaryFolder root;
+  root.write("outside/1.jpg", "x");
+  root.write("root/cat/a.jpg", "x");
+  fs::create_directory_symlink("../outside", root.path("root/dog"));
+  fs::create_directory_symlink("../../outside", root.path("root/cat/more"));
+  fs::create_directory_symlink("..", root.path("root/cat/loop"));
+  fs::create_directory_symlink(".", root.path("root/cat/self"));
+  const SampleList list = list_class_folders(root.path("root"), {}, true);
+  EXPECT_EQ(files_of(list), (Texts{"cat/a.jpg", "cat/loop/dog/1.jpg", "cat/more/1.jpg", "dog/1.jpg"}));
+  EXPECT_EQ(list.classes, (Texts{"cat", "dog"}));
+  ASSERT_GE(list.rejects.size(), 2u);
+  for (const Reject& reject : list.rejects) EXPECT_EQ(reject.reason, "a link to a folder that holds it");
+}
+
+TEST(ClassFolders, GiveAClassOneIdInAllFoldersOfASplit) {
+  const TemporaryFolder root;
+  for (const char* file : {"train/ant/1.jpg", "train/bee/1.jpg", "train/cat/1.jpg", "val/ant/2.jpg",
+                           "val/cat/2.jpg", "val/eel/2.jpg", "other/dog/1.jpg"})
+    root.write(file, "x");
+  fs::create_directory_symlink("cat", root.path("val/loop"));
+  const SampleList list = list_class_folders(root.path(), {.split_folders = {"train", "val"}});
+  EXPECT_EQ(list.classes, (Texts{"ant", "bee", "cat", "eel"}));
+  EXPECT_EQ(files_of(list), (Texts{"train/ant/1.jpg", "train/bee/1.jpg", "train/cat/1.jpg", "val/ant/2.jpg",
+                                   "val/cat/2.jpg", "val/eel/2.jpg"}));
+  EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{0, 1, 2, 0, 2, 3}));
+  ASSERT_EQ(list.folders.size(), 2u);
+  EXPECT_EQ(list.folders[0].row_end, 3u);
+  EXPECT_EQ(list.folders[1].row_end, 7u);
+  EXPECT_EQ(list.notices,
+            (Texts{"train has no samples of 1 class: eel", "val has no samples of 1 class: bee"}));
+  const std::vector<std::string> missing{"train", "test"};
+  EXPECT_THROW(static_cast<void>(list_class_folders(root.path(), {.split_folders = missing})), Error);
+}
+
+TEST(ClassFolders, SkipWhatIsEvidentlyNoImage) {
+  const TemporaryFolder root;
+  for (const char* file : {"cat/a.jpg", "cat/Thumbs.db", "cat/notes.TXT", "dog/a.weird", "dog/more/list.txt"})
+    root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(files_of(list), (Texts{"cat/a.jpg", "dog/a.weird"}));
+  EXPECT_EQ(list.row_count, 2u);
+  EXPECT_EQ(list.notices, Texts{"3 files are skipped as evidently no images (2 .txt, 1 thumbs.db); --include "
+                                "'*' takes all"});
+  EXPECT_EQ(list_class_folders(root.path(), {.include = {"*"}}).size(), 5u);
+}
+
+TEST(ClassFolders, ListOnlyWhatIsIncluded) {
+  const TemporaryFolder root;
+  for (const char* file : {"cat/a.jpg", "cat/b.JPG", "cat/deep/c.jpg", "dog/d.png", "dog/e.jpeg"})
+    root.write(file, "x");
+  const auto included = [&](const Texts& globs) {
+    return files_of(list_class_folders(root.path(), {.include = globs}));
+  };
+  EXPECT_EQ(included({"*.jpg"}), (Texts{"cat/a.jpg", "cat/deep/c.jpg"}));
+  EXPECT_EQ(included({"*.jpg", "*.png"}), (Texts{"cat/a.jpg", "cat/deep/c.jpg", "dog/d.png"}));
+  EXPECT_EQ(included({"*/*.jp*g"}), (Texts{"cat/a.jpg", "dog/e.jpeg"}));
+  EXPECT_EQ(list_class_folders(root.path(), {.include = {"*.jp*g"}}).notices[0],
+            "2 files match no --include, cat/b.JPG say");
 }
 
 TEST(ClassFolders, RejectsWhatIsNoFile) {

@@ -81,9 +81,33 @@ TEST_F(RootFolderTest, RefusesPathsThatLeadOut) {
   fs::create_symlink("../secret", path + "/link");
   fs::create_symlink(secret, path + "/absolute_link");
   fs::create_directory_symlink("..", path + "/up");
-  for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret, file,
+  for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret,
                                  std::string("link"), std::string("absolute_link"), std::string("up/secret")})
     EXPECT_EQ(content(root, out), kLeadsOut) << out;
+}
+
+TEST_F(RootFolderTest, AbsolutePathsBelowItLedOut) {
+  EXPECT_EQ(content(root, file), "pixels");
+  EXPECT_EQ(content(root, path + "//cat/../cat/a.jpg"), "pixels");
+  fs::create_directory_symlink(path, outside.path("other"));
+  const RootFolder linked(outside.path("other"));
+  EXPECT_EQ(content(linked, outside.path("other/cat/a.jpg")), "pixels");
+  EXPECT_EQ(content(linked, file), "pixels");
+  for (const std::string& out : {path + "/../secret", path + "/cat/../../secret", path + "-beside/a.jpg"})
+    EXPECT_EQ(content(root, out), kLeadsOut) << out;
+}
+
+TEST_F(RootFolderTest, FollowsLinksOutOnlyWhereThatIsAskedFor) {
+  fs::create_symlink("../secret", path + "/link");
+  fs::create_directory_symlink("..", path + "/up");
+  const RootFolder following(path, true);
+  EXPECT_EQ(content(following, "link"), "secret");
+  EXPECT_EQ(content(following, "up/secret"), "secret");
+  EXPECT_EQ(content(following, "cat/a.jpg"), "pixels");
+  for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret})
+    EXPECT_EQ(content(following, out), kLeadsOut) << out;
+  EXPECT_EQ(RootFolder("/proc/self", true).open("root/etc/passwd").fault,
+            "symbolic links that go round in circles or lead through /proc");
 }
 
 TEST_F(RootFolderTest, FollowsPathsAndLinksThatStayInside) {

@@ -34,7 +34,7 @@ def test_validation_was_normalised_by_its_own_mean_and_std(split):
     assert chunkhit.pack_info(split / "packs" / "val")["mean"] != train["mean"]
     for name in ("train", "val"):
         found, loader = values_of(split / "packs" / name)
-        np.testing.assert_allclose(found, expected(split / "packs" / name, train["mean"][0], train["std"][0]), rtol=1e-6)
+        np.testing.assert_allclose(found, expected(split / "packs" / name, train["mean"][0], train["std"][0]), rtol=1e-6, atol=1e-6)
         assert loader.stats().notices == []
 
 
@@ -42,14 +42,14 @@ def test_another_pack_is_normalised_like_the_training_pack(split):
     train = chunkhit.pack_info(split / "packs" / "train")
     for like in (split / "packs" / "train", str(split / "packs" / "val"), split / "packs" / "train" / "part-00000.h5"):
         found, loader = values_of(split / "alone", normalize_like=like)
-        np.testing.assert_allclose(found, expected(split / "alone", train["mean"][0], train["std"][0]), rtol=1e-6)
+        np.testing.assert_allclose(found, expected(split / "alone", train["mean"][0], train["std"][0]), rtol=1e-6, atol=1e-6)
         assert loader.stats().notices == []
 
 
 def test_a_pack_that_is_normalised_by_itself_is_noted(split):
     own = chunkhit.pack_info(split / "alone")
     found, loader = values_of(split / "alone")
-    np.testing.assert_allclose(found, expected(split / "alone", own["mean"][0], own["std"][0]), rtol=1e-6)
+    np.testing.assert_allclose(found, expected(split / "alone", own["mean"][0], own["std"][0]), rtol=1e-6, atol=1e-6)
     assert loader.stats().notices == [f"{split / 'alone'}: normalised by its own mean and std; for validation pass "
                                       "normalize_like=TRAIN_PACK"]
     assert "note: " in str(loader.stats()) and "normalize_like" in str(loader.stats())

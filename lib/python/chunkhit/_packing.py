@@ -136,8 +136,8 @@ def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], o
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
     """Packs a folder of pictures, once, as the command pack-images does; `pack-images --help` lists the options, which
-    are keywords here: resize=(96, 128), crop="64x64", labels="labels.csv", split={"train": 0.9, "val": 0.1},
-    label_column=["x", "y"], pad_color=(255, 0, 0), force=True. None is "not given": seed=None is 0, as without it.
+    are keywords here: resize=(96, 128), crop=64, labels="labels.csv", split={"train": 0.9, "val": 0.1},
+    label_column=["x", "y"], pad_color=(255, 0, 0), force=True, split_folders=["train", "val"], classes="train". None is "not given": seed=None is 0, as without it.
 
     root      folder of the pictures; None: that of labels
     output    folder of the pack, or of the packs of split

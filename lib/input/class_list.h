@@ -1,0 +1,20 @@
+// The classes that a list's samples are numbered by.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "input/sample_list.h"
+
+namespace chunkhit {
+
+/// Reads the names of classes from text, one a line; throws bad_data, with `path`, for a name that is listed
+/// twice or is not UTF-8, and for a text without names.
+[[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, const std::string& path);
+
+/// Gives classes the ids of `known`, a name's place in it. Other names follow in their order where `append`,
+/// else throws bad_data naming the first one and a file of it. Throws usage where labels are numbers.
+void renumber_classes(SampleList& list, std::vector<std::string> known, bool append);
+
+}  // namespace chunkhit
