@@ -81,6 +81,28 @@ std::string format_of(std::string_view text, const std::string& path) {
   }
 }
 
+/// The text of a folder's manifest, which must have this format.
+std::optional<std::string> manifest_text(const std::string& folder, std::string_view format) {
+  const std::string path = folder + "/" + std::string(kManifestName);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  std::string text(as_text(read_file(path, kMostManifestBytes)));
+  const std::string found = format_of(text, path);
+  if (found != format && (found == kImagesFormat || found == kMatrixFormat))
+    refuse_other_kind(folder, found == kImagesFormat ? PackKind::images : PackKind::matrices);
+  return text;
+}
+
+/// Throws cannot_write where a folder that is not there could not be made.
+void check_can_be_made(const std::string& path) {
+  std::filesystem::path at = std::filesystem::absolute(path);
+  std::error_code error;
+  while (!std::filesystem::exists(std::filesystem::symlink_status(at, error)) && at.has_relative_path())
+    at = at.parent_path();
+  if (!std::filesystem::is_directory(at, error)) throw_write_error(path, "cannot create the folder", ENOTDIR);
+  if (::access(at.c_str(), W_OK | X_OK) != 0) throw_write_error(path, "cannot create the folder", errno);
+}
+
 /// Whether a left-over may be removed; `force` also takes what another machine wrote lately.
 bool is_unowned(const std::string& folder, const std::string& name, bool force) {
   const AsideWriter writer = find_aside_writer(folder, name);
@@ -120,7 +142,10 @@ OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) :
 
 void OutputFolder::check(const std::string& path, bool force, PackKind kind) {
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return;
+  if (!std::filesystem::is_directory(path, error)) {
+    check_can_be_made(path);
+    return;
+  }
   const FileDescriptor lock = lock_folder(path, FileDescriptor(::open(path.c_str(), kFolderFlags)));
   check_no_strangers(path);
   if (!force) check_kind(path, kind);
@@ -150,25 +175,16 @@ void OutputFolder::remove() const {
   if (::rmdir(path_.c_str()) != 0) throw_write_error(path_, "cannot remove", errno);
 }
 
-std::optional<std::string> OutputFolder::manifest_text(std::string_view format) const {
-  const std::string path = file(kManifestName);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
-  std::string text(as_text(read_file(path, kMostManifestBytes)));
-  const std::string found = format_of(text, path);
-  if (found != format && (found == kImagesFormat || found == kMatrixFormat))
-    refuse_other_kind(path_, found == kImagesFormat ? PackKind::images : PackKind::matrices);
-  return text;
+std::optional<Manifest> OutputFolder::finished_pack(const std::string& folder) {
+  const std::optional<std::string> text = manifest_text(folder, kImagesFormat);
+  return text ? std::optional(parse_manifest(*text, folder + "/" + std::string(kManifestName)))
+              : std::nullopt;
 }
 
-std::optional<Manifest> OutputFolder::finished_pack() const {
-  const std::optional<std::string> text = manifest_text(kImagesFormat);
-  return text ? std::optional(parse_manifest(*text, file(kManifestName))) : std::nullopt;
-}
-
-std::optional<MatrixManifest> OutputFolder::finished_matrix_pack() const {
-  const std::optional<std::string> text = manifest_text(kMatrixFormat);
-  return text ? std::optional(parse_matrix_manifest(*text, file(kManifestName))) : std::nullopt;
+std::optional<MatrixManifest> OutputFolder::finished_matrix_pack(const std::string& folder) {
+  const std::optional<std::string> text = manifest_text(folder, kMatrixFormat);
+  return text ? std::optional(parse_matrix_manifest(*text, folder + "/" + std::string(kManifestName)))
+              : std::nullopt;
 }
 
 bool OutputFolder::has(const std::string& name) const {
@@ -223,8 +239,8 @@ void OutputFolder::remove_part(std::uint64_t part_index, std::string_view extens
 
 void OutputFolder::reopen(const MatrixManifest&) const { remove_file(file(kManifestName)); }
 
-std::optional<PartManifest> OutputFolder::part_manifest(std::uint64_t part_index) const {
-  const std::string path = file(part_stem(part_index) + ".json");
+std::optional<PartManifest> OutputFolder::part_manifest(const std::string& folder, std::uint64_t part_index) {
+  const std::string path = folder + "/" + part_stem(part_index) + ".json";
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   return parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path);

@@ -30,7 +30,8 @@ class OutputFolder {
   /// this machine writes aside always stays, and so does what another machine wrote within a day, but under
   /// `force`: the lock is a courtesy that other machines may not see.
   OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
-  /// Throws what the constructor would, and changes nothing.
+  /// Throws what the constructor would, cannot_write also where the folder could not be made, and changes
+  /// nothing.
   static void check(const std::string& path, bool force, PackKind kind = PackKind::images);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
@@ -38,9 +39,14 @@ class OutputFolder {
   ~OutputFolder();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  /// The manifest of a finished pack of images, or of matrices.
-  [[nodiscard]] std::optional<Manifest> finished_pack() const;
-  [[nodiscard]] std::optional<MatrixManifest> finished_matrix_pack() const;
+  /// The manifest of a finished pack of images, or of matrices, in a folder; throws cannot_write where it
+  /// holds one of the other kind.
+  [[nodiscard]] static std::optional<Manifest> finished_pack(const std::string& folder);
+  [[nodiscard]] static std::optional<MatrixManifest> finished_matrix_pack(const std::string& folder);
+  [[nodiscard]] std::optional<Manifest> finished_pack() const { return finished_pack(path_); }
+  [[nodiscard]] std::optional<MatrixManifest> finished_matrix_pack() const {
+    return finished_matrix_pack(path_);
+  }
   /// Whether all that a manifest lists is there: each part in its size and with its record, and rejects.csv.
   [[nodiscard]] bool is_whole(const Manifest& manifest) const;
   /// The same of a pack of matrices: parts, users.csv and items.csv in their sizes.
@@ -57,7 +63,11 @@ class OutputFolder {
   /// The same, and the folder.
   void remove() const;
   /// The record of a part that an earlier run finished; throws bad_data when it is damaged.
-  [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
+  [[nodiscard]] static std::optional<PartManifest> part_manifest(const std::string& folder,
+                                                                 std::uint64_t part_index);
+  [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const {
+    return part_manifest(path_, part_index);
+  }
   /// Whether there is such a file.
   [[nodiscard]] bool has(const std::string& name) const;
   /// Whether a file of this size is there.
@@ -69,7 +79,6 @@ class OutputFolder {
 
  private:
   void remove_entries(bool all) const;
-  [[nodiscard]] std::optional<std::string> manifest_text(std::string_view format) const;
   [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;
 
   std::string path_;

@@ -195,12 +195,13 @@ void check_packs(const PackImagesOptions& options, const std::vector<PackSamples
 }
 
 /// Pictures of a share of an earlier split would be in two packs: one for training and one to test with, say.
-void remove_stale_shares(const SampleList& list, const PackImagesOptions& options,
-                         const std::vector<PackSamples>& packs) {
+/// Gives those shares; throws cannot_write where they stay.
+std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,
+                                           const std::vector<PackSamples>& packs) {
   std::set<std::string> wanted;
   for (const PackSamples& samples : packs) wanted.insert(samples.name);
-  if (wanted.contains("")) return;  // no split
-  const std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
+  if (wanted.contains("")) return {};  // no split
+  std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
   for (const std::string& path : stale) {
     if (!options.force)
       throw Error(ErrorCode::cannot_write, path +
@@ -209,7 +210,7 @@ void remove_stale_shares(const SampleList& list, const PackImagesOptions& option
                                                "keeps both");
     OutputFolder::check(path, true);
   }
-  for (const std::string& path : stale) OutputFolder(path, false).remove();
+  return stale;
 }
 
 void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackImagesReport& report) {
@@ -249,7 +250,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   report.notices = all_notices(list, spec, first);
   report.labels = summarize_labels(list);
   check_packs(options, packs);
-  remove_stale_shares(list, options, packs);
+  for (const std::string& path : find_stale_shares(list, options, packs)) OutputFolder(path, false).remove();
   // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
   tbb::task_arena arena(static_cast<int>(memory.threads));
@@ -286,7 +287,10 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   preview.filter = compress_choice(spec).filter;
   const std::vector<PackSamples> packs = divide_list(preview.list, spec);
   static_cast<void>(plan_memory(spec, options, largest_chunks(spec, first.sample, packs)));
+  check_packs(options, packs);
+  static_cast<void>(find_stale_shares(preview.list, options, packs));
   for (const PackSamples& samples : packs) {
+    check_earlier_pack(spec, options, preview.list, first.sample, samples);
     const std::uint64_t count = samples.indices.size();
     preview.packs.emplace_back(pack_path(options, samples), count);
     preview.plans.push_back(plan_pack(spec, preview.sample, count));

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/bytes.h"
@@ -80,6 +82,11 @@ void check_inputs(const PackSparseOptions& options) {
     throw Error(ErrorCode::usage, "stdin can be read only once");
 }
 
+void check_has_rows(const PackRows& rows) {
+  if (rows.row_count() == 0)
+    throw Error(ErrorCode::usage, "--split: " + rows.name() + " gets no rows; give it more");
+}
+
 class SparseRun {
  public:
   SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads)
@@ -101,11 +108,16 @@ class SparseRun {
 
   PackSparseReport preview() {
     FrozenItems frozen = read_frozen_items(spec_);
+    const std::string reuse_ids = frozen.text;
+    SparseOutputs::check(spec_, options_, reuse_ids, std::nullopt);
     SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(),
                       std::move(frozen.ids));
     report_.interrupted = !input.read();
     report_.read_seconds = start_.seconds();
-    if (!report_.interrupted) foresee(input);
+    if (!report_.interrupted) {
+      SparseOutputs::check(spec_, options_, reuse_ids, input.xxh3());
+      foresee(input);
+    }
     report_.seconds = start_.seconds();
     return std::move(report_);
   }
@@ -156,8 +168,7 @@ class SparseRun {
       report_.packs.push_back(finished_report(output));
       return;
     }
-    if (rows.row_count() == 0)
-      throw Error(ErrorCode::usage, "--split: " + rows.name() + " gets no rows; give it more");
+    check_has_rows(rows);
     progress_.pack = output.folder.path();
     MatrixPackWriter writer(run, rows, output.folder, output.recorded, output.pack_id);
     report_.packs.push_back(writer.write());
@@ -173,6 +184,7 @@ class SparseRun {
     add_packs(packs, input.account(), report_);
     report_.filter = compress_choice(spec_).filter;
     for (const PackRows& rows : packs.packs) {
+      check_has_rows(rows);
       const MatrixShape shape = matrix_shape(packs, rows);
       MatrixPackReport pack;
       pack.path = rows.name().empty() ? options_.output : options_.output + "/" + rows.name();
@@ -218,6 +230,7 @@ PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
   check_spec(spec);
   check_inputs(options);
+  check_outside_packs(options.output);
   return run_with_threads(options,
                           [&](std::uint32_t threads) { return SparseRun(spec, options, threads).preview(); });
 }

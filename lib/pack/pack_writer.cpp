@@ -41,7 +41,32 @@ std::string changed_text(const SampleList& list, const std::vector<std::uint32_t
   return text + ": " + count_text(part_count, "part") + " packed anew (--trust-inputs does not compare)";
 }
 
+[[noreturn]] void throw_other_pack(const std::string& path, const EarlierPack& before,
+                                   const WantedPack& now) {
+  throw Error(ErrorCode::cannot_write, path + ": holds another pack (" + pack_difference(before, now) +
+                                           "); --force starts from scratch, another --output keeps both");
+}
+
 }  // namespace
+
+void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
+                        const SampleShape& sample, const PackSamples& samples) {
+  if (options.force) return;
+  const std::string path = pack_path(options, samples);
+  const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
+  const std::vector<SpecEntry> recorded = recorded_spec(spec, plan, samples.name, list.classes);
+  const std::uint64_t id = pack_id(recorded, list.xxh3);
+  const WantedPack now{spec, recorded, list.xxh3, samples.indices.size() + samples.rejects.size()};
+  if (const std::optional<Manifest> finished = OutputFolder::finished_pack(path)) {
+    if (finished->pack_id != id)
+      throw_other_pack(path, {finished->pack_id, finished->spec, finished->rows}, now);
+    return;
+  }
+  for (std::uint64_t part_index = 0; part_index < plan.part_count; ++part_index)
+    if (const std::optional<PartManifest> part = OutputFolder::part_manifest(path, part_index);
+        part && part->pack_id != id)
+      throw_other_pack(path, {part->pack_id, part->spec, std::nullopt}, now);
+}
 
 ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::uint64_t sample_count) {
   ChunkPlanSpec plan;
@@ -138,10 +163,8 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
 
 void PackWriter::refuse_other_pack(const EarlierPack& before) const {
   // While nothing is packed, the rejects are those of the list.
-  const WantedPack now{run_.spec, recorded_, run_.list.xxh3, samples_.indices.size() + rejects_.size()};
-  throw Error(ErrorCode::cannot_write, folder_.path() + ": holds another pack (" +
-                                           pack_difference(before, now) +
-                                           "); --force starts afresh, another --output keeps both");
+  throw_other_pack(folder_.path(), before,
+                   {run_.spec, recorded_, run_.list.xxh3, samples_.indices.size() + rejects_.size()});
 }
 
 std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) const {

@@ -86,6 +86,11 @@ class PackWriter {
   std::future<PartRecord> finishing_;
 };
 
+/// Throws cannot_write where the folder of a pack holds another one, finished or begun, that `options.force`
+/// would not remove; changes nothing.
+void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
+                        const SampleShape& sample, const PackSamples& samples);
+
 /// The chunks of a pack of `sample_count` samples.
 [[nodiscard]] ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample,
                                   std::uint64_t sample_count);

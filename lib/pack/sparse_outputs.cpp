@@ -16,9 +16,20 @@
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void refuse_other_pack(const SparseOutput& output, const std::string& difference) {
-  throw Error(ErrorCode::cannot_write, output.folder.path() + ": holds another pack (" + difference +
+[[noreturn]] void refuse_other_pack(const std::string& path, const std::string& difference) {
+  throw Error(ErrorCode::cannot_write, path + ": holds another pack (" + difference +
                                            "); --force starts afresh, another --output keeps both");
+}
+
+/// Throws cannot_write where a finished pack has another spec.
+void check_same_spec(const std::string& path, const std::optional<MatrixManifest>& finished,
+                     const std::vector<SpecEntry>& recorded) {
+  const std::string difference = finished ? first_difference(finished->spec, recorded) : std::string();
+  if (!difference.empty()) refuse_other_pack(path, difference);
+}
+
+std::string pack_path(const PackSparseOptions& options, const std::string& name) {
+  return name.empty() ? options.output : options.output + "/" + name;
 }
 
 [[noreturn]] void refuse_stale_pack(const std::string& path, const std::string& but) {
@@ -82,19 +93,25 @@ void check_wanted(const std::string& folder, const StaleFolders& stale) {
   check_no_strangers(folder, gone);
 }
 
-/// A stale validation pack beside a new one for training would hold ratings that were trained on. Nothing is
-/// removed before all was found to be a pack's.
-void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
+/// Finds what stands in the way of the packs; throws cannot_write where it stays. A stale validation pack
+/// beside a new one for training would hold ratings that were trained on.
+StaleFolders check_stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   const bool has_split = !wanted[0].empty();
-  const StaleFolders stale = stale_folders(options, wanted);
+  StaleFolders stale = stale_folders(options, wanted);
   check_stale_packs(stale.packs, options.force, has_split);
   if (has_split) check_around_split(options);
+  if (options.force)
+    for (const std::string& name : wanted) check_wanted(pack_path(options, name), stale);
+  return stale;
+}
+
+/// Nothing is removed before all was found to be a pack's.
+void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
+  const StaleFolders stale = check_stale_folders(options, wanted);
   if (!options.force) return;
-  for (const std::string& name : wanted)
-    check_wanted(name.empty() ? options.output : options.output + "/" + name, stale);
   for (const std::string& path : stale.packs) OutputFolder(path, false, PackKind::matrices).remove();
   for (const std::string& path : stale.empty) ::rmdir(path.c_str());
-  if (has_split && is_matrix_pack(options.output))
+  if (!wanted[0].empty() && is_matrix_pack(options.output))
     OutputFolder(options.output, false, PackKind::matrices).clear();
 }
 
@@ -104,7 +121,7 @@ SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& 
                            const std::string& reuse_ids, std::string split_name)
     : name(std::move(split_name)),
       recorded(recorded_spec(spec, reuse_ids, name)),
-      folder(name.empty() ? options.output : options.output + "/" + name, options.force, PackKind::matrices),
+      folder(pack_path(options, name), options.force, PackKind::matrices),
       finished(folder.finished_matrix_pack()) {}
 
 SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options,
@@ -114,9 +131,25 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
   for (std::string& name : names) {
     outputs_.push_back(std::make_unique<SparseOutput>(spec, options, reuse_ids, std::move(name)));
     const SparseOutput& output = *outputs_.back();
-    const std::string difference =
-        output.finished ? first_difference(output.finished->spec, output.recorded) : std::string();
-    if (!difference.empty()) refuse_other_pack(output, difference);
+    check_same_spec(output.folder.path(), output.finished, output.recorded);
+  }
+}
+
+void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& options,
+                          const std::string& reuse_ids, std::optional<std::uint64_t> input_xxh3) {
+  const std::vector<std::string> names = pack_names(spec.packs.split);
+  static_cast<void>(check_stale_folders(options, names));
+  for (const std::string& name : names) {
+    const std::string path = pack_path(options, name);
+    std::error_code error;
+    // With `force` all that is in a folder was found to be a pack's, and goes.
+    if (options.force && std::filesystem::is_directory(path, error)) continue;
+    OutputFolder::check(path, options.force, PackKind::matrices);
+    const std::optional<MatrixManifest> finished = OutputFolder::finished_matrix_pack(path);
+    const std::vector<SpecEntry> recorded = recorded_spec(spec, reuse_ids, name);
+    check_same_spec(path, finished, recorded);
+    if (finished && input_xxh3 && finished->pack_id != pack_id(recorded, *input_xxh3))
+      refuse_other_pack(path, "the input changed");
   }
 }
 
@@ -126,7 +159,7 @@ void SparseOutputs::compare(std::uint64_t input_xxh3) {
     if (!output->finished) output->finished = output->folder.finished_matrix_pack();
     output->pack_id = pack_id(output->recorded, input_xxh3);
     if (output->finished && output->finished->pack_id != output->pack_id)
-      refuse_other_pack(*output, "the input changed");
+      refuse_other_pack(output->folder.path(), "the input changed");
   }
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
     if (!output->finished || output->folder.is_whole(*output->finished)) continue;

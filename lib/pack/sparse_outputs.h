@@ -30,6 +30,9 @@ class SparseOutputs {
   /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is, or of a split that is
   /// not this run's: such a pack goes only with `force`.
   SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids);
+  /// Throws what the constructor would, and where the input is known what `compare` would; changes nothing.
+  static void check(const PackSparseSpec& spec, const PackSparseOptions& options,
+                    const std::string& reuse_ids, std::optional<std::uint64_t> input_xxh3);
   /// Compares what is there with what is to be there, now that the input was read; throws cannot_write where
   /// a pack of another input is. Packs that are not whole are made again.
   void compare(std::uint64_t input_xxh3);

@@ -1,0 +1,78 @@
+"""--dry-run refuses what the run refuses, with the same exit code, and writes nothing."""
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+import sparse_packs
+from packing import BIN, SMALL, Workspace, check, make_pictures
+
+
+def exit_code(command, *arguments):
+    done = subprocess.run([f"{BIN}/{command}", *arguments, "--progress", "none"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=120)
+    return done.returncode, done.stdout.decode()
+
+
+def entries(folder):
+    return sorted(os.path.join(at, name) for at, folders, files in os.walk(folder) for name in folders + files)
+
+
+def check_alike(space, output, expected, *command):
+    """`command` with --dry-run and without it ends with the code `expected`; the first leaves everything as it was."""
+    before = entries(space.path)
+    dry, text = exit_code(*command, "-o", output, "--dry-run")
+    check(entries(space.path) == before, command, "a dry run wrote something")
+    real, said = exit_code(*command, "-o", output)
+    check(dry == real == expected, command, output, "dry run", dry, text, "run", real, said)
+
+
+def check_outputs(space, command, other, split):
+    """`other`: the same with another spec; `split`: the command's flags for a split."""
+    name = command[0]
+    with open(space(f"{name}-file"), "w") as file:
+        file.write("no folder\n")
+    check_alike(space, space(f"{name}-file"), 73, *command)
+    check_alike(space, space(f"{name}-file/below"), 73, *command)
+    os.makedirs(space(f"{name}-strange"))
+    with open(space(f"{name}-strange/thesis.tex"), "w") as file:
+        file.write("not a pack's\n")
+    check_alike(space, space(f"{name}-strange"), 73, *command)
+
+    code, text = exit_code(*command, "-o", space(f"{name}-pack"))
+    check(code == 0, text)
+    check_alike(space, space(f"{name}-pack"), 73, *other)
+    check_alike(space, space(f"{name}-pack/inside"), 2, *command)
+    check_alike(space, space(f"{name}-pack"), 0, *command)
+    check(exit_code(*other, "-o", space(f"{name}-pack"), "--force", "--dry-run")[0] == 0, "--force would remove it")
+
+    locked = os.open(space(f"{name}-pack"), os.O_RDONLY)
+    fcntl.flock(locked, fcntl.LOCK_EX)
+    check_alike(space, space(f"{name}-pack"), 75, *command)
+    os.close(locked)
+
+    code, text = exit_code(*command, *split, "-o", space(f"{name}-split"))
+    check(code == 0, text)
+    shutil.rmtree(space(f"{name}-split/train"))
+    check_alike(space, space(f"{name}-split"), 73, *other, *split)
+
+
+with Workspace() as space:
+    root = space("photos")
+    make_pictures(root, 60)
+    images = ["pack-images", root, "--labels", f"{root}/labels.csv", *SMALL]
+    check_outputs(space, images, [*images, "--seed", "5"], ["--split", "train=0.5,test=0.5"])
+    check_alike(space, space("stale"), 0, *images, "--split", "train=0.5,test=0.5")
+    check_alike(space, space("stale"), 73, *images, "--split", "train=0.5,val=0.5")
+    print("pack-images passed")
+    source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
+    ratings = ["pack-sparse", source, *sparse_packs.SMALL]
+    check_outputs(space, ratings, [*ratings, "--seed", "5"], ["--split", "ratio", "--test", "0.2"])
+    check_alike(space, space("pack-images-pack"), 73, *ratings)
+    check_alike(space, space("pack-sparse-pack"), 73, *images)
+    more = sparse_packs.write_csv(space("more.csv"), sparse_packs.random_ratings(2))
+    check_alike(space, space("pack-sparse-pack"), 73, "pack-sparse", more, *sparse_packs.SMALL)
+    check_alike(space, space("empty"), 2, *ratings, "--split", "users", "--test", "0.0001")
+    print("pack-sparse passed")
