@@ -63,8 +63,8 @@ def served(kind, path, order, residency, on_corrupt):
 
 def damage(rng, pack, twin):
     """Changes one of the files of a pack; what was done."""
-    names = sorted(name for name in os.listdir(pack) if name not in ("run.json", "rejects.csv", "users.csv"))
-    parts = [name for name in names if name.startswith("part-") and not name.endswith(".json")]
+    names = sorted(name for name in os.listdir(pack) if name in ("manifest.json", "items.csv") or name.startswith("part-"))
+    parts = [name for name in names if name.endswith((".h5", ".zst"))]
     kind = rng.choice(("flip", "flip", "flip", "truncate", "zeros", "twin", "swap" if len(parts) > 1 else "twin"))
     path = os.path.join(pack, rng.choice(parts if rng.random() < 0.9 else names))
     if kind == "twin":
