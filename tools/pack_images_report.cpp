@@ -105,7 +105,11 @@ void print_pack(const PackReport& pack, bool interrupted) {
   if (pack.samples == 0 && !interrupted)
     std::printf("  warning: no sample was packed: every row was rejected\n");
   print_top_reasons(pack.reasons);
-  if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", printable_text(pack.path).c_str());
+  const std::string path = printable_text(pack.path);
+  if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", path.c_str());
+  if (pack.warned > 0)
+    std::printf("  %s packed with warnings, see %s/warnings.csv\n", count_text(pack.warned).c_str(),
+                path.c_str());
 }
 
 void print_space(const std::string& output, const PackImagesPreview& preview) {

@@ -166,6 +166,10 @@ void print_matrix_info(const PackInfo& info) {
   print_provenance(info);
 }
 
+std::string warned_text(std::uint64_t warned) {
+  return warned == 0 ? "" : ", " + count_text(warned) + " packed with warnings";
+}
+
 void print_info(const PackInfo& info) {
   if (info.matrix) return print_matrix_info(info);
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
@@ -173,8 +177,9 @@ void print_info(const PackInfo& info) {
   if (info.lone_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
-    std::printf("samples    %s (%s rows, %s rejected)\n", count_text(info.samples).c_str(),
-                count_text(info.rows).c_str(), count_text(info.rejected).c_str());
+    std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
+                count_text(info.rows).c_str(), count_text(info.rejected).c_str(),
+                warned_text(info.warned).c_str());
   std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", info.height, info.width,
               info.channels, info.layout.c_str());
   print_labels(info);
@@ -200,9 +205,10 @@ void print_info(const PackInfo& info) {
 void print_unfinished(const UnfinishedPack& pack) {
   std::printf("%s: unfinished, last written %s\n", printable_text(pack.path).c_str(),
               pack.last_write.c_str());
-  std::printf("parts      %s finished: %s of %s packed, %s rejected; %s\n", count_text(pack.parts).c_str(),
+  std::printf("parts      %s finished: %s of %s packed, %s rejected%s; %s\n", count_text(pack.parts).c_str(),
               count_text(pack.samples).c_str(), count_text(pack.rows, "row").c_str(),
-              count_text(pack.rejected).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
+              count_text(pack.rejected).c_str(), warned_text(pack.warned).c_str(),
+              bytes_text(static_cast<double>(pack.bytes)).c_str());
   for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
   std::printf("next: the command that began it goes on\n");
 }

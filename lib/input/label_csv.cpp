@@ -23,7 +23,7 @@ struct UsedFields {
   std::size_t file = 0;
   std::vector<std::size_t> labels;
   std::size_t least_count = 0;  // a row with fewer fields lacks one that is used
-  bool of_rejects = false;      // the header is that of a rejects.csv
+  bool of_pack = false;         // the header is that of a rejects.csv or warnings.csv
 };
 
 void check_spec(const LabelCsvSpec& spec) {
@@ -78,7 +78,7 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   if (!table.next_row(header))
     throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
   UsedFields used;
-  used.of_rejects = header.front() == "row" && header.back() == "reason";
+  used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.file = find_column(table, header, spec.file_column);
   used.least_count = used.file + 1;
   for (const std::string& name : spec.label_columns) {
@@ -190,11 +190,10 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
     throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
                                          " rows can be used; the first: " + list.rejects[0].reason);
   notice_repeated_files(list);
-  if (used.of_rejects && !list.classes.empty() && !spec.labels_are_names)
-    list.notices.push_back(
-        table.name() +
-        " lists the rejects of a pack: class ids follow from its own classes and may differ from "
-        "that pack's; --classes PACK keeps them");
+  if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
+    list.notices.push_back(table.name() +
+                           " lists rows of a pack: class ids follow from its own classes and may differ from "
+                           "that pack's; --classes PACK keeps them");
   return list;
 }
 

@@ -114,6 +114,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"rows", manifest.rows},
             {"samples", manifest.samples},
             {"rejected", manifest.rejected},
+            {"warned", manifest.warned},
             {"labels",
              {{"kind", manifest.class_labels ? "class_id" : "numbers"}, {"columns", manifest.label_columns}}},
             {"classes", classes_json(manifest.classes)},
@@ -121,8 +122,8 @@ std::string manifest_text(const Manifest& manifest) {
             {"std", manifest.std}};
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
   json["parts"] = std::move(parts);
-  json["rejects"] = {
-      {"file", kRejectsName}, {"bytes", manifest.rejects_bytes}, {"xxh3", hash_text(manifest.rejects_xxh3)}};
+  json["rejects"] = file_json(manifest.rejects);
+  if (manifest.warnings) json["warnings"] = file_json(*manifest.warnings);
   return seal_json(std::move(json));
 }
 
@@ -142,6 +143,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.rows = count_field(json, "rows");
     manifest.samples = count_field(json, "samples");
     manifest.rejected = count_field(json, "rejected");
+    manifest.warned = json.contains("warned") ? count_field(json, "warned") : 0;
     manifest.class_labels = parse_class_labels(json.at("labels"));
     manifest.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
     manifest.classes = parse_classes(list_field(json, "classes"));
@@ -149,8 +151,8 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.std = json.at("std").get<std::vector<double>>();
     manifest.normalize = parse_shared_stats(json, manifest.sample);
     for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
-    manifest.rejects_bytes = count_field(json.at("rejects"), "bytes");
-    manifest.rejects_xxh3 = hash_field(json.at("rejects"), "xxh3");
+    manifest.rejects = parse_file(json.at("rejects"), kRejectsName);
+    if (json.contains("warnings")) manifest.warnings = parse_file(json.at("warnings"), kWarningsName);
     check_numbers(manifest);
     return manifest;
   });

@@ -19,6 +19,7 @@ namespace chunkhit {
 inline constexpr std::string_view kImagesFormat = "chunkhit-images";
 inline constexpr std::string_view kManifestName = "manifest.json";
 inline constexpr std::string_view kRejectsName = "rejects.csv";
+inline constexpr std::string_view kWarningsName = "warnings.csv";
 inline constexpr std::string_view kRunName = "run.json";
 /// Beside a part's own file and record: part-NNNNN.inputs.
 inline constexpr std::string_view kInputsExtension = ".inputs";
@@ -50,6 +51,7 @@ struct PartRecord {
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
   std::vector<Reject> rejects;
+  std::vector<Reject> warnings;  ///< rows that were packed; the reason is what their decoding warned of
 };
 
 /// What part-NNNNN.json holds: the part, and which pack it belongs to.
@@ -57,6 +59,13 @@ struct PartManifest {
   std::uint64_t pack_id = 0;
   std::vector<SpecEntry> spec;
   PartRecord part;
+};
+
+/// A file beside the parts.
+struct FileRecord {
+  std::string file;
+  std::uint64_t bytes = 0;
+  std::uint64_t xxh3 = 0;
 };
 
 /// A class of a pack.
@@ -80,15 +89,16 @@ struct Manifest {
   std::uint64_t rows = 0;         ///< input rows of this pack
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples that were packed with warnings
   std::vector<std::string> label_columns;
   bool class_labels = true;  ///< class ids, else numbers
   std::vector<ClassRecord> classes;
   std::vector<double> mean;
   std::vector<double> std;
   std::optional<SharedStats> normalize;  ///< of the packs of a split
-  std::vector<PartRecord> parts;         ///< without class counts, rejects and sums
-  std::uint64_t rejects_bytes = 0;
-  std::uint64_t rejects_xxh3 = 0;  ///< of rejects.csv
+  std::vector<PartRecord> parts;         ///< without class counts, rejects, warnings and sums
+  FileRecord rejects;
+  std::optional<FileRecord> warnings;  ///< packs of builds that listed none lack it
 };
 
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.

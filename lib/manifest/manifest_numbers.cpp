@@ -60,6 +60,7 @@ void check_rows(const Manifest& manifest) {
     throw_broken("counts do not add up: " + std::to_string(manifest.rows) + " rows, " +
                  std::to_string(manifest.samples) + " samples, " + std::to_string(manifest.rejected) +
                  " rejected, " + std::to_string(samples) + " samples in parts");
+  check_at_most("warned", manifest.warned, manifest.samples);
 }
 
 void check_classes(const Manifest& manifest) {

@@ -23,10 +23,6 @@ Json matrices_json(const std::vector<MatrixRecord>& matrices) {
   return list;
 }
 
-Json file_json(const FileRecord& file) {
-  return {{"file", file.file}, {"bytes", file.bytes}, {"xxh3", hash_text(file.xxh3)}};
-}
-
 Json counts_json(const NamedCounts& counts) {
   Json object = Json::object();
   for (const auto& [name, count] : counts) object[name] = count;
@@ -67,14 +63,6 @@ std::vector<MatrixRecord> parse_matrices(const Json& list) {
                      matrices[0].name == "X";
   if (!known) throw Error(ErrorCode::bad_data, "matrices: expected X, or X and held_out");
   return matrices;
-}
-
-FileRecord parse_file(const Json& object, std::string_view expected) {
-  FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
-                  hash_field(object, "xxh3")};
-  if (file.file != expected)
-    throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
-  return file;
 }
 
 NamedCounts parse_counts(const Json& object) {

@@ -58,13 +58,6 @@ struct MatrixAccount {
   std::vector<ValueCount> values;                               ///< of what is packed
 };
 
-/// A file beside the parts.
-struct FileRecord {
-  std::string file;
-  std::uint64_t bytes = 0;
-  std::uint64_t xxh3 = 0;
-};
-
 /// What manifest.json of a pack of matrices holds.
 struct MatrixManifest {
   std::uint64_t pack_id = 0;

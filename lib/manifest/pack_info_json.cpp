@@ -119,6 +119,7 @@ std::string pack_info_json(const PackInfo& info) {
       {"samples", info.samples},
       {"rows", info.rows},
       {"rejected", info.rejected},
+      {"warned", info.warned},
       {"labels", {{"kind", info.class_labels ? "class_id" : "numbers"}, {"columns", info.label_columns}}},
       {"classes", classes_json(info)},
       {"mean", info.mean},
@@ -150,6 +151,7 @@ std::string unfinished_pack_json(const UnfinishedPack& pack) {
                   {"rows", pack.rows},
                   {"samples", pack.samples},
                   {"rejected", pack.rejected},
+                  {"warned", pack.warned},
                   {"bytes", pack.bytes},
                   {"begun", pack.begun},
                   {"last_write", pack.last_write}});

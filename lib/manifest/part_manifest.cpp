@@ -13,20 +13,21 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPartFormat = "chunkhit-images-part";
 
-Json rejects_json(const std::vector<Reject>& rejects) {
+// A warning lies under a name of its own, as in its table.
+Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
   Json list = Json::array();
   for (const Reject& reject : rejects)
     list.push_back(
-        {{"row", reject.row}, {"file", reject.file}, {"labels", reject.labels}, {"reason", reject.reason}});
+        {{"row", reject.row}, {"file", reject.file}, {"labels", reject.labels}, {reason_key, reject.reason}});
   return list;
 }
 
-std::vector<Reject> parse_rejects(const Json& list) {
+std::vector<Reject> parse_rejects(const Json& list, const char* reason_key) {
   std::vector<Reject> rejects;
   for (const Json& entry : list)
     rejects.push_back({count_field(entry, "row"), entry.at("file").get<std::string>(),
                        entry.at("labels").get<std::vector<std::string>>(),
-                       entry.at("reason").get<std::string>()});
+                       entry.at(reason_key).get<std::string>()});
   return rejects;
 }
 
@@ -49,7 +50,8 @@ std::string part_manifest_text(const PartManifest& manifest) {
   for (const auto& [id, samples] : manifest.part.class_counts)
     counts.push_back({{"id", id}, {"samples", samples}});
   part["classes"] = std::move(counts);
-  part["rejects"] = rejects_json(manifest.part.rejects);
+  part["rejects"] = rejects_json(manifest.part.rejects, "reason");
+  part["warnings"] = rejects_json(manifest.part.warnings, "warning");
   return seal_json({{"format", kPartFormat},
                     {"version", kManifestVersion},
                     {"pack_id", hash_text(manifest.pack_id)},
@@ -68,9 +70,12 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
     manifest.part.pixels = parse_sums(part.at("pixels"));
     for (const Json& entry : list_field(part, "classes"))
       manifest.part.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
-    manifest.part.rejects = parse_rejects(list_field(part, "rejects"));
+    manifest.part.rejects = parse_rejects(list_field(part, "rejects"), "reason");
+    if (part.contains("warnings"))  // builds that listed none lack them
+      manifest.part.warnings = parse_rejects(list_field(part, "warnings"), "warning");
     if (manifest.part.samples > manifest.part.rows ||
-        manifest.part.rejects.size() != manifest.part.rows - manifest.part.samples)
+        manifest.part.rejects.size() != manifest.part.rows - manifest.part.samples ||
+        manifest.part.warnings.size() > manifest.part.samples)
       throw Error(ErrorCode::bad_data, "counts do not add up: " + std::to_string(manifest.part.rows) +
                                            " rows, " + std::to_string(manifest.part.samples) + " samples");
     return manifest;

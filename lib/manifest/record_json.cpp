@@ -61,4 +61,16 @@ PartRecord parse_part(const Json& object) {
   return part;
 }
 
+Json file_json(const FileRecord& file) {
+  return {{"file", file.file}, {"bytes", file.bytes}, {"xxh3", hash_text(file.xxh3)}};
+}
+
+FileRecord parse_file(const Json& object, std::string_view expected) {
+  FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
+                  hash_field(object, "xxh3")};
+  if (file.file != expected)
+    throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
+  return file;
+}
+
 }  // namespace chunkhit

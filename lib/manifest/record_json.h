@@ -25,9 +25,13 @@ inline constexpr int kManifestVersion = 1;
 /// Writes the statistics that a split shares.
 [[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);
 
-/// Writes and reads a part's row: without class counts, rejects and sums.
+/// Writes and reads a part's row: without class counts, rejects, warnings and sums.
 [[nodiscard]] nlohmann::ordered_json part_json(const PartRecord& part);
 [[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);
+
+/// Writes and reads the record of a file beside the parts, which must have the name that is expected.
+[[nodiscard]] nlohmann::ordered_json file_json(const FileRecord& file);
+[[nodiscard]] FileRecord parse_file(const nlohmann::ordered_json& object, std::string_view expected);
 
 /// Runs `parse`; adds the file's name to whatever is wrong inside the file.
 template <class Parse>

@@ -24,8 +24,9 @@ struct Block {
   std::shared_ptr<ChunkBuffer> buffer;
   std::uint64_t first_row = 0;  ///< in the job's indices
   std::uint64_t first_slot = 0;
-  std::vector<std::string> faults;  ///< per row; empty where the sample was made
-  std::vector<FileStamp> inputs;    ///< per row
+  std::vector<std::string> faults;    ///< per row; empty where the sample was made
+  std::vector<std::string> warnings;  ///< per row
+  std::vector<FileStamp> inputs;      ///< per row
   PixelSums pixels;
 };
 
@@ -100,10 +101,11 @@ class PartPipeline {
       open_ = chunks_.get();
       open_->bytes.resize(job_.chunk_samples * sample_bytes_);
     }
-    Block block{open_, next_row_, next_slot_, {}, {}, {}};
+    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}};
     const std::uint64_t count =
         std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_});
     block.faults.resize(count);
+    block.warnings.resize(count);
     block.inputs.resize(count);
     next_row_ += count;
     next_slot_ = (next_slot_ + count) % job_.chunk_samples;
@@ -116,6 +118,7 @@ class PartPipeline {
       std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
       // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
       block.faults[at] = escape_bytes(maker.make(job_.list.file(job_.indices[block.first_row + at]), slot));
+      block.warnings[at] = escape_bytes(maker.warnings());
       block.inputs[at] = maker.stamp();
       if (block.faults[at].empty()) block.pixels.add_sample(slot, job_.context.sample);
     }
@@ -130,15 +133,19 @@ class PartPipeline {
       ++record_.rows;
       if (block.faults[at].empty()) {
         keep(index);
+        if (!block.warnings[at].empty()) record_.warnings.push_back(listed(index, block.warnings[at]));
         assembler_.take(block.buffer, block.first_slot + at);
         job_.on_row(record_.rows, nullptr);
       } else {
-        record_.rejects.push_back({job_.list.row(index), std::string(job_.list.file(index)),
-                                   job_.list.label_text(index), block.faults[at]});
+        record_.rejects.push_back(listed(index, block.faults[at]));
         job_.on_row(record_.rows, &record_.rejects.back());
       }
     }
     return assembler_.collect();
+  }
+
+  [[nodiscard]] Reject listed(std::uint32_t index, const std::string& reason) const {
+    return {job_.list.row(index), std::string(job_.list.file(index)), job_.list.label_text(index), reason};
   }
 
   void keep(std::uint32_t index) {

@@ -213,7 +213,8 @@ bool OutputFolder::is_whole(const Manifest& manifest, std::size_t part_index) co
 bool OutputFolder::is_whole(const Manifest& manifest) const {
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index)
     if (!is_whole(manifest, part_index)) return false;
-  return holds(std::string(kRejectsName), manifest.rejects_bytes);
+  return holds(manifest.rejects.file, manifest.rejects.bytes) &&
+         (!manifest.warnings || holds(manifest.warnings->file, manifest.warnings->bytes));
 }
 
 bool OutputFolder::is_whole(const MatrixManifest& manifest) const {

@@ -47,7 +47,8 @@ class OutputFolder {
   [[nodiscard]] std::optional<MatrixManifest> finished_matrix_pack() const {
     return finished_matrix_pack(path_);
   }
-  /// Whether all that a manifest lists is there: each part in its size and with its record, and rejects.csv.
+  /// Whether all that a manifest lists is there: each part in its size and with its record, and the tables of
+  /// rejects and warnings.
   [[nodiscard]] bool is_whole(const Manifest& manifest) const;
   /// The same of a pack of matrices: parts, users.csv and items.csv in their sizes.
   [[nodiscard]] bool is_whole(const MatrixManifest& manifest) const;

@@ -29,9 +29,10 @@ struct FileBegin {
   std::string_view text;
   std::string_view followed_by;
 };
-constexpr std::array<FileBegin, 4> kFileBegins{{{kUsersName, "row,ratings,user\n", ""},
+constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, "row,ratings,user\n", ""},
                                                 {kItemsName, "column,ratings,item\n", ""},
                                                 {kRejectsName, "row,", ",reason\n"},
+                                                {kWarningsName, "row,", ",warning\n"},
                                                 {kRunName, "{\n  \"tool\": \"", "\n  \"command_line\": \""}}};
 
 bool is_part_file(std::string_view name) {
@@ -93,7 +94,7 @@ bool is_own_file(const std::string& folder, const std::string& name) {
 
 bool is_of_other_kind(std::string_view name, PackKind kind) {
   if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
-  return name == kRejectsName ||
+  return name == kRejectsName || name == kWarningsName ||
          (is_part_file(name) && (name.ends_with(".json") || name.ends_with(kInputsExtension)));
 }
 

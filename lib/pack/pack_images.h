@@ -100,6 +100,7 @@ struct PackReport {
   std::uint64_t rows = 0;
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples that were packed with warnings
   std::uint64_t parts = 0;
   std::uint64_t parts_kept = 0;  ///< finished by an earlier run
   std::uint64_t bytes = 0;       ///< of all parts

@@ -130,7 +130,10 @@ PackReport PackWriter::write() {
                                              " packed and " + std::to_string(manifest.rejected) +
                                              " rejected");
   run_.normalize = manifest.normalize = shared_stats(manifest);
-  publish_rejects(manifest);
+  const std::vector<Reject> warned = warnings();
+  manifest.warned = warned.size();
+  manifest.warnings = publish_rows(kWarningsName, warned, "warning");
+  manifest.rejects = publish_rows(kRejectsName, rejects_, "reason");
   write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
   if (!folder_.is_whole(manifest))
     throw Error(ErrorCode::try_again, folder_.path() +
@@ -151,6 +154,7 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   report.rows = manifest.rows;
   report.samples = manifest.samples;
   report.rejected = manifest.rejected;
+  report.warned = manifest.warned;
   report.parts = report.parts_kept = manifest.parts.size();
   for (const PartRecord& part : manifest.parts) report.bytes += part.bytes;
   report.raw_bytes = manifest.samples * manifest.sample.byte_count();
@@ -364,11 +368,17 @@ Manifest PackWriter::manifest_so_far() const {
   return manifest;
 }
 
-void PackWriter::publish_rejects(Manifest& manifest) {
-  const std::string text = rejects_csv(rejects_, run_.list);
-  manifest.rejects_bytes = text.size();
-  manifest.rejects_xxh3 = xxh3(as_bytes(text));
-  publish_file(folder_.file(kRejectsName), text);
+FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Reject>& rows,
+                                    std::string_view reason_column) const {
+  const std::string text = rejects_csv(rows, run_.list, reason_column);
+  publish_file(folder_.file(name), text);
+  return {std::string(name), text.size(), xxh3(as_bytes(text))};
+}
+
+std::vector<Reject> PackWriter::warnings() const {
+  std::vector<Reject> rows;
+  for (const PartRecord& part : parts_) rows.insert(rows.end(), part.warnings.begin(), part.warnings.end());
+  return rows;
 }
 
 PackReport PackWriter::report() const {
@@ -385,6 +395,7 @@ PackReport PackWriter::report() const {
   for (const PartRecord& part : parts_) {
     report.samples += part.samples;
     report.bytes += part.bytes;
+    report.warned += part.warnings.size();
     part_rows += part.rows;
   }
   report.rows = samples_.indices.size() + rejects_.size() - (part_rows - report.samples);

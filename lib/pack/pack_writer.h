@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pack/image_pipeline.h"
@@ -64,7 +65,10 @@ class PackWriter {
   void check_space(std::uint64_t first_missing_row) const;
   void tell_phase(PackProgress::Phase phase);
   void await_part();
-  void publish_rejects(Manifest& manifest);
+  /// Publishes a table of rows beside the parts.
+  [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
+                                        std::string_view reason_column) const;
+  [[nodiscard]] std::vector<Reject> warnings() const;
   [[nodiscard]] Manifest manifest_so_far() const;
   [[nodiscard]] PackReport report() const;
 

@@ -43,12 +43,12 @@ void RejectLimit::add(const Reject& reject) {
                                                std::to_string(allowed_) + "; the last: " + last);
 }
 
-std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list) {
+std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std::string_view reason_column) {
   std::sort(rejects.begin(), rejects.end(), [](const auto& a, const auto& b) { return a.row < b.row; });
   std::string text = "row";
   append_field(text, list.file_column);
   for (const std::string& column : list.label_columns) append_field(text, column);
-  text += ",reason\n";
+  text.append(",").append(reason_column).append("\n");
   for (const Reject& reject : rejects) {
     text += std::to_string(reject.row);
     append_field(text, harmless_path(reject.file));

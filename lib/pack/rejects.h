@@ -1,8 +1,10 @@
-// Rows that were not packed: counted against a limit, and written as a list that is an input again.
+// Rows that were not packed: counted against a limit, and written, as those that were packed with warnings
+// are, as a list that is an input again.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "manifest/manifest.h"
@@ -25,8 +27,10 @@ class RejectLimit {
   std::uint64_t count_ = 0;
 };
 
-/// The text of rejects.csv (schemas/manifest.md): row, file, labels, reason; sorted by row.
-[[nodiscard]] std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list);
+/// The text of rejects.csv and warnings.csv (schemas/manifest.md): row, file, labels, and under
+/// `reason_column` the reason; sorted by row.
+[[nodiscard]] std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list,
+                                      std::string_view reason_column = "reason");
 
 /// The first words of a reason, with N for every number, so that equal faults of different files count
 /// together.

@@ -74,7 +74,7 @@ std::string SampleMaker::decode(std::string_view file, std::uint8_t* slot) {
   const PlanDecode plan_decode = [&](const ImageHeader& header, std::string& fault) {
     return plan(file, header, fault);
   };
-  std::string fault = decode_image(file_, plan_decode, options, stored_);
+  std::string fault = decode_image(file_, plan_decode, options, stored_, &warnings_);
   if (!fault.empty() || awaited_bytes_ > 0) return fault;
   if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
   transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
@@ -137,6 +137,7 @@ std::string SampleMaker::try_make(std::string_view file, std::uint8_t* slot) {
   for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
     awaited_bytes_ = 0;
     stamp_ = {};
+    warnings_.clear();
     const RootFolder::File opened = context_.root.open(file);
     if (!opened.fault.empty()) return opened.fault;
     stamp_ = opened.stamp;

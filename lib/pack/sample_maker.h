@@ -18,10 +18,10 @@ namespace chunkhit {
 struct MakerContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
-  SampleShape sample;            ///< every sample must have this shape
-  std::string first_file;        ///< the picture that the shape comes from, for messages
-  MemoryBudget budget;           ///< for images that need more than kept_bytes
-  std::uint64_t kept_bytes = 0;  ///< what each maker may hold without a share of the budget
+  SampleShape sample;              ///< every sample must have this shape
+  std::string first_file;          ///< the picture that the shape comes from, for messages
+  MemoryBudget budget;             ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;    ///< what each maker may hold without a share of the budget
   bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
 };
 
@@ -33,6 +33,8 @@ class SampleMaker {
   /// packed. Throws bad_data when the picture's shape differs from the pack's, try_again when the machine
   /// could not read the file in several tries.
   [[nodiscard]] std::string make(std::string_view file, std::uint8_t* slot);
+  /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
+  [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The stamp of the last file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
@@ -47,6 +49,7 @@ class SampleMaker {
 
   MakerContext& context_;
   FileStamp stamp_;
+  std::string warnings_;
   ImageTransform transform_;
   ByteBuffer file_;
   Image stored_;

@@ -2,10 +2,7 @@
 
 #include <map>
 
-#include "base/file.h"
 #include "base/hash.h"
-#include "chunkhit/error.h"
-#include "read/pack_files.h"
 
 namespace chunkhit {
 namespace {
@@ -29,8 +26,10 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   std::vector<std::string> faults;
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> counts;
+  std::uint64_t warned = 0;
   for (const PartManifest& part : parts) {
     pixels.add(part.part.pixels);
+    warned += part.part.warnings.size();
     for (const auto& [id, samples] : part.part.class_counts) counts[id] += samples;
     if (part.spec != manifest.spec)
       faults.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
@@ -38,6 +37,9 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   }
   if (manifest.class_labels && counts != counts_of(manifest.classes))
     faults.push_back(manifest_path + ": the classes' samples are not those of the parts");
+  if (manifest.warned != warned)
+    faults.push_back(differ(manifest_path, "samples packed with warnings", std::to_string(manifest.warned),
+                            std::to_string(warned)));
   const std::uint32_t channels = manifest.sample.channels;
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
     faults.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
@@ -68,13 +70,6 @@ std::vector<std::string> compare_with_part(const std::string& part_path, const M
       faults.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
   }
   return faults;
-}
-
-std::vector<std::string> compare_with_rejects(const std::string& rejects_path, const Manifest& manifest) {
-  const ByteBuffer text = read_file(rejects_path, manifest.rejects_bytes);
-  const std::uint64_t rows = count_csv_rows(as_text(text));
-  if (rows == manifest.rejected) return {};
-  return {differ(rejects_path, "rows", std::to_string(rows), std::to_string(manifest.rejected))};
 }
 
 }  // namespace chunkhit

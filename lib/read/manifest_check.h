@@ -1,4 +1,4 @@
-// Whether a manifest says the same as its parts' own records and its list of rejects.
+// Whether a manifest says the same as its parts' own records.
 #pragma once
 
 #include <string>
@@ -17,9 +17,5 @@ namespace chunkhit {
 /// Compares the manifest with the structure that a part itself has.
 [[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
                                                          const Manifest& manifest, const PartSpec& part);
-
-/// Compares the number of rejects with the rows of rejects.csv.
-[[nodiscard]] std::vector<std::string> compare_with_rejects(const std::string& rejects_path,
-                                                            const Manifest& manifest);
 
 }  // namespace chunkhit

@@ -7,6 +7,20 @@
 #include "base/hash.h"
 
 namespace chunkhit {
+namespace {
+
+// A line end inside quotes ends no row.
+std::uint64_t count_csv_rows(std::string_view text) {
+  std::uint64_t lines = 0;
+  bool quoted = false;
+  for (const char letter : text) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == '\n' && !quoted) ++lines;
+  }
+  return lines == 0 ? 0 : lines - 1;
+}
+
+}  // namespace
 
 bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& faults) {
   try {
@@ -45,14 +59,17 @@ void add_damaged(const std::string& folder, std::string_view name, VerifyReport&
   if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
 }
 
-std::uint64_t count_csv_rows(std::string_view text) {
-  std::uint64_t lines = 0;
-  bool quoted = false;
-  for (const char letter : text) {
-    if (letter == '"') quoted = !quoted;
-    if (letter == '\n' && !quoted) ++lines;
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {
+  const std::size_t faults = report.faults.size();
+  const std::string path = folder + "/" + file.file;
+  if (check_file(path, file.bytes, file.xxh3, report.faults)) {
+    const ByteBuffer text = read_file(path, file.bytes);
+    const std::uint64_t found = count_csv_rows(as_text(text));
+    if (found != rows)
+      report.faults.push_back(path + ": rows " + std::to_string(found) + ", expected " +
+                              std::to_string(rows));
   }
-  return lines == 0 ? 0 : lines - 1;
+  if (report.faults.size() > faults) add_damaged(folder, file.file, report);
 }
 
 }  // namespace chunkhit

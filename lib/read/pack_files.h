@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chunkhit/pack.h"
+#include "manifest/manifest.h"
 
 namespace chunkhit {
 
@@ -25,7 +26,7 @@ void check_strangers(const std::string& folder, const std::set<std::string>& kno
 /// Lists a file among those to remove, if it is there.
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
 
-/// Counts the rows below the header of a CSV; a line end inside quotes ends no row.
-[[nodiscard]] std::uint64_t count_csv_rows(std::string_view text);
+/// Checks a CSV beside the parts: bytes, checksum, and rows below its header.
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report);
 
 }  // namespace chunkhit

@@ -129,6 +129,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   info.samples = manifest.samples;
   info.rows = manifest.rows;
   info.rejected = manifest.rejected;
+  info.warned = manifest.warned;
   info.class_labels = manifest.class_labels;
   info.label_columns = manifest.label_columns;
   for (const ClassRecord& record : manifest.classes)

@@ -33,6 +33,7 @@ void add_part(const std::string& path, UnfinishedPack& pack) {
     pack.rows += part.rows;
     pack.samples += part.samples;
     pack.rejected += part.rejects.size();
+    pack.warned += part.warnings.size();
     pack.bytes += part.bytes;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;

@@ -139,6 +139,7 @@ std::optional<PartManifest> check_part_of_pack(const std::string& folder, const 
 
 std::set<std::string> known_files(const Manifest& manifest) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRejectsName), std::string(kRunName)};
+  if (manifest.warnings) known.insert(manifest.warnings->file);
   for (const PartRecord& part : manifest.parts) {
     const std::string sidecar = sidecar_name(part.file);
     const std::string stem = sidecar.substr(0, sidecar.rfind('.'));
@@ -222,13 +223,10 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     report.samples += part.samples;
     report.bytes += part.bytes;
   }
-  const std::string rejects = source.folder + "/" + std::string(kRejectsName);
   if (own.size() == manifest.parts.size())
     add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
-  const std::size_t faults = report.faults.size();
-  if (check_file(rejects, manifest.rejects_bytes, manifest.rejects_xxh3, report.faults))
-    add(compare_with_rejects(rejects, manifest), report.faults);
-  if (report.faults.size() > faults) add_damaged(source.folder, kRejectsName, report);
+  check_list(source.folder, manifest.rejects, manifest.rejected, report);
+  if (manifest.warnings) check_list(source.folder, *manifest.warnings, manifest.warned, report);
   if (!report.faults.empty()) add_damaged(source.folder, kManifestName, report);
   check_strangers(source.folder, known_files(manifest), report.faults);
   return report;

@@ -174,20 +174,6 @@ void check_part_of_pack(const Expected& expected, const VerifyOptions& options, 
   total.add(*sums);
 }
 
-/// Compares a list's rows with what the manifest says; its bytes are compared before.
-void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {
-  const std::size_t faults = report.faults.size();
-  const std::string path = folder + "/" + file.file;
-  if (check_file(path, file.bytes, file.xxh3, report.faults)) {
-    const ByteBuffer text = read_file(path, file.bytes);
-    const std::uint64_t found = count_csv_rows(as_text(text));
-    if (found != rows)
-      report.faults.push_back(path + ": rows " + std::to_string(found) + ", expected " +
-                              std::to_string(rows));
-  }
-  if (report.faults.size() > faults) add_damaged(folder, file.file, report);
-}
-
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const MatrixSums& sums,
                       std::vector<std::string>& faults) {
   for (std::size_t matrix = 0; matrix < manifest.matrices.size(); ++matrix) {

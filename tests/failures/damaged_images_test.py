@@ -1,6 +1,7 @@
 """Images that are not what they seem: damage that a crop hides, odd headers, time, bytes in reasons, fast decoding of turned ones."""
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
-from packing import Workspace, check, run
+from packing import Workspace, check, fingerprint, run
 from picture_files import png_chunk, saved
 
 
@@ -76,6 +77,65 @@ def test_a_jpeg_of_many_scans_ends_at_the_limit_of_time(space):
     write(space("slow/x/good.jpg"), saved(photo(2), "JPEG"))
     reasons = packed(space("slow"), space("slow-out"), "--resize", "16x16", "--max-seconds-per-image", 1, "--accept-warnings")
     check(list(reasons) == ["x/scans.jpg"] and "--max-seconds-per-image" in reasons["x/scans.jpg"], reasons)
+
+
+# Four parts of 60 images.
+TINY = ["--resize", "16x12", "--chunk-samples", "8", "--part-bytes", "10000"]
+
+
+def warned(out):
+    """Gives warnings.csv as its rows and as warnings by file."""
+    with open(f"{out}/warnings.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [int(row["row"]) for row in rows], {row["file"]: row["warning"] for row in rows}
+
+
+def pack_odd(space, out, *arguments):
+    return run("pack-images", space("odd"), *TINY, "--max-errors", "100%", "--progress", "none", "--output", out, *arguments)
+
+
+def test_rows_packed_with_warnings_are_listed(space):
+    """Harmless oddities were packed without a word, and so was damage under --accept-warnings."""
+    good = saved(photo(4, 64, 48), "JPEG")
+    later = good[:11] + b"\x09" + good[12:]
+    table = good.index(b"\xff\xdb")
+    odd = [f"x/{index:02}.jpg" for index in range(0, 60, 3)]
+    for index in range(60):
+        write(space(f"odd/x/{index:02}.jpg"), good if index % 3 else later if index % 2 else good[:table] + b"\1\2\3" + good[table:])
+    write(space("odd/x/cut.jpg"), good[:len(good) * 2 // 3])
+    out = space("odd-out")
+    text = pack_odd(space, out, "--threads", 1)
+    check("20 packed with warnings, see " + out + "/warnings.csv" in text, text)
+    rows, warnings = warned(out)
+    check(rows == sorted(rows) and sorted(warnings) == odd, rows, warnings)
+    check("JFIF" in warnings["x/03.jpg"] and "extraneous bytes" in warnings["x/00.jpg"], warnings)
+    check(json.loads(run("pack-info", out, "--json"))["warned"] == 20 and "20 packed with warnings" in run("pack-info", out), "pack-info")
+    pack_odd(space, space("odd-four"), "--threads", 4)
+    check(fingerprint(space("odd-four")) == fingerprint(out), "warnings depend on threads")
+    pack_odd(space, space("accepted"), "--accept-warnings")
+    check(sorted(warned(space("accepted"))[1]) == [*odd, "x/cut.jpg"], warned(space("accepted")))
+    check(warned(space("accepted"))[1]["x/cut.jpg"].startswith("truncated: "), warned(space("accepted")))
+
+
+def test_warnings_outlive_a_restart_and_a_changed_list_is_found(space):
+    out = space("odd-out")
+    golden = fingerprint(out)
+    for name in ("manifest.json", "warnings.csv", "part-00001.json"):
+        os.remove(f"{out}/{name}")
+    left = json.loads(run("pack-info", out, "--json", expect=75))
+    check(0 < left["warned"] < 20, left)
+    pack_odd(space, out)
+    check(fingerprint(out) == golden, "warnings differ after a restart")
+    run("pack-verify", out)
+    with open(f"{out}/warnings.csv", "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        file.write(b"!")
+    text = run("pack-verify", out, expect=65)
+    check(f"{out}/warnings.csv: checksum" in text and f"{out}/warnings.csv" in text.split("to repair")[1], text)
+    os.remove(f"{out}/warnings.csv")
+    check("not whole" in pack_odd(space, out) and fingerprint(out) == golden, "a missing warnings.csv is written again")
+    text = run("pack-images", space("odd"), "--labels", f"{out}/warnings.csv", *TINY, "--output", space("again"))
+    check("20 of 20 rows packed" in text and "--classes PACK keeps them" in text, text)
 
 
 def test_fast_decoding_does_not_shift_turned_images(space):

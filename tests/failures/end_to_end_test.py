@@ -31,6 +31,9 @@ def check_conservation(folder):
     with open(f"{folder}/rejects.csv", newline="") as file:
         rejected = [int(row["row"]) for row in csv.DictReader(file)]
     check(len(rejected) == manifest["rejected"] and rejected == sorted(set(rejected)), folder, "rejects.csv")
+    with open(f"{folder}/warnings.csv", newline="") as file:
+        warned = [int(row["row"]) for row in csv.DictReader(file)]
+    check(len(warned) == manifest["warned"] and warned == sorted(set(warned) - set(rejected)), folder, "warnings.csv")
     totals = {name: sum(part[name] for part in manifest["parts"]) for name in ("samples", "rows")}
     check(totals["samples"] == manifest["samples"], folder, "samples of the parts")
     counts, pixels, in_parts = {}, np.zeros((3, 4), dtype=object), []
@@ -40,12 +43,14 @@ def check_conservation(folder):
         check(os.path.getsize(f"{folder}/{part['file']}") == part["bytes"], folder, part["file"], "bytes")
         check(part["rows"] == part["samples"] + len(own["part"]["rejects"]), folder, part["file"], "rows")
         in_parts += [reject["row"] for reject in own["part"]["rejects"]]
+        warned = [row for row in warned if row not in [warning["row"] for warning in own["part"]["warnings"]]]
         for entry in own["part"]["classes"]:
             counts[entry["id"]] = counts.get(entry["id"], 0) + entry["samples"]
         for index, name in enumerate(("sum", "sum_of_squares")):
             pixels[index] += np.array(own["part"]["pixels"][name], dtype=object)
         pixels[2] += own["part"]["pixels"]["pixel_count"]
     check(set(in_parts) <= set(rejected) and len(in_parts) == len(set(in_parts)), folder, "rejects of the parts")
+    check(not warned, folder, "warnings of the parts")
     check(totals["rows"] == manifest["rows"] - (len(rejected) - len(in_parts)), folder, "rows of the parts")
     if manifest["labels"]["kind"] == "class_id":
         check({entry["id"]: entry["samples"] for entry in manifest["classes"] if entry["samples"]} == counts, folder, "classes")
@@ -188,7 +193,7 @@ def test_pack_info_names_things_as_the_manifest_does(space):
     info = json.loads(run("pack-info", space("folders"), "--json"))
     manifest = json.load(open(space("folders/manifest.json")))
     check(info["classes"][1]["name"] == "bee", info["classes"])
-    check({name for name in manifest if name not in info} == {"format", "version", "rejects", "xxh3"}, sorted(info))
+    check({name for name in manifest if name not in info} == {"format", "version", "rejects", "warnings", "xxh3"}, sorted(info))
     for name, value in manifest.items():
         if name in info and name != "parts":
             check(info[name] == value, name, info[name], value)
@@ -209,7 +214,7 @@ def test_rejects_are_an_input_again(space):
     check("9 rows" in text or "9 files" in text, text)
     text = run("pack-images", space("photos"), "--labels", space("out-compress-none1/rejects.csv"), "--resize", "16x12",
                "--accept-warnings", "--output", space("again"), "--dry-run")
-    check("compare by names" in text, text)
+    check("--classes PACK keeps them" in text, text)
 
 
 def test_same_command_again_does_nothing(space):
@@ -234,7 +239,7 @@ def test_a_finished_pack_that_is_not_whole_is_packed_again(space):
     pack(space("photos"), out, "--max-errors", "10%")
     golden = fingerprint(out)
     parts = [part["file"] for part in json.load(open(f"{out}/manifest.json"))["parts"]]
-    for name in (parts[0], parts[-1], "part-00001.json", "rejects.csv"):
+    for name in (parts[0], parts[-1], "part-00001.json", "rejects.csv", "warnings.csv"):
         for damage in (os.remove, lambda path: os.truncate(path, os.path.getsize(path) - 1)):
             damage(f"{out}/{name}")
             text = run("pack-verify", "--quick", out, expect=65)
@@ -249,7 +254,7 @@ def test_what_pack_verify_says_repairs_a_pack(space):
     """Flipped bytes keep a file's size, so only pack-verify sees them; following its words gives the pack again."""
     out = space("mended")
     golden = fingerprint(out)
-    for name in ("part-00000.h5", "part-00001.json", "rejects.csv"):
+    for name in ("part-00000.h5", "part-00001.json", "rejects.csv", "warnings.csv"):
         with open(f"{out}/{name}", "r+b") as file:
             file.seek(os.path.getsize(f"{out}/{name}") // 2)
             byte = file.read(1)

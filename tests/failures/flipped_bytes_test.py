@@ -113,7 +113,9 @@ def edits():
             "a path out of the folder": change("parts", 0, "file", to="../other/part-00000.h5"),
             "an absolute path": change("parts", 0, "file", to="/etc/passwd"), "more chunks": change("parts", 0, "chunks", by=1),
             "more stored bytes": change("parts", 0, "stored_bytes", by=1), "other chunks": change("chunk_samples", by=1),
-            "other rejects": change("rejects", "bytes", by=1), "another version": change("version", by=1),
+            "other rejects": change("rejects", "bytes", by=1), "a warning that there is not": change("warned", by=1),
+            "other warnings": change("warnings", "bytes", by=1), "no warnings": lambda manifest: manifest.pop("warnings"),
+            "another version": change("version", by=1),
             "another format": change("format", to="other"), "nested deep": change("tool", to=json.loads("[" * 400 + "]" * 400)),
             "a number as text": change("samples", to="many"), "a negative count": change("samples", to=-1)}
 

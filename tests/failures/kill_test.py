@@ -26,9 +26,10 @@ def finish(root, out, golden):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 900)
+    make_pictures(root, 900, odd=True)
     pack(root, space("golden"))
     golden = fingerprint(space("golden"))
+    check(os.path.getsize(space("golden/warnings.csv")) > 1000, "warnings.csv lists the odd images")
     begun = time.perf_counter()
     pack(root, space("timed"))
     whole = time.perf_counter() - begun

@@ -239,10 +239,11 @@ def test_what_is_no_pack(space):
     for command in ("pack-info", "pack-verify"):
         for path, words in ((space("nowhere"), "No such file"), ("/dev/null", "not a regular file"),
                             (space("photos/images"), "manifest.json is missing"),
-                            (space("photos"), "holds a pack; name it: " + space("photos/pack")), (space("one.png"), "one.png")):
+                            (space("one.png"), "one.png")):
             text = run(command, path, expect=65)
             check(words in text, command, path, text)
         check("required" in run(command, expect=2), command)
+        check(space("photos/pack") in run(command, space("photos")), command, "takes the pack in a folder")
 
 
 with Workspace() as workspace:

@@ -51,7 +51,7 @@ void check(const Manifest& manifest) {
     require(part.samples <= left && part.file.find('/') == std::string::npos);
     left -= part.samples;
   }
-  require(left == 0);
+  require(left == 0 && manifest.warned <= manifest.samples);
 }
 
 void check(const MatrixManifest& manifest) {
@@ -69,6 +69,7 @@ void check(const MatrixManifest& manifest) {
 void check(const PartManifest& manifest) {
   const PartRecord& part = manifest.part;
   require(part.rows >= part.samples && part.rows - part.samples == part.rejects.size());
+  require(part.warnings.size() <= part.samples);
 }
 
 void describe(const PartManifest&) {}

@@ -33,6 +33,9 @@ Manifest small_manifest() {
   part.bytes = 40000;
   part.stored_bytes = 36864;
   manifest.parts = {part};
+  manifest.warned = 1;
+  manifest.rejects = {"rejects.csv", 42, 7};
+  manifest.warnings = {"warnings.csv", 43, 8};
   return manifest;
 }
 
@@ -46,6 +49,7 @@ PartManifest small_part() {
   manifest.part.pixels.sum = {1, 2, 3, 0};
   manifest.part.pixels.pixel_count = 9;
   manifest.part.rejects = {{2, "a,b.jpg", {"x"}, "is empty"}};
+  manifest.part.warnings = {{1, "c.jpg", {"x"}, "odd"}};
   return manifest;
 }
 
@@ -77,6 +81,8 @@ TEST(Manifest, ComesBackAsItWasWritten) {
   EXPECT_EQ(after.sample, before.sample);
   EXPECT_EQ(after.classes[1].name, "d\xc3\xb6g");
   EXPECT_EQ(after.mean, before.mean);
+  EXPECT_EQ(after.warned, 1u);
+  EXPECT_EQ(after.warnings->bytes, 43u);
   EXPECT_EQ(manifest_text(after), manifest_text(before));
 }
 
@@ -122,6 +128,8 @@ TEST(Manifest, ChunksOfNoBytesAreAnErrorAndNotADivisionByZero) {
            {"\"container\": \"hdf5\"", "\"container\": \"tar\""},
            {"\"filter\": \"none\"", "\"filter\": \"photo\""},
            {"\"chunks\": 2", "\"chunks\": 3"},
+           {"\"warned\": 1", "\"warned\": 4"},
+           {"warnings.csv", "../../warnings.csv"},
            {"\"bytes\": 40000", "\"bytes\": 18446744073709551615"},
            {"\"stored_bytes\": 36864", "\"stored_bytes\": 40001"},
            {"\"samples\": 2\n", "\"samples\": 9\n"},
@@ -159,10 +167,27 @@ TEST(Manifest, RefusesAPartOutsideItsFolder) {
   EXPECT_THROW(static_cast<void>(parse_manifest(manifest_text(manifest), "manifest.json")), Error);
 }
 
+TEST(Manifest, OfAnEarlierBuildHasNoWarnings) {
+  std::string text = manifest_text(small_manifest());
+  text = edited(edited(text, "\"warned\": 1", "\"were\": 1"), "\"warnings\"", "\"others\"");
+  const Manifest manifest = parse_manifest(text, "m");
+  EXPECT_EQ(manifest.warned, 0u);
+  EXPECT_FALSE(manifest.warnings);
+  const std::string part = edited(part_manifest_text(small_part()), "\"warnings\"", "\"others\"");
+  EXPECT_TRUE(parse_part_manifest(part, "m").part.warnings.empty());
+}
+
+TEST(PartManifest, HasNoMoreWarningsThanSamples) {
+  PartManifest manifest = small_part();
+  manifest.part.warnings.resize(3);
+  EXPECT_NE(fault_of(part_manifest_text(manifest)), "none");
+}
+
 TEST(PartManifest, ComesBackAsItWasWritten) {
   const PartManifest after = parse_part_manifest(part_manifest_text(small_part()), "part-00000.json");
   EXPECT_EQ(after.part.class_counts, small_part().part.class_counts);
   EXPECT_EQ(after.part.rejects[0].file, "a,b.jpg");
+  EXPECT_EQ(after.part.warnings[0].reason, "odd");
   EXPECT_EQ(part_manifest_text(after), part_manifest_text(small_part()));
 }
 

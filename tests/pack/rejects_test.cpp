@@ -64,6 +64,15 @@ TEST(RejectsCsv, HoldsNoRawBytesOfADamagedFile) {
   EXPECT_EQ(text, "row,file,label,reason\n1,\\xff.png,\xc3\xa9,chunk \\x00\\x80Z\n");
 }
 
+TEST(WarningsCsv, IsATableOfTheSameShape) {
+  SampleList list;
+  list.label_columns = {"label"};
+  EXPECT_EQ(rejects_csv({{5, "b.jpg", {"cat"}, "truncated, near row 3"}, {1, "a.jpg", {"dog"}, "odd"}}, list,
+                        "warning"),
+            "row,file,label,warning\n1,a.jpg,dog,odd\n5,b.jpg,cat,\"truncated, near row 3\"\n");
+  EXPECT_EQ(rejects_csv({}, list, "warning"), "row,file,label,warning\n");
+}
+
 TEST(RejectReasons, AreCountedByTheirFirstWords) {
   EXPECT_EQ(reason_kind("truncated data: ends near row 211 of 384"), "truncated data");
   EXPECT_EQ(reason_kind("no such file"), "no such file");

@@ -48,8 +48,9 @@ class Workspace:
         return os.path.join(self.path, name)
 
 
-def make_pictures(root, count=400, bad=0, seed=1):
-    """Writes `count` small pictures (JPEG and PNG) in three classes and labels.csv; the last `bad` are broken."""
+def make_pictures(root, count=400, bad=0, seed=1, odd=False):
+    """Writes `count` small pictures (JPEG and PNG) in three classes and labels.csv; the last `bad` are broken, and every
+    seventh JPEG claims an unknown JFIF revision where `odd`, which is a warning."""
     rng = np.random.default_rng(seed)
     rows = []
     for index in range(count):
@@ -59,6 +60,10 @@ def make_pictures(root, count=400, bad=0, seed=1):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         coarse = rng.integers(0, 256, (6, 8, 3), dtype=np.uint8)
         Image.fromarray(coarse).resize((64, 48), Image.BICUBIC).save(path)
+        if odd and index % 7 == 0 and path.endswith("jpg"):
+            with open(path, "r+b") as file:
+                file.seek(11)
+                file.write(b"\x09")
         if index >= count - bad:
             with open(path, "r+b") as file:
                 file.truncate(os.path.getsize(path) // 2)

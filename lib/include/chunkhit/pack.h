@@ -101,6 +101,7 @@ struct PackInfo {
   std::uint64_t samples = 0;
   std::uint64_t rows = 0;  ///< of the input: samples + rejected
   std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples that were packed with warnings
   bool class_labels = true;  ///< int64 class ids, else float32 columns
   std::vector<std::string> label_columns;
   std::vector<PackClass> classes;
@@ -138,6 +139,7 @@ struct UnfinishedPack {
   std::uint64_t rows = 0;   ///< of the input, in these parts: samples + rejected
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples that were packed with warnings
   std::uint64_t bytes = 0;
   std::vector<std::string> begun;  ///< files that are being written, or were when their run was killed
   std::string last_write;          ///< to any file, UTC, ISO 8601
