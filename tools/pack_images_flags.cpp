@@ -46,7 +46,8 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(CLI::IsMember(Names{"exact", "fast"}));
   group.add("--check", "WORD", flags.check, "whole files; region: JPEG to the last row needed (whole)")
       ->check(one_of(kCheckNames));
-  group.add_switch("--accept-warnings", flags.spec.accept_warnings, "Pack damaged images as far as they go");
+  group.add_switch("--accept-warnings", flags.spec.accept_warnings,
+                   "Pack damaged images (never PNG) as far as they go");
   group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image, "Of decoding; 0: no limit (10)");
   group.add("--max-pixels", "N", flags.max_pixels, "Reject larger pictures (256M)");
   group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");

@@ -114,21 +114,14 @@ std::string read_masks(const BmpHeader& header, PackedPicture& picture) {
   return {};
 }
 
-std::string find_rows(Bytes file, const BmpHeader& header, PackedPicture& picture) {
-  const std::uint64_t row_bits = std::uint64_t{static_cast<std::uint32_t>(header.width)} * header.bits;
-  const std::uint64_t row_bytes = round_up(row_bits, 32) / 8;
-  const auto row_count = static_cast<std::uint64_t>(std::abs(header.height));
-  // The last row may lack its padding.
-  const std::uint64_t last_row_bytes = (row_bits + 7) / 8;
-  const std::uint64_t room = file.size() - std::min<std::uint64_t>(file.size(), header.pixels_offset);
-  if (room < last_row_bytes || (room - last_row_bytes) / row_bytes < row_count - 1)
-    return "truncated: the data ends near row " + std::to_string(room / row_bytes) + " of " +
-           std::to_string(row_count);
-  const bool top_first = header.height < 0;
+void find_rows(Bytes file, const BmpHeader& header, PackedPicture& picture) {
   picture.width = static_cast<std::uint32_t>(header.width);
-  picture.row_step = static_cast<std::ptrdiff_t>(row_bytes) * (top_first ? 1 : -1);
-  picture.top_row = file.data() + header.pixels_offset + (top_first ? 0 : row_bytes * (row_count - 1));
-  return {};
+  picture.height = static_cast<std::uint32_t>(std::abs(header.height));
+  const std::uint64_t row_bits = std::uint64_t{picture.width} * header.bits;
+  picture.row_bytes = (row_bits + 7) / 8;
+  picture.row_step = round_up(row_bits, 32) / 8;
+  picture.top_first = header.height < 0;
+  picture.pixels = file.subspan(std::min<std::uint64_t>(file.size(), header.pixels_offset));
 }
 
 }  // namespace
@@ -146,19 +139,20 @@ std::string decode_bmp(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   if (fault.empty()) fault = check_bmp(stored);
   if (fault.empty())
     fault = stored.bits <= 8 ? read_palette(file, stored, picture) : read_masks(stored, picture);
-  if (fault.empty()) fault = find_rows(file, stored, picture);
+  if (!fault.empty()) return fault;
+  find_rows(file, stored, picture);
+  fault = check_rows(picture, monitor);
   if (!fault.empty()) return fault;
 
   ImageHeader header;
   header.format = "bmp";
   header.width = picture.width;
-  header.height = static_cast<std::uint32_t>(std::abs(stored.height));
+  header.height = picture.height;
   header.channels = picture.channels;
   header.extra_bytes = std::uint64_t{header.width} * header.channels;
   std::optional<DecodePlan> wanted;
   fault = ask_plan(header, plan, monitor, wanted);
-  if (wanted) decode_packed(picture, *wanted, image);
-  return fault;
+  return wanted ? decode_packed(picture, *wanted, monitor, image) : fault;
 }
 
 }  // namespace chunkhit

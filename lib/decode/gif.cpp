@@ -142,19 +142,40 @@ std::uint32_t stored_row(const GifFrame& frame, std::uint32_t y) {
 }
 
 // Fills `indices` (region.width) with row `y` of the region: the canvas, and over it what the frame has
-// there.
-void index_row(const GifFrame& frame, const ByteBuffer& pixels, const Rect& region, std::uint32_t y,
+// there; false where the frame's row is not whole.
+bool index_row(const GifFrame& frame, Bytes pixels, const Rect& region, std::uint32_t y,
                std::uint8_t* indices) {
   const Rect& place = frame.place;
   const int background = frame.transparent == kNoColor ? 0 : frame.transparent;
   std::fill_n(indices, region.width, static_cast<std::uint8_t>(background));
   const std::uint32_t screen_y = region.y + y;
-  if (screen_y < place.y || screen_y - place.y >= place.height) return;
+  if (screen_y < place.y || screen_y - place.y >= place.height) return true;
   const std::uint32_t begin = std::max(region.x, place.x);
   const std::uint32_t end = std::min(region.x + region.width, place.x + place.width);
-  if (begin >= end) return;
   const std::size_t row = std::size_t{stored_row(frame, screen_y - place.y)} * place.width;
-  std::copy_n(pixels.data() + row + (begin - place.x), end - begin, indices + (begin - region.x));
+  if (row + place.width > pixels.size()) return false;
+  if (begin < end)
+    std::copy_n(pixels.data() + row + (begin - place.x), end - begin, indices + (begin - region.x));
+  return true;
+}
+
+/// Draws the wanted region from the frame's pixels, as many as there are; a row that lacks some is black.
+std::string draw_region(const GifFrame& frame, Bytes pixels, std::uint32_t natural_channels,
+                        const DecodePlan& wanted, const DecodeMonitor& monitor, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  ByteBuffer indices(region.width);
+  ByteBuffer natural(std::size_t{region.width} * natural_channels);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    if (monitor.is_out_of_time()) return monitor.time_error();
+    if (!index_row(frame, pixels, region, y, indices.data())) {
+      std::fill_n(image.row(y), std::size_t{region.width} * wanted.channels, std::uint8_t{0});
+      continue;
+    }
+    frame.palette.look_up(indices.data(), region.width, natural_channels, natural.data());
+    convert_channels(natural.data(), natural_channels, image.row(y), wanted.channels, region.width);
+  }
+  return {};
 }
 
 }  // namespace
@@ -182,18 +203,12 @@ std::string decode_gif(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   ByteBuffer pixels(pixel_count);
   const std::size_t filled = undo_lzw(join_blocks(frame.blocks), frame.code_bits, pixels);
   if (filled < pixel_count)
-    return "truncated: the first frame ends at pixel " + std::to_string(filled) + " of " +
-           std::to_string(pixel_count);
-  const Rect& region = wanted->region;
-  image.reshape(region.width, region.height, wanted->channels);
-  ByteBuffer indices(region.width);
-  ByteBuffer natural(std::size_t{region.width} * header.channels);
-  for (std::uint32_t y = 0; y < region.height; ++y) {
-    index_row(frame, pixels, region, y, indices.data());
-    frame.palette.look_up(indices.data(), region.width, header.channels, natural.data());
-    convert_channels(natural.data(), header.channels, image.row(y), wanted->channels, region.width);
-  }
-  return {};
+    fault = "truncated: the first frame ends at pixel " + std::to_string(filled) + " of " +
+            std::to_string(pixel_count);
+  const bool has_rows = filled >= frame.place.width;
+  if (!fault.empty() && has_rows) fault = monitor.damage(fault);
+  if (!fault.empty()) return fault;
+  return draw_region(frame, Bytes(pixels).first(filled), header.channels, *wanted, monitor, image);
 }
 
 }  // namespace chunkhit

@@ -45,7 +45,7 @@ inline constexpr std::array<std::string_view, 2> kCheckNames{"whole", "region"};
 /// Limits and rules of decoding.
 struct DecodeOptions {
   std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is an error, detected in the header
-  bool accept_warnings = false;   ///< take what there is of a damaged or truncated file; the rest is black
+  bool accept_warnings = false;   ///< take the pixels that a damaged file still has, see decode_image
   Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
   std::uint32_t max_seconds = 0;  ///< decoding that takes longer is an error; 0: no limit
 };
@@ -59,8 +59,11 @@ struct DecodeOptions {
 /// damage outside of the region is an error, too; with Check::region a JPEG is decoded no further than the
 /// region's last row, and below it only the end marker is looked for. `warnings`, where given, gets what is
 /// odd about a file whose pixels were taken: harmless oddities ("Unknown JFIF revision number 2.01"), and
-/// damage where warnings are accepted; empty as a rule. `max_seconds` is looked at between rows and between
-/// scans. Only memory exhaustion and what `plan` throws leave as exceptions. Thread-safe.
+/// damage where warnings are accepted; empty as a rule. `max_seconds` is looked at between rows and
+/// between scans; PNG, and the codes of GIF and TGA, are undone without a look at it. Where
+/// `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are missing
+/// are black (JPEG: gray where libjpeg has no data). A damaged PNG, and JPEG where libjpeg itself gives up,
+/// stay errors. Only memory exhaustion and what `plan` throws leave as exceptions. Thread-safe.
 [[nodiscard]] std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
                                        Image& image, std::string* warnings = nullptr);
 

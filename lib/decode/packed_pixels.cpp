@@ -117,17 +117,40 @@ void unpack_scaled16(const PackedPicture& picture, const std::uint8_t* row, std:
   for (std::size_t i = 0; i < value_count; ++i) out[i] = picture.scaled[load_big16(value + 2 * i)];
 }
 
-void decode_packed(const PackedPicture& picture, const DecodePlan& wanted, Image& image) {
+std::uint64_t count_whole_rows(const PackedPicture& picture) {
+  const std::uint64_t room = picture.pixels.size();
+  if (room < picture.row_bytes) return 0;
+  return std::min<std::uint64_t>(picture.height, (room - picture.row_bytes) / picture.row_step + 1);
+}
+
+std::string check_rows(const PackedPicture& picture, DecodeMonitor& monitor) {
+  const std::uint64_t rows = count_whole_rows(picture);
+  if (rows == picture.height) return {};
+  const std::string reason =
+      "truncated: the data ends near row " + std::to_string(rows) + " of " + std::to_string(picture.height);
+  return rows == 0 ? reason : monitor.damage(reason);
+}
+
+std::string decode_packed(const PackedPicture& picture, const DecodePlan& wanted,
+                          const DecodeMonitor& monitor, Image& image) {
   const Rect& region = wanted.region;
   image.reshape(region.width, region.height, wanted.channels);
   ByteBuffer natural(std::size_t{region.width} * picture.channels);
   const std::uint32_t first = picture.mirrored ? picture.width - region.x - region.width : region.x;
+  const std::uint64_t whole_rows = count_whole_rows(picture);
   for (std::uint32_t y = 0; y < region.height; ++y) {
-    const std::uint8_t* row = picture.top_row + static_cast<std::ptrdiff_t>(region.y + y) * picture.row_step;
-    picture.unpack(picture, row, first, region.width, natural.data());
+    if (monitor.is_out_of_time()) return monitor.time_error();
+    const std::uint32_t row = picture.top_first ? region.y + y : picture.height - 1 - region.y - y;
+    if (row >= whole_rows) {
+      std::fill_n(image.row(y), std::size_t{region.width} * wanted.channels, std::uint8_t{0});
+      continue;
+    }
+    picture.unpack(picture, picture.pixels.data() + row * picture.row_step, first, region.width,
+                   natural.data());
     if (picture.mirrored) reverse_pixels(natural.data(), region.width, picture.channels);
     convert_channels(natural.data(), picture.channels, image.row(y), wanted.channels, region.width);
   }
+  return {};
 }
 
 }  // namespace chunkhit

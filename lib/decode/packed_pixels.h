@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/bytes.h"
+#include "decode/decode_monitor.h"
 #include "decode/image_decoder.h"
 #include "types/image.h"
 
@@ -29,12 +31,14 @@ struct Palette {
   std::array<std::uint8_t, std::size_t{4} * 256> rgba;
 };
 
-/// Rows of packed pixels and how to read them; the caller has checked that all of them are there.
+/// Rows of packed pixels and how to read them.
 struct PackedPicture {
-  const std::uint8_t* top_row = nullptr;
-  std::ptrdiff_t row_step =
-      0;  ///< from a row to the one below it; negative where the file begins at the bottom
+  Bytes pixels;                 ///< the rows as stored; the last ones may be missing
+  std::uint64_t row_bytes = 0;  ///< of a row's pixels
+  std::uint64_t row_step = 0;   ///< from a row to the next one stored: with its padding
+  bool top_first = true;        ///< else the bottom row is stored first
   std::uint32_t width = 0;
+  std::uint32_t height = 0;
   bool mirrored = false;       ///< rows run from right to left
   std::uint32_t channels = 0;  ///< that `unpack` gives
   /// Unpacks `count` pixels of a row from pixel `first` on.
@@ -68,7 +72,16 @@ void unpack_scaled8(const PackedPicture& picture, const std::uint8_t* row, std::
 void unpack_scaled16(const PackedPicture& picture, const std::uint8_t* row, std::uint32_t first,
                      std::uint32_t count, std::uint8_t* out);
 
-/// Decodes the wanted region; `wanted.channels` is not 0.
-void decode_packed(const PackedPicture& picture, const DecodePlan& wanted, Image& image);
+/// Counts the rows that are whole, from the first one stored.
+[[nodiscard]] std::uint64_t count_whole_rows(const PackedPicture& picture);
+
+/// Judges rows that are missing: gives the error; nothing where all are there, or some are and warnings are
+/// accepted.
+[[nodiscard]] std::string check_rows(const PackedPicture& picture, DecodeMonitor& monitor);
+
+/// Decodes the wanted region; `wanted.channels` is not 0. Rows that are missing are black. Gives the error
+/// where the time is over.
+[[nodiscard]] std::string decode_packed(const PackedPicture& picture, const DecodePlan& wanted,
+                                        const DecodeMonitor& monitor, Image& image);
 
 }  // namespace chunkhit

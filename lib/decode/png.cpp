@@ -215,6 +215,7 @@ std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   StbPicture whole;
   fault = decode_by_stb(filled.empty() ? file : Bytes(filled), most_stb_bytes(file, picture), whole);
   if (!fault.empty()) return fault;
+  if (monitor.is_out_of_time()) return monitor.time_error();
   if (whole.width != header.width || whole.height != header.height) return "damaged PNG: it has two sizes";
   copy_region(whole.view(), header.channels, *wanted, image);
   return {};

@@ -54,28 +54,25 @@ std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
       !read_number(as_text(file), at, largest) || largest == 0 || largest > 65535)
     return "damaged PNM: its header is not width, height and largest value";
   const std::size_t value_bytes = largest > 255 ? 2 : 1;
-  const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes;
   header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
+  PackedPicture picture;
+  picture.pixels = file.subspan(at);
+  picture.row_bytes = picture.row_step = std::uint64_t{header.width} * header.channels * value_bytes;
+  picture.width = header.width;
+  picture.height = header.height;
+  picture.channels = header.channels;
+  picture.unpack = value_bytes == 2 ? unpack_scaled16 : unpack_scaled8;
 
   std::optional<DecodePlan> wanted;
   const PlanDecode plan_if_whole = [&](const ImageHeader& found,
                                        std::string& fault) -> std::optional<DecodePlan> {
-    if (row_bytes * found.height <= file.size() - at) return plan(found, fault);
-    fault = "truncated: the data ends in row " + std::to_string((file.size() - at) / row_bytes) + " of " +
-            std::to_string(found.height);
-    return std::nullopt;
+    fault = check_rows(picture, monitor);
+    return fault.empty() ? plan(found, fault) : std::nullopt;
   };
   std::string fault = ask_plan(header, plan_if_whole, monitor, wanted);
   if (!wanted) return fault;
-  PackedPicture picture;
-  picture.top_row = file.data() + at;
-  picture.row_step = static_cast<std::ptrdiff_t>(row_bytes);
-  picture.width = header.width;
-  picture.channels = header.channels;
-  picture.unpack = value_bytes == 2 ? unpack_scaled16 : unpack_scaled8;
   picture.scaled = scale_table(largest);
-  decode_packed(picture, *wanted, image);
-  return fault;
+  return decode_packed(picture, *wanted, monitor, image);
 }
 
 }  // namespace chunkhit

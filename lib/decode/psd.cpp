@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 26;
 
+enum Mode : std::uint32_t { gray = 1, rgb = 3, duotone = 8 };
+
 /// What is needed of a document to find its pixels.
 struct PsdPicture {
   std::uint32_t stored_channels = 0;
@@ -19,11 +21,13 @@ struct PsdPicture {
   std::uint32_t sample_bytes = 0;
   std::uint32_t mode = 0;
   bool packed = false;
-  std::size_t data_offset = 0;  ///< of the samples, or of the table of packed row sizes
+  std::size_t data_offset = 0;   ///< of the samples, or of the table of packed row sizes
+  std::uint32_t whole_rows = 0;  ///< from the top, that all channels have
   [[nodiscard]] std::uint64_t row_bytes() const { return std::uint64_t{width} * sample_bytes; }
+  /// A fourth channel is the document's transparency; where there are more, none is known to be, so none is
+  /// taken.
+  [[nodiscard]] std::uint32_t used_channels() const { return mode != rgb ? 1 : stored_channels == 4 ? 4 : 3; }
 };
-
-enum Mode : std::uint32_t { gray = 1, rgb = 3, duotone = 8 };
 
 std::string check_psd(const PsdPicture& picture, std::uint32_t bits) {
   if (picture.mode != gray && picture.mode != rgb && picture.mode != duotone)
@@ -54,19 +58,34 @@ bool find_data(Bytes file, PsdPicture& picture, std::uint32_t& compression) {
   return true;
 }
 
-// Checks that the file is as long as its rows.
-bool has_all_rows(Bytes file, const PsdPicture& picture) {
+/// Gives how many rows the file has whole in the first `channels` channels: it holds them one behind the
+/// other.
+std::uint32_t count_whole_rows(Bytes file, const PsdPicture& picture, std::uint32_t channels) {
   const std::uint64_t room = file.size() - picture.data_offset;
-  const std::uint64_t row_count = std::uint64_t{picture.stored_channels} * picture.height;
-  if (!picture.packed) return room >= row_count * picture.row_bytes();
-  if (room < row_count * 2) return false;
-  std::uint64_t needed = row_count * 2;
-  for (std::uint64_t row = 0; row < row_count; ++row)
-    needed += load_big16(file.data() + picture.data_offset + row * 2);
-  return room >= needed;
+  const std::uint64_t table_bytes =
+      picture.packed ? std::uint64_t{2} * picture.stored_channels * picture.height : 0;
+  if (room < table_bytes) return 0;
+  const std::uint64_t row_count = std::uint64_t{channels} * picture.height;
+  std::uint64_t needed = table_bytes;
+  std::uint64_t row = 0;
+  for (; row < row_count; ++row) {
+    needed += picture.packed ? load_big16(file.data() + picture.data_offset + row * 2) : picture.row_bytes();
+    if (needed > room) break;
+  }
+  const std::uint64_t before_last = row_count - picture.height;
+  return row < before_last ? 0 : static_cast<std::uint32_t>(row - before_last);
 }
 
-std::string read_psd(Bytes file, PsdPicture& picture) {
+/// Judges rows that are missing; gives the error, or how many rows there are.
+std::string check_rows(Bytes file, PsdPicture& picture, DecodeMonitor& monitor) {
+  picture.whole_rows = picture.height;
+  if (count_whole_rows(file, picture, picture.stored_channels) == picture.height) return {};
+  picture.whole_rows = count_whole_rows(file, picture, picture.used_channels());
+  const std::string reason = "truncated: the data ends before the last row";
+  return picture.whole_rows == 0 ? reason : monitor.damage(reason);
+}
+
+std::string read_psd(Bytes file, PsdPicture& picture, DecodeMonitor& monitor) {
   if (file.size() < kHeaderBytes) return "truncated: the data ends in the header";
   picture.stored_channels = load_big16(file.data() + 12);
   picture.height = load_big32(file.data() + 14);
@@ -80,7 +99,7 @@ std::string read_psd(Bytes file, PsdPicture& picture) {
   if (!find_data(file, picture, compression)) return "truncated: the data ends before the picture";
   if (compression > 1) return "PSD with compression " + std::to_string(compression) + " is not supported";
   picture.packed = compression == 1;
-  return has_all_rows(file, picture) ? "" : "truncated: the data ends before the last row";
+  return check_rows(file, picture, monitor);
 }
 
 // PackBits: a byte n below 128 is followed by n + 1 bytes as they are, above 128 by one byte to be repeated
@@ -131,19 +150,31 @@ class RowReader {
   std::size_t index_ = 0;
 };
 
-std::string read_region(Bytes file, const PsdPicture& picture, std::uint32_t channels, const Rect& region,
+/// Puts a row of one channel, nothing for black, where the channel lies in the row of an image.
+void put_channel(const std::uint8_t* row, const PsdPicture& picture, const Rect& region, std::uint8_t* out,
+                 std::uint32_t channels) {
+  for (std::uint32_t x = 0; x < region.width; ++x)
+    out[std::size_t{x} * channels] =
+        row == nullptr ? 0 : row[(std::size_t{region.x} + x) * picture.sample_bytes];
+}
+
+std::string read_region(Bytes file, const PsdPicture& picture, const Rect& region, DecodeMonitor& monitor,
                         Image& natural) {
+  const std::uint32_t channels = picture.used_channels();
   natural.reshape(region.width, region.height, channels);
+  std::fill(natural.pixels.begin(), natural.pixels.end(), std::uint8_t{0});
   RowReader rows(file, picture);
   for (std::uint32_t c = 0; c < channels; ++c) {
-    for (std::uint32_t y = 0; y < picture.height; ++y) {
-      const bool is_wanted = y >= region.y && y - region.y < region.height;
+    const std::uint32_t row_count = c + 1 < channels ? picture.height : picture.whole_rows;
+    for (std::uint32_t y = 0; y < row_count; ++y) {
+      if (monitor.is_out_of_time()) return monitor.time_error();
+      const bool is_wanted = y >= region.y && y - region.y < region.height && y < picture.whole_rows;
       const std::uint8_t* row = rows.next(is_wanted);
-      if (row == nullptr) return "damaged PSD: row " + std::to_string(y) + " does not unpack to its width";
-      if (!is_wanted) continue;
-      std::uint8_t* out = natural.row(y - region.y) + c;
-      for (std::uint32_t x = 0; x < region.width; ++x)
-        out[std::size_t{x} * channels] = row[(std::size_t{region.x} + x) * picture.sample_bytes];
+      std::string error;
+      if (row == nullptr)
+        error = monitor.damage("damaged PSD: row " + std::to_string(y) + " does not unpack to its width");
+      if (!error.empty()) return error;
+      if (is_wanted) put_channel(row, picture, region, natural.row(y - region.y) + c, channels);
     }
   }
   return {};
@@ -155,24 +186,22 @@ bool is_psd(Bytes file) { return as_text(file).starts_with(std::string_view("8BP
 
 std::string decode_psd(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
   PsdPicture picture;
-  std::string fault = read_psd(file, picture);
+  std::string fault = read_psd(file, picture, monitor);
   if (!fault.empty()) return fault;
   ImageHeader header;
   header.format = "psd";
   header.width = picture.width;
   header.height = picture.height;
-  // A fourth channel is the document's transparency; where there are more, none is known to be, so none is
-  // taken.
-  header.channels = picture.mode != rgb ? 1 : picture.stored_channels == 4 ? 4 : 3;
+  header.channels = picture.used_channels();
   header.extra_bytes = std::uint64_t{header.width} * header.height * header.channels + picture.row_bytes();
   std::optional<DecodePlan> wanted;
   fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
   const Rect& region = wanted->region;
-  if (wanted->channels == header.channels) return read_region(file, picture, header.channels, region, image);
+  if (wanted->channels == header.channels) return read_region(file, picture, region, monitor, image);
   Image natural;
-  fault = read_region(file, picture, header.channels, region, natural);
+  fault = read_region(file, picture, region, monitor, natural);
   if (!fault.empty()) return fault;
   image.reshape(region.width, region.height, wanted->channels);
   convert_channels(natural.pixels.data(), header.channels, image.pixels.data(), wanted->channels,

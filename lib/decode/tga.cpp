@@ -76,22 +76,23 @@ bool is_plausible(const TgaHeader& header, const std::uint8_t* bytes) {
 }
 
 // A run is a byte (top bit: one pixel repeated; else pixels as they are) that counts 1 to 128 pixels, and the
-// pixels. Fills `out`; false when the data ends before that.
-bool undo_runs(Bytes data, std::size_t pixel_bytes, MutableBytes out) {
+// pixels. Fills `out`, and gives how much of it: not all where the data ends before that.
+std::size_t undo_runs(Bytes data, std::size_t pixel_bytes, MutableBytes out) {
   std::size_t at = 0;
-  for (std::size_t filled = 0; filled < out.size();) {
-    if (at >= data.size()) return false;
+  std::size_t filled = 0;
+  while (filled < out.size()) {
+    if (at >= data.size()) return filled;
     const bool repeats = (data[at] & 0x80) != 0;
     const std::size_t run_bytes =
         std::min((std::size_t{data[at] & 0x7fu} + 1) * pixel_bytes, out.size() - filled);
     const std::size_t stored_bytes = repeats ? pixel_bytes : run_bytes;
-    if (++at + stored_bytes > data.size()) return false;
+    if (++at + stored_bytes > data.size()) return filled;
     for (std::size_t i = 0; i < run_bytes; i += stored_bytes)
       std::copy_n(data.data() + at, stored_bytes, out.data() + filled + i);
     at += stored_bytes;
     filled += run_bytes;
   }
-  return true;
+  return filled;
 }
 
 void read_tga_palette(Bytes file, const TgaHeader& header, PackedPicture& picture) {
@@ -119,6 +120,9 @@ void describe_pixels(Bytes file, const TgaHeader& header, PackedPicture& picture
   picture.mirrored = header.mirrored;
   picture.unpack = unpack_bytes;
   picture.pixel_bytes = header.pixel_bytes();
+  picture.height = header.height;
+  picture.row_bytes = picture.row_step = header.width * header.pixel_bytes();
+  picture.top_first = header.top_first;
   picture.channels = static_cast<std::uint32_t>(picture.pixel_bytes);
   if (header.kind == palette_kind) return read_tga_palette(file, header, picture);
   if (header.kind == gray_kind) {
@@ -157,23 +161,12 @@ std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   std::string fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
 
-  Bytes pixels = file.subspan(stored.pixels_offset);
-  ByteBuffer packed;
-  if (!stored.by_runs && pixels.size() < stored.packed_bytes())
-    return "truncated: the data ends near row " +
-           std::to_string(pixels.size() / (stored.pixel_bytes() * stored.width)) + " of " +
-           std::to_string(stored.height);
-  if (stored.by_runs) {
-    packed.resize(stored.packed_bytes());
-    if (!undo_runs(pixels, picture.pixel_bytes, packed))
-      return "truncated: the data ends before the last row";
-    pixels = packed;
-  }
-  const std::size_t row_bytes = picture.width * picture.pixel_bytes;
-  picture.row_step = static_cast<std::ptrdiff_t>(row_bytes) * (stored.top_first ? 1 : -1);
-  picture.top_row = pixels.data() + (stored.top_first ? 0 : row_bytes * (header.height - 1));
-  decode_packed(picture, *wanted, image);
-  return fault;
+  picture.pixels = file.subspan(stored.pixels_offset);
+  ByteBuffer packed(stored.by_runs ? stored.packed_bytes() : 0);
+  if (stored.by_runs)
+    picture.pixels = Bytes(packed).first(undo_runs(picture.pixels, picture.pixel_bytes, packed));
+  fault = check_rows(picture, monitor);
+  return fault.empty() ? decode_packed(picture, *wanted, monitor, image) : fault;
 }
 
 }  // namespace chunkhit

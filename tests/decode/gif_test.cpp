@@ -47,6 +47,22 @@ TEST(GifFault, SaysWhereTheFrameEnds) {
   EXPECT_EQ(decode(as_bytes(file)).fault, "truncated: the first frame ends at pixel 2 of 9");
 }
 
+TEST(GifWarning, OfATruncatedFrameLeavesItsRowsAndBlack) {
+  std::string file = kGif;
+  file[8] = 2;   // the screen is two pixels high
+  file[32] = 2;  // and so is the frame
+  const std::string warning = "truncated: the first frame ends at pixel 2 of 4";
+  EXPECT_EQ(decode(as_bytes(file)).fault, warning);
+  Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
+  EXPECT_EQ(decoded.fault, "");
+  EXPECT_EQ(decoded.warnings, warning);
+  EXPECT_EQ(values(decoded.image),
+            (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  file[30] = 3;  // no row is whole
+  EXPECT_EQ(decode(as_bytes(file), {}, {.accept_warnings = true}).fault,
+            "truncated: the first frame ends at pixel 2 of 6");
+}
+
 TEST(GifFault, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
   std::string file = kGif;
   file[30] = 0;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "decoded.h"
@@ -104,7 +105,7 @@ TEST(Pnm, ScalesWhereTheLargestValueIsAnother) {
 TEST(PnmFault, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kPnm.size(); ++size)
     EXPECT_NE(decode(as_bytes(kPnm.substr(0, size))).fault, "") << size;
-  EXPECT_EQ(pixels(kPnm.substr(0, kPnm.size() - 1)), "truncated: the data ends in row 1 of 2");
+  EXPECT_EQ(pixels(kPnm.substr(0, kPnm.size() - 1)), "truncated: the data ends near row 1 of 2");
 }
 
 TEST(PnmFault, RejectsHeadersThatLie) {
@@ -116,6 +117,40 @@ TEST(PnmFault, RejectsHeadersThatLie) {
   EXPECT_EQ(pixels("P5 999999999 999999999 255 ab"),
             "is 999999999 x 999999999 pixels, over the limit of 256000000 pixels");
   EXPECT_EQ(pixels("P5 0 5 255 ab"), "has no pixels: 0 x 5");
+}
+
+// Decodes with warnings accepted.
+std::string accepted(const std::string& file, std::string& warnings) {
+  const Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
+  warnings = decoded.warnings;
+  return decoded.fault.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.fault;
+}
+
+TEST(PackedPixelsWarning, OfATruncatedFileLeavesItsRowsAndBlack) {
+  const std::string black(6, '\0');
+  std::string warnings;
+  for (const auto& [file, whole, rows] :
+       {std::tuple(kBmp, kBmp.size() - 8, black + "ghijkl"),
+        std::tuple(changed(kBmp, 22, "\xfe\xff\xff\xff"sv), kBmp.size() - 8, "ghijkl" + black),
+        std::tuple(kTga, kTga.size() - 6, "abcdef" + black),
+        std::tuple(changed(kTga, 17, "\x00"sv), kTga.size() - 6, black + "abcdef"),
+        std::tuple(kTgaByRuns, kTgaByRuns.size() - 4, "abcabc" + black),
+        std::tuple(kPnm, kPnm.size() - 6, "abcdef" + black)}) {
+    for (const std::size_t size : {whole, whole + 3}) {
+      EXPECT_EQ(accepted(file.substr(0, size), warnings), rows);
+      EXPECT_EQ(warnings, "truncated: the data ends near row 1 of 2");
+    }
+    EXPECT_NE(accepted(file.substr(0, whole - 4), warnings).find("truncated"), std::string::npos);
+    EXPECT_EQ(warnings, "");
+  }
+  static_cast<void>(accepted(kPnm, warnings));
+  EXPECT_EQ(warnings, "");
+}
+
+TEST(DecodeTime, EndsBetweenTheRowsOfAnyFormat) {
+  const Decoded decoded =
+      decode(as_bytes("P5 1 240000000 255 a"sv), {}, {.accept_warnings = true, .max_seconds = 1});
+  EXPECT_EQ(decoded.fault, "takes longer to decode than --max-seconds-per-image allows: 1 second");
 }
 
 TEST(TgaFault, OfATruncatedFileSaysSo) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "decoded.h"
 
@@ -50,6 +51,28 @@ TEST(PsdFault, NamesARowThatDoesNotUnpackToItsWidth) {
   std::string file = kPacked;
   file[kHeader.size() + 2 + 12] = '\xfe';  // three pixels instead of two
   EXPECT_EQ(pixels(file), "damaged PSD: row 0 does not unpack to its width");
+}
+
+TEST(PsdWarning, OfATruncatedFileLeavesTheRowsOfAllChannelsAndBlack) {
+  const std::string truncated = "truncated: the data ends before the last row";
+  const std::string black(6, '\0');
+  for (const auto& [file, rows] : {std::pair(kPlain, "abcdef"), std::pair(kPacked, "zyczyd")}) {
+    const std::string cut = file.substr(0, file.size() - 2);
+    EXPECT_EQ(pixels(cut), truncated);
+    const Decoded decoded = decode(as_bytes(cut), {}, {.accept_warnings = true});
+    EXPECT_EQ(std::string(as_text(decoded.image.pixels)), rows + black);
+    EXPECT_EQ(decoded.warnings, truncated);
+    const Decoded none = decode(as_bytes(file.substr(0, file.size() - 5)), {}, {.accept_warnings = true});
+    EXPECT_EQ(none.fault, truncated);
+  }
+}
+
+TEST(PsdWarning, OfARowThatDoesNotUnpackLeavesItsChannelBlack) {
+  std::string file = kPacked;
+  file[kHeader.size() + 2 + 12] = '\xfe';
+  const Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
+  EXPECT_EQ(std::string(as_text(decoded.image.pixels)), "\0yc\0ydaxwbxw"s);
+  EXPECT_EQ(decoded.warnings, "damaged PSD: row 0 does not unpack to its width");
 }
 
 TEST(PsdFault, RejectsOtherModes) {

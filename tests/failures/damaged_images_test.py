@@ -138,6 +138,32 @@ def test_warnings_outlive_a_restart_and_a_changed_list_is_found(space):
     check("20 of 20 rows packed" in text and "--classes PACK keeps them" in text, text)
 
 
+def test_accept_warnings_means_the_same_for_every_format(space):
+    """--accept-warnings packed damaged JPEGs alone."""
+    image = photo(8, 64, 48)
+    formats = {"bmp": "BMP", "gif": "GIF", "jpg": "JPEG", "pgm": "PPM", "png": "PNG", "ppm": "PPM", "tga": "TGA"}
+    whole = {}
+    for name, kind in formats.items():
+        data = saved(image.convert("L") if name == "pgm" else image, kind)
+        whole[name] = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+        write(space(f"cut/x/{name}.{name}"), data[:len(data) * 2 // 3])
+    write(space("cut/x/a.png"), saved(image, "PNG"))
+    every = ["--crop", "64x48", "--order", "input"]
+    check(len(packed(space("cut"), space("cut-out"), *every)) == len(formats), "damage is a reject")
+    reasons = packed(space("cut"), space("cut-out"), *every, "--accept-warnings")
+    check(list(reasons) == ["x/png.png"], "only PNG cannot be had in part", reasons)
+    listed = warned(space("cut-out"))[1]
+    names = sorted(set(formats) - {"png"})
+    check(list(listed) == [f"x/{name}.{name}" for name in names], listed)
+    check(all(warning.startswith("truncated: ") for warning in listed.values()), listed)
+    with h5py.File(space("cut-out/part-00000.h5")) as part:
+        samples = dict(zip(names, part["images"][1:]))
+    for name in sorted(set(names) - {"jpg"}):
+        there = (samples[name] != 0).any(axis=(1, 2))
+        check(25 <= there.sum() <= 36 and np.array_equal(samples[name][there], whole[name][there]), name, there.sum())
+    check(np.array_equal(samples["jpg"][:8], whole["jpg"][:8]) and (samples["jpg"][-8:] == 128).all(), "jpg")
+
+
 def test_fast_decoding_does_not_shift_turned_images(space):
     """Sides that are no multiple of the shrink: the partly covered pixels lie at the other side of a turned image."""
     upright = photo(5, 1021, 1019)
