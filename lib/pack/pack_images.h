@@ -49,7 +49,7 @@ struct PackImagesSpec {
   TransformSpec transform;
   Exif exif = Exif::apply;
   Check check = Check::whole;
-  bool accept_warnings = false;  ///< pack damaged images as far as they can be decoded
+  bool accept_warnings = false;              ///< pack damaged images as far as they can be decoded
   std::uint32_t max_seconds_per_image = 10;  ///< of decoding; 0: no limit
   std::uint64_t max_pixels = 256'000'000;
   std::uint64_t max_input_bytes = 256ull << 20;
