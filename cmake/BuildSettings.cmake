@@ -17,6 +17,12 @@ add_library(chunkhit_settings INTERFACE)
 target_compile_options(chunkhit_settings INTERFACE
   -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
+# Untrusted files are parsed: an overflow that no check caught ends the process before it can be used. The
+# sanitizers check more, and know nothing of the C library's checking functions.
+add_compile_options(-fstack-protector-strong)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  add_compile_options($<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+endif()
 # Function addresses are resolved before main and read-only from then on.
 add_link_options(LINKER:-z,relro LINKER:-z,now)
 include(CheckPIESupported)

@@ -121,8 +121,12 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
 bool is_empty_folder(int fd) {
-  const std::unique_ptr<DIR, decltype(&::closedir)> folder(::fdopendir(fd), &::closedir);
+  const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(fd));
   if (folder == nullptr) return false;
   while (const dirent* entry = ::readdir(folder.get()))
     if (std::string_view(entry->d_name) != "." && std::string_view(entry->d_name) != "..") return false;

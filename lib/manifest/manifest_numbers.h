@@ -1,5 +1,5 @@
-// Whether the numbers of a manifest fit each other: whoever multiplies, divides or allocates by them may trust
-// them afterwards.
+// Whether the numbers of a manifest fit each other: whoever multiplies, divides or allocates by them may
+// trust them afterwards.
 #pragma once
 
 #include "manifest/manifest.h"

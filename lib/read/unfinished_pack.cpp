@@ -53,7 +53,8 @@ std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error) || fs::exists(fs::path(path) / kManifestName, error))
     return std::nullopt;
-  UnfinishedPack pack{.path = path};
+  UnfinishedPack pack;
+  pack.path = path;
   std::time_t last_write = 0;
   for (const auto& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();

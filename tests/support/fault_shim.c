@@ -1,7 +1,7 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
-// FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read pread fsync rename unlink rmdir
-// close fallocate ftruncate; only files below FAULT_PATH count. NO_FLOCK=1: every flock succeeds and locks
-// nothing, as a file system shared with other machines may do.
+// FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read
+// pread fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count. NO_FLOCK=1:
+// every flock succeeds and locks nothing, as a file system shared with other machines may do.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
