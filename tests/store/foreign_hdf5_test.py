@@ -282,7 +282,7 @@ class ForeignHdf5(unittest.TestCase):
                             byte = file.read(1)[0]
                             file.seek(place.byte_offset + at)
                             file.write(bytes([byte ^ 4]))
-                        self.refused("a.h5: chunk 0 (samples 0-7)")
+                        self.refused("a.h5: chunk 0 (samples 0-7)", labels="")
                         with open(self.path, "r+b") as file:
                             file.seek(place.byte_offset + at)
                             file.write(bytes([byte]))
