@@ -13,7 +13,10 @@
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
@@ -109,6 +112,22 @@ class ShortHelp : public CLI::Formatter {
   }
 };
 
+/// The arguments in the order that CLI11 takes them, the last one first. `--flag=` becomes `--flag` and an
+/// empty value, which CLI11 would take for a missing one.
+std::vector<std::string> reversed_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int index = argc - 1; index > 0; --index) {
+    std::string argument = argv[index];
+    const bool is_empty_value = argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+    if (is_empty_value) {
+      arguments.emplace_back();
+      argument.pop_back();
+    }
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
 }  // namespace
 
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
@@ -118,7 +137,8 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
   std::signal(SIGXFSZ, SIG_IGN);
   const std::string name = app.get_name();
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = reversed_arguments(argc, argv);
+    app.parse(arguments);
     return check_output(name, body());
   } catch (const CLI::Success& asked) {
     return check_output(name, app.exit(asked));  // --help, --version

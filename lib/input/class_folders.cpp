@@ -29,7 +29,7 @@ FileDescriptor open_root(const std::string& root) {
 }
 
 std::string joined_path(const std::string& folder, const std::string& name) {
-  return folder.empty() ? name : folder + "/" + name;
+  return folder.empty() || name.empty() ? folder + name : folder + "/" + name;
 }
 
 std::string first_names(const std::vector<std::string>& names) {

@@ -97,7 +97,7 @@ struct Manifest {
   std::vector<double> std;
   std::optional<SharedStats> normalize;  ///< of the packs of a split
   std::vector<PartRecord> parts;         ///< without class counts, rejects, warnings and sums
-  FileRecord rejects;
+  FileRecord rejects{std::string(kRejectsName)};
   std::optional<FileRecord> warnings;  ///< packs of builds that listed none lack it
 };
 

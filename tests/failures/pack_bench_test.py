@@ -51,7 +51,7 @@ def check_settings(train):
                   "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
               "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "as": "f32",
-              "layout": "nchw", "images": "images", "labels": "labels", "epochs": 1, "step_ms": 1, "cold": False,
+              "layout": "nchw", "images": "images", "labels": None, "epochs": 1, "step_ms": 1, "cold": False,
               "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])

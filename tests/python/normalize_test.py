@@ -13,7 +13,7 @@ def split(tmp_path_factory):
     """Packs of one split, whose own statistics differ; and `alone`, packed by itself."""
     folder = tmp_path_factory.mktemp("normalize")
     write_images(folder / "root" / "train", ("ant", "bee", "cat"))
-    write_images(folder / "root" / "val", ("ant", "cat"))
+    write_images(folder / "root" / "val", ("ant", "bee"))
     chunkhit.pack_images(folder / "root", folder / "packs", split_folders=["train", "val"], channels="gray")
     chunkhit.pack_images(folder / "root" / "val", folder / "alone", channels="gray")
     return folder

@@ -11,7 +11,7 @@ import numpy as np
 from ._error import Error
 
 # Flags without a value.
-SWITCHES = ("accept_warnings", "binarize", "dry_run", "filter_once", "follow_symlinks", "force", "no_transpose", "transpose")
+SWITCHES = ("accept_warnings", "binarize", "dry_run", "filter_once", "follow_symlinks", "force", "no_transpose", "transpose", "trust_inputs")
 # What None could mean two things of: "not given", as everywhere, and the flag's word "none".
 HAVE_NONE = ("compress", "time", "value")
 NO_OPTION = "no option of this name"
