@@ -33,7 +33,7 @@ std::string files_text(std::uint64_t count) {
 }  // namespace
 
 std::string evident_kind(std::string_view name) {
-  const std::string letters = lower(name);
+  std::string letters = lower(name);
   if (std::ranges::find(kNames, letters) != kNames.end()) return letters;
   const std::size_t dot = letters.rfind('.');
   if (dot == std::string::npos) return "";

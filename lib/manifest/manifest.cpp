@@ -124,7 +124,7 @@ std::string manifest_text(const Manifest& manifest) {
   json["parts"] = std::move(parts);
   json["rejects"] = file_json(manifest.rejects);
   if (manifest.warnings) json["warnings"] = file_json(*manifest.warnings);
-  return seal_json(std::move(json));
+  return seal_json(json);
 }
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {

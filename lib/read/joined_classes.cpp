@@ -74,6 +74,7 @@ std::vector<PackClass> JoinedClasses::count(const ChunkSet& chunks,
       ++counted.samples;
     }
   std::vector<PackClass> counted;
+  counted.reserve(classes.size());
   for (auto& [id, each] : classes) counted.push_back(std::move(each));
   return counted;
 }

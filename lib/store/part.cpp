@@ -37,7 +37,7 @@ std::uint64_t kept_bytes(const ChunkReader& part) {
   const PartSamples& samples = part.samples();
   std::uint64_t bytes = part.chunks().size() * sizeof(StoredChunk) + samples.files.text.size() +
                         samples.rows.size() * 3 * sizeof(std::uint64_t);
-  for (const std::string& name : part.spec().classes) bytes += sizeof(name) + name.size();
+  for (const std::string& name : part.spec().classes) bytes += sizeof(std::string) + name.size();
   return bytes;
 }
 
