@@ -178,9 +178,10 @@ TEST_F(RootFolderTest, IsAsStrictWhereTheKernelLacksOpenat2) {
     for (const std::string& out : {std::string("../secret"), secret, std::string("link"),
                                    std::string("../root-sibling/a.jpg"), std::string("cat/../../secret")})
       if (content(root, out) != kLeadsOut) return false;
-    return content(root, "cat/a.jpg") == "pixels" && content(root, file) == "pixels" && content(root, "inside") == "pixels" &&
-           content(root, "fifo") == "[not a regular file]" && content(root, "cat") == "[is a folder]" &&
-           content(root, ".") == "[is a folder]" && content(root, "none") == "[no such file]" &&
+    return content(root, "cat/a.jpg") == "pixels" && content(root, file) == "pixels" &&
+           content(root, "inside") == "pixels" && content(root, "fifo") == "[not a regular file]" &&
+           content(root, "cat") == "[is a folder]" && content(root, ".") == "[is a folder]" &&
+           content(root, "none") == "[no such file]" &&
            content(RootFolder("/"), file.substr(1)) == "pixels" && content(RootFolder("/"), file) == "pixels";
   };
   EXPECT_TRUE(passes_without_openat2(ENOSYS, check));
