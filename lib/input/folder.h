@@ -13,7 +13,7 @@
 
 namespace chunkhit {
 
-/// What tells that a file changed; all 0 where it cannot be opened.
+/// Size and time by which a changed file is detected; all 0 where it cannot be opened.
 struct FileStamp {
   std::uint64_t bytes = 0;
   std::int64_t mtime_ns = 0;

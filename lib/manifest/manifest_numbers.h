@@ -1,4 +1,4 @@
-// Whether the numbers of a manifest fit each other: whoever multiplies, divides or allocates by them may
+// Whether the numbers of a manifest fit each other: code that multiplies, divides or allocates by them may
 // trust them afterwards.
 #pragma once
 

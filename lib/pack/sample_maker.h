@@ -19,7 +19,7 @@ struct MakerContext {
   const PackImagesSpec& spec;
   const RootFolder& root;
   SampleShape sample;              ///< every sample must have this shape
-  std::string first_file;          ///< the picture that the shape comes from, for messages
+  std::string first_file;          ///< the image that the shape comes from, for messages
   MemoryBudget budget;             ///< for images that need more than kept_bytes
   std::uint64_t kept_bytes = 0;    ///< what each maker may hold without a share of the budget
   bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
