@@ -13,7 +13,8 @@ namespace chunkhit {
 /// entry has no such name.
 [[nodiscard]] std::string_view name_written_aside(std::string_view entry);
 
-/// Names the writer of an aside file, for messages: "host node7, process 4711"; empty where its name does not say.
+/// Names the writer of an aside file, for messages: "host node7, process 4711"; empty where its name does
+/// not say.
 [[nodiscard]] std::string aside_writer_text(std::string_view entry);
 
 /// What is known of the writer of an aside file.
