@@ -1,10 +1,6 @@
 #include "read/residency.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
-
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "base/memory.h"
@@ -13,17 +9,6 @@
 
 namespace chunkhit {
 namespace {
-
-constexpr long kXfsMagic = 0x58465342;
-constexpr long kZfsMagic = 0x2fc12fc1;
-
-bool is_local_file(const std::string& path) {
-  constexpr std::array<long, 7> kLocal{EXT4_SUPER_MAGIC, kXfsMagic,        BTRFS_SUPER_MAGIC,    kZfsMagic,
-                                       TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
-  struct statfs system {};
-  return ::statfs(path.c_str(), &system) == 0 &&
-         std::ranges::find(kLocal, static_cast<long>(system.f_type)) != kLocal.end();
-}
 
 [[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
   throw Error(ErrorCode::usage, "memory_bytes: " + std::string(what) + " needs " +
@@ -37,15 +22,7 @@ std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
   return chunks.is_raw() ? 0 : threads * (chunks.most_stored_bytes() + chunks.most_chunk_bytes());
 }
 
-/// Whether the files lie on file systems of this machine.
-bool is_local(const ChunkSet& chunks) {
-  return std::ranges::all_of(chunks.parts(), [](const auto& part) { return is_local_file(part->path()); });
-}
-
-Residency choose(const ChunkSet& chunks, const ResidencySpec& spec, std::uint64_t memory, std::uint64_t room,
-                 std::uint64_t needed) {
-  // The system keeps the pages: a copy of them saves little of the time, and takes as much memory again.
-  if (spec.in_order && chunks.is_raw() && needed <= memory && is_local(chunks)) return Residency::stream;
+Residency choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, std::uint64_t needed) {
   if (chunks.decoded_bytes() + room <= memory) return Residency::decoded;
   if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Residency::compressed;
   return Residency::stream;
@@ -60,7 +37,7 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
   ResidencyPlan plan;
   plan.residency =
-      spec.residency == Residency::automatic ? choose(chunks, spec, memory, room, needed) : spec.residency;
+      spec.residency == Residency::automatic ? choose(chunks, memory, room, needed) : spec.residency;
   if (plan.residency == Residency::decoded) {
     if (chunks.decoded_bytes() + room > memory)
       refuse("residency decoded", chunks.decoded_bytes() + room, memory,

@@ -176,6 +176,10 @@ void run(const std::string& raw, const std::string& photo, int rounds) {
   Loading window(raw,
                  {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
   Loading none(raw, {.batch_size = kBenchBatch, .residency = Residency::stream});
+  // What `automatic` chooses where memory suffices.
+  Loading window_decoded(
+      raw, {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::decoded});
+  Loading none_decoded(raw, {.batch_size = kBenchBatch, .residency = Residency::decoded});
   Loading floats(raw, {.batch_size = kBenchBatch,
                        .shuffle = Shuffle::global,
                        .augment = {.flip_horizontal = 0.5},
@@ -189,6 +193,8 @@ void run(const std::string& raw, const std::string& photo, int rounds) {
          {"global, decoded", "bare gather", next_of(decoded), decoded.first()},
          {"window, stream", "bare gather", next_of(window), window.first()},
          {"none, stream", "bare gather", next_of(none), none.first()},
+         {"window, decoded", "bare gather", next_of(window_decoded), window_decoded.first()},
+         {"none, decoded", "bare gather", next_of(none_decoded), none_decoded.first()},
          {"bare streaming write", "", [&] { return memory.stream_floats(); }},
          {"f32 nchw, normalised, flipped", "bare streaming write", next_of(floats), floats.first()},
          {"bare decompression", "", [&] { return bare_decode.decode(); }},

@@ -49,16 +49,12 @@ TEST(LoaderOptions, RefuseToNormalizeBytes) {
   EXPECT_NO_THROW(ImageLoader(path, {.as = PixelType::f32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}}));
 }
 
-TEST(LoaderOptions, TakeRawSamplesFromTheirFilesWhereThatIsAsFast) {
+TEST(LoaderOptions, KeepSamplesDecodedWhereMemorySuffices) {
   const TemporaryFolder folder;
   const std::string raw = write_part(folder, "hdf5", "none"), packed = write_part(folder, "shard", "photo");
-  const auto residency = [](const std::string& path, Shuffle shuffle) {
-    return ImageLoader(path, {.shuffle = shuffle}).stats().residency;
-  };
-  EXPECT_EQ(residency(raw, Shuffle::none), Residency::stream);
-  EXPECT_EQ(residency(raw, Shuffle::window), Residency::stream);
-  EXPECT_EQ(residency(raw, Shuffle::global), Residency::decoded);
-  EXPECT_EQ(residency(packed, Shuffle::window), Residency::decoded);
+  for (const std::string& path : {raw, packed})
+    for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
+      EXPECT_EQ(ImageLoader(path, {.shuffle = shuffle}).stats().residency, Residency::decoded);
 }
 
 TEST(LoaderOptions, PointToPackVerifyWhereAChunkIsDamaged) {

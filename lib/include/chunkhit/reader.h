@@ -29,8 +29,7 @@ enum class Shuffle {
 
 /// Where samples wait until they are used.
 enum class Residency {
-  automatic,   ///< stream of raw samples in local files in order none or window, where a window's chunks fit
-               ///< memory_bytes; else the first of decoded, compressed, stream that fits it
+  automatic,   ///< the first of decoded, compressed, stream that fits memory_bytes
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
   stream,  ///< in the files; what comes next is read ahead. Samples that are stored raw are read one by one
