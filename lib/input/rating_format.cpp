@@ -1,6 +1,7 @@
 #include "input/rating_format.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -180,13 +181,9 @@ bool may_be_user_items(const TextHead& head) {
   // Two integers are a user and an item either way.
   if (lines.size() < 2 || counts.least != counts.most || counts.most < 3 || counts.most > kMaxTableColumns)
     return false;
-  std::int64_t last = -1;
-  return std::all_of(lines.begin(), lines.end(), [&last](std::string_view line) {
-    std::int64_t user = 0;
-    const bool is_later = parse_integer_id(take_word(line), user) && user > last;
-    last = user;
-    return is_later;
-  });
+  std::set<std::string_view> users;
+  return std::ranges::all_of(lines,
+                             [&](std::string_view line) { return users.insert(take_word(line)).second; });
 }
 
 }  // namespace chunkhit

@@ -46,7 +46,7 @@ struct TextHead {
 [[nodiscard]] RatingFormat tell_rating_format(const TextHead& head, std::string_view name);
 
 /// Whether what was told to be `text` may as well be `user_items`: all lines hold three or four integers with
-/// blanks between them, and no user comes twice: the first ones ascend.
+/// blanks between them, and no user comes twice.
 [[nodiscard]] bool may_be_user_items(const TextHead& head);
 
 }  // namespace chunkhit

@@ -51,13 +51,13 @@ const char* given_table_flag(const RatingTableSpec& table) {
 }
 
 /// The format that the first bytes tell; flags of tables make lines of integers one.
-RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream) {
+RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, bool name_tells) {
   const Bytes bytes = stream.head();
   const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec.table.comment};
   const RatingFormat told = tell_rating_format(head, stream.name());
   if (told != RatingFormat::text && told != RatingFormat::user_items) return told;
   if (given_table_flag(spec.table) != nullptr) return RatingFormat::text;
-  if (told == RatingFormat::text && may_be_user_items(head))
+  if (told == RatingFormat::text && !name_tells && may_be_user_items(head))
     throw Error(ErrorCode::bad_data,
                 stream.name() +
                     ": each line may be a user, an item and a value, or a user and its items: give --format "
@@ -69,8 +69,8 @@ ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
   const auto* const given = std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), spec.format);
   if (given != kRatingFormatNames.end())
     return {static_cast<RatingFormat>(given - kRatingFormatNames.begin()), false};
-  const RatingFormat told = content_format(spec, stream);
   const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
+  const RatingFormat told = content_format(spec, stream, named.has_value());
   const bool by_name = told == RatingFormat::text && named;
   return {by_name ? *named : told, by_name};
 }

@@ -51,10 +51,15 @@ TEST(RatingFormat, MayBeUserItemsWhereEachUserHasALineAndAllAreEquallyLong) {
   EXPECT_TRUE(may_be("0 1 2\n1 6 7\n5 1 7\n"));
   EXPECT_FALSE(may_be("0 1\n1 6\n"));
   EXPECT_FALSE(may_be("0 1 2\n0 6 7\n"));
-  EXPECT_FALSE(may_be("5 1 2\n0 6 7\n"));
+  EXPECT_FALSE(may_be("5 1 2\n0 6 7\n5 2 7\n"));
   EXPECT_FALSE(may_be("0 1 2\n"));
   EXPECT_FALSE(may_be("0\t1\t2\n1\t6\t7\n"));
   EXPECT_FALSE(may_be("0 1 2.5\n1 6 7\n"));
+}
+
+// Lines of users that did not ascend were read as a table: two of three items were dropped without a word.
+TEST(RatingFormat, MayBeUserItemsInAnyOrderOfUsers) {
+  EXPECT_TRUE(may_be_user_items({"3 10 11\n1 10 12\n2 5 7\n", true, {}}));
 }
 
 TEST(RatingFormat, IgnoresALineThatIsCutOff) {
