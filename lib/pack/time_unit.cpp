@@ -9,6 +9,8 @@ namespace chunkhit {
 namespace {
 
 constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
+// Seconds to 1973. What is nearer to 0 stands for no time, or is a counter, and tells no unit.
+constexpr std::int64_t kMinTime = 100'000'000;
 
 std::string name_of(TimeUnit unit) { return std::string(kTimeUnitNames[static_cast<std::size_t>(unit)]); }
 
@@ -33,14 +35,19 @@ std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
 }
 
 void TimeUnits::add(std::span<const std::int64_t> times) {
-  for (const std::int64_t time : times) ++counts_[static_cast<std::size_t>(time_unit(time))];
+  for (const std::int64_t time : times)
+    if (time >= kMinTime || time <= -kMinTime) ++counts_[static_cast<std::size_t>(time_unit(time))];
 }
 
 void TimeUnits::end(const std::string& input) {
-  const auto* const most = std::max_element(counts_.begin(), counts_.end());
-  if (*most == 0) return;
-  const auto unit = static_cast<TimeUnit>(most - counts_.begin());
+  std::string units;
+  for (std::size_t unit = 0; unit < counts_.size(); ++unit)
+    if (counts_[unit] > 0) units.append(units.empty() ? "" : " and ").append(kTimeUnitNames[unit]);
+  const auto unit = static_cast<TimeUnit>(std::ranges::max_element(counts_) - counts_.begin());
   counts_ = {};
+  if (units.empty()) return;
+  if (difference_.empty() && units.find(' ') != std::string::npos)
+    difference_ = input + ": times are " + units;
   if (!unit_) {
     unit_ = unit;
     input_ = input;

@@ -26,11 +26,11 @@ inline constexpr std::array<std::string_view, 4> kTimeUnitNames{"seconds", "mill
 class TimeUnits {
  public:
   void add(std::span<const std::int64_t> times);
-  /// Ends an input: its unit is that of most of its times.
+  /// Ends an input: its unit is that of most of its times. Those next to 0 have none.
   void end(const std::string& input);
-  /// The unit of the first input that had times.
+  /// The unit of the first input that had times with one.
   [[nodiscard]] std::optional<TimeUnit> unit() const { return unit_; }
-  /// What to say where another input had another unit; else empty.
+  /// What to say where an input had several units, or another one than the first; else empty.
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:

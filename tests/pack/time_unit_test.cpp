@@ -40,5 +40,23 @@ TEST(TimeUnits, SayWhichInputsDiffer) {
   EXPECT_EQ(units.difference(), "b.csv: times are milliseconds, those of a.csv are seconds");
 }
 
+// Seconds and milliseconds in one input were compared as they were: the unit was that of most of them.
+TEST(TimeUnits, SayThatAnInputHasSeveral) {
+  TimeUnits units;
+  units.add(std::vector<std::int64_t>{1588687728, -1, 0, 1588687729});
+  units.add(std::vector<std::int64_t>{1588687728923});
+  units.end("a.csv");
+  EXPECT_EQ(units.unit(), TimeUnit::seconds);
+  EXPECT_EQ(units.difference(), "a.csv: times are seconds and milliseconds");
+}
+
+TEST(TimeUnits, AreNotToldByTimesThatAreMissing) {
+  TimeUnits units;
+  units.add(std::vector<std::int64_t>{0, 0, 0, 1588687728923});
+  units.end("a.csv");
+  EXPECT_EQ(units.unit(), TimeUnit::milliseconds);
+  EXPECT_EQ(units.difference(), "");
+}
+
 }  // namespace
 }  // namespace chunkhit
