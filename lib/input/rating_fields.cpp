@@ -38,6 +38,13 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
   return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
 }
 
+std::size_t find_quoted_field(std::string_view line, std::string_view delimiter) {
+  std::size_t at = line.find('"');
+  while (at != std::string_view::npos && at != 0 && !line.substr(0, at).ends_with(delimiter))
+    at = line.find('"', at + 1);
+  return at;
+}
+
 std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
   std::vector<std::string> fields;
   const bool blanks = delimiter == kBlanks;

@@ -38,6 +38,9 @@ struct RatingFields {
   return fields;
 }
 
+/// Where the first field begins that begins with a quote; npos where none does.
+[[nodiscard]] std::size_t find_quoted_field(std::string_view line, std::string_view delimiter);
+
 /// Why a line could not be split; `at` 0 and no reason: it has `column_count` columns, too few or too many.
 struct SplitFault {
   std::size_t at = 0;  ///< byte in the line

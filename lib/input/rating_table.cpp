@@ -83,11 +83,7 @@ class TableTeller {
     return *wishes_[static_cast<std::size_t>(field)];
   }
 
-  RatingTable without_lines() {
-    if (earlier_ != nullptr) return *earlier_;
-    if (table_.text.quoting == Quoting::automatic) table_.text.quoting = Quoting::none;
-    return table_;
-  }
+  RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
 
   void take_earlier_columns() {
     table_.text.columns = earlier_->text.columns;
@@ -100,10 +96,9 @@ class TableTeller {
     if (delimiter == kBlanks) return Quoting::none;
     if (earlier_ != nullptr && earlier_->text.quoting == Quoting::double_quote) return Quoting::double_quote;
     for (const std::string_view line : all_lines_)
-      for (std::size_t at = line.find('"'); at != std::string_view::npos; at = line.find('"', at + 1))
-        if (at == 0 || line.substr(0, at).ends_with(delimiter))
-          return ends_in_quote(line, at, delimiter) ? Quoting::double_quote : Quoting::none;
-    return Quoting::none;
+      if (const std::size_t at = find_quoted_field(line, delimiter); at != std::string_view::npos)
+        return ends_in_quote(line, at, delimiter) ? Quoting::double_quote : Quoting::none;
+    return Quoting::automatic;
   }
 
   /// Whether the field at `at`, which begins with a quote, ends with one: names like "Weird Al" Yankovic do

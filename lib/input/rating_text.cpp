@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+constexpr const char* kLateQuote =
+    "quotes: a field begins with one, and none of the first lines does; give --quote double, or none where "
+    "quotes are letters";
+
 template <class Splitter>
 class TextParser {
  public:
@@ -27,6 +31,7 @@ class TextParser {
     // Where all is UTF-8, so are its fields, unless they are cut within a character.
     checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
     has_nul_ = text_.find('\0') != std::string_view::npos;
+    watches_quotes_ = spec_.quoting == Quoting::automatic && text_.find('"') != std::string_view::npos;
     LineCursor lines(text_);
     while (next_line(lines)) {
       if (line_.size() > kMostLineBytes) {
@@ -69,6 +74,9 @@ class TextParser {
 
   void parse_line() {
     RatingFields fields;
+    if (watches_quotes_)
+      if (const std::size_t at = find_quoted_field(line_, spec_.delimiter); at != std::string_view::npos)
+        return refuse(at, kLateQuote);
     if (!splitter_.split(line_, fields)) return refuse_split();
     if (has_nul_ && line_.find('\0') != std::string_view::npos)
       return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
@@ -92,7 +100,7 @@ class TextParser {
       const std::string_view text = fields[RatingField::time];
       if (!parse_time(text, spec_.decimal_point, readable_end_, time)) {
         if (spec_.columns.value) block_.values.pop_back();
-        return refuse_field(RatingField::time, text, "a number");
+        return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
       block_.times.push_back(time);
     }
@@ -150,6 +158,7 @@ class TextParser {
   const char* readable_end_ = nullptr;
   bool has_nul_ = false;
   bool checks_utf8_ = false;
+  bool watches_quotes_ = false;  // none are expected, and some are there
   std::string_view line_;
   std::uint64_t line_number_ = 0;
 };

@@ -25,7 +25,7 @@ struct RatingColumns {
 enum class Quoting : std::uint8_t {
   none,          ///< a quote is a letter like others
   double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
-  automatic,     ///< detected from the first lines (rating_table.h); not for parsing
+  automatic,     ///< detected from the first lines (rating_table.h); a line that has one after all is bad
 };
 inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
 

@@ -45,7 +45,7 @@ void TextBlocks::read_more(ByteBuffer& text) {
 // Where the last whole line ends; 0 where none does.
 std::size_t TextBlocks::last_cut(const ByteBuffer& text) const {
   const std::string_view view = as_text(text);
-  if (quoting_ == Quoting::none) return view.rfind('\n') + 1;
+  if (quoting_ != Quoting::double_quote) return view.rfind('\n') + 1;
   bool is_even = std::count(view.begin(), view.end(), '"') % 2 == 0;
   for (std::size_t at = view.size(); at > 0; --at) {
     if (view[at - 1] == '\n' && is_even) return at;

@@ -51,6 +51,18 @@ def test_a_damaged_gzip_of_labels_is_found(space):
     check("CRC-32" in said and "labels.csv.gz" in said, said)
 
 
+def test_quotes_behind_the_first_lines_are_not_taken_for_letters(space):
+    """Whether fields stand in quotes was judged by the first lines alone: later ones became other items, and a line end
+    inside one a rating."""
+    plain = "user,item,title\n" + "".join(f"u{n % 500},i{n // 500},t\n" for n in range(20000))
+    for late in ('u1,"Heat",t\n', 'u1,"He said ""hi""",t\n', 'u1,i77,"a\nu9,i99,b"\n'):
+        path = write(space, "late.csv", plain + late)
+        said = pack(path, "-o", space("late"), "--force", expect=1)
+        check(":20002:" in said and "none of the first lines does; give --quote double" in said, said)
+        pack(path, "-o", space("late"), "--quote", "double", "--force")
+        pack(path, "-o", space("late"), "--quote", "none", "--force")
+
+
 def test_quoted_commas_are_kept_as_pandas_wrote_them(space):
     titles = ["Heat", 'American President, The', 'a "quoted" one', "6\" nails, boxed", "plain"]
     table = pd.DataFrame({"user": [1, 1, 2, 2, 3], "item": titles, "rating": [5.0, 4, 3, 2, 1], "genre": "x", "note": "y"})

@@ -83,7 +83,7 @@ void compare_cuts(std::string_view text, Parse parse) {
 
 void parse_table(std::string_view text, const RatingTableSpec& wanted) {
   const RatingTextSpec spec = tell_rating_table({text, true, wanted.comment}, wanted, "fuzz", nullptr).text;
-  if (spec.quoting == Quoting::none)
+  if (spec.quoting != Quoting::double_quote)
     return compare_cuts(
         text, [&](std::string_view piece, RatingBlock& block) { parse_rating_text(piece, spec, block); });
   RatingBlock block;

@@ -128,7 +128,8 @@ TEST(RatingTable, DetectsQuotesByTheFirstFieldThatBeginsWithOne) {
   EXPECT_EQ(quoting("user,item\n1,6\" nails\n2,\"a \"\"b\"\"\"\n"), Quoting::double_quote);
   EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), Quoting::none);
   EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), Quoting::none);
-  EXPECT_EQ(quoting(""), Quoting::none);
+  EXPECT_EQ(quoting(""), Quoting::automatic);
+  EXPECT_EQ(quoting("user,item\n1,6\" nails\n"), Quoting::automatic);
   const RatingTable plain = told("user,item\n1,2\n");
   EXPECT_EQ(told("user,item\n1,\"2\"\n", {}, &plain).text.quoting, Quoting::double_quote);
   EXPECT_EQ(told("user,item\n1,2\n", {}, &table).text.quoting, Quoting::double_quote);

@@ -113,12 +113,12 @@ TEST(RatingText, RefusesValuesAndTimesThatAreNoNumbers) {
   const RatingBlock block =
       parsed("1,2,,4\n1,2,nan,4\n1,2,inf,4\n1,2,3,\n1,2,3,soon\n1,2,x\x1b,4\n5,6,7,8\n", spec_with(","));
   EXPECT_EQ(rating_rows(block), (Rows{"5 6 7 8"}));
-  EXPECT_EQ(
-      bad_rows(block),
-      (Rows{"1:5: value: expected a number, found nothing", "2:5: value: expected a number, found \"nan\"",
-            "3:5: value: expected a number, found \"inf\"", "4:7: time: expected a number, found nothing",
-            "5:7: time: expected a number, found \"soon\"",
-            "6:5: value: expected a number, found \"x\\x1b\""}));
+  EXPECT_EQ(bad_rows(block), (Rows{"1:5: value: expected a number, found nothing",
+                                   "2:5: value: expected a number, found \"nan\"",
+                                   "3:5: value: expected a number, found \"inf\"",
+                                   "4:7: time: expected a number or YYYY-MM-DD[THH:MM:SS], found nothing",
+                                   "5:7: time: expected a number or YYYY-MM-DD[THH:MM:SS], found \"soon\"",
+                                   "6:5: value: expected a number, found \"x\\x1b\""}));
   EXPECT_EQ(block.bad_lines[0].text, "1,2,,4");
 }
 
