@@ -97,19 +97,6 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
 
 }  // namespace
 
-bool parse_integer_id(std::string_view text, std::int64_t& id) {
-  constexpr std::size_t kMostDigits = 19;
-  const bool negative = !text.empty() && text[0] == '-';
-  const std::string_view digits = text.substr(negative ? 1 : 0);
-  if (digits.empty() || digits.size() > kMostDigits) return false;
-  if (digits[0] == '0' && (digits.size() > 1 || negative)) return false;
-  std::uint64_t number = 0;  // 19 digits do not overflow it
-  if (!parse_digits(digits, number)) return false;
-  if (number > static_cast<std::uint64_t>(INT64_MAX) + (negative ? 1 : 0)) return false;
-  id = static_cast<std::int64_t>(negative ? 0 - number : number);
-  return true;
-}
-
 bool parse_value(std::string_view text, char decimal_point, float& value) {
   if (decimal_point != '.') {
     const auto pointed = with_point(text, decimal_point);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/integer_id.h"
 #include "input/eight_bytes.h"
 
 namespace chunkhit {
@@ -16,12 +17,8 @@ namespace chunkhit {
   return readable_end != nullptr && readable_end - from >= 8;
 }
 
-/// Reads an integer that is written as integers are: digits without leading zeros, perhaps after a minus, in
-/// 64 bits. False for all else ("007", "+7", "-0", "7.0"): such an id is text.
-[[nodiscard]] bool parse_integer_id(std::string_view text, std::int64_t& id);
-
-/// The same, fast for up to 16 digits where 8 bytes from the text's begin on are readable: before
-/// `readable_end`.
+/// `parse_integer_id` of base/integer_id.h, fast for up to 16 digits where 8 bytes from the text's begin on
+/// are readable: before `readable_end`.
 [[nodiscard]] inline bool parse_integer_id(std::string_view text, const char* readable_end,
                                            std::int64_t& id) {
   const std::size_t count = text.size();

@@ -1,6 +1,7 @@
 // ImageDataset and SparseDataset: samples and rows by their numbers.
 #include <pybind11/stl.h>
 
+#include "binding_ids.h"
 #include "binding_options.h"
 
 namespace chunkhit {
@@ -94,20 +95,15 @@ void bind_datasets(py::module_& module) {
       .def("labels", &read_labels, py::arg("samples"))
       .def("info_json", [](const ImageDataset& self) { return pack_info_json(self.info()); })
       .def_property_readonly("size", &ImageDataset::size);
-  py::class_<SparseDataset>(module, "SparseDataset")
+  py::class_<SparseDataset> sparse(module, "SparseDataset");
+  bind_ids(sparse, [](const SparseDataset& self) -> const SparseDataset& { return self; });
+  sparse
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
              return make_without_gil<SparseDataset>(paths, sparse_dataset_options(keywords));
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_rows, py::arg("rows"), py::arg("held_out"))
       .def("labels", &read_row_labels, py::arg("rows"))
-      .def(
-          "row_id", [](const SparseDataset& self, std::uint64_t row) { return text_of(self.row_id(row)); },
-          py::arg("row"))
-      .def(
-          "column_id",
-          [](const SparseDataset& self, std::uint64_t column) { return text_of(self.column_id(column)); },
-          py::arg("column"))
       .def("info_json", [](const SparseDataset& self) { return pack_info_json(self.info()); })
       .def_property_readonly("size", &SparseDataset::size)
       .def_property_readonly("column_count", &SparseDataset::column_count)

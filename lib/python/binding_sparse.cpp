@@ -1,6 +1,7 @@
 // SparseLoader: batches of rows as arrays over the memory of the ring.
 #include <pybind11/stl.h>
 
+#include "binding_ids.h"
 #include "binding_options.h"
 
 namespace chunkhit {
@@ -138,7 +139,9 @@ void bind_sampler(py::module_& module) {
 
 void bind_sparse(py::module_& module) {
   bind_sampler(module);
-  py::class_<PySparseLoader>(module, "SparseLoader")
+  py::class_<PySparseLoader> bound(module, "SparseLoader");
+  bind_ids(bound, [](const PySparseLoader& self) -> const SparseLoader& { return self.loader(); });
+  bound
       .def(py::init<const std::vector<std::string>&, const py::dict&, bool, bool>(), py::arg("paths"),
            py::arg("options"), py::arg("writable"), py::arg("clears_written"))
       .def("begin", &PySparseLoader::begin, py::arg("epoch"))
@@ -150,16 +153,6 @@ void bind_sparse(py::module_& module) {
       .def("reset_stats", &PySparseLoader::reset_stats)
       .def("mixing", [](const PySparseLoader& self) { return self.loader().mixing(); })
       .def("info_json", [](const PySparseLoader& self) { return pack_info_json(self.loader().info()); })
-      .def(
-          "row_id",
-          [](const PySparseLoader& self, std::uint64_t row) { return text_of(self.loader().row_id(row)); },
-          py::arg("row"))
-      .def(
-          "column_id",
-          [](const PySparseLoader& self, std::uint64_t column) {
-            return text_of(self.loader().column_id(column));
-          },
-          py::arg("column"))
       .def("item_counts",
            [](const PySparseLoader& self) {
              const std::span<const std::uint64_t> counts = self.loader().item_counts();

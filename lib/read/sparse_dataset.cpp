@@ -127,5 +127,13 @@ std::string_view SparseDataset::row_id(std::uint64_t row) const { return impl_->
 std::string_view SparseDataset::column_id(std::uint64_t column) const {
   return impl_->source.column_id(column);
 }
+SparseIds SparseDataset::row_ids() const { return impl_->source.row_ids().all(); }
+SparseIds SparseDataset::column_ids() const { return impl_->source.column_ids().all(); }
+std::optional<std::uint64_t> SparseDataset::row_of(std::string_view id) const {
+  return impl_->source.row_ids().find(id);
+}
+std::optional<std::uint64_t> SparseDataset::column_of(std::string_view id) const {
+  return impl_->source.column_ids().find(id);
+}
 
 }  // namespace chunkhit

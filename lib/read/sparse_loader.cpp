@@ -158,6 +158,14 @@ std::string_view SparseLoader::row_id(std::uint64_t row) const { return impl_->s
 std::string_view SparseLoader::column_id(std::uint64_t column) const {
   return impl_->source.column_id(column);
 }
+SparseIds SparseLoader::row_ids() const { return impl_->source.row_ids().all(); }
+SparseIds SparseLoader::column_ids() const { return impl_->source.column_ids().all(); }
+std::optional<std::uint64_t> SparseLoader::row_of(std::string_view id) const {
+  return impl_->source.row_ids().find(id);
+}
+std::optional<std::uint64_t> SparseLoader::column_of(std::string_view id) const {
+  return impl_->source.column_ids().find(id);
+}
 std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
 MixingInfo SparseLoader::mixing() const { return impl_->reader.mixing(); }
 LoaderStats SparseLoader::stats() const {

@@ -156,6 +156,8 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes,
                            std::uint64_t memory_bytes)
     : chunks_(open_all(paths, check_hashes, memory_bytes, known_magnitude_)),
+      row_ids_(chunks_, IdAxis::row),
+      column_ids_(chunks_, IdAxis::column),
       info_(first_info(paths.front(), chunks_)) {
   if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
@@ -183,17 +185,14 @@ std::uint64_t SparseSource::most_entries(std::uint64_t rows) const {
 std::string_view SparseSource::row_id(std::uint64_t row) const {
   if (row >= size())
     throw Error(ErrorCode::usage, "row_id: row " + std::to_string(row) + " of " + std::to_string(size()));
-  const ChunkSet::SamplePlace place = chunks_.find_sample(row);
-  const Names& ids = chunks_.parts()[place.part]->samples().files;
-  return ids.count() == 0 ? std::string_view() : ids[place.sample];
+  return row_ids_[row];
 }
 
 std::string_view SparseSource::column_id(std::uint64_t column) const {
-  const std::vector<std::string>& ids = chunks_.parts().front()->spec().classes;
   if (column >= matrix().column_count)
     throw Error(ErrorCode::usage, "column_id: column " + std::to_string(column) + " of " +
                                       std::to_string(matrix().column_count));
-  return ids.empty() ? std::string_view() : ids[column];
+  return column_ids_[column];
 }
 
 std::span<const float> SparseSource::labels(std::uint64_t row) const {

@@ -11,6 +11,7 @@
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/reader.h"
+#include "read/source_ids.h"
 
 namespace chunkhit {
 
@@ -31,6 +32,8 @@ class SparseSource {
   [[nodiscard]] std::uint64_t most_entries(std::uint64_t rows) const;
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  [[nodiscard]] const SourceIds& row_ids() const { return row_ids_; }
+  [[nodiscard]] const SourceIds& column_ids() const { return column_ids_; }
   /// The manifests' largest magnitude of a rating, or less than that; 0 for lone parts.
   [[nodiscard]] float known_magnitude() const { return known_magnitude_; }
   /// Ratings of each item in the training matrices of all packs.
@@ -42,6 +45,8 @@ class SparseSource {
  private:
   float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;
+  SourceIds row_ids_;
+  SourceIds column_ids_;
   PackInfo info_;
   std::uint64_t longest_row_ = 0;
   std::uint64_t most_nnz_ = 0;

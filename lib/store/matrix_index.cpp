@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "base/integer_id.h"
 #include "base/words.h"
 #include "store/index_fields.h"
 
@@ -70,23 +69,14 @@ class IndexWriter {
   ByteBuffer piece_;
 };
 
-/// The integer that an id is written for, if it is written as one is.
-std::optional<std::uint64_t> integer_of(std::string_view id) {
-  std::int64_t integer = 0;
-  const auto [end, fault] = std::from_chars(id.data(), id.data() + id.size(), integer);
-  if (fault != std::errc() || end != id.data() + id.size() || std::to_string(integer) != id)
-    return std::nullopt;
-  return static_cast<std::uint64_t>(integer);
-}
-
 /// Integers for ids, less `near` of each where that is given; nothing where some are texts.
 std::optional<Integers> integers_of(const Names& ids, const Integers* near) {
   Integers integers;
   integers.reserve(ids.count());
   for (std::size_t i = 0; i < ids.count(); ++i) {
-    const std::optional<std::uint64_t> integer = integer_of(ids[i]);
-    if (!integer) return std::nullopt;
-    integers.push_back(fold_sign(*integer - (near == nullptr ? 0 : (*near)[i])));
+    std::int64_t integer = 0;
+    if (!parse_integer_id(ids[i], integer)) return std::nullopt;
+    integers.push_back(fold_sign(static_cast<std::uint64_t>(integer) - (near == nullptr ? 0 : (*near)[i])));
   }
   return integers;
 }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +106,13 @@ struct SparseBatch : SparseMatrix {
   std::uint64_t index = 0;  ///< in the epoch, of this rank
 };
 
+/// The ids of all rows or of all columns, in their order: numbers where every one is a 64-bit integer as
+/// integers are written ("7", not "007"), else texts. Only one of the two is filled.
+struct SparseIds {
+  std::vector<std::int64_t> integers;
+  std::vector<std::string_view> texts;  ///< views of the loader's or the dataset's memory
+};
+
 /// Rows that were copied out of a source, in CSR form.
 struct SparseRows {
   std::vector<std::int64_t> indptr;   ///< rows + 1, begins with 0
@@ -142,10 +150,19 @@ class CHUNKHIT_API SparseDataset {
   [[nodiscard]] SparseRows read(std::span<const std::uint64_t> rows, MatrixName matrix = MatrixName::x) const;
   /// The numbers a row has as its label; none where the source has no labels.
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
-  /// The user's own id, the item's own id; views of the dataset's memory. Bytes as they lie:
-  /// UTF-8 in a pack, perhaps not in a file of others.
+  /// The user's own id, the item's own id; views of the dataset's memory, empty where the source has none.
+  /// Bytes as they lie: UTF-8 in a pack, perhaps not in an external file.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  /// The ids of all rows, of all columns. Throw usage where the source has none: a matrix of another program
+  /// may have no names.
+  [[nodiscard]] SparseIds row_ids() const;
+  [[nodiscard]] SparseIds column_ids() const;
+  /// The row of a user's id, the column of an item's; the first where packs repeat an id, nothing where none
+  /// has it. The first call builds the index, 11 to 22 bytes an id beside the ids; any thread may ask. Throw
+  /// as `row_ids`, or try_again where there is no memory for the index.
+  [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
+  [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
 
  private:
   struct CHUNKHIT_HIDDEN Impl;
@@ -184,10 +201,13 @@ class CHUNKHIT_API SparseLoader {
   [[nodiscard]] bool has_held_out() const;           ///< whether batches have a held-out matrix
   [[nodiscard]] double value_scale() const;          ///< a rating is a number of dense_u8 times this
   [[nodiscard]] const PackInfo& info() const;        ///< of the (first) source
-  /// The user's own id, the item's own id; views of the loader's memory. Bytes as they lie: UTF-8
-  /// in a pack, perhaps not in a file of others.
+  /// Ids, as SparseDataset has them; views of the loader's memory.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  [[nodiscard]] SparseIds row_ids() const;
+  [[nodiscard]] SparseIds column_ids() const;
+  [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
+  [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
   /// How many ratings each item has in the training matrices of all packs, each counted once (the packs of a
   /// split have one together); empty where a source is a lone part.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const;

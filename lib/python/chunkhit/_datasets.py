@@ -10,7 +10,8 @@ import numpy as np
 
 from . import _chunkhit
 from ._batches import CsrRows
-from ._error import Error, whole_number
+from ._error import Error
+from ._ids import Ids
 from ._loaders import keywords
 from ._paths import Paths, native_paths, path_list
 
@@ -153,7 +154,7 @@ class ImageDataset(Dataset):
         return list(zip(images, labels.tolist() if labels.ndim == 1 else labels))
 
 
-class SparseDataset(Dataset):
+class SparseDataset(Ids, Dataset):
     """The rows of a pack of pack-sparse, a part of one, or an AnnData file.
 
     dataset[3]                 float32 (columns,); with as_="csr" CsrRows of one row
@@ -198,14 +199,6 @@ class SparseDataset(Dataset):
     @property
     def has_held_out(self) -> bool:
         return self._wants_held_out and self._core.has_held_out
-
-    def row_id(self, row: int) -> str:
-        """The user's own id."""
-        return self._core.row_id(whole_number("row", row))
-
-    def column_id(self, column: int) -> str:
-        """The item's own id."""
-        return self._core.column_id(whole_number("column", column))
 
     def _summary(self) -> str:
         return f"{len(self)} rows of {self.column_count} columns"

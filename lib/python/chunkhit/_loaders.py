@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _chunkhit
 from ._batches import CsrRows, ImageBatch, SparseBatch
-from ._error import whole_number
+from ._ids import Ids
 from ._loader import Loader
 from ._paths import Path, Paths, native_paths
 
@@ -103,7 +103,7 @@ class ImageLoader(Loader[ImageBatch]):
         return None if found is None else ImageBatch.of(*found)
 
 
-class SparseLoader(Loader[SparseBatch]):
+class SparseLoader(Ids, Loader[SparseBatch]):
     """Batches of rows from a pack of pack-sparse, a part of one, or an AnnData file.
 
     The options are those of ImageLoader, and:
@@ -168,14 +168,6 @@ class SparseLoader(Loader[SparseBatch]):
     def value_scale(self) -> float:
         """A rating is a number of "dense_u8" times this."""
         return self._core.value_scale
-
-    def row_id(self, row: int) -> str:
-        """The user's own id."""
-        return self._core.row_id(whole_number("row", row))
-
-    def column_id(self, column: int) -> str:
-        """The item's own id."""
-        return self._core.column_id(whole_number("column", column))
 
     def item_counts(self) -> np.ndarray:
         """uint64 (columns,): ratings of each item in the training matrix; empty for a lone part."""

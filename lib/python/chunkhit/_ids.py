@@ -1,0 +1,81 @@
+"""Ids of users and items, and which row or column they have."""
+from __future__ import annotations
+
+import operator
+from typing import Any, List, Union
+
+import numpy as np
+
+from ._error import Error, whole_number
+
+
+def id_text(value: Any) -> str:
+    """An id as it stands in a pack; raises Error "usage" for what is neither text nor a whole number."""
+    if isinstance(value, str):
+        return str(value)
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        return str(operator.index(value))
+    except TypeError:
+        raise Error(f"id: expected a text or a whole number, found {value!r}", "usage") from None
+
+
+def ids_to_find(ids: Any) -> Union[np.ndarray, List[str]]:
+    """int64 (n,), or texts; raises Error "usage" for what is no row of ids."""
+    if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1:
+        raise Error(f"ids: expected a row of texts or whole numbers, found {ids!r}", "usage")
+    if isinstance(ids, np.ndarray) and np.issubdtype(ids.dtype, np.integer) and ids.dtype != np.uint64:
+        return ids.astype(np.int64)
+    return [id_text(each) for each in ids]
+
+
+def ids_array(found: Any) -> np.ndarray:
+    return found if isinstance(found, np.ndarray) else np.array(found, dtype=object)
+
+
+class Ids:
+    """What SparseLoader and SparseDataset have of ids. Rows and columns are found through an index that the first call
+    builds, 11 to 22 bytes an id; a number and its decimal digits are the same id. All of these but row_id and column_id,
+    which give "" then, raise Error "usage" where the source has no ids: a matrix of another program may have no names.
+    """
+
+    _core: Any
+
+    def row_id(self, row: int) -> str:
+        """The user's own id."""
+        return self._core.row_id(whole_number("row", row))
+
+    def column_id(self, column: int) -> str:
+        """The item's own id."""
+        return self._core.column_id(whole_number("column", column))
+
+    def row_ids(self) -> np.ndarray:
+        """All users' ids by row: int64 (rows,) where each is a whole number, else an object array of str."""
+        return ids_array(self._core.row_ids())
+
+    def column_ids(self) -> np.ndarray:
+        """All items' ids by column: int64 (columns,) where each is a whole number, else an object array of str."""
+        return ids_array(self._core.column_ids())
+
+    def row_of(self, id: Any) -> int:
+        """The row of a user's id, the first where several packs have it; raises KeyError for an unknown one."""
+        return self._one(self._core.rows_of([id_text(id)]), id)
+
+    def column_of(self, id: Any) -> int:
+        """The column of an item's id; raises KeyError for an unknown one."""
+        return self._one(self._core.columns_of([id_text(id)]), id)
+
+    def rows_of(self, ids: Any) -> np.ndarray:
+        """int64 (n,): the row of each of n ids, -1 for unknown ones."""
+        return self._core.rows_of(ids_to_find(ids))
+
+    def columns_of(self, ids: Any) -> np.ndarray:
+        """int64 (n,): the column of each of n ids, -1 for unknown ones."""
+        return self._core.columns_of(ids_to_find(ids))
+
+    @staticmethod
+    def _one(found: np.ndarray, id: Any) -> int:
+        if found[0] < 0:
+            raise KeyError(id)
+        return int(found[0])
