@@ -76,9 +76,15 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add_switch("--filter-once", flags.filter_once, "Items, then users, once");
 }
 
+void add_files(FlagGroup& group, const std::string& flag, std::vector<std::string>& files,
+               const std::string& words) {
+  group.add(flag, "FILE", files, words)->default_str("")->allow_extra_args(false);
+}
+
 void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
+  RatingSplitSpec& split = flags.spec.packs.split;
   FlagGroup group(app, "Split");
-  group.add("--split", "WORD", flags.split, "A pack each: users, ratio, leave-one-out, time (none)")
+  group.add("--split", "WORD", flags.split, "A pack each: users, ratio, leave-one-out, time, given (none)")
       ->check(one_of(kSplitKindNames));
   group.add("--validation", "N|SHARE", flags.validation, "Held-out users, or share of ratings");
   group.add("--test", "N|SHARE", flags.test, "The same");
@@ -88,6 +94,13 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
            "ratio, leave-one-out: hold out by time, input, random (auto)")
       ->check(one_of(kSplitOrderNames));
   group.add("--before", "TIME", flags.before, "time: the test begins then; a number or YYYY-MM-DD");
+  group.add("--validation-users", "FILE", split.validation_users,
+            "users: hold out those of a list, an id a line");
+  group.add("--test-users", "FILE", split.test_users, "The same");
+  add_files(group, "--train-file", flags.train_files,
+            "given: ratings for training, in the place of INPUT; may be repeated");
+  add_files(group, "--validation-file", flags.validation_files, "given: held-out ratings");
+  add_files(group, "--test-file", flags.test_files, "The same");
 }
 
 void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
@@ -142,7 +155,9 @@ void apply_preset(CLI::App& app, const PackSparseFlags& flags) {
   if (flags.preset.empty()) return;
   for (const auto& [flag, value] : kVaeCf) {
     CLI::Option* option = app.get_option(std::string(flag));
-    if (option->count() == 0) option->default_val(std::string(value));
+    const CLI::Option* list = app.get_option_no_throw(std::string(flag) + "-users");
+    const bool is_listed = list != nullptr && list->count() > 0;
+    if (option->count() == 0 && !is_listed) option->default_val(std::string(value));
   }
 }
 

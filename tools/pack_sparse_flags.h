@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "pack/pack_sparse.h"
 
@@ -35,6 +36,9 @@ struct PackSparseFlags {
   std::string fold_in = "0.8";
   std::string split_order = "auto";
   std::string before;
+  std::vector<std::string> train_files;
+  std::vector<std::string> validation_files;
+  std::vector<std::string> test_files;
   std::string id_order = "popularity";
   std::string order = "shuffle";
   std::string seed = "0";

@@ -15,6 +15,12 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
+/// The files that are given: a recipe has an empty name where there are none.
+std::vector<std::string> named(std::vector<std::string> files) {
+  std::erase(files, "");
+  return files;
+}
+
 /// A limit on values; none where no text is given.
 std::optional<float> parse_limit(const std::string& flag, const std::string& text) {
   if (text.empty() || text == "none") return std::nullopt;
@@ -81,8 +87,16 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
 }
 
 RatingSplitSpec split_spec(const PackSparseFlags& flags) {
-  RatingSplitSpec split;
+  RatingSplitSpec split = flags.spec.packs.split;
   split.kind = parse_choice<SplitKind>(kSplitKindNames, flags.split);
+  split.files = {named(flags.train_files).size(), named(flags.validation_files).size(),
+                 named(flags.test_files).size()};
+  if (split.files.count() > 0) {
+    if (split.kind != SplitKind::none && split.kind != SplitKind::given)
+      refuse("--train-file, --validation-file, --test-file: are a split of their own, found --split " +
+             flags.split);
+    split.kind = SplitKind::given;
+  }
   split.validation = parse_amount("--validation", flags.validation);
   split.test = parse_amount("--test", flags.test);
   split.fold_in = parse_share("--fold-in", flags.fold_in);
@@ -112,6 +126,14 @@ PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
 
 PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
   PackSparseOptions options = flags.options;
+  options.inputs = named(options.inputs);
+  for (const auto* given : {&flags.train_files, &flags.validation_files, &flags.test_files}) {
+    const std::vector<std::string> files = named(*given);
+    if (!files.empty() && !named(flags.options.inputs).empty())
+      refuse("INPUT: found " + flags.options.inputs[0] +
+             " beside a split given as files; give it as --train-file");
+    options.inputs.insert(options.inputs.end(), files.begin(), files.end());
+  }
   if (options.inputs.empty()) refuse("INPUT is required: a file of ratings, or -; see pack-sparse --help");
   if (options.output.empty()) refuse("--output is required: a folder for the pack; see pack-sparse --help");
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();

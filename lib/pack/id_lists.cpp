@@ -1,5 +1,6 @@
 #include "pack/id_lists.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "input/csv_reader.h"
+#include "input/line_reader.h"
 #include "input/text_stream.h"
 
 namespace chunkhit {
@@ -18,6 +20,7 @@ namespace {
 constexpr std::string_view kUsersHeader = "row,ratings,user\n";
 constexpr std::string_view kItemsHeader = "column,ratings,item\n";
 constexpr std::size_t kWrittenBytes = 1 << 20;
+constexpr std::size_t kMaxIdBytes = 1 << 20;
 
 /// Writes a list in pieces, so that it may be larger than memory.
 class ListFile {
@@ -101,6 +104,21 @@ std::vector<std::string> read_item_ids(const std::string& path) {
     ids.emplace_back(fields[2]);
     if (!seen.insert(ids.back()).second) refuse(rows, "item " + ids.back() + " is there twice");
   }
+  return ids;
+}
+
+std::vector<std::string> read_user_ids(const std::string& path) {
+  LineReader lines(path, kMaxIdBytes);
+  std::vector<std::string> ids;
+  std::string_view line;
+  while (lines.next(line))
+    if (!line.empty()) ids.emplace_back(line);
+  if (ids.empty())
+    throw Error(ErrorCode::bad_data, lines.name() + ": expected users, one a line, found none");
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end())
+    throw Error(ErrorCode::bad_data, lines.name() + ": user " + *twice + " is there twice");
   return ids;
 }
 

@@ -30,4 +30,8 @@ struct CompleteList {
 /// when it is damaged or names an item twice.
 [[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path);
 
+/// Reads users' own ids, one a line, sorted; blank lines count for nothing. Throws bad_data when a user is
+/// there twice, and when there is none.
+[[nodiscard]] std::vector<std::string> read_user_ids(const std::string& path);
+
 }  // namespace chunkhit

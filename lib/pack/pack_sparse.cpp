@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/cpu.h"
@@ -29,20 +31,31 @@ using Phase = PackSparseProgress::Phase;
 /// Rows of the dense batch whose weight is told.
 constexpr std::uint64_t kBatchRows = 500;
 
-/// Columns that another pack has.
-struct FrozenItems {
-  std::optional<std::vector<std::string>> ids;
-  std::string text;  ///< for the recorded spec
-};
+/// Hashes ids, with a line feed behind each.
+std::string hash_of(const std::vector<std::string>& ids) {
+  Xxh3Stream all;
+  for (const std::string& id : ids) {
+    all.update(as_bytes(id));
+    all.update(as_bytes(std::string_view("\n")));
+  }
+  return hash_text(all.value());
+}
 
-FrozenItems read_frozen_items(const PackSparseSpec& spec) {
-  FrozenItems frozen;
-  if (spec.reuse_ids.empty()) return frozen;
-  frozen.ids = read_item_ids(spec.reuse_ids);
-  std::string all;
-  for (const std::string& id : *frozen.ids) all += id + "\n";
-  frozen.text = hash_text(xxh3(as_bytes(all)));
-  return frozen;
+GivenIds read_given_ids(const PackSparseSpec& spec) {
+  const RatingSplitSpec& split = spec.packs.split;
+  GivenIds ids;
+  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids);
+  if (!split.validation_users.empty()) ids.validation_users = read_user_ids(split.validation_users);
+  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users);
+  return ids;
+}
+
+RecordedIds recorded_ids(const GivenIds& ids) {
+  RecordedIds recorded;
+  if (ids.items) recorded.reuse_ids = hash_of(*ids.items);
+  if (!ids.validation_users.empty()) recorded.validation_users = hash_of(ids.validation_users);
+  if (!ids.test_users.empty()) recorded.test_users = hash_of(ids.test_users);
+  return recorded;
 }
 
 void add_read(const SparseInput& input, PackSparseReport& report) {
@@ -76,10 +89,14 @@ MatrixPackReport finished_report(const SparseOutput& output) {
   return report;
 }
 
-void check_inputs(const PackSparseOptions& options) {
+void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) {
   if (options.inputs.empty()) throw Error(ErrorCode::usage, "INPUT is required: a file of ratings, or -");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw Error(ErrorCode::usage, "stdin can be read only once");
+  const RatingSplitSpec& split = spec.packs.split;
+  if (split.kind == SplitKind::given && split.files.count() != options.inputs.size())
+    throw Error(ErrorCode::usage, "split given: expected " + count_text(split.files.count(), "input") +
+                                      ", found " + count_text(options.inputs.size()));
 }
 
 void check_has_rows(const PackRows& rows) {
@@ -93,9 +110,9 @@ class SparseRun {
       : spec_(spec), options_(options), threads_(threads), start_(start_run()) {}
 
   PackSparseReport pack() {
-    FrozenItems frozen = read_frozen_items(spec_);
-    SparseOutputs outputs(spec_, options_, frozen.text);
-    SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(frozen.ids));
+    GivenIds ids = read_given_ids(spec_);
+    SparseOutputs outputs(spec_, options_, recorded_ids(ids));
+    SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
     report_.interrupted = !input.read();
     report_.read_seconds = start_.seconds();
     if (!report_.interrupted) {
@@ -107,15 +124,14 @@ class SparseRun {
   }
 
   PackSparseReport preview() {
-    FrozenItems frozen = read_frozen_items(spec_);
-    const std::string reuse_ids = frozen.text;
-    SparseOutputs::check(spec_, options_, reuse_ids, std::nullopt);
-    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(),
-                      std::move(frozen.ids));
+    GivenIds ids = read_given_ids(spec_);
+    const RecordedIds recorded = recorded_ids(ids);
+    SparseOutputs::check(spec_, options_, recorded, std::nullopt);
+    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
     report_.interrupted = !input.read();
     report_.read_seconds = start_.seconds();
     if (!report_.interrupted) {
-      SparseOutputs::check(spec_, options_, reuse_ids, input.xxh3());
+      SparseOutputs::check(spec_, options_, recorded, input.xxh3());
       foresee(input);
     }
     report_.seconds = start_.seconds();
@@ -221,7 +237,7 @@ PackSparseReport run_with_threads(const PackSparseOptions& options, Work work) {
 
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
   check_spec(spec);
-  check_inputs(options);
+  check_inputs(spec, options);
   check_outside_packs(options.output);
   return run_with_threads(options,
                           [&](std::uint32_t threads) { return SparseRun(spec, options, threads).pack(); });
@@ -229,7 +245,7 @@ PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions
 
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
   check_spec(spec);
-  check_inputs(options);
+  check_inputs(spec, options);
   check_outside_packs(options.output);
   return run_with_threads(options,
                           [&](std::uint32_t threads) { return SparseRun(spec, options, threads).preview(); });

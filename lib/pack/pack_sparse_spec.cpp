@@ -60,11 +60,19 @@ void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
   entries.push_back({"filter-once", bool_text(rules.filter_once)});
 }
 
-void add_split(const RatingSplitSpec& split, std::vector<SpecEntry>& entries) {
+void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector<SpecEntry>& entries) {
   entries.push_back({"split", name_of(kSplitKindNames, split.kind)});
   if (split.kind == SplitKind::none) return;
+  if (split.kind == SplitKind::given) {
+    entries.push_back({"train-file", std::to_string(split.files.train)});
+    entries.push_back({"validation-file", std::to_string(split.files.validation)});
+    entries.push_back({"test-file", std::to_string(split.files.test)});
+    return;
+  }
   entries.push_back({"validation", amount_text(split.validation)});
   entries.push_back({"test", amount_text(split.test)});
+  if (!ids.validation_users.empty()) entries.push_back({"validation-users", ids.validation_users});
+  if (!ids.test_users.empty()) entries.push_back({"test-users", ids.test_users});
   if (split.kind == SplitKind::users) entries.push_back({"fold-in", number_text(split.fold_in)});
   if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
     entries.push_back({"split-order", name_of(kSplitOrderNames, split.resolved_order())});
@@ -85,14 +93,14 @@ void check_sizes(const PackSparseSpec& spec) {
 
 }  // namespace
 
-std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const std::string& reuse_ids,
+std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                      const std::string& split_name) {
   std::vector<SpecEntry> entries;
   add_input(spec.input, entries);
   add_rules(spec.packs.rules, entries);
-  add_split(spec.packs.split, entries);
+  add_split(spec.packs.split, ids, entries);
   entries.push_back({"id-order", name_of(kItemOrderNames, spec.packs.item_order)});
-  entries.push_back({"reuse-ids", reuse_ids.empty() ? "none" : reuse_ids});
+  entries.push_back({"reuse-ids", ids.reuse_ids.empty() ? "none" : ids.reuse_ids});
   entries.push_back({"order", name_of(kRowOrderNames, spec.packs.shuffles_rows ? 0 : 1)});
   entries.push_back({"seed", std::to_string(spec.packs.seed)});
   entries.push_back({"container", spec.container});
@@ -115,9 +123,8 @@ CompressChoice compress_choice(const PackSparseSpec& spec) {
 std::vector<std::string> pack_names(const RatingSplitSpec& split) {
   if (split.kind == SplitKind::none) return {""};
   std::vector<std::string> names{"train"};
-  if (!split.validation.is_none()) names.emplace_back("validation");
-  if (!split.test.is_none() || split.kind == SplitKind::leave_one_out || split.before)
-    names.emplace_back("test");
+  if (split.has_validation()) names.emplace_back("validation");
+  if (split.has_test()) names.emplace_back("test");
   return names;
 }
 

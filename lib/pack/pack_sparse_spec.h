@@ -10,9 +10,15 @@
 
 namespace chunkhit {
 
-/// Every choice that the output depends on, under its flag's name. `reuse_ids` stands for the columns that
-/// are reused, whatever the path to them.
-[[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const std::string& reuse_ids,
+/// What stands for ids that a spec takes from files, whatever the paths to them; empty where it takes none.
+struct RecordedIds {
+  std::string reuse_ids;
+  std::string validation_users;
+  std::string test_users;
+};
+
+/// Every choice that the output depends on, under its flag's name.
+[[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                                    const std::string& split_name);
 
 /// Tells the filter that a spec means; throws usage.

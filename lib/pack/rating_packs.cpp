@@ -130,7 +130,8 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
 
 /// What a split asks of the rows.
 RowForm row_form(const RatingSplitSpec& split) {
-  if (split.is_by_time() || split.resolved_order() == SplitOrder::input) return RowForm::with_places;
+  const bool is_by_input = split.kind == SplitKind::given || split.resolved_order() == SplitOrder::input;
+  if (split.is_by_time() || is_by_input) return RowForm::with_places;
   return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
 }
 
@@ -170,7 +171,8 @@ bool needs_times(const RatingPacksSpec& spec) {
          duplicates == Duplicates::sum;
 }
 
-RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items) {
+RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
+                              GivenParts given) {
   check_split(spec.split);
   RatingPacks made;
   RowStore rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
@@ -179,7 +181,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
   keep_frequent(rows, spec.rules, live, made.steps);
 
-  RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times());
+  RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
+                    std::move(given));
   const TrainingStats stats = look_at_ratings(rows, live, split);
   made.values = stats.values.histogram();
   made.stored = stats.values.stored();

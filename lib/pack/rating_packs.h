@@ -52,9 +52,10 @@ struct ItemChoice {
 
 /// Makes the packs of all that is in `store`, which is emptied. Needs memory for the rows, 8 bytes a rating
 /// and 12 more where the split goes by time, or where `store` was spilled for a few buckets. The same for any
-/// number of threads. Throws usage, bad_data (DuplicateError; nothing is left), cannot_write.
+/// number of threads. `given` is for lists of users and given files only. Throws usage, bad_data
+/// (DuplicateError; nothing is left), cannot_write.
 [[nodiscard]] RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec,
-                                            const ItemChoice& items);
+                                            const ItemChoice& items, GivenParts given = {});
 
 /// Bytes of a dense batch.
 [[nodiscard]] constexpr std::uint64_t dense_batch_bytes(std::uint64_t rows, std::uint64_t columns,

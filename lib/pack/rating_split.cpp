@@ -62,6 +62,28 @@ void check_one(const char* name, const SplitAmount& amount) {
     refuse(std::string(name) + ": expected 1, or nothing, for split leave-one-out");
 }
 
+/// Whole users that are listed are not drawn as well.
+void check_lists(const RatingSplitSpec& spec) {
+  const std::pair<const char*, bool> lists[] = {{"validation", !spec.validation_users.empty()},
+                                                {"test", !spec.test_users.empty()}};
+  for (const auto& [name, is_given] : lists) {
+    if (!is_given) continue;
+    const std::string part(name);
+    if (spec.kind != SplitKind::users) refuse(part + "-users: only for split users");
+    if (!(part == "test" ? spec.test : spec.validation).is_none())
+      refuse(part + ", " + part + "-users: expected one of them");
+  }
+}
+
+void check_files(const RatingSplitSpec& spec) {
+  if (spec.kind != SplitKind::given && spec.files.count() > 0)
+    refuse("train-file, validation-file, test-file: only for split given");
+  if (spec.kind != SplitKind::given) return;
+  if (spec.files.train == 0) refuse("train-file: expected a file of ratings for training");
+  if (!spec.has_validation() && !spec.has_test())
+    refuse("test-file: expected a file of held-out ratings, here or as --validation-file");
+}
+
 bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
 
 [[noreturn]] void refuse_without_times(SplitKind kind) {
@@ -82,6 +104,15 @@ bool RatingSplitSpec::is_by_time() const {
   return kind == SplitKind::time || (divides_by_user(kind) && resolved_order() == SplitOrder::time);
 }
 
+bool RatingSplitSpec::has_validation() const {
+  return !validation.is_none() || !validation_users.empty() || files.validation > 0;
+}
+
+bool RatingSplitSpec::has_test() const {
+  return !test.is_none() || !test_users.empty() || files.test > 0 || before ||
+         kind == SplitKind::leave_one_out;
+}
+
 std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
 
 void check_split(const RatingSplitSpec& spec) {
@@ -99,42 +130,58 @@ void check_split(const RatingSplitSpec& spec) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
   }
+  check_lists(spec);
+  check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
   if (spec.kind == SplitKind::none && amounts) refuse("validation, test: expected a split");
-  if (spec.kind != SplitKind::none && spec.kind != SplitKind::leave_one_out && !amounts && !spec.before)
+  if (spec.kind == SplitKind::given && amounts) refuse("validation, test: not for a split given as files");
+  if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
     refuse("split " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
            ": expected validation or test");
 }
 
 RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows,
-                         const LiveRatings& live, std::uint64_t ratings, bool has_times)
-    : spec_(spec), seed_(seed), parts_{Part::train} {
+                         const LiveRatings& live, std::uint64_t ratings, bool has_times, GivenParts given)
+    : spec_(spec), seed_(seed), given_(std::move(given)), parts_{Part::train} {
   check_split(spec);
-  const bool one_out = spec.kind == SplitKind::leave_one_out;
-  if (!spec.validation.is_none()) parts_.push_back(Part::validation);
-  if (one_out || spec.before || !spec.test.is_none()) parts_.push_back(Part::test);
+  if (spec.has_validation()) parts_.push_back(Part::validation);
+  if (spec.has_test()) parts_.push_back(Part::test);
   if (spec.kind == SplitKind::users) choose_users(live);
   if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
   if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
 }
 
 void RatingSplit::choose_users(const LiveRatings& live) {
+  part_of_user_.assign(live.users.size(), Part::train);
+  const std::uint64_t listed_test = place_listed(given_.test_users, Part::test, live);
+  const std::uint64_t listed = listed_test + place_listed(given_.validation_users, Part::validation, live);
   std::vector<Drawn> users;
   for (std::size_t user = 0; user < live.users.size(); ++user) {
-    if (live.users[user] == 0) continue;
+    if (live.users[user] == 0 || part_of_user_[user] != Part::train) continue;
     const auto number = static_cast<std::uint32_t>(user);
     users.push_back({random_bits(seed_, Purpose::split, number), number, number});
   }
-  const std::uint64_t test = spec_.test.of(users.size());
-  const std::uint64_t validation = spec_.validation.of(users.size());
+  const std::uint64_t all = users.size() + listed;
+  const std::uint64_t test = spec_.test.of(all);
+  const std::uint64_t validation = spec_.validation.of(all);
   if (test >= users.size() || validation >= users.size() - test)
-    refuse("validation, test: " + count_text(validation) + " and " + count_text(test) +
-           " users held out, expected fewer than all " + count_text(users.size()) +
-           "; give fewer: --validation N --test N");
+    refuse("validation, test: " + count_text(validation + listed - listed_test) + " and " +
+           count_text(test + listed_test) + " users held out, expected fewer than all " + count_text(all) +
+           "; give fewer: " + (listed > 0 ? "shorter lists" : "--validation N --test N"));
   choose(users, test, validation);
-  part_of_user_.assign(live.users.size(), Part::train);
   for (std::uint64_t index = 0; index < test + validation; ++index)
     part_of_user_[users[index].number] = index < test ? Part::test : Part::validation;
+}
+
+/// Counts those of a list that are left.
+std::uint64_t RatingSplit::place_listed(const std::vector<std::uint32_t>& users, Part part,
+                                        const LiveRatings& live) {
+  std::uint64_t count = 0;
+  for (const std::uint32_t user : users) {
+    part_of_user_[user] = part;
+    count += live.users[user];
+  }
+  return count;
 }
 
 void RatingSplit::choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings) {
@@ -150,6 +197,7 @@ void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> en
                          std::vector<Part>& parts) const {
   parts.assign(entries.size(), part_of(row.user));
   if (divides_by_user(spec_.kind)) divide_row(row, entries, parts);
+  if (spec_.kind == SplitKind::given) divide_given(row, entries, parts);
   if (spec_.kind != SplitKind::time) return;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const std::int64_t time = row.times[entries[index]];
@@ -178,6 +226,20 @@ void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t
   choose(drawn, test, validation);
   for (std::uint64_t at = 0; at < test + validation; ++at)
     parts[drawn[at].index] = at < test ? Part::test : Part::validation;
+}
+
+/// A user's ratings of the training files are the first that the user has in the input.
+void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32_t> entries,
+                               std::vector<Part>& parts) const {
+  const auto count_of = [&](const std::vector<std::uint32_t>& counts) -> std::uint64_t {
+    return row.user < counts.size() ? counts[row.user] : 0;
+  };
+  const std::uint64_t train = count_of(given_.train_counts);
+  const std::uint64_t validation = train + count_of(given_.validation_counts);
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const std::uint64_t position = row.places[entries[index]];
+    if (position >= train) parts[index] = position < validation ? Part::validation : Part::test;
+  }
 }
 
 void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,

@@ -221,7 +221,8 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
     if (index == 0) facts.format = format;
     if (format != facts.format)
       throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
-                                           ", the inputs before are " + name_of(facts.format));
+                                           ", the inputs before are " + name_of(facts.format) +
+                                           "; --format takes all as one kind");
     is_told_by_name = is_told_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
@@ -231,6 +232,9 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
     check_text_flags(spec, format);
     intake.read_text(*stream, format);
   }
+  if (inputs.are_parts && facts.format == RatingFormat::svmlight)
+    throw Error(ErrorCode::usage,
+                "--train-file: has no meaning for svmlight, whose rows are numbered through all files");
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
   try {

@@ -45,6 +45,7 @@ struct InputFacts {
 struct InputPlaces {
   const std::vector<std::string>& paths;
   const std::string& spill_folder;  ///< for what must be undone on disk
+  bool are_parts = false;           ///< some are for training, others are held out
 };
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that

@@ -1,8 +1,11 @@
 #include "pack/sparse_input.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -22,10 +25,10 @@ Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdM
 }  // namespace
 
 SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads,
-                         std::string spill_folder, std::optional<std::vector<std::string>> frozen)
+                         std::string spill_folder, GivenIds given)
     : spec_(spec),
       options_(options),
-      frozen_(std::move(frozen)),
+      given_(std::move(given)),
       spill_folder_(std::move(spill_folder)),
       memory_(options.memory_bytes, threads),
       rating_bytes_(memory_.rating_bytes(0)),
@@ -35,6 +38,7 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
                 hash_.add(users, items, values);
                 store_.limit_memory(rating_bytes_);
                 store_.append(users, items, values, times);
+                count_given(users);
               }) {}
 
 IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
@@ -61,7 +65,8 @@ bool SparseInput::read() {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
-    facts_ = read_inputs(spec_.input, {options_.inputs, spill_folder_}, intake_, hash_, options_.stop);
+    const InputPlaces places{options_.inputs, spill_folder_, spec_.packs.split.kind == SplitKind::given};
+    facts_ = read_inputs(spec_.input, places, intake_, hash_, options_.stop);
   } catch (const Error&) {
     if (is_stopped()) return false;  // which cuts stdin off
     throw;
@@ -145,7 +150,7 @@ void SparseInput::note_times() {
 
 /// Numbers of items mean nothing to a pack whose numbers count from elsewhere.
 void SparseInput::note_frozen() {
-  if (!frozen_) return;
+  if (!given_.items) return;
   const std::vector<std::uint32_t> numbers = frozen_numbers();
   const auto known =
       numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
@@ -157,11 +162,64 @@ void SparseInput::note_frozen() {
   facts_.notices.push_back(text);
 }
 
-std::uint64_t SparseInput::xxh3() const { return hash_inputs(facts_, intake_, hash_); }
+std::uint64_t SparseInput::xxh3() const {
+  const std::uint64_t ratings = hash_inputs(facts_, intake_, hash_);
+  if (spec_.packs.split.kind != SplitKind::given) return ratings;
+  std::string text = hash_text(ratings) + "\n";
+  for (const RatingInput& input : intake_.account().inputs())
+    text += std::to_string(input.rating_count) + "\n";
+  return chunkhit::xxh3(as_bytes(text));
+}
+
+/// Counts the ratings of each user in the files of training and of validation.
+void SparseInput::count_given(std::span<const std::uint32_t> users) {
+  if (spec_.packs.split.kind != SplitKind::given) return;
+  const GivenFiles& files = spec_.packs.split.files;
+  const std::uint64_t file = intake_.account().inputs().size();  // from 1
+  if (file > files.train + files.validation) return;
+  std::vector<std::uint32_t>& counts = file > files.train ? parts_.validation_counts : parts_.train_counts;
+  for (const std::uint32_t user : users) {
+    if (user >= counts.size()) counts.resize(std::size_t{user} + 1);
+    ++counts[user];
+  }
+}
+
+std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::string>& ids,
+                                                     const char* flag) const {
+  std::vector<std::uint32_t> numbers;
+  std::vector<std::string> unknown;
+  for (const std::string& id : ids) {
+    const std::size_t number = intake_.users().find(id);
+    if (number < intake_.users().size())
+      numbers.push_back(static_cast<std::uint32_t>(number));
+    else
+      unknown.push_back(id);
+  }
+  if (!unknown.empty())
+    throw Error(ErrorCode::bad_data, std::string(flag) + ": " + count_text(unknown.size()) + " of " +
+                                         count_text(ids.size(), "user") +
+                                         " are not in the input, the first is " + unknown[0]);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// What the split takes from the lists of users and from the order of the files.
+GivenParts SparseInput::given_parts() {
+  GivenParts parts = std::move(parts_);
+  parts.validation_users = user_numbers(given_.validation_users, "--validation-users");
+  parts.test_users = user_numbers(given_.test_users, "--test-users");
+  std::vector<std::uint32_t> both;
+  std::set_intersection(parts.validation_users.begin(), parts.validation_users.end(),
+                        parts.test_users.begin(), parts.test_users.end(), std::back_inserter(both));
+  if (!both.empty())
+    throw Error(ErrorCode::bad_data, "--validation-users, --test-users: " + count_text(both.size(), "user") +
+                                         " in both, the first is " + intake_.users().text(both[0]));
+  return parts;
+}
 
 std::vector<std::uint32_t> SparseInput::frozen_numbers() const {
   std::vector<std::uint32_t> numbers;
-  for (const std::string& id : *frozen_) {
+  for (const std::string& id : *given_.items) {
     const std::size_t number = intake_.items().find(id);
     numbers.push_back(number < intake_.items().size() ? static_cast<std::uint32_t>(number) : kNoItem);
   }
@@ -172,26 +230,27 @@ RatingPacks SparseInput::make_packs() {
   std::vector<std::uint32_t> sorted;
   std::vector<std::uint32_t> frozen;
   ItemChoice choice;
-  if (frozen_) {
+  if (given_.items) {
     frozen = frozen_numbers();
     choice.frozen = frozen;
   } else if (spec_.packs.item_order == ItemOrder::sorted) {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
+  GivenParts given = given_parts();
   intake_.drop_id_index();
   RatingPacksSpec packs = spec_.packs;
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {
-    return make_rating_packs(store_, packs, choice);
+    return make_rating_packs(store_, packs, choice, std::move(given));
   } catch (const DuplicateError& fault) {
     throw duplicate_fault(fault, intake_.users(), intake_.items());
   }
 }
 
 std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) const {
-  if (frozen_) return *frozen_;
+  if (given_.items) return *given_.items;
   std::vector<std::string> ids;
   ids.reserve(columns.items.size());
   for (const std::uint32_t item : columns.items) ids.push_back(intake_.items().text(item));

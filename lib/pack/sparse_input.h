@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,19 @@
 
 namespace chunkhit {
 
+/// Own ids that a spec takes from files beside the inputs.
+struct GivenIds {
+  std::optional<std::vector<std::string>> items;  ///< columns of another pack, which are reused
+  std::vector<std::string> validation_users;      ///< held out
+  std::vector<std::string> test_users;
+};
+
 /// Reads the inputs of a run once, then makes its packs.
 class SparseInput {
  public:
-  /// `spill_folder`: where ratings go that do not fit into memory. `frozen`: the items' own ids where the
-  /// columns of another pack are reused.
+  /// `spill_folder`: where ratings go that do not fit into memory.
   SparseInput(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads,
-              std::string spill_folder, std::optional<std::vector<std::string>> frozen);
+              std::string spill_folder, GivenIds given);
   SparseInput(const SparseInput&) = delete;
   SparseInput& operator=(const SparseInput&) = delete;
 
@@ -43,6 +50,10 @@ class SparseInput {
  private:
   [[nodiscard]] IntakeOptions intake_options(std::uint32_t threads);
   [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
+  [[nodiscard]] std::vector<std::uint32_t> user_numbers(const std::vector<std::string>& ids,
+                                                        const char* flag) const;
+  [[nodiscard]] GivenParts given_parts();
+  void count_given(std::span<const std::uint32_t> users);
   void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);
   void fit_rows();
   void note_table();
@@ -51,7 +62,8 @@ class SparseInput {
 
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
-  std::optional<std::vector<std::string>> frozen_;
+  GivenIds given_;
+  GivenParts parts_;
   std::string spill_folder_;
   SparseMemory memory_;
   std::atomic<std::uint64_t> rating_bytes_;  ///< what ids leave, so far

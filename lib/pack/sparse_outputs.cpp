@@ -10,7 +10,6 @@
 
 #include "chunkhit/error.h"
 #include "pack/pack_folder.h"
-#include "pack/pack_sparse_spec.h"
 #include "pack/pack_spec.h"
 
 namespace chunkhit {
@@ -118,25 +117,25 @@ void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::
 }  // namespace
 
 SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options,
-                           const std::string& reuse_ids, std::string split_name)
+                           const RecordedIds& ids, std::string split_name)
     : name(std::move(split_name)),
-      recorded(recorded_spec(spec, reuse_ids, name)),
+      recorded(recorded_spec(spec, ids, name)),
       folder(pack_path(options, name), options.force, PackKind::matrices),
       finished(folder.finished_matrix_pack()) {}
 
 SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options,
-                             const std::string& reuse_ids) {
+                             const RecordedIds& ids) {
   std::vector<std::string> names = pack_names(spec.packs.split);
   clear_stale_packs(options, names);
   for (std::string& name : names) {
-    outputs_.push_back(std::make_unique<SparseOutput>(spec, options, reuse_ids, std::move(name)));
+    outputs_.push_back(std::make_unique<SparseOutput>(spec, options, ids, std::move(name)));
     const SparseOutput& output = *outputs_.back();
     check_same_spec(output.folder.path(), output.finished, output.recorded);
   }
 }
 
 void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& options,
-                          const std::string& reuse_ids, std::optional<std::uint64_t> input_xxh3) {
+                          const RecordedIds& ids, std::optional<std::uint64_t> input_xxh3) {
   const std::vector<std::string> names = pack_names(spec.packs.split);
   static_cast<void>(check_stale_folders(options, names));
   for (const std::string& name : names) {
@@ -146,7 +145,7 @@ void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& o
     if (options.force && std::filesystem::is_directory(path, error)) continue;
     OutputFolder::check(path, options.force, PackKind::matrices);
     const std::optional<MatrixManifest> finished = OutputFolder::finished_matrix_pack(path);
-    const std::vector<SpecEntry> recorded = recorded_spec(spec, reuse_ids, name);
+    const std::vector<SpecEntry> recorded = recorded_spec(spec, ids, name);
     check_same_spec(path, finished, recorded);
     if (finished && input_xxh3 && finished->pack_id != pack_id(recorded, *input_xxh3))
       refuse_other_pack(path, "the input changed");

@@ -10,12 +10,13 @@
 #include "manifest/matrix_manifest.h"
 #include "pack/output_folder.h"
 #include "pack/pack_sparse.h"
+#include "pack/pack_sparse_spec.h"
 
 namespace chunkhit {
 
 /// A pack that is to be there in the end.
 struct SparseOutput {
-  SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids,
+  SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids,
                std::string split_name);
   std::string name;  ///< of the split; empty without one
   std::vector<SpecEntry> recorded;
@@ -29,10 +30,10 @@ class SparseOutputs {
  public:
   /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is, or of a split that is
   /// not this run's: such a pack goes only with `force`.
-  SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const std::string& reuse_ids);
+  SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids);
   /// Throws what the constructor would, and where the input is known what `compare` would; changes nothing.
-  static void check(const PackSparseSpec& spec, const PackSparseOptions& options,
-                    const std::string& reuse_ids, std::optional<std::uint64_t> input_xxh3);
+  static void check(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids,
+                    std::optional<std::uint64_t> input_xxh3);
   /// Compares what is there with what is to be there, now that the input was read; throws cannot_write where
   /// a pack of another input is. Packs that are not whole are made again.
   void compare(std::uint64_t input_xxh3);

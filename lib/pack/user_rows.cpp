@@ -56,7 +56,7 @@ std::uint64_t UserRows::count_whole(const RatingRow& row) const {
 
 /// The items that are columns come first, and are then divided: as vae_cf.
 void UserRows::make_held_out_user(const RatingRow& row) {
-  concerned_ = !entries_.empty();
+  concerned_ = true;  // also without ratings that are left, as a user of a list may be
   const auto is_unseen = [&](std::uint32_t index) { return column_of(row, index) == kNoColumn; };
   unseen_ = std::erase_if(entries_, is_unseen);
   items_.clear();

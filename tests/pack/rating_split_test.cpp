@@ -266,6 +266,18 @@ TEST(UsersSplit, AsksForAFifthOfAHeldOutUsersItems) {
   }
 }
 
+TEST(GivenSplit, GoesByThePositionOfARatingAmongItsUsers) {
+  const Example example({{0, 5, 1}, {1, 1, 1}, {0, 2, 1}, {0, 9, 1}, {0, 1, 1}, {1, 0, 1}, {2, 3, 1}}, false);
+  RatingSplitSpec spec{.kind = SplitKind::given};
+  spec.files = {1, 1, 1};
+  const RatingSplit split(spec, 0, example.rows, example.live, example.count, false, {{}, {}, {2, 1}, {1}});
+  EXPECT_EQ(example.parts(split, 0), "Tttv");  // items 1, 2, 5, 9
+  EXPECT_EQ(example.parts(split, 1), "Tt");
+  EXPECT_EQ(example.parts(split, 2), "T");
+  EXPECT_TRUE(split.is_given(Part::validation, Part::test));
+  EXPECT_FALSE(split.is_given(Part::test, Part::validation));
+}
+
 void expect_refused(const RatingSplitSpec& spec, const std::string& words) {
   try {
     check_split(spec);
@@ -286,6 +298,12 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "expected a split");
   expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "before");
   expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "before");
+  expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "test-users");
+  expect_refused({.kind = SplitKind::users, .test = {1, 0}, .test_users = "list"}, "test, test-users");
+  expect_refused({.kind = SplitKind::given, .files = {1, 0, 0}}, "test-file");
+  expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "train-file");
+  expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "validation, test");
+  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "split given");
 }
 
 TEST(SplitSpec, IsRefusedWhereTheRatingsDoNotFit) {

@@ -57,6 +57,21 @@ def test_gives_the_packs_of_a_split_by_name(packs, tmp_path):
     assert {name: info["samples"] for name, info in found.items()} == {"train": 90, "val": 10}
 
 
+def test_a_given_split_had_no_keywords(tmp_path):
+    for name, rows in (("base", ["1,1,5", "1,2,4", "2,1,3"]), ("more", ["3,1,4", "3,3,1"]), ("test", ["1,3,2", "2,2,5", "4,2,5"])):
+        (tmp_path / name).write_text("user,item,rating\n" + "\n".join(rows) + "\n")
+    chunkhit.pack_sparse(None, tmp_path / "given", train_file=[tmp_path / "base", tmp_path / "more"], test_file=tmp_path / "test",
+                         order="input", id_order="sorted", progress=False)
+    x, held_out = chunkhit.SparseDataset(tmp_path / "given/test")[:]
+    assert (x.tolist(), held_out.tolist()) == ([[5, 4, 0], [3, 0, 0]], [[0, 0, 2], [0, 5, 0]])
+    with pytest.raises(chunkhit.Error, match="INPUT: found") as caught:
+        chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", train_file=tmp_path / "base", test_file=tmp_path / "test")
+    assert caught.value.code == "usage"
+    (tmp_path / "users").write_text("9\n")
+    with pytest.raises(chunkhit.Error, match="^test_users: 1 of 1 user"):
+        chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", split="users", test_users=tmp_path / "users")
+
+
 def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
     assert chunkhit.pack_images(packs / "pictures", tmp_path / "out", dry_run=True) == {}
     assert "100" in capsys.readouterr().out and not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ SWITCHES = ("accept_warnings", "binarize", "dry_run", "filter_once", "follow_sym
 HAVE_NONE = ("compress", "time", "value")
 NO_OPTION = "no option of this name"
 SIZES = ("crop", "fit", "resize")
-REPEATED = ("include", "label_column", "split_folders")
+REPEATED = ("include", "label_column", "split_folders", "test_file", "train_file", "validation_file")
 
 
 def refuse(name: str, expected: str, value: Any) -> Error:

@@ -150,13 +150,14 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] 
     return pack("pack-images", [] if root is None else [os.fspath(root)], output, progress, options)
 
 
-def pack_sparse(inputs: Paths, output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
+def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once, as the command pack-sparse does; `pack-sparse --help` lists the options, which are
     keywords here: user="userId", value="rating", preset="vae-cf", split="users", test=10000. None is "not given";
     value=None, time=None and compress=None, which could also be the word "none", are refused: value="none" makes every
     rating 1.
 
-    inputs    one file or several, all of one kind
+    inputs    one file or several, all of one kind; None where a split is given as files: train_file="u1.base",
+              test_file="u1.test", each one file or several
     output    folder of the pack, or of the packs of split
 
     Returns and raises what `pack_images` does.
@@ -164,4 +165,4 @@ def pack_sparse(inputs: Paths, output: Path, *, progress: Optional[bool] = None,
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
         raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
                         "makes one of it")
-    return pack("pack-sparse", path_list(inputs), output, progress, options)
+    return pack("pack-sparse", [] if inputs is None else path_list(inputs), output, progress, options)
