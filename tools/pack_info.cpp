@@ -186,6 +186,10 @@ void print_info(const PackInfo& info) {
   if (!info.mean.empty())
     std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(info.mean).c_str(),
                 numbers_text(info.std).c_str());
+  if (info.normalize)
+    std::printf("normalize  %s | %s (those of %s, for all packs of the split)\n",
+                numbers_text(info.normalize->mean).c_str(), numbers_text(info.normalize->std).c_str(),
+                printable_text(info.normalize->from).c_str());
   std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
               bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
   std::printf("stored     %s, filter %s: %s raw in %s, ratio %.2f\n", info.container.c_str(),

@@ -165,6 +165,34 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   return report;
 }
 
+/// The manifest of the pack that a pack of a split shares the statistics of: its own, or of one that lies
+/// beside it and was made from the same list. Nothing where that pack is elsewhere or damaged, as its own
+/// check says.
+std::optional<Manifest> find_normalizing_pack(const std::string& folder, const Manifest& manifest) {
+  const std::string& from = manifest.normalize->from;
+  const SpecEntry own_name{"split-name", from};
+  if (std::ranges::find(manifest.spec, own_name) != manifest.spec.end()) return manifest;
+  if (from.empty() || from.find('/') != std::string::npos) return std::nullopt;
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(folder, error).parent_path() / from;
+  if (error || !std::filesystem::exists(path / kManifestName, error)) return std::nullopt;
+  try {
+    std::optional<Manifest> found = open_source(path.string()).manifest;
+    return found && found->input_xxh3 == manifest.input_xxh3 ? found : std::nullopt;
+  } catch (const Error& failure) {
+    if (failure.code() == ErrorCode::try_again) throw;
+    return std::nullopt;
+  }
+}
+
+void check_normalize(const std::string& folder, const Manifest& manifest, std::vector<std::string>& faults) {
+  if (!manifest.normalize) return;
+  const std::optional<Manifest> from = find_normalizing_pack(folder, manifest);
+  if (!from || (from->mean == manifest.normalize->mean && from->std == manifest.normalize->std)) return;
+  faults.push_back(folder + "/" + std::string(kManifestName) +
+                   ": normalize: its mean and std are not those of " + manifest.normalize->from);
+}
+
 /// Whether a file is a pack's manifest whose seal is broken: not one of a later version, nor another
 /// program's.
 bool is_damaged_manifest(const std::filesystem::path& manifest) {
@@ -225,6 +253,7 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   }
   if (own.size() == manifest.parts.size())
     add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
+  check_normalize(source.folder, manifest, report.faults);
   check_list(source.folder, manifest.rejects, manifest.rejected, report);
   if (manifest.warnings) check_list(source.folder, *manifest.warnings, manifest.warned, report);
   if (!report.faults.empty()) add_damaged(source.folder, kManifestName, report);

@@ -1,10 +1,14 @@
 """What f32 batches are normalised with: the training pack's statistics, in validation too."""
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import chunkhit
+from chunkhit._packing import find_command
 from classes_test import write_images
 
 
@@ -75,3 +79,25 @@ def test_info_says_what_packs_of_a_split_share(split):
     with open(split / "packs" / "train" / "manifest.json") as file:
         train = json.load(file)
     assert val["normalize"] == {"from": "train", "mean": train["mean"], "std": train["std"]}
+
+
+def test_a_split_with_another_training_pack_was_whole_for_verify(split, tmp_path):
+    """pack-verify compared all of a manifest but what normalises the pack."""
+    shutil.copytree(split / "packs", tmp_path / "packs")
+    assert all(chunkhit.verify_pack(tmp_path / "packs" / name)["faults"] == [] for name in ("train", "val"))
+    shutil.copytree(split / "root", tmp_path / "root")
+    Image.new("L", (8, 6), 255).save(tmp_path / "root" / "train" / "ant" / "0.png")
+    chunkhit.pack_images(tmp_path / "root", tmp_path / "other", split_folders=["train", "val"], channels="gray")
+    shutil.rmtree(tmp_path / "packs" / "train")
+    shutil.move(tmp_path / "other" / "train", tmp_path / "packs" / "train")
+    assert chunkhit.verify_pack(tmp_path / "packs" / "train")["faults"] == []
+    faults = chunkhit.verify_pack(tmp_path / "packs" / "val")["faults"]
+    assert faults == [f"{tmp_path}/packs/val/manifest.json: normalize: its mean and std are not those of train"]
+    shutil.rmtree(tmp_path / "packs" / "train")
+    assert chunkhit.verify_pack(tmp_path / "packs" / "val")["faults"] == []
+
+
+def test_pack_info_names_what_normalises(split):
+    said = subprocess.run([find_command("pack-info"), split / "packs" / "val"], capture_output=True, text=True, check=True).stdout
+    train = chunkhit.pack_info(split / "packs" / "train")
+    assert f"normalize  {train['mean'][0]:.2f} | {train['std'][0]:.2f} (those of train" in said
