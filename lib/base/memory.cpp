@@ -1,8 +1,10 @@
 #include "base/memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -38,10 +40,19 @@ std::string group_path() {
   return "/";
 }
 
+/// What `ulimit -v` leaves, which counts addresses.
+std::uint64_t free_addresses() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  const std::uint64_t pages = read_number("/proc/self/statm").value_or(0);
+  return limit.rlim_cur -
+         std::min(limit.rlim_cur, pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+}
+
 }  // namespace
 
 std::uint64_t available_memory() {
-  std::uint64_t left = free_on_machine();
+  std::uint64_t left = std::min(free_on_machine(), free_addresses());
   std::string group = group_path();
   while (true) {
     const std::string folder = "/sys/fs/cgroup" + group + (group.ends_with('/') ? "" : "/");

@@ -10,7 +10,7 @@
 
 namespace chunkhit {
 
-/// Bytes that the machine and the process's cgroups have left, without swapping.
+/// Bytes that the machine, the process's cgroups and `ulimit -v` have left, without swapping.
 [[nodiscard]] std::uint64_t available_memory();
 
 /// Gives what `work` gives; where memory is not to be had, throws try_again with `what`, which says for what,

@@ -186,9 +186,8 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   // Each row has a label, a number and a name, each item a name; each takes a byte of the index at least.
   for (const std::uint64_t count : {sample_count, item_count})
     if (count > cursor.left()) throw_bad_index("ends early: " + std::to_string(count) + " rows or items");
-  check_index_memory(
-      2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory + chunk_count / 56,
-      memory_bytes);
+  // The table of chunks takes as much memory as in the index.
+  check_index_memory(2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory, memory_bytes);
   PartSamples& samples = contents.samples;
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_labels(cursor, label_kind, sample_count, label_columns);

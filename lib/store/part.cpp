@@ -41,6 +41,17 @@ std::uint64_t kept_bytes(const ChunkReader& part) {
   return bytes;
 }
 
+/// Opens a shard whose ids and index may take `left`. Where nobody gave that number, nobody can mend it
+/// either.
+std::unique_ptr<ChunkReader> open_within(const std::string& path, std::uint64_t left, bool is_given) {
+  try {
+    return open_shard(path, left);
+  } catch (const Error& error) {
+    if (is_given || error.code() != ErrorCode::usage) throw;
+    throw Error(ErrorCode::try_again, std::string(error.what()) + ": half of what can be had");
+  }
+}
+
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
      open_hdf5_parts},
@@ -194,7 +205,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrix_parts(const std::vector<st
   std::uint64_t left = std::max(memory_bytes != 0 ? memory_bytes : available_memory() / 2, kMinIndexMemory);
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
-    parts.push_back(open_shard(path, left));
+    parts.push_back(open_within(path, left, memory_bytes != 0));
     if (!parts.back()->spec().matrix)
       throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices");
     left -= std::min(left, kept_bytes(*parts.back()));

@@ -209,7 +209,7 @@ struct Container {
 
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more
-/// than `memory_bytes`: of all parts together; 0: half of what the process may still take.
+/// than `memory_bytes`: of all parts together; 0: half of what the process may still take, and try_again.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_matrix_part(const std::string& path,
                                                             std::uint64_t memory_bytes = 0);
 

@@ -49,10 +49,22 @@ def packs(space):
     return made
 
 
+def large_index(space):
+    """A shard whose ids and index need more than the 64 MiB that they may always take."""
+    table = space("many.csv")
+    with open(table, "w") as file:
+        file.writelines(f"a-user-with-a-long-name-{user},{user % 100}\n" for user in range(1_200_000))
+    run("pack-sparse", table, "--output", space("many"), "--header", "no")
+    return space("many")
+
+
 if __name__ == "__main__":
     with Workspace() as space:
         made = packs(space)
         refused = 0
+        if ":" not in SHIM:
+            code, text = verify(large_index(space), resource.RLIMIT_AS, 200 * MIB)
+            check(code == 75 and "its ids and its index need" in text and "to repair" not in text, code, text)
         # The sanitizers take terabytes of addresses, and descriptors of their own.
         if ":" not in SHIM:
             for path in made:
