@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
+#include <string>
 
+#include "base/bytes.h"
 #include "base/random.h"
 #include "chunkhit/sparse.h"
 
@@ -15,11 +19,106 @@ double weight_of(std::uint64_t count, double power) {
   return count == 0 ? 0 : std::pow(static_cast<double>(count), power);
 }
 
-bool is_own(std::span<const std::int32_t> own, std::uint32_t item) {
-  return std::binary_search(own.begin(), own.end(), static_cast<std::int32_t>(item));
+template <class Cell>
+Bytes bytes_of(std::span<const Cell> cells) {
+  return {reinterpret_cast<const std::uint8_t*>(cells.data()), cells.size_bytes()};
+}
+
+/// The items that one matrix has in a row.
+struct ItemsOfRow {
+  std::span<const std::int32_t> columns;  ///< ascending; or
+  const std::uint8_t* cells = nullptr;    ///< a dense row of numbers of
+  std::size_t cell_bytes = 0;
+
+  [[nodiscard]] bool has(std::uint32_t item) const {
+    if (cell_bytes == 0) return std::ranges::binary_search(columns, static_cast<std::int32_t>(item));
+    const std::uint8_t* const cell = cells + item * cell_bytes;
+    if (cell_bytes == 1) return *cell != 0;
+    // Not 0, of either sign.
+    return cell_bytes == 2 ? (load_little<std::uint16_t>(cell) & 0x7fff) != 0
+                           : load_little<std::uint32_t>(cell) << 1 != 0;
+  }
+};
+
+ItemsOfRow row_of(const RowItems& rows, std::size_t at, std::size_t column_count) {
+  if (rows.cell_bytes != 0)
+    return {.columns = {},
+            .cells = rows.cells.data() + at * column_count * rows.cell_bytes,
+            .cell_bytes = rows.cell_bytes};
+  if (rows.indptr.empty()) return {};
+  const auto begin = static_cast<std::size_t>(rows.indptr[at]);
+  return {.columns = rows.indices.subspan(begin, static_cast<std::size_t>(rows.indptr[at + 1]) - begin)};
+}
+
+[[noreturn]] void refuse_rows(const std::string& name, const std::string& what) {
+  throw Error(ErrorCode::usage, name + ": " + what);
+}
+
+/// Throws usage where rows in CSR form do not lie in their arrays, or a row's columns do not ascend.
+void check_csr(const std::string& name, const RowItems& rows, std::size_t row_count) {
+  if (rows.indptr.size() != row_count + 1 || rows.indptr[0] != 0)
+    refuse_rows(name, std::to_string(rows.indptr.size()) + " entries of indptr for " +
+                          std::to_string(row_count) + " rows, expected one more than rows, from 0 on");
+  for (std::size_t at = 0; at < row_count; ++at)
+    if (rows.indptr[at + 1] < rows.indptr[at] ||
+        static_cast<std::size_t>(rows.indptr[at + 1]) > rows.indices.size())
+      refuse_rows(name, "row " + std::to_string(at) + " ends outside of the indices");
+  for (std::size_t at = 0; at < row_count; ++at)
+    if (!std::ranges::is_sorted(row_of(rows, at, 0).columns))
+      refuse_rows(name, "the columns of row " + std::to_string(at) + " do not ascend");
+}
+
+void check_rows(const std::string& name, const RowItems& rows, std::size_t row_count,
+                std::size_t column_count) {
+  if (rows.cell_bytes == 0) {
+    if (!rows.indptr.empty()) check_csr(name, rows, row_count);
+    return;
+  }
+  if (rows.cells.size() != row_count * column_count * rows.cell_bytes)
+    refuse_rows(name, std::to_string(rows.cells.size() / rows.cell_bytes) + " cells, expected " +
+                          std::to_string(row_count) + " rows of the sampler's " +
+                          std::to_string(column_count) + " items");
+}
+
+/// An item by the running sums of weights.
+std::uint32_t draw_by_sums(const std::vector<double>& sums, std::uint64_t seed, std::uint64_t index) {
+  const std::uint64_t bits = random_bits(seed, Purpose::rare_negatives, index);
+  const double place = static_cast<double>(bits >> 11) * 0x1p-53 * sums.back();
+  // The first sum above `place` is one that its item's weight raised; rounding may put it beyond the last.
+  const auto found = std::ranges::upper_bound(sums, std::min(place, std::nextafter(sums.back(), 0.0)));
+  return static_cast<std::uint32_t>(found - sums.begin());
 }
 
 }  // namespace
+
+/// All items of a row, which are not drawn for it.
+struct PopularitySampler::OwnItems {
+  ItemsOfRow x;
+  ItemsOfRow held_out;
+  std::optional<std::uint64_t> row;  ///< for messages
+  [[nodiscard]] bool has(std::uint32_t item) const { return x.has(item) || held_out.has(item); }
+  [[nodiscard]] std::string name() const { return row ? "row " + std::to_string(*row) : "own"; }
+};
+
+RowItems::RowItems(const SparseMatrix& matrix) {
+  switch (matrix.as()) {
+    case SparseAs::csr:
+      indptr = matrix.csr().indptr;
+      indices = matrix.csr().indices;
+      return;
+    case SparseAs::dense_f32:
+      cells = bytes_of(matrix.dense_f32());
+      cell_bytes = sizeof(float);
+      return;
+    case SparseAs::dense_f16:
+      cells = bytes_of(matrix.dense_f16());
+      cell_bytes = sizeof(std::uint16_t);
+      return;
+    case SparseAs::dense_u8:
+      cells = matrix.dense_u8();
+      cell_bytes = 1;
+  }
+}
 
 // Vose's way: slots that are too small are filled up by those that are too large.
 PopularitySampler::PopularitySampler(std::span<const std::uint64_t> item_counts, double power)
@@ -63,41 +162,59 @@ std::uint32_t PopularitySampler::draw_any(std::uint64_t seed, std::uint64_t inde
   return place < keep_[slot] ? slot : other_[slot];
 }
 
-std::uint32_t PopularitySampler::draw_one(std::span<const std::int32_t> own, std::uint64_t seed,
-                                          std::uint64_t index) const {
-  for (std::uint64_t attempt = 0; attempt < kTries; ++attempt) {
-    const std::uint32_t item = draw_any(seed, index * kTries + attempt);
-    if (!is_own(own, item)) return item;
+// For rows that own nearly everything that is drawn: the weights of the others, summed up.
+std::vector<double> PopularitySampler::sum_weights(const OwnItems& own) const {
+  std::vector<double> sums(keep_.size());
+  for (std::uint32_t slot = 0; slot < keep_.size(); ++slot) {
+    if (!own.has(slot)) sums[slot] += keep_[slot];
+    if (!own.has(other_[slot])) sums[other_[slot]] += 1 - keep_[slot];
   }
-  return draw_rare(own, seed, index);
+  std::partial_sum(sums.begin(), sums.end(), sums.begin());
+  if (!(sums.back() > 0))
+    throw Error(ErrorCode::usage, own.name() + ": every item that can be drawn is the row's own");
+  return sums;
 }
 
-// For rows that own nearly everything that is drawn: one of the others, by its weight.
-std::uint32_t PopularitySampler::draw_rare(std::span<const std::int32_t> own, std::uint64_t seed,
-                                           std::uint64_t index) const {
-  std::vector<double> weights(keep_.size());
-  for (std::uint32_t slot = 0; slot < keep_.size(); ++slot) {
-    if (!is_own(own, slot)) weights[slot] += keep_[slot];
-    if (!is_own(own, other_[slot])) weights[other_[slot]] += 1 - keep_[slot];
+void PopularitySampler::draw_row(const OwnItems& own, std::uint64_t seed, std::uint64_t index,
+                                 std::span<std::int32_t> items) const {
+  std::vector<double> sums;  // made once it is needed
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::uint64_t first = (index + i) * kTries;
+    std::uint64_t attempt = 0;
+    std::uint32_t item = draw_any(seed, first);
+    while (own.has(item) && ++attempt < kTries) item = draw_any(seed, first + attempt);
+    if (attempt == kTries) {
+      if (sums.empty()) sums = sum_weights(own);
+      item = draw_by_sums(sums, seed, index + i);
+    }
+    items[i] = static_cast<std::int32_t>(item);
   }
-  double sum = 0;
-  for (const double weight : weights) sum += weight;
-  if (!(sum > 0)) throw Error(ErrorCode::usage, "own: every item that can be drawn is the row's own");
-  double place = static_cast<double>(random_bits(seed, Purpose::rare_negatives, index) >> 11) * 0x1p-53 * sum;
-  std::uint32_t last = 0;
-  for (std::uint32_t item = 0; item < weights.size(); ++item) {
-    if (weights[item] == 0) continue;
-    last = item;
-    place -= weights[item];
-    if (place < 0) break;
-  }
-  return last;
 }
 
 void PopularitySampler::draw(std::span<const std::int32_t> own, std::uint64_t seed, std::uint64_t index,
                              std::span<std::int32_t> items) const {
-  for (std::size_t i = 0; i < items.size(); ++i)
-    items[i] = static_cast<std::int32_t>(draw_one(own, seed, index + i));
+  draw_row({.x = {.columns = own}, .held_out = {}, .row = std::nullopt}, seed, index, items);
+}
+
+void PopularitySampler::draw_batch(std::span<const std::uint64_t> rows, const RowItems& x,
+                                   const RowItems& held_out, std::uint64_t seed, std::uint64_t epoch,
+                                   std::span<std::int32_t> items) const {
+  if (rows.empty() ? !items.empty() : items.size() % rows.size() != 0)
+    throw Error(ErrorCode::usage, "items: " + std::to_string(items.size()) + " cannot be shared out among " +
+                                      std::to_string(rows.size()) + " rows");
+  check_rows("x", x, rows.size(), keep_.size());
+  check_rows("held_out", held_out, rows.size(), keep_.size());
+  const std::uint64_t epoch_seed = random_bits(seed, Purpose::negatives, epoch);
+  const std::size_t count = rows.empty() ? 0 : items.size() / rows.size();
+  for (std::size_t at = 0; at < rows.size(); ++at)
+    draw_row({row_of(x, at, keep_.size()), row_of(held_out, at, keep_.size()), rows[at]},
+             random_bits(epoch_seed, Purpose::negatives, rows[at]), 0, items.subspan(at * count, count));
+}
+
+void PopularitySampler::draw_batch(const SparseBatch& batch, std::uint64_t seed,
+                                   std::span<std::int32_t> items) const {
+  const RowItems held_out = batch.held_out.row_count() == 0 ? RowItems() : RowItems(batch.held_out);
+  draw_batch(batch.rows, RowItems(batch), held_out, seed, batch.epoch, items);
 }
 
 }  // namespace chunkhit

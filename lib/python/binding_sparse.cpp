@@ -126,13 +126,59 @@ py::array_t<std::int32_t> draw_items(const PopularitySampler& sampler,
   return array_of(std::move(items));
 }
 
+/// Arrays that C++ views as the items of rows: (indptr, indices), dense cells, or None.
+class PyRowItems {
+ public:
+  explicit PyRowItems(const py::object& matrix) {
+    if (matrix.is_none()) return;
+    if (py::isinstance<py::tuple>(matrix)) {
+      const auto arrays = py::reinterpret_borrow<py::tuple>(matrix);
+      indptr_ = arrays[0].cast<Columns>();
+      indices_ = arrays[1].cast<Columns>();
+      items_.indptr = {indptr_.data(), static_cast<std::size_t>(indptr_.size())};
+      items_.indices = {indices_.data(), static_cast<std::size_t>(indices_.size())};
+      return;
+    }
+    cells_ = py::array::ensure(matrix, py::array::c_style);
+    items_.cells = {static_cast<const std::uint8_t*>(cells_.data()),
+                    static_cast<std::size_t>(cells_.nbytes())};
+    items_.cell_bytes = static_cast<std::size_t>(cells_.itemsize());
+  }
+  [[nodiscard]] const RowItems& items() const { return items_; }
+
+ private:
+  using Columns = py::array_t<std::int32_t, py::array::c_style>;
+  Columns indptr_;
+  Columns indices_;
+  py::array cells_;
+  RowItems items_;
+};
+
+/// int32 (rows, count).
+py::array draw_batch(const PopularitySampler& sampler, const IndexArray& rows, const py::object& x,
+                     const py::object& held_out, std::uint64_t seed, std::uint64_t epoch, std::size_t count) {
+  const PyRowItems x_items(x);
+  const PyRowItems held_out_items(held_out);
+  const ArrayShape shape{rows.size(), static_cast<py::ssize_t>(count)};
+  py::array_t<std::int32_t> items(shape);
+  const std::span<std::int32_t> out(items.mutable_data(), static_cast<std::size_t>(items.size()));
+  const std::span<const std::uint64_t> numbers = indices_of(rows);
+  {
+    const py::gil_scoped_release release;
+    sampler.draw_batch(numbers, x_items.items(), held_out_items.items(), seed, epoch, out);
+  }
+  return items;
+}
+
 void bind_sampler(py::module_& module) {
   py::class_<PopularitySampler>(module, "PopularitySampler")
       .def(py::init([](const IndexArray& item_counts, double power) {
              return PopularitySampler(indices_of(item_counts), power);
            }),
            py::arg("item_counts"), py::arg("power"))
-      .def("draw", &draw_items, py::arg("own"), py::arg("seed"), py::arg("index"), py::arg("count"));
+      .def("draw", &draw_items, py::arg("own"), py::arg("seed"), py::arg("index"), py::arg("count"))
+      .def("draw_batch", &draw_batch, py::arg("rows"), py::arg("x"), py::arg("held_out"), py::arg("seed"),
+           py::arg("epoch"), py::arg("count"));
 }
 
 }  // namespace

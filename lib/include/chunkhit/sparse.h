@@ -72,6 +72,7 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] std::size_t row_count() const { return row_count_; }
   [[nodiscard]] std::size_t column_count() const { return column_count_; }
   [[nodiscard]] std::size_t nnz() const { return nnz_; }
+  [[nodiscard]] SparseAs as() const { return as_; }
   /// The rows one after the other, (row_count, column_count). Throw usage when the loader gives another form.
   [[nodiscard]] std::span<const float> dense_f32() const;
   [[nodiscard]] std::span<const std::uint16_t> dense_f16() const;
@@ -223,8 +224,19 @@ class CHUNKHIT_API SparseLoader {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The items that rows have: a batch's matrix, or arrays as it has them.
+struct CHUNKHIT_API RowItems {
+  RowItems() = default;
+  explicit RowItems(const SparseMatrix& matrix);
+  std::span<const std::int32_t> indptr;   ///< CSR: rows + 1, begins with 0; empty where `cells` are given
+  std::span<const std::int32_t> indices;  ///< CSR: columns, ascending in a row
+  std::span<const std::uint8_t> cells;    ///< dense: (rows, columns) numbers, of which an item's is not 0
+  std::size_t cell_bytes = 0;             ///< dense: 4 of f32, 2 of f16, 1 of u8
+};
+
 /// Draws items by popularity, for negatives: each with a probability in proportion to count^power, by
-/// Walker's alias method (Vose 1991). Any thread may draw.
+/// Walker's alias method (Vose 1991). Equal counts draw uniformly, power 0 uniformly among the items that
+/// have a count. An item may be drawn several times. Any thread may draw.
 class CHUNKHIT_API PopularitySampler {
  public:
   /// Throws usage when no item has a count above 0.
@@ -234,13 +246,22 @@ class CHUNKHIT_API PopularitySampler {
   /// `own` leaves nothing to draw.
   void draw(std::span<const std::int32_t> own, std::uint64_t seed, std::uint64_t index,
             std::span<std::int32_t> items) const;
+  /// Draws for a whole batch, as many for each row, one row after the other: neither items of the row's X nor
+  /// held-out ones. A row's draws are a function of (seed, epoch, row of the source), whatever the batch, the
+  /// rank and the threads; a row that an epoch uses again (echo) has the same ones. Throws usage when items
+  /// cannot be shared out evenly, or a row has all that can be drawn, which it names; a row that has nearly
+  /// all costs O(columns) once.
+  void draw_batch(const SparseBatch& batch, std::uint64_t seed, std::span<std::int32_t> items) const;
+  /// The same for rows of these numbers, which have the items of both.
+  void draw_batch(std::span<const std::uint64_t> rows, const RowItems& x, const RowItems& held_out,
+                  std::uint64_t seed, std::uint64_t epoch, std::span<std::int32_t> items) const;
 
  private:
+  struct CHUNKHIT_HIDDEN OwnItems;
   [[nodiscard]] std::uint32_t draw_any(std::uint64_t seed, std::uint64_t index) const;
-  [[nodiscard]] std::uint32_t draw_one(std::span<const std::int32_t> own, std::uint64_t seed,
-                                       std::uint64_t index) const;
-  [[nodiscard]] std::uint32_t draw_rare(std::span<const std::int32_t> own, std::uint64_t seed,
-                                        std::uint64_t index) const;
+  void draw_row(const OwnItems& own, std::uint64_t seed, std::uint64_t index,
+                std::span<std::int32_t> items) const;
+  [[nodiscard]] std::vector<double> sum_weights(const OwnItems& own) const;
 
   std::vector<double> keep_;          // of each item: the share of its slot that is its own
   std::vector<std::uint32_t> other_;  // whose the rest is

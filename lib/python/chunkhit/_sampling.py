@@ -1,20 +1,25 @@
-"""Items drawn by popularity, as negatives."""
+"""Items drawn by popularity or uniformly, as negatives."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Tuple, Union
 
 import numpy as np
 
 from . import _chunkhit
+from ._batches import SparseBatch
 from ._error import Error, whole_number
+
+RowItems = Union[np.ndarray, Tuple[np.ndarray, np.ndarray], None]
 
 
 class PopularitySampler:
     """Draws items, each with a probability in proportion to count^power, by Walker's alias method.
 
-    item_counts  of each item; `SparseLoader.item_counts()` has those of the training matrix
+    item_counts  of each item; `SparseLoader.item_counts()` has those of the training matrix. Equal counts, such as
+                 np.ones(loader.column_count, int), draw uniformly
+    power        0 draws uniformly among the items that have a count
 
-    Any thread may draw. Raises Error "usage" when no item has a count above 0.
+    An item may be drawn several times. Any thread may draw. Raises Error "usage" when no item has a count above 0.
     """
 
     def __init__(self, item_counts: Any, power: float = 1.0) -> None:
@@ -25,6 +30,42 @@ class PopularitySampler:
         index + count of an endless series that `seed` makes. Raises Error "usage" when `own` leaves nothing to draw."""
         own = np.unique(numbers_of("own", own, np.int32))
         return self._core.draw(own, whole_number("seed", seed), whole_number("index", index), whole_number("count", count))
+
+    def draw_batch(self, batch: SparseBatch, count: int, *, seed: int) -> np.ndarray:
+        """int32 (rows, count): for each row of a loader's batch, items that are neither in its x nor in its held_out.
+
+        A row's negatives are a function of (seed, batch.epoch, its number in the source), whatever the batch size, the
+        rank and the threads; with echo a row has the same ones each time in an epoch, unless another seed is given. Any
+        SparseBatch will do, also one of tensors or of scipy's rows: x and held_out are CSR, or dense float32, float16 or
+        uint8, of which an item's cell is not 0. Raises Error "usage" for a row that has every item that can be drawn,
+        and names it; a row that has nearly all is served, at the price of going through all items once."""
+        return self._core.draw_batch(np.ascontiguousarray(host_array(batch.rows), np.uint64), row_items("x", batch.x),
+                                     row_items("held_out", batch.held_out), whole_number("seed", seed),
+                                     whole_number("epoch", batch.epoch), whole_number("count", count))
+
+
+def host_array(array: Any) -> np.ndarray:
+    """An array, or a tensor on whatever device, as NumPy's."""
+    return array.cpu().numpy() if hasattr(array, "cpu") else np.asarray(array)
+
+
+def row_items(name: str, matrix: Any) -> RowItems:
+    """What the binding takes for rows: (indptr, indices), dense cells, or None."""
+    if matrix is None:
+        return None
+    if "sparse_csr" in str(getattr(matrix, "layout", "")):  # a tensor
+        return csr_items(host_array(matrix.crow_indices()), host_array(matrix.col_indices()))
+    if hasattr(matrix, "indptr"):
+        return csr_items(matrix.indptr, matrix.indices)
+    cells = np.ascontiguousarray(host_array(matrix))
+    if cells.ndim != 2 or cells.dtype not in (np.float32, np.float16, np.uint8):
+        raise Error(f"{name}: expected CSR, or (rows, columns) of float32, float16 or uint8, found {cells.dtype} "
+                    f"{cells.shape}", "usage")
+    return cells
+
+
+def csr_items(indptr: Any, indices: Any) -> RowItems:
+    return np.ascontiguousarray(indptr, np.int32), np.ascontiguousarray(indices, np.int32)
 
 
 def numbers_of(name: str, numbers: Any, kind: Any) -> np.ndarray:
