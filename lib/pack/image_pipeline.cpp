@@ -133,12 +133,13 @@ class PartPipeline {
       ++record_.rows;
       if (block.faults[at].empty()) {
         keep(index);
-        if (!block.warnings[at].empty()) record_.warnings.push_back(listed(index, block.warnings[at]));
+        const bool is_odd = !block.warnings[at].empty();
+        if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at]));
         assembler_.take(block.buffer, block.first_slot + at);
-        job_.on_row(record_.rows, nullptr);
+        job_.on_row(record_.rows, nullptr, is_odd ? &record_.warnings.back() : nullptr);
       } else {
         record_.rejects.push_back(listed(index, block.faults[at]));
-        job_.on_row(record_.rows, &record_.rejects.back());
+        job_.on_row(record_.rows, &record_.rejects.back(), nullptr);
       }
     }
     return assembler_.collect();

@@ -30,8 +30,9 @@ struct PartJob {
   std::uint64_t buffer_bytes = 0;  ///< what chunks in work may hold
   std::uint32_t threads = 1;
   const std::atomic<bool>* stop = nullptr;
-  /// Called for every row in order, by one thread at a time; throws to end the run.
-  std::function<void(std::uint64_t rows_done, const Reject* reject)> on_row;
+  /// Called for every row in order, by one thread at a time, with its reject or its warning where it has
+  /// one; throws to end the run.
+  std::function<void(std::uint64_t rows_done, const Reject* reject, const Reject* warning)> on_row;
 };
 
 /// What came out beside the chunks.

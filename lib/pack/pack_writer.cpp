@@ -117,8 +117,9 @@ PackReport PackWriter::write() {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
     check_mounted(rejects_);
-    // Whoever looks why the run ended finds the rows in the same place as after a whole run.
-    publish_file(folder_.file(kRejectsName), rejects_csv(rejects_, run_.list));
+    // The rows that ended the run are in the same place as after a whole one.
+    static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
+    static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
     throw Error(error.code(),
                 std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)");
   }
@@ -130,9 +131,8 @@ PackReport PackWriter::write() {
                                              " packed and " + std::to_string(manifest.rejected) +
                                              " rejected");
   run_.normalize = manifest.normalize = shared_stats(manifest);
-  const std::vector<Reject> warned = warnings();
-  manifest.warned = warned.size();
-  manifest.warnings = publish_rows(kWarningsName, warned, "warning");
+  manifest.warned = warnings_.size();
+  manifest.warnings = publish_rows(kWarningsName, warnings_, "warning");
   manifest.rejects = publish_rows(kRejectsName, rejects_, "reason");
   write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
   if (!folder_.is_whole(manifest))
@@ -222,8 +222,8 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
     throw Error(ErrorCode::try_again, std::string(error.what()) +
-                                          "; the part in hand is not kept, the same command goes on when the "
-                                          "images are there again");
+                                          "; the part in hand is not kept, the same command continues when "
+                                          "the images are back; --on-io-error reject packs without them");
   }
 }
 
@@ -237,6 +237,7 @@ void PackWriter::write_parts() {
         rejects_.push_back(reject);
         run_.rejects.add(reject);
       }
+      warnings_.insert(warnings_.end(), finished->warnings.begin(), finished->warnings.end());
       run_.progress.rows_done += finished->rows;
       run_.progress.rows_skipped += finished->rows;
       keep_part(std::move(*finished));
@@ -281,8 +282,9 @@ void PackWriter::write_part(std::uint64_t part_index) {
   check_space(part_index * plan_.part_samples);
   std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.size());
   const std::uint64_t rows_before = run_.progress.rows_done;
-  const auto on_row = [&](std::uint64_t rows_done, const Reject* reject) {
+  const auto on_row = [&](std::uint64_t rows_done, const Reject* reject, const Reject* warning) {
     run_.progress.rows_done = rows_before + rows_done;
+    if (warning != nullptr) warnings_.push_back(*warning);
     if (reject != nullptr) {
       rejects_.push_back(*reject);
       run_.rejects.add(*reject);
@@ -373,12 +375,6 @@ FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Rej
   const std::string text = rejects_csv(rows, run_.list, reason_column);
   publish_file(folder_.file(name), text);
   return {std::string(name), text.size(), xxh3(as_bytes(text))};
-}
-
-std::vector<Reject> PackWriter::warnings() const {
-  std::vector<Reject> rows;
-  for (const PartRecord& part : parts_) rows.insert(rows.end(), part.warnings.begin(), part.warnings.end());
-  return rows;
 }
 
 PackReport PackWriter::report() const {

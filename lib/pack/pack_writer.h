@@ -68,7 +68,6 @@ class PackWriter {
   /// Publishes a table of rows beside the parts.
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
                                         std::string_view reason_column) const;
-  [[nodiscard]] std::vector<Reject> warnings() const;
   [[nodiscard]] Manifest manifest_so_far() const;
   [[nodiscard]] PackReport report() const;
 
@@ -80,6 +79,7 @@ class PackWriter {
   std::uint64_t pack_id_;
   OutputFolder folder_;
   std::vector<Reject> rejects_;
+  std::vector<Reject> warnings_;
   std::vector<PartRecord> parts_;
   std::uint64_t parts_kept_ = 0;
   std::uint64_t samples_packed_now_ = 0;

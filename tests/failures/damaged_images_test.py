@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
-from packing import Workspace, check, fingerprint, run
+from packing import Workspace, check, fingerprint, make_pictures, run
 from picture_files import png_chunk, saved
 
 
@@ -136,6 +136,15 @@ def test_warnings_outlive_a_restart_and_a_changed_list_is_found(space):
     check("not whole" in pack_odd(space, out) and fingerprint(out) == golden, "a missing warnings.csv is written again")
     text = run("pack-images", space("odd"), "--labels", f"{out}/warnings.csv", *TINY, "--output", space("again"))
     check("20 of 20 rows packed" in text and "--classes PACK keeps them" in text, text)
+
+
+def test_too_many_rejects_left_no_list_of_warnings(space):
+    """rejects.csv was written for the rows so far, warnings.csv was not."""
+    rows = make_pictures(space("bad"), 60, bad=20, odd=True)
+    odd = {name for index, (name, _) in enumerate(rows) if index % 7 == 0 and name.endswith("jpg") and index < 40}
+    text = run("pack-images", space("bad"), "--labels", space("bad/labels.csv"), *TINY, "--order", "input", "--output", space("bad-out"), expect=1)
+    check("rejects.csv (rows so far)" in text, text)
+    check(set(warned(space("bad-out"))[1]) == odd, warned(space("bad-out")), odd)
 
 
 def test_accept_warnings_means_the_same_for_every_format(space):
