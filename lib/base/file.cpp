@@ -58,7 +58,15 @@ std::string machine_reason(int error_number) {
       return "the storage does not give these bytes now: a bad sector, or a lost connection";
     case EAGAIN:
     case EBUSY:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH:
     case ENOBUFS:
+    case ENOLINK:
     case ENOTCONN:
     case EREMOTEIO:
     case ESHUTDOWN:
@@ -68,14 +76,6 @@ std::string machine_reason(int error_number) {
     default:
       return {};
   }
-}
-
-/// Throws try_again where the machine lacks something, so that nothing is known of the file; else bad_data.
-[[noreturn]] void throw_failed_read(const std::string& path, const std::string& what, int error_number) {
-  const std::string reason = machine_reason(error_number);
-  const std::string text = what + error_text(error_number);
-  if (reason.empty()) throw_read_error(path, text);
-  throw Error(ErrorCode::try_again, path + ": " + text + " (" + reason + ")");
 }
 
 FileDescriptor open_input(const std::string& path) {
@@ -291,6 +291,13 @@ void make_folders(const std::string& path) {
   if (!std::filesystem::is_directory(path, error))
     throw_write_error(path, "cannot create the folder", ENOTDIR);
   sync_folder(parent);
+}
+
+void throw_failed_read(const std::string& path, const std::string& what, int error_number) {
+  const std::string reason = machine_reason(error_number);
+  const std::string text = what + error_text(error_number);
+  if (reason.empty()) throw_read_error(path, text);
+  throw Error(ErrorCode::try_again, path + ": " + text + " (" + reason + ")");
 }
 
 std::string error_text(int error_number) { return std::generic_category().message(error_number); }

@@ -113,6 +113,10 @@ void make_folders(const std::string& path);
 /// Gives errno in words, whatever the locale.
 [[nodiscard]] std::string error_text(int error_number);
 
+/// Throws that a file or folder cannot be read: try_again where the machine lacks something (descriptors,
+/// memory, storage that answers), so that nothing is known of the file; else bad_data.
+[[noreturn]] void throw_failed_read(const std::string& path, const std::string& what, int error_number);
+
 /// Gives the bytes that this user may still write on the file system of a file or folder that exists; the
 /// largest number where the system does not tell.
 [[nodiscard]] std::uint64_t free_bytes(const std::string& path);

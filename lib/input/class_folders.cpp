@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "chunkhit/error.h"
 #include "input/file_names.h"
+#include "input/folder.h"
 #include "input/folder_tree.h"
 #include "input/sample_list.h"
 #include "input/sample_rows.h"
@@ -25,7 +26,7 @@ constexpr std::size_t kNamesInNotice = 5;
 FileDescriptor open_root(const std::string& root) {
   FileDescriptor fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.is_open()) return fd;
-  throw Error(ErrorCode::bad_data, root + ": cannot be opened as a folder: " + error_text(errno));
+  throw_failed_read(root, "cannot be opened as a folder: ", errno);
 }
 
 std::string joined_path(const std::string& folder, const std::string& name) {
@@ -71,7 +72,7 @@ class ClassFolders {
   void list_folder(const std::string& folder) {
     std::set<std::int64_t>& classes = classes_of_folders_.emplace_back();
     const std::size_t before = list_.size();
-    for (const auto& [name, kind] : entries_of(folder)) {
+    for (const auto& [name, kind] : with_retries([&] { return entries_of(folder); })) {
       if (is_folder(kind))
         list_class(joined_path(folder, name), name, classes);
       else
@@ -105,8 +106,9 @@ class ClassFolders {
   }
 
   void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
-    tree_.read(fd_.get(), root_, folder, follow_symlinks_);
+    with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
     const std::size_t before = list_.size();
+    const std::size_t rejects_before = list_.rejects.size();
     const auto id = ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second;
     for (std::size_t index = 0; index < tree_.count(); ++index) {
       const std::string path = tree_.path(index);
@@ -123,7 +125,7 @@ class ClassFolders {
     // Files that were rejected, all of a folder whose name is not UTF-8 say, are files too.
     if (list_.size() != before)
       classes.insert(id);
-    else if (tree_.count() == 0)
+    else if (list_.rejects.size() == rejects_before)
       empty_folders_.push_back(escape_bytes(folder));
   }
 

@@ -41,15 +41,15 @@ std::string file_name_of(int fd) {
   return bytes < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(bytes));
 }
 
-// Does what `open_beneath` does where a kernel or a sandbox lacks openat2: finds the file without opening it,
-// asks the kernel where it is, and only then opens it for reading. Sets errno to EXDEV for what leads out, as
-// openat2 does.
+// Does what `open_beneath` does where a kernel or a sandbox lacks openat2, and follows absolute links, too:
+// finds the file without opening it, asks the kernel where it is, and only then opens it for reading. Sets
+// errno to EXDEV for what leads out, as openat2 does.
 int open_and_compare(int folder, const std::string& real_root, const char* path, bool follow_symlinks) {
   const FileDescriptor found(::openat(folder, path, O_PATH | O_CLOEXEC));
   if (!found.is_open()) return -1;
   if (follow_symlinks) return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
   const std::string prefix = real_root == "/" ? real_root : real_root + "/";
-  if (path[0] == '/' || !(file_name_of(found.get()) + "/").starts_with(prefix)) {
+  if (!(file_name_of(found.get()) + "/").starts_with(prefix)) {
     errno = EXDEV;
     return -1;
   }
@@ -60,8 +60,9 @@ int open_and_compare(int folder, const std::string& real_root, const char* path,
   throw MachineError(what + error_text(error_number));
 }
 
-/// Whether a path leads above its folder by its text alone.
-bool climbs_out(std::string_view path) {
+/// Whether a path leads out of its folder by its text alone.
+bool leads_out(std::string_view path) {
+  if (path.starts_with('/')) return true;
   int depth = 0;
   while (!path.empty()) {
     const std::string_view step = path.substr(0, path.find('/'));
@@ -139,10 +140,9 @@ RootFolder::RootFolder(const std::string& path, bool follow_symlinks)
     : path_(path),
       follow_symlinks_(follow_symlinks),
       fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
-  if (!fd_.is_open())
-    throw Error(ErrorCode::bad_data, path + ": cannot be opened as a folder: " + error_text(errno));
+  if (!fd_.is_open()) throw_failed_read(path, "cannot be opened as a folder: ", errno);
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  if (real == nullptr) throw Error(ErrorCode::bad_data, path + ": cannot be resolved: " + error_text(errno));
+  if (real == nullptr) throw_failed_read(path, "cannot be resolved: ", errno);
   real_path_ = real.get();
 }
 
@@ -163,12 +163,12 @@ RootFolder::File RootFolder::open(std::string_view path) const {
   if (path.find('\0') != std::string_view::npos) file.fault = "a NUL in the file name";
   if (!file.fault.empty()) return file;
   const std::string below = path.starts_with('/') ? below_root(path) : std::string(path);
-  if (follow_symlinks_ && (below.starts_with('/') || climbs_out(below))) {
+  if (leads_out(below)) {
     file.fault = open_fault(EXDEV);
     return file;
   }
   file.fd = FileDescriptor(open_beneath(fd_.get(), below.c_str(), follow_symlinks_));
-  if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM))
+  if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
     file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, below.c_str(), follow_symlinks_));
   file.fault = file.fd.is_open() ? kind_fault(file.fd, file.stamp) : open_fault(errno);
   file.bytes = file.stamp.bytes;
@@ -192,7 +192,9 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   if (::fstat(fd_.get(), &opened) != 0 || ::stat(path_.c_str(), &named) != 0 ||
       opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
     throw MachineError(path_ + ": is no longer the folder that it was when the run began");
-  for (std::string folder = parent_of(below_root(missing_file));; folder = parent_of(folder)) {
+  const std::string below = below_root(missing_file);
+  if (leads_out(below)) return;
+  for (std::string folder = parent_of(below);; folder = parent_of(folder)) {
     const int fd = ::openat(fd_.get(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && is_empty_folder(fd))
       throw MachineError(path_ + "/" + folder +

@@ -27,13 +27,14 @@ class MachineError : public Error {
   explicit MachineError(const std::string& message) : Error(ErrorCode::try_again, message) {}
 };
 
-/// Calls `read` up to three times, within about two seconds, while it throws MachineError.
+/// Calls `read` up to three times, within about two seconds, while it throws try_again.
 template <class Read>
 auto with_retries(Read read) -> decltype(read()) {
   for (const auto pause : {std::chrono::milliseconds(400), std::chrono::milliseconds(1600)}) {
     try {
       return read();
-    } catch (const MachineError&) {
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::try_again) throw;
       std::this_thread::sleep_for(pause);
     }
   }
@@ -41,7 +42,7 @@ auto with_retries(Read read) -> decltype(read()) {
 }
 
 /// Opens files below one folder; a path that leads out of it (`..`, absolute elsewhere, a symbolic link) is
-/// an error.
+/// an error. A link may be absolute where it leads to a file below the folder.
 class RootFolder {
  public:
   /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
@@ -56,7 +57,8 @@ class RootFolder {
     [[nodiscard]] std::string read(ByteBuffer& buffer) const;
   };
 
-  /// Opens the folder; throws bad_data when it is none. With `follow_symlinks` links may lead out of it.
+  /// Opens the folder; throws bad_data when it is none, try_again when the machine cannot read it. With
+  /// `follow_symlinks` links may lead out of it.
   explicit RootFolder(const std::string& path, bool follow_symlinks = false);
   /// Opens a regular file of at least one byte. A path is relative, or absolute and below the folder. Never
   /// waits on a FIFO or device. Throws MachineError. Thread-safe.
@@ -64,7 +66,7 @@ class RootFolder {
   /// The stamp of a file without opening it; throws MachineError. Thread-safe.
   [[nodiscard]] FileStamp stamp(std::string_view path) const;
   /// Throws MachineError where a file may be missing because the file system that holds it is: this folder is
-  /// not the one that was opened, or the file's own folder is as empty as a bare mount point.
+  /// not the one that was opened, or the file's own folder below it is as empty as a bare mount point.
   void check_mounted(std::string_view missing_file) const;
 
  private:

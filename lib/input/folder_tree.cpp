@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <numeric>
 
-#include "chunkhit/error.h"
+#include "base/file.h"
 
 namespace chunkhit {
 FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path,
@@ -21,7 +21,7 @@ FolderReader::FolderReader(int root_fd, const std::string& root, const std::stri
   if (stream_ != nullptr) return;
   const int error_number = errno;
   if (fd >= 0) ::close(fd);
-  throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(error_number));
+  throw_failed_read(path_, "the folder cannot be read: ", error_number);
 }
 
 FolderReader::~FolderReader() { ::closedir(static_cast<DIR*>(stream_)); }
@@ -30,8 +30,7 @@ bool FolderReader::next(std::string_view& name, EntryKind& kind) {
   for (;;) {
     errno = 0;
     const dirent* entry = ::readdir(static_cast<DIR*>(stream_));
-    if (entry == nullptr && errno != 0)
-      throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(errno));
+    if (entry == nullptr && errno != 0) throw_failed_read(path_, "the folder cannot be read: ", errno);
     if (entry == nullptr) return false;
     if (entry->d_name[0] == '.') continue;
     name = entry->d_name;
@@ -43,7 +42,7 @@ bool FolderReader::next(std::string_view& name, EntryKind& kind) {
 FolderId FolderReader::id() const {
   struct stat status {};
   if (::fstat(::dirfd(static_cast<DIR*>(stream_)), &status) != 0)
-    throw Error(ErrorCode::bad_data, path_ + ": the folder cannot be read: " + error_text(errno));
+    throw_failed_read(path_, "the folder cannot be read: ", errno);
   return {status.st_dev, status.st_ino};
 }
 

@@ -64,7 +64,8 @@ struct ClassFoldersSpec {
 /// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
 /// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
 /// (unless `follow_symlinks`) and special files are rejected. All `split_folders` have one list of classes.
-/// Throws bad_data when `root` or one of them is no folder or there is no class or no file.
+/// Throws bad_data when `root` or one of them is no folder or there is no class or no file, try_again when a
+/// folder cannot be read in three tries though nothing is wrong with it.
 [[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
                                             bool follow_symlinks = false);
 

@@ -41,7 +41,7 @@ class StoredFile {
   StoredFile(const std::string& path, const std::atomic<bool>* stop) : stop_(stop) {
     if (path == "-") return;
     file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (!file_.is_open()) fail(path, std::string("cannot be opened: ") + error_text(errno));
+    if (!file_.is_open()) throw_failed_read(path, "cannot be opened: ", errno);
     struct stat status {};
     if (::fstat(fd(), &status) != 0) return;
     if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
@@ -118,10 +118,14 @@ struct TextStream::State {
   ByteBuffer ahead;                                     // text that was looked at and not read yet
   std::size_t ahead_at = 0;
   bool at_end = false;
+  int read_error = 0;  // of the file, that libarchive was given
 
-  [[noreturn]] void fail(const std::string& what) const { StoredFile::fail(name, what); }
+  [[noreturn]] void fail_archive(const std::string& what) const {
+    if (read_error != 0) throw_failed_read(name, what, read_error);
+    StoredFile::fail(name, what + reason());
+  }
   void check(int result) const {
-    if (result < ARCHIVE_WARN) fail("cannot be read: " + reason());
+    if (result < ARCHIVE_WARN) fail_archive("cannot be read: ");
   }
   [[nodiscard]] std::string reason() const {
     const char* text = archive_error_string(reader.get());
@@ -143,7 +147,10 @@ la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, con
   auto& state = *static_cast<State*>(data);
   state.piece.resize(kReadBytes);
   const ssize_t count = state.file.read(state.piece);
-  if (count < 0) archive_set_error(reader, errno, "%s", error_text(errno).c_str());
+  if (count < 0) {
+    state.read_error = errno;
+    archive_set_error(reader, errno, "%s", error_text(errno).c_str());
+  }
   *bytes = state.piece.data();
   return count;
 }
@@ -176,13 +183,13 @@ std::size_t TextStream::State::read_gzip(MutableBytes out) {
 
 std::size_t TextStream::State::read_zstd(MutableBytes out) {
   const la_ssize_t count = archive_read_data(reader.get(), out.data(), out.size());
-  if (count < 0) fail("cannot be read on: " + reason());
+  if (count < 0) fail_archive("cannot be read on: ");
   return static_cast<std::size_t>(count);
 }
 
 std::size_t TextStream::State::read_plain(MutableBytes out) {
   const ssize_t count = file.read(out);
-  if (count < 0) fail("cannot be read on: " + error_text(errno));
+  if (count < 0) throw_failed_read(name, "cannot be read on: ", errno);
   return static_cast<std::size_t>(count);
 }
 
@@ -195,7 +202,7 @@ std::size_t TextStream::State::read_text(MutableBytes out) {
 
 TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
     : state_(std::make_unique<State>(path, stop)) {
-  if (!state_->file.fill_head()) state_->fail("cannot be read: " + error_text(errno));
+  if (!state_->file.fill_head()) throw_failed_read(name(), "cannot be read: ", errno);
   if (is_gzip(state_->file.head()))
     state_->gzip.emplace(name());
   else if (is_zstd(state_->file.head()))

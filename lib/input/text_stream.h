@@ -16,8 +16,8 @@ namespace chunkhit {
 /// undone.
 class TextStream {
  public:
-  /// Opens the file; throws bad_data when it cannot be read. Once `stop` is set, stdin ends where it is, also
-  /// while nothing comes.
+  /// Opens the file; throws bad_data when it cannot be read, try_again when the machine cannot read it now.
+  /// Once `stop` is set, stdin ends where it is, also while nothing comes.
   explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr);
   ~TextStream();
   TextStream(const TextStream&) = delete;
@@ -25,8 +25,8 @@ class TextStream {
 
   /// The path, or "stdin".
   [[nodiscard]] const std::string& name() const;
-  /// Fills the front of `out` and returns how many bytes, 0 at the end; throws bad_data when the file cannot
-  /// be read on or its compressed data are broken.
+  /// Fills the front of `out` and returns how many bytes, 0 at the end; throws as the constructor when the
+  /// file cannot be read on, and bad_data when its compressed data are broken.
   [[nodiscard]] std::size_t read(MutableBytes out);
   /// The first bytes of the text, kHeadBytes or all that there are; `read` gives them too. Only before the
   /// first `read`.

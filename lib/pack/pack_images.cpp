@@ -40,6 +40,9 @@ std::vector<std::string> read_classes(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
+  if (is_folder && !std::filesystem::exists(file, error))
+    throw Error(ErrorCode::bad_data, "--classes: " + path + " holds no " + std::string(kManifestName) +
+                                         "; of a split name one of its packs, which have the same classes");
   const ByteBuffer bytes = read_file(file, kMostManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
@@ -82,13 +85,25 @@ std::string load(const PackImagesSpec& spec, const RootFolder& root, const std::
   return opened.bytes > spec.max_input_bytes ? "is over --max-input-bytes" : opened.read(bytes);
 }
 
+/// The same, in several tries where the machine cannot read it.
+std::string load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options,
+                              const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
+  try {
+    return with_retries([&] { return load(spec, root, file, bytes); });
+  } catch (const MachineError& error) {
+    if (options.reject_unreadable) return error.what();
+    throw_unreadable(file, error);
+  }
+}
+
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
-FirstImage probe_shape(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list) {
+FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const SampleList& list) {
   std::string first_fault;
   ByteBuffer bytes;
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
-    std::string fault = with_retries([&] { return load(spec, root, file, bytes); });
+    std::string fault = load_with_retries(spec, options, root, file, bytes);
     ImageHeader header;
     if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
     if (fault.empty()) {
@@ -230,7 +245,7 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   if (options.on_progress) options.on_progress(progress);
   const RootFolder root(options.root, spec.follow_symlinks);
   const SampleList list = list_samples(spec, options.root);
-  const FirstImage first = probe_shape(spec, root, list);
+  const FirstImage first = probe_shape(spec, options, root, list);
   const std::vector<PackSamples> packs = divide_list(list, spec);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
 
@@ -280,7 +295,7 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   const RootFolder root(options.root, spec.follow_symlinks);
   PackImagesPreview preview;
   preview.list = list_samples(spec, options.root);
-  const FirstImage first = probe_shape(spec, root, preview.list);
+  const FirstImage first = probe_shape(spec, options, root, preview.list);
   preview.notices = all_notices(preview.list, spec, first);
   preview.sample = first.sample;
   preview.first_file = first.file;

@@ -25,6 +25,14 @@ std::string over_limit(std::uint64_t needed, const PackImagesSpec& spec) {
 
 }  // namespace
 
+void throw_unreadable(std::string_view file, const MachineError& error) {
+  throw Error(
+      ErrorCode::try_again,
+      std::string(file) + ": " + error.what() +
+          " (tried three times); when the disk, network or limit allows it, the same command goes on; "
+          "--on-io-error reject packs without such files");
+}
+
 int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
   return spec.exif == Exif::apply ? header.orientation : 1;
 }
@@ -124,11 +132,7 @@ std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
     return with_retries([&] { return try_make(file, slot); });
   } catch (const MachineError& error) {
     if (context_.reject_unreadable) return error.what();
-    throw Error(
-        ErrorCode::try_again,
-        std::string(file) + ": " + error.what() +
-            " (tried three times); when the disk, network or limit allows it, the same command goes on; "
-            "--on-io-error reject packs without such files");
+    throw_unreadable(file, error);
   }
 }
 

@@ -60,6 +60,9 @@ class SampleMaker {
   std::uint64_t awaited_bytes_ = 0;  // above 0: decoding stopped, because the budget had less left
 };
 
+/// Throws try_again for a file that the machine cannot read.
+[[noreturn]] void throw_unreadable(std::string_view file, const MachineError& error);
+
 /// Plans the transformation of a picture of this header, turned upright if the spec says so.
 [[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
 

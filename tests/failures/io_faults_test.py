@@ -45,10 +45,33 @@ def check_bare_mount_point(space, root):
         os.rename(space(f"mounted/images/bee/{name}"), space(name))
     for limit in ("1%", "100%"):
         text = pack(space("mounted"), space("bare"), "--max-errors", limit, expect=75)
-        check("images/bee: is empty, as a file system that is not mounted" in text, text)
+        check("images/bee: is empty, as a file system that is not mounted" in text and "--on-io-error reject" in text, text)
     os.rename(space("00004.jpg"), space("mounted/images/bee/00004.jpg"))
     pack(space("mounted"), space("bare"), "--max-errors", "100%")
     print("a mount that is missing is no reject")
+
+
+def check_listing(space, root):
+    """A folder that could not be listed ended the run with 65, as if its images were at fault."""
+    arguments = ("pack-images", root, "--resize", "16x12", "--progress", "none", "--output")
+    run(*arguments, space("listed"))
+    run(*arguments, space("listed-late"), env=faulty("readdir", 5, errno.ESTALE, root))
+    check(fingerprint(space("listed-late")) == fingerprint(space("listed")), "a passing error changed the list")
+    for nth in (1, 40):
+        text = run(*arguments, space("unlisted"), expect=75, env=faulty("readdir", nth, f"{errno.ESTALE}:sticky", root))
+        check(os.strerror(errno.ESTALE) in text and root in text and not os.path.exists(space("unlisted")), text)
+    print("a folder that cannot be listed now is no bad input")
+
+
+def check_outside_is_a_reject(space, root):
+    """A path into an empty folder outside of ROOT was taken for a mount that is missing, and ended each run with 75."""
+    os.mkdir(space("empty"))
+    with open(f"{root}/labels.csv") as file:
+        rows = file.read()
+    with open(space("outside.csv"), "w") as file:
+        file.write(f"{rows}{space('empty')}/1.jpg,bee\n")
+    text = run("pack-images", root, "--labels", space("outside.csv"), "--resize", "16x12", "--progress", "none", "--output", space("outside"))
+    check("leads out of the root folder" in text, text)
 
 
 with Workspace() as space:
@@ -106,6 +129,10 @@ with Workspace() as space:
         pack(root, out)
         check(fingerprint(out) == golden, out, "differs after the fault")
     print("errors of the machine are no rejects")
+    for op, path, error in (("openat2", root, errno.EIO), ("read", f"{root}/labels.csv", errno.ESTALE), ("open", f"{root}/labels.csv", errno.EMFILE)):
+        text = pack(root, space("first"), expect=75, env=faulty(op, 1, f"{error}:sticky", path))
+        check(os.strerror(error) in text and ("labels.csv" if op != "openat2" else "images/") in text, text)
+    check_listing(space, f"{root}/images")
     out = space("gone")
     text = pack(root, out, "--max-errors", "100%", expect=75, env=faulty("openat2", 90, f"{errno.ENOENT}:sticky", root))
     check("could be read when the run began" in text, text)
@@ -114,3 +141,4 @@ with Workspace() as space:
                 env=faulty("read", 250, f"{errno.EIO}:sticky", root))
     check("cannot be read" in text and " 0 rejected" not in text, text)
     check_bare_mount_point(space, root)
+    check_outside_is_a_reject(space, root)

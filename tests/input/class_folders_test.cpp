@@ -169,6 +169,16 @@ TEST(ClassFolders, SkipWhatIsEvidentlyNoImage) {
   EXPECT_EQ(list_class_folders(root.path(), {.include = {"*"}}).size(), 5u);
 }
 
+TEST(ClassFolders, AFolderOfSkippedFilesWasNoClassWithoutAWord) {
+  const TemporaryFolder root;
+  for (const char* file : {"cat/a.jpg", "cat/notes.txt", "dog/list.txt", "dog/more/list.txt"})
+    root.write(file, "x");
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(list.classes, Texts{"cat"});
+  ASSERT_GE(list.notices.size(), 2u);
+  EXPECT_EQ(list.notices[1], "1 sub-folder holds no files to pack: dog");
+}
+
 TEST(ClassFolders, ListOnlyWhatIsIncluded) {
   const TemporaryFolder root;
   for (const char* file : {"cat/a.jpg", "cat/b.JPG", "cat/deep/c.jpg", "dog/d.png", "dog/e.jpeg"})

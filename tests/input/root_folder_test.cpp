@@ -117,6 +117,24 @@ TEST_F(RootFolderTest, FollowsPathsAndLinksThatStayInside) {
     EXPECT_EQ(content(root, inside), "pixels") << inside;
 }
 
+TEST_F(RootFolderTest, AnAbsoluteLinkThatStaysInsideLedOut) {
+  fs::create_symlink(file, path + "/absolute_link");
+  fs::create_directory_symlink(path + "/cat", path + "/folder_link");
+  fs::create_directory_symlink("..", path + "/up");
+  for (const char* inside : {"absolute_link", "folder_link/a.jpg", "up/root/cat/a.jpg"})
+    EXPECT_EQ(content(root, inside), "pixels") << inside;
+  for (const char* outside : {"../root/cat/a.jpg", "up/secret"}) EXPECT_EQ(content(root, outside), kLeadsOut);
+}
+
+TEST_F(RootFolderTest, AnEmptyFolderOutsideWasTakenForAMissingMount) {
+  const std::string empty = outside.make_folder("empty");
+  EXPECT_NO_THROW(root.check_mounted(empty + "/a.jpg"));
+  EXPECT_NO_THROW(root.check_mounted("../empty/a.jpg"));
+  outside.make_folder("root/empty");
+  EXPECT_THROW(root.check_mounted("empty/a.jpg"), MachineError);
+  EXPECT_THROW(root.check_mounted(path + "/empty/deep/a.jpg"), MachineError);
+}
+
 TEST_F(RootFolderTest, SaysWhatIsNoFile) {
   ASSERT_EQ(::mkfifo((path + "/fifo").c_str(), 0600), 0);
   outside.write("root/empty", "");

@@ -1,8 +1,10 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
 // FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read
-// pread fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count. NO_FLOCK=1:
-// every flock succeeds and locks nothing, as a file system shared with other machines may do.
+// pread readdir fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
+// NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
+// NO_TMPFILE=1: there are no files without a name, as on NFS.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +134,15 @@ long syscall(long number, ...) {
   return NEXT(syscall)(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
 }
 
+struct dirent* readdir(DIR* folder) {
+  return fd_below_path(dirfd(folder)) && fault("readdir") < 0 ? NULL : NEXT(readdir)(folder);
+}
+
 static int shimmed_open(const char* path, int flags, mode_t mode) {
+  if ((flags & O_TMPFILE) == O_TMPFILE && getenv("NO_TMPFILE") != NULL) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   return below_path(path) && fault("open") < 0 ? -1 : NEXT(open64)(path, flags, mode);
 }
 int open(const char* path, int flags, ...) {
