@@ -35,7 +35,7 @@ def numbers():
         number += 1 if ALL else max(1, number // 4)
 
 
-def sweep(space, command):
+def sweep(space, command, **environment):
     run(*command, "-o", space("golden/out"))
     golden, files = prints(space("golden/out")), tree(space("golden"))
     killed = 0
@@ -43,7 +43,7 @@ def sweep(space, command):
         for nth in numbers():
             out = space("killed/out")
             code, _ = run(*command, "-o", out, expect=(0, -signal.SIGKILL),
-                          env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out})
+                          env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out, **environment})
             run(*command, "-o", out)
             check(prints(out) == golden, command, op, nth, "differs from an undisturbed run")
             check(tree(space("killed")) == files, command, op, nth, "left", set(tree(space("killed"))) ^ set(files))
@@ -52,7 +52,19 @@ def sweep(space, command):
                 break
             killed += 1
     shutil.rmtree(space("golden"))
-    print(" ".join(command[0:1] + command[2:]), "passed:", killed, "kills, nothing left behind", flush=True)
+    print(" ".join(command[0:1] + command[2:]), *environment, "passed:", killed, "kills, nothing left behind", flush=True)
+
+
+def sweep_spilled(space):
+    """Ratings that do not fit into memory: in a file without a name, and where the file system has none."""
+    ratings = write_csv(space("many.csv"), random_ratings(2, users=20000, items=400, count=300000))
+    command = ["pack-sparse", ratings, "--memory", "12M", "--threads", "1", "--part-bytes", "100000", "--progress", "none"]
+    text = run(*command, "-o", space("unread/out"), expect=73,
+               env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread/out")})
+    check("spill" in text and "cannot read back" in text, "nothing was spilled", text)
+    shutil.rmtree(space("unread"), ignore_errors=True)
+    sweep(space, command)
+    sweep(space, command, NO_TMPFILE="1")
 
 
 with Workspace() as space:
@@ -65,3 +77,4 @@ with Workspace() as space:
     for command in (images, [*images, "--container", "shard", "--split", "train=0.7,val=0.3"],
                     [*ratings, "--memory", "16M", "--threads", "1"], [*ratings, "--container", "hdf5"]):
         sweep(space, command)
+    sweep_spilled(space)
