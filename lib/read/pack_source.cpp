@@ -37,6 +37,24 @@ std::size_t label_columns_of(const ChunkReader& part) {
   return samples == 0 ? 0 : part.samples().labels.values.size() / samples;
 }
 
+std::string list_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// Throws bad_data where equal numbers of labels have other names. External files name none.
+void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
+  const std::vector<std::string>& found = part.spec().label_columns;
+  const std::vector<std::string>& expected = first.spec().label_columns;
+  const auto has_names = [](const std::vector<std::string>& names) {
+    return std::ranges::none_of(names, &std::string::empty);
+  };
+  if (found == expected || !has_names(found) || !has_names(expected)) return;
+  throw Error(ErrorCode::bad_data, part.path() + ": labels " + list_text(found) + ", expected " +
+                                       list_text(expected) + " as in " + first.path());
+}
+
 }  // namespace
 
 PackSource open_source(const std::string& path) {
@@ -90,12 +108,14 @@ void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
 
 std::size_t count_label_columns(const ChunkSet& chunks) {
   const ChunkReader& first = *chunks.parts().front();
-  for (const auto& part : chunks.parts())
+  for (const auto& part : chunks.parts()) {
     if (label_columns_of(*part) != label_columns_of(first) && !part->chunks().empty())
       throw Error(ErrorCode::bad_data, part->path() + ": labels of " +
                                            std::to_string(label_columns_of(*part)) + " numbers, expected " +
                                            std::to_string(label_columns_of(first)) + " as in " +
                                            first.path());
+    if (label_columns_of(first) > 0) check_same_label_names(*part, first);
+  }
   return label_columns_of(first);
 }
 

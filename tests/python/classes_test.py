@@ -40,3 +40,16 @@ def test_ids_without_names_are_not_joined_with_names(tmp_path):
     chunkhit.pack_images(tmp_path / "images", tmp_path / "ids", labels=tmp_path / "ids.csv")
     with pytest.raises(chunkhit.Error, match="ids: has class ids without names, but .*named has names"):
         chunkhit.ImageLoader([tmp_path / "named", tmp_path / "ids"])
+
+
+def test_packs_with_labels_in_another_order_were_read_as_one(tmp_path):
+    """Numbers as labels were told apart by how many there are alone: x of one pack was y of the other."""
+    write_images(tmp_path / "images", ("cat", "dog"))
+    (tmp_path / "boxes.csv").write_text("file,x,y\ncat/0.png,7.5,1\ndog/0.png,9,2\n")
+    for pack, columns in (("a", ["x", "y"]), ("b", ["y", "x"]), ("c", ["x", "y"])):
+        chunkhit.pack_images(tmp_path / "images", tmp_path / pack, labels=tmp_path / "boxes.csv", label_column=columns,
+                             channels="gray")
+    for reader in (chunkhit.ImageLoader, chunkhit.ImageDataset):
+        with pytest.raises(chunkhit.Error, match="/b/part-00000.h5: labels y, x, expected x, y as in .*/a/"):
+            reader([tmp_path / "a", tmp_path / "b"])
+    assert chunkhit.ImageDataset([tmp_path / "a", tmp_path / "c"]).labels().tolist() == [[7.5, 1], [9, 2]] * 2
