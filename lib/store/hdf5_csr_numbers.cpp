@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/child_limits.h"
 #include "base/words.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_lzf.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMostCacheBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kDefaultSlots = 521;
+constexpr std::uint64_t kLookUpsAtOnce = 1 << 16;
 
 std::string filter_name(H5Z_filter_t filter) {
   constexpr std::array<std::pair<int, const char*>, 5> kNames{
@@ -61,6 +63,33 @@ void check_lzf(const Hdf5Check& check, hid_t dataset, hid_t list, const std::arr
                  number_text(bytes));
 }
 
+/// Refuses chunks that do not lie where the dimensions ask for them: HDF5 makes up zeros for what is missing.
+/// Of a table some may never have been written, of a list none.
+void check_chunk_positions(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
+                           const std::string& place) {
+  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for a storage"), H5Pclose);
+  if (H5Pget_layout(list.get()) != H5D_CHUNKED) return;
+  std::array<hsize_t, 2> chunk{1, 1};
+  check(H5Pget_chunk(list.get(), static_cast<int>(dimensions.size()), chunk.data()), "ask for chunks");
+  const bool is_list = dimensions.size() == 1;
+  std::uint64_t looked_up = 0;
+  std::uint64_t found = 0;
+  for (hsize_t row = 0; row < dimensions[0]; row += chunk[0])
+    for (hsize_t column = 0; column < (is_list ? 1 : dimensions[1]); column += chunk[1]) {
+      const std::array<hsize_t, 2> at{row, column};
+      hsize_t bytes = 0;
+      if (H5Dget_chunk_storage_size(dataset, at.data(), &bytes) >= 0 && bytes > 0) ++found;
+      if (++looked_up % kLookUpsAtOnce == 0) allow_more_time();
+    }
+  hsize_t written = 0;
+  const Hdf5Handle space(check(H5Dget_space(dataset), "ask for a dataspace"), H5Sclose);
+  check(H5Dget_num_chunks(dataset, space.get(), &written), "count the chunks");
+  const std::uint64_t expected = is_list ? looked_up : written;
+  if (found != expected)
+    check.refuse(place + " has " + std::to_string(found) + " chunks in their positions, expected " +
+                 std::to_string(expected));
+}
+
 }  // namespace
 
 void check_csr_storage(const Hdf5Check& check, hid_t dataset, const std::string& place) {
@@ -92,6 +121,7 @@ Hdf5Numbers::Hdf5Numbers(const Hdf5Check& check, hid_t file, const std::string& 
   if (dimensions_.empty() || dimensions_.size() > 2)
     check.refuse(place + " has " + std::to_string(dimensions_.size()) + " dimensions, expected 1 or 2");
   open_with_cache(check, file);
+  check_chunk_positions(check, dataset_.get(), dimensions_, place);
 }
 
 /// A dataset has the cache of its first handle: no other may be open.

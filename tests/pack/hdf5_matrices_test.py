@@ -144,6 +144,10 @@ class AnnData(FormatsTest):
             h5py.h5d.create(file["X"].id, b"data", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(matrix.data.shape), never_filled)
             file["X/data"][5:] = matrix.data[5:]
 
+        def leave_out_a_chunk_that_would_be_zeros(file):
+            del file["X/indices"]
+            file.create_dataset("X/indices", matrix.indices.shape, "i4", chunks=(5,))[5:] = matrix.indices[5:]
+
         def lose_the_index(file):
             file["obs"].attrs["_index"] = "_indes"
             file["obs"].move("_index", "names")
@@ -158,7 +162,8 @@ class AnnData(FormatsTest):
             "link to elsewhere": link_away, "dataframe": set_encoding,
             "expected 6": change("obs/_index", ["a"]), "infinity": change("X/data", matrix.data.astype(float) * 1e300),
             "NaN": change("X/data", matrix.data * np.nan), "lacks data, indices": lambda file: file["X"].pop("indices"),
-            "chunks, expected 3": leave_out_a_chunk, "index is \"_indes\"": lose_the_index,
+            "chunks, expected 3": leave_out_a_chunk,
+            "has 2 chunks in their positions, expected 3": leave_out_a_chunk_that_would_be_zeros, "index is \"_indes\"": lose_the_index,
         }
         for words, apply in cases.items():
             with self.subTest(words):
