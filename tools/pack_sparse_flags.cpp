@@ -128,7 +128,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--max-errors", "N|N%", flags.max_errors, "skip: at most so many bad lines (1%, or 1)");
   group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
   group.add("--memory", "SIZE", flags.memory,
-            "What the process may hold (2G); ratings spill to disk, ids must fit");
+            "What the process may hold (2G); ratings spill to disk; ids, lists, labels must fit");
   group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing")

@@ -29,6 +29,7 @@ bool SvmlightReader::next(RatingBlock& block) {
   collector_.begin(block);
   while (block.line_count == 0 && (lines_ != nullptr || open_next())) read_lines(block);
   const bool has_ratings = collector_.finish();
+  block.kept_bytes = labels_.memory_bytes();
   if (has_ratings || block.line_count > 0) return true;
   tell_shape();
   return false;

@@ -35,6 +35,8 @@ class SvmlightReader : public RatingReader {
   [[nodiscard]] std::size_t file_index() const override { return next_path_ - 1; }
   /// Of the rows so far; a bad line is a row without labels.
   [[nodiscard]] const RowLabels& row_labels() const { return labels_; }
+  /// Moves them out.
+  [[nodiscard]] RowLabels take_row_labels() { return std::move(labels_); }
 
  private:
   struct Entry {

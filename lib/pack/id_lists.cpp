@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 
 #include "base/file.h"
@@ -58,6 +59,40 @@ class ListFile {
   std::string text_;
 };
 
+/// Counts the ids of a list against --memory while they are read.
+class ListMemory {
+ public:
+  ListMemory(const IdListUse& use, std::string name, std::optional<std::uint64_t> file_bytes)
+      : use_(use), name_(std::move(name)), file_bytes_(file_bytes) {}
+
+  /// Counts an id, of a line of so many bytes.
+  void add(std::string_view id, std::size_t line_bytes) {
+    ++listed_.listed_ids;
+    listed_.listed_text_bytes += id.size();
+    read_bytes_ += line_bytes;
+    if (listed_.listed_ids % kIdsBetweenChecks == 0) check(false);
+  }
+  void finish() const { check(true); }
+
+ private:
+  void check(bool at_end) const {
+    if (use_.memory == nullptr) return;
+    ReadShare read{name_, {}};
+    if (at_end)
+      read.share = 1;
+    else if (file_bytes_.value_or(0) > 0)
+      read.share = std::min(0.999, static_cast<double>(read_bytes_) / static_cast<double>(*file_bytes_));
+    use_.memory->check_listed(use_.flag, listed_, read);
+  }
+
+  static constexpr std::uint64_t kIdsBetweenChecks = 1 << 14;
+  const IdListUse& use_;
+  std::string name_;
+  std::optional<std::uint64_t> file_bytes_;
+  std::uint64_t read_bytes_ = 0;
+  BesideIds listed_;
+};
+
 std::string items_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::path given(path);
@@ -89,30 +124,39 @@ CompleteList write_items(const std::string& folder, std::span<const std::string>
   return list.complete();
 }
 
-std::vector<std::string> read_item_ids(const std::string& path) {
+std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
   TextStream stream(items_file(path));
+  ListMemory memory(use, stream.name(), stream.byte_count());
   CsvReader rows(
       stream.name(), [&](MutableBytes out) { return stream.read(out); }, ',');
   std::vector<std::string_view> fields;
   if (!rows.next_row(fields) || fields != std::vector<std::string_view>{"column", "ratings", "item"})
     throw Error(ErrorCode::bad_data, rows.name() + ": expected an items.csv (column,ratings,item)");
   std::vector<std::string> ids;
-  std::unordered_set<std::string> seen;
+  IdMap seen;
   while (rows.next_row(fields)) {
     if (fields.size() != 3 || fields[0] != std::to_string(ids.size()))
       refuse(rows, "expected column " + std::to_string(ids.size()) + ", its ratings and its item");
     ids.emplace_back(fields[2]);
-    if (!seen.insert(ids.back()).second) refuse(rows, "item " + ids.back() + " is there twice");
+    if (seen.add(ids.back()) != ids.size() - 1) refuse(rows, "item " + ids.back() + " is there twice");
+    memory.add(ids.back(), fields[0].size() + fields[1].size() + fields[2].size() + 3);
   }
+  memory.finish();
   return ids;
 }
 
-std::vector<std::string> read_user_ids(const std::string& path) {
-  LineReader lines(path, kMaxIdBytes);
+std::vector<std::string> read_user_ids(const std::string& path, const IdListUse& use) {
+  auto stream = std::make_unique<TextStream>(path);
+  ListMemory memory(use, stream->name(), stream->byte_count());
+  LineReader lines(std::move(stream), kMaxIdBytes);
   std::vector<std::string> ids;
   std::string_view line;
-  while (lines.next(line))
-    if (!line.empty()) ids.emplace_back(line);
+  while (lines.next(line)) {
+    if (line.empty()) continue;
+    ids.emplace_back(line);
+    memory.add(line, line.size() + 1);
+  }
+  memory.finish();
   if (ids.empty())
     throw Error(ErrorCode::bad_data, lines.name() + ": expected users, one a line, found none");
   std::sort(ids.begin(), ids.end());

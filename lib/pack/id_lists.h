@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "input/id_map.h"
 #include "manifest/matrix_manifest.h"
+#include "pack/sparse_memory.h"
 
 namespace chunkhit {
 
@@ -26,12 +27,18 @@ struct CompleteList {
 [[nodiscard]] CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
                                        std::span<const std::uint64_t> ratings);
 
+/// Which flag names a list, and what it must fit into; null: it may take any memory.
+struct IdListUse {
+  std::string flag;
+  const SparseMemory* memory = nullptr;
+};
+
 /// Reads the items' own ids, by column, from an items.csv or from the one in a pack's folder; throws bad_data
-/// when it is damaged or names an item twice.
-[[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path);
+/// when it is damaged or names an item twice, usage when it does not fit into memory.
+[[nodiscard]] std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use = {});
 
 /// Reads users' own ids, one a line, sorted; blank lines count for nothing. Throws bad_data when a user is
-/// there twice, and when there is none.
-[[nodiscard]] std::vector<std::string> read_user_ids(const std::string& path);
+/// there twice, and when there is none, usage when they do not fit into memory.
+[[nodiscard]] std::vector<std::string> read_user_ids(const std::string& path, const IdListUse& use = {});
 
 }  // namespace chunkhit

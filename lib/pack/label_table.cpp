@@ -54,6 +54,7 @@ LabelTable make_label_table(const RowLabels& labels, const IdMap& users, std::ve
     table.columns.push_back(count == 1 ? "label" : "label-" + std::to_string(column + 1));
   if (has_groups) table.columns.emplace_back("qid");
   if (table.columns.empty()) return table;
+  table.values.reserve(users.size() * table.columns.size());
   for (std::uint32_t user = 0; user < users.size(); ++user) {
     const std::size_t row = row_of(users, user);
     const auto of_row = labels.of_row(row);

@@ -41,12 +41,13 @@ std::string hash_of(const std::vector<std::string>& ids) {
   return hash_text(all.value());
 }
 
-GivenIds read_given_ids(const PackSparseSpec& spec) {
+GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) {
   const RatingSplitSpec& split = spec.packs.split;
   GivenIds ids;
-  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids);
-  if (!split.validation_users.empty()) ids.validation_users = read_user_ids(split.validation_users);
-  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users);
+  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids, {"--reuse-ids", &memory});
+  if (!split.validation_users.empty())
+    ids.validation_users = read_user_ids(split.validation_users, {"--validation-users", &memory});
+  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users, {"--test-users", &memory});
   return ids;
 }
 
@@ -110,7 +111,7 @@ class SparseRun {
       : spec_(spec), options_(options), threads_(threads), start_(start_run()) {}
 
   PackSparseReport pack() {
-    GivenIds ids = read_given_ids(spec_);
+    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
     SparseOutputs outputs(spec_, options_, recorded_ids(ids));
     SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
     report_.interrupted = !input.read();
@@ -124,7 +125,7 @@ class SparseRun {
   }
 
   PackSparseReport preview() {
-    GivenIds ids = read_given_ids(spec_);
+    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
     const RecordedIds recorded = recorded_ids(ids);
     SparseOutputs::check(spec_, options_, recorded, std::nullopt);
     SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));

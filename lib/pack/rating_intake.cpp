@@ -141,6 +141,7 @@ class RatingIntake::Pipeline {
     numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
     numbered_.bytes_total = progress.bytes_total;
     numbered_.bytes_done += work.text.size();
+    numbered_.kept_bytes = work.block.kept_bytes;
     intake_.options_.on_ids(intake_.users_, intake_.items_, numbered_);
   }
 

@@ -32,6 +32,7 @@ struct IntakeProgress {
   std::optional<std::uint64_t> bytes_total;  ///< where that is known
   std::uint64_t rating_count = 0;            ///< of all inputs
   std::uint64_t bad_lines = 0;               ///< of all inputs
+  std::uint64_t kept_bytes = 0;              ///< of memory that the input's reader keeps until the end
 };
 
 /// How to read; the result depends on none of it but the limit.

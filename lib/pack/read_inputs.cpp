@@ -179,8 +179,8 @@ void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInput
     if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
     const std::string name = of_each == 1 ? own[0].name : count_text(of_each, "input");
     if (readers.size() == 1) note_empty(name, readers[index]->facts(), intake, facts.notices);
-    if (const auto* svmlight = dynamic_cast<const SvmlightReader*>(readers[index].get()))
-      facts.labels = svmlight->row_labels();
+    if (auto* svmlight = dynamic_cast<SvmlightReader*>(readers[index].get()))
+      facts.labels = svmlight->take_row_labels();
   }
   for (std::string& notice : facts.notices) notice = opened.own_words(std::move(notice));
 }

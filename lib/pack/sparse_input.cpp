@@ -39,7 +39,9 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
                 store_.limit_memory(rating_bytes_);
                 store_.append(users, items, values, times);
                 count_given(users);
-              }) {}
+              }) {
+  add_beside(memory_.beside());
+}
 
 IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   IntakeOptions intake;
@@ -84,11 +86,25 @@ bool SparseInput::read() {
   return true;
 }
 
+/// What lists and a given split hold; the counts of a user are doubled while they grow.
+void SparseInput::add_beside(BesideIds& beside) const {
+  const std::vector<std::string> none;
+  for (const auto* ids :
+       {given_.items ? &*given_.items : &none, &given_.validation_users, &given_.test_users}) {
+    beside.listed_ids += ids->size();
+    for (const std::string& id : *ids) beside.listed_text_bytes += id.size();
+  }
+  const GivenFiles& files = spec_.packs.split.files;
+  beside.user_bytes =
+      2 * sizeof(std::uint32_t) * ((files.train > 0 ? 1 : 0) + (files.validation > 0 ? 1 : 0));
+}
+
 void SparseInput::fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read) {
   ReadShare share{read.input, {}};
   if (options_.inputs.size() == 1 && read.bytes_total.value_or(0) > 0)
     share.share =
         std::min(1.0, static_cast<double>(read.bytes_done) / static_cast<double>(*read.bytes_total));
+  memory_.beside().label_bytes = read.kept_bytes;
   memory_.check_ids(users, items, share);
   rating_bytes_ = memory_.rating_bytes(memory_.id_bytes(users, items));
 }
@@ -249,8 +265,8 @@ RatingPacks SparseInput::make_packs() {
   }
 }
 
-std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) const {
-  if (given_.items) return *given_.items;
+std::vector<std::string> SparseInput::item_ids(const ItemColumns& columns) {
+  if (given_.items) return std::move(*given_.items);
   std::vector<std::string> ids;
   ids.reserve(columns.items.size());
   for (const std::uint32_t item : columns.items) ids.push_back(intake_.items().text(item));

@@ -38,8 +38,8 @@ class SparseInput {
   [[nodiscard]] std::uint64_t xxh3() const;
   /// Applies rules, split and orders; throws with the users' and items' own ids.
   [[nodiscard]] RatingPacks make_packs();
-  /// The items' own ids, by column.
-  [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns) const;
+  /// The items' own ids, by column; once, behind make_packs.
+  [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
   [[nodiscard]] LabelTable labels();
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
@@ -54,6 +54,7 @@ class SparseInput {
                                                         const char* flag) const;
   [[nodiscard]] GivenParts given_parts();
   void count_given(std::span<const std::uint32_t> users);
+  void add_beside(BesideIds& beside) const;
   void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);
   void fit_rows();
   void note_table();

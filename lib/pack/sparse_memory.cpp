@@ -28,6 +28,9 @@ constexpr std::uint64_t kItemThreadBytes = 4;
 /// Of a long row: as it is made, or its columns and values, its block and what is compressed of it.
 constexpr std::uint64_t kLongRowBytes = kRowWorkBytes + 8;
 
+/// Of labels while they grow, and of the table by user that is made of them.
+constexpr std::uint64_t kLabelCopies = 2;
+
 constexpr std::uint64_t kMiB = 1 << 20;
 
 }  // namespace
@@ -59,7 +62,20 @@ std::uint64_t SparseMemory::id_bytes(const IdMap& users, const IdMap& items) con
   const std::uint64_t packing = users.kept_bytes() + users.size() * kUserBytes + items.kept_bytes() +
                                 items.size() * (kItemBytes + kItemThreadBytes * threads_) +
                                 (users.text_bytes() + items.text_bytes()) * kTextCopies;
-  return std::max(packing, users.memory_bytes() + items.memory_bytes());
+  return std::max(packing, users.memory_bytes() + items.memory_bytes()) + listed_bytes(beside_) +
+         beside_.label_bytes * kLabelCopies + beside_.user_bytes * users.size();
+}
+
+std::uint64_t SparseMemory::listed_bytes(const BesideIds& listed) const {
+  return listed.listed_ids * (kItemBytes + kItemThreadBytes * threads_) +
+         listed.listed_text_bytes * kTextCopies;
+}
+
+void SparseMemory::check_listed(const std::string& flag, const BesideIds& listed,
+                                const ReadShare& read) const {
+  const std::uint64_t bytes = listed_bytes(listed);
+  if (bytes + block_share() + 2 * kMinRatingBytes <= memory_bytes_) return;
+  refuse("the " + count_text(listed.listed_ids) + " ids of " + flag, bytes, read);
 }
 
 std::uint64_t SparseMemory::rating_bytes(std::uint64_t id_bytes) const {
@@ -71,17 +87,24 @@ void SparseMemory::check_ids(const IdMap& users, const IdMap& items, const ReadS
   const std::uint64_t ids = id_bytes(users, items);
   const std::uint64_t needed = ids + block_share() + 2 * kMinRatingBytes;
   if (needed <= memory_bytes_) return;
-  std::string text = "--memory " + bytes_text(static_cast<double>(memory_bytes_)) + " cannot hold " +
-                     count_text(users.size(), "user") + " and " + count_text(items.size(), "item");
+  std::string what = count_text(users.size(), "user") + " and " + count_text(items.size(), "item");
+  if (beside_.label_bytes > 0) what += " with the rows' labels";
+  if (beside_.listed_ids > 0) what += " beside " + count_text(beside_.listed_ids, "listed id");
+  refuse(what, ids, read);
+}
+
+void SparseMemory::refuse(const std::string& what, std::uint64_t bytes, const ReadShare& read) const {
+  std::string text = "--memory " + bytes_text(static_cast<double>(memory_bytes_)) + " cannot hold " + what;
   if (read.share && *read.share < 1) {
     text += ", which are those of the first " +
-            number_text(std::max(0.1, std::round(*read.share * 1000) / 10)) + " % of the input";
+            number_text(std::max(0.1, std::round(*read.share * 1000) / 10)) + " % of " +
+            (read.input.empty() ? "the input" : read.input);
     throw Error(ErrorCode::usage,
                 text + ": give --memory " +
-                    memory_text(limit_for(static_cast<double>(ids) / std::max(*read.share, 1e-3))));
+                    memory_text(limit_for(static_cast<double>(bytes) / std::max(*read.share, 1e-3))));
   }
   text += read.share ? "" : ", which were read so far of " + read.input;
-  const double all = limit_for(static_cast<double>(ids) * (read.share ? 1 : 2));
+  const double all = limit_for(static_cast<double>(bytes) * (read.share ? 1 : 2));
   throw Error(ErrorCode::usage,
               text + ": give --memory " + memory_text(all) + (read.share ? "" : " or more"));
 }

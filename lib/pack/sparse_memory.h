@@ -15,6 +15,14 @@ struct ReadShare {
   std::optional<double> share;  ///< of all inputs; not given where that is not known
 };
 
+/// What is held beside the ids of the input.
+struct BesideIds {
+  std::uint64_t listed_ids = 0;  ///< items and users that files name: --reuse-ids, --test-users
+  std::uint64_t listed_text_bytes = 0;
+  std::uint64_t label_bytes = 0;  ///< of rows, as they are read
+  std::uint64_t user_bytes = 0;   ///< of each user: what a given split counts
+};
+
 /// Shares out --memory: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself
 /// takes about 40 MB.
 class SparseMemory {
@@ -23,7 +31,11 @@ class SparseMemory {
       : memory_bytes_(memory_bytes), threads_(threads) {}
   /// Text that is parsed at a time: less than usual where the limit is small or there are many threads.
   [[nodiscard]] std::size_t block_bytes() const;
-  /// What the ids take at most while they are read and packed.
+  /// What is held beside ids from now on.
+  [[nodiscard]] BesideIds& beside() { return beside_; }
+  /// Throws usage, with a limit that would do, when ids that a file lists do not fit. `read`: of that file.
+  void check_listed(const std::string& flag, const BesideIds& listed, const ReadShare& read) const;
+  /// What the ids, and all that is held beside them, take at most while they are read and packed.
   [[nodiscard]] std::uint64_t id_bytes(const IdMap& users, const IdMap& items) const;
   /// What is left for ratings beside ids; the same again is left for rows in work.
   [[nodiscard]] std::uint64_t rating_bytes(std::uint64_t id_bytes) const;
@@ -39,8 +51,12 @@ class SparseMemory {
   /// A limit that holds so many bytes of ids.
   [[nodiscard]] double limit_for(double id_bytes) const;
 
+  [[nodiscard]] std::uint64_t listed_bytes(const BesideIds& listed) const;
+  [[noreturn]] void refuse(const std::string& what, std::uint64_t bytes, const ReadShare& read) const;
+
   std::uint64_t memory_bytes_;
   std::uint32_t threads_;
+  BesideIds beside_;
 };
 
 /// Bytes as --memory takes them, rounded up: "192M", "3G".

@@ -43,6 +43,7 @@ struct RatingBlock {
   std::uint64_t comment_lines = 0;                      ///< skipped
   std::uint64_t header_lines =
       0;  ///< skipped: the file's first, and those of files that were put one behind the other
+  std::uint64_t kept_bytes = 0;  ///< of memory that the block's reader keeps until the end: labels
   [[nodiscard]] std::size_t size() const { return users.of_rating.size(); }
 };
 

@@ -37,7 +37,7 @@ def named_limit_does(space, name, *more):
     check(done.code == 2 and "--memory 67.1 MB cannot hold" in done.text, done)
     check(kept(done, 64), "64M", done)
     check(not os.path.exists(space("small/manifest.json")), "left a pack")
-    memory = re.search(r"give --memory (\d+[MG])$", done.text.strip())[1]
+    memory = re.search(r"give --memory (\d+[MG])( or more)?$", done.text.strip())[1]
     found = pack(space, name, memory, "enough", *more)
     check(found.code == 0 and kept(found, in_mebibytes(memory)), memory, found)
     print(f"  {name}: {memory} named, peak {found.peak_bytes // MIB} MiB")
@@ -48,6 +48,27 @@ def test_ids_that_memory_cannot_hold_took_far_more_of_it(space):
     named_limit_does(space, "ids.csv")
     write(space("texts.csv"), (f"AVPGEZGRDP{user:08d},B00{user:08d}XY,{user % 5 + 1}\n" for user in range(300_000)))
     named_limit_does(space, "texts.csv", "--force")
+
+
+def test_the_items_of_a_list_were_not_counted(space):
+    with open(space("items.csv"), "w") as file:
+        file.write("column,ratings,item\n")
+        file.writelines(f"{item},1,B00{item:08d}XYZWVUTS\n" for item in range(700_000))
+    write(space("few.csv"), (f"{index % 100},B00{index * 7:08d}XYZWVUTS,1\n" for index in range(20_000)))
+    named_limit_does(space, "few.csv", "--reuse-ids", space("items.csv"), "--force")
+    with open(space("users.txt"), "w") as file:
+        file.writelines(f"user-with-a-long-name-{user}\n" for user in range(700_000))
+    done = pack(space, "few.csv", "64M", "users", "--split", "users", "--test-users", space("users.txt"))
+    check(done.code == 2 and "ids of --test-users" in done.text and kept(done, 64), done)
+
+
+def test_the_labels_of_rows_were_not_counted(space):
+    with open(space("labels.svm"), "w") as file:
+        file.writelines(f"{row % 5},1,2,3 qid:{row // 10} {row * 7 % 5000}:1 {6000 + row % 5000}:2\n" for row in range(900_000))
+    done = pack(space, "labels.svm", "192M", "labels")
+    check(done.code in (0, 2) and kept(done, 192), done)
+    check(done.code == 0 or "with the rows' labels" in done.text, done)
+    named_limit_does(space, "labels.svm", "--force")
 
 
 def test_the_ratings_of_one_user_took_more_than_memory(space):
