@@ -37,8 +37,8 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 /// manifest's: it is of another pack with an equal list, or changed. No pixel is read.
 void check_part_hash(const ChunkReader& part, const PartRecord& listed);
 
-/// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them or
-/// in their names.
+/// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
+/// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
 
 }  // namespace chunkhit

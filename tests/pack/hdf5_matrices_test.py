@@ -3,6 +3,7 @@
 Usage: hdf5_matrices_test.py RATINGS_PROBE"""
 import itertools
 import os
+import struct
 import sys
 import unittest
 
@@ -172,6 +173,20 @@ class AnnData(FormatsTest):
                     apply(file)
                 self.assert_refused(probe("hdf5", self.path("a.h5ad")), words)
 
+
+    def test_chunks_that_share_a_position_are_refused(self):
+        matrix = random_matrix(60, 40, 0.5)
+        self.write(matrix).write_h5ad(self.path("a.h5ad"))
+        with h5py.File(self.path("a.h5ad"), "a") as file:
+            del file["X/indices"]
+            file["X"].create_dataset("indices", data=matrix.indices, chunks=(601,), compression="gzip")
+        with open(self.path("a.h5ad"), "rb") as file:
+            text = file.read()
+        sides = struct.pack("<II", 601, 4)
+        self.assertEqual(text.count(sides), 1)
+        with open(self.path("a.h5ad"), "wb") as file:
+            file.write(text.replace(sides, struct.pack("<II", 1 << 20, 4)))
+        self.assert_refused(probe("hdf5", self.path("a.h5ad")), "/X/indices has 1 chunks in their positions, expected 2")
 
     def test_lzf_is_read_as_without_compression(self):
         matrix = random_matrix(900, 60, 0.2)
