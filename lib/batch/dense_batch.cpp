@@ -158,7 +158,8 @@ void DenseBatch::write_halves(std::size_t at, std::span<const float> numbers) {
     return half;
   });
   if (largest < kInfinity) return;
-  const auto is_too_large = [](float number) { return std::abs(number) >= kHalfOverflow; };
+  spoil();  // nobody knows of this batch's cells
+  const auto is_too_large = [](float number) { return !(std::abs(number) < kHalfOverflow); };
   refuse_half(*std::find_if(numbers.begin(), numbers.end(), is_too_large));
 }
 

@@ -35,8 +35,7 @@ class DenseBatch {
   DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
              std::uint8_t* cells);
   /// Replaces the batch by at most `rows` rows; the others become zero. Throws usage for a number that
-  /// dense_f16 cannot hold. Debug builds abort where somebody
-  /// wrote to the buffer and did not say so.
+  /// dense_f16 cannot hold. Debug builds abort where the buffer was written to without `spoil`.
   void replace(std::span<const StoredRow> rows, const EntryValues& values);
   /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next batch.
   void spoil() { is_spoiled_ = true; }

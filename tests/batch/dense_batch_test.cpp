@@ -119,6 +119,18 @@ TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
   }
 }
 
+// Its cells stayed in all batches that followed, for callers who went on after the error.
+TEST(DenseBatch, ClearsABatchThatFailed) {
+  std::vector<std::uint16_t> halves(2 * kColumns);
+  DenseBatch batch(SparseAs::dense_f16, 2, kColumns, kMostEntries,
+                   reinterpret_cast<std::uint8_t*>(halves.data()));
+  const EntryValues thousands({2, ValueType::u8, 1000});
+  const U8Row fits({1, 5}, {2, 65}), too_large({0, 3}, {2, 66}), last({2}, {0});
+  EXPECT_THROW(batch.replace(Rows{fits.row(), too_large.row()}, thousands), Error);
+  batch.replace(Rows{last.row(), last.row()}, thousands);
+  EXPECT_EQ(halves, std::vector<std::uint16_t>(2 * kColumns, 0));
+}
+
 TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
   const EntryFormat format{4, ValueType::u8};
   EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_f32, 256, 1 << 20, format));
