@@ -220,9 +220,8 @@ class TableTeller {
       if (is_text_among_numbers(column))
         refuse("line 1: " + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + " \"" +
                printable_text(first_[column].substr(0, 40)) +
-               "\" is no number, those of the next lines are; if it names a column give --header yes, --user "
-               "and "
-               "--item, if it is an id --header no");
+               "\" is no number, those of the next lines are; if it names a column give --header yes, "
+               "--user and --item, if it is an id --header no");
   }
 
   [[nodiscard]] bool is_text_among_numbers(std::size_t column) const {

@@ -18,8 +18,8 @@ inline constexpr std::array<std::string_view, 4> kTimeUnitNames{"seconds", "mill
 /// 1e14, microseconds below 1e17. Counters of other things are seconds here.
 [[nodiscard]] TimeUnit time_unit(std::int64_t time);
 
-/// Gives a time in another unit than its size says, rounded down; what 64 bits do
-/// not hold becomes their end.
+/// Gives a time in another unit than its size says, rounded down; what 64 bits do not hold
+/// becomes their end.
 [[nodiscard]] std::int64_t in_unit(std::int64_t time, TimeUnit unit);
 
 /// Looks at the times of a run's inputs.
