@@ -8,13 +8,14 @@
 
 namespace chunkhit {
 
-/// Watches one decoding; made when it begins.
+/// Watches one decoding; made when it begins, by the thread that decodes.
 class DecodeMonitor {
  public:
   explicit DecodeMonitor(const DecodeOptions& options);
   [[nodiscard]] const DecodeOptions& options() const { return options_; }
 
-  /// Whether `max_seconds` have passed.
+  /// Whether this thread has worked for `max_seconds`. Time in which the process is stopped, or waits for a
+  /// CPU, does not count: it says nothing of the image.
   [[nodiscard]] bool is_out_of_time() const;
   /// The reason where they have.
   [[nodiscard]] std::string time_error() const;
@@ -29,7 +30,8 @@ class DecodeMonitor {
 
  private:
   const DecodeOptions& options_;
-  std::chrono::steady_clock::time_point end_;
+  std::chrono::steady_clock::time_point begin_;
+  std::chrono::nanoseconds thread_begin_;
   std::string first_damage_;
   std::string first_oddity_;
   unsigned count_ = 0;

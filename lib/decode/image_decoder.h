@@ -47,7 +47,7 @@ struct DecodeOptions {
   std::uint64_t max_pixels = 256'000'000;  ///< width · height above this is an error, detected in the header
   bool accept_warnings = false;   ///< take the pixels that a damaged file still has, see decode_image
   Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
-  std::uint32_t max_seconds = 0;  ///< decoding that takes longer is an error; 0: no limit
+  std::uint32_t max_seconds = 0;  ///< decoding that takes more CPU time is an error; 0: no limit
 };
 
 /// Decodes the wanted region of a picture into `image` (shape: region × channels) and returns an empty text,
@@ -60,7 +60,8 @@ struct DecodeOptions {
 /// region's last row, and below it only the end marker is looked for. `warnings`, where given, gets what is
 /// odd about a file whose pixels were taken: harmless oddities ("Unknown JFIF revision number 2.01"), and
 /// damage where warnings are accepted; empty as a rule. `max_seconds` is looked at between rows and
-/// between scans; PNG, and the codes of GIF and TGA, are undone without a look at it. Where
+/// between scans. The deflate stream of PNG, and the codes of GIF and TGA, are undone without a look at it:
+/// that takes time in proportion to the file and to the memory that `plan` was told of. Where
 /// `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are missing
 /// are black (JPEG: gray where libjpeg has no data). A damaged PNG, and JPEG where libjpeg itself gives up,
 /// stay errors. Only memory exhaustion and what `plan` throws leave as exceptions. Thread-safe.

@@ -50,7 +50,7 @@ struct PackImagesSpec {
   Exif exif = Exif::apply;
   Check check = Check::whole;
   bool accept_warnings = false;              ///< pack damaged images as far as they can be decoded
-  std::uint32_t max_seconds_per_image = 10;  ///< of decoding; 0: no limit
+  std::uint32_t max_seconds_per_image = 10;  ///< CPU time of decoding; 0: no limit
   std::uint64_t max_pixels = 256'000'000;
   std::uint64_t max_input_bytes = 256ull << 20;
   std::uint64_t max_decode_bytes = 1ull << 30;  ///< what one image may hold while it is decoded and resized
