@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 
 #include "decode/exif.h"
 
@@ -15,11 +16,12 @@ struct FreeDecompressor {
   void operator()(libdeflate_decompressor* codec) const { libdeflate_free_decompressor(codec); }
 };
 
+constexpr std::size_t kMaxBytes = 1 << 20;
+
 std::string inflate_text(std::string_view packed) {
-  constexpr std::size_t kMaxTextBytes = 1 << 20;
   const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> codec(libdeflate_alloc_decompressor());
   if (codec == nullptr) throw std::bad_alloc();
-  std::string text(kMaxTextBytes, '\0');
+  std::string text(kMaxBytes, '\0');
   std::size_t bytes = 0;
   const libdeflate_result result =
       libdeflate_zlib_decompress(codec.get(), packed.data(), packed.size(), text.data(), text.size(), &bytes);
@@ -28,15 +30,22 @@ std::string inflate_text(std::string_view packed) {
 }
 
 // What follows the keyword: zTXt has a method, iTXt a flag, a method, a language and a translated keyword.
-std::string text_of(std::string_view type, std::string_view rest) {
-  if (type == "tEXt") return std::string(rest);
-  if (type == "zTXt") return rest.empty() ? "" : inflate_text(rest.substr(1));
+PngText text_of(std::string_view type, std::string_view rest) {
+  if (type == "tEXt") return {rest, false};
+  if (type == "zTXt") return rest.empty() ? PngText() : PngText{rest.substr(1), true};
   if (rest.size() < 2) return {};
   const bool is_packed = rest[0] != 0;
   std::size_t at = rest.find('\0', 2);
   if (at != std::string_view::npos) at = rest.find('\0', at + 1);
   if (at == std::string_view::npos) return {};
-  return is_packed ? inflate_text(rest.substr(at + 1)) : std::string(rest.substr(at + 1));
+  return {rest.substr(at + 1), is_packed};
+}
+
+/// Gives a text as it stands in the file, or inflated into `inflated`.
+std::string_view read_text(const PngText& text, std::string& inflated) {
+  if (!text.is_packed) return text.stored;
+  inflated = inflate_text(text.stored);
+  return inflated;
 }
 
 int hex_digit(char letter) {
@@ -59,6 +68,7 @@ ByteBuffer profile_bytes(std::string_view text) {
   for (; at < text.size(); ++at) {
     const int digit = hex_digit(text[at]);
     if (digit < 0) continue;
+    if (bytes.size() == kMaxBytes) return {};
     if (high >= 0) bytes.push_back(static_cast<std::uint8_t>(high << 4 | digit));
     high = high >= 0 ? -1 : digit;
   }
@@ -80,10 +90,7 @@ std::optional<int> xmp_orientation(std::string_view xmp) {
 }  // namespace
 
 void PngOrientation::add(std::string_view type, Bytes data) {
-  if (type == "eXIf") {
-    exif_ = {'E', 'x', 'i', 'f', 0, 0};
-    exif_.insert(exif_.end(), data.begin(), data.end());
-  }
+  if (type == "eXIf" && data.size() <= kMaxBytes) exif_ = data;
   if (type != "tEXt" && type != "zTXt" && type != "iTXt") return;
   const std::string_view text = as_text(data);
   const std::size_t end = text.find('\0');
@@ -95,11 +102,15 @@ void PngOrientation::add(std::string_view type, Bytes data) {
 
 int PngOrientation::value() const {
   std::optional<int> found;
-  if (!exif_.empty())
-    found = find_exif_orientation(exif_);
-  else if (!raw_profile_.empty())
-    found = find_exif_orientation(profile_bytes(raw_profile_));
-  if (!found) found = xmp_orientation(xmp_);
+  std::string inflated;
+  if (!exif_.empty()) {
+    ByteBuffer exif{'E', 'x', 'i', 'f', 0, 0};
+    exif.insert(exif.end(), exif_.begin(), exif_.end());
+    found = find_exif_orientation(exif);
+  } else if (!raw_profile_.stored.empty()) {
+    found = find_exif_orientation(profile_bytes(read_text(raw_profile_, inflated)));
+  }
+  if (!found) found = xmp_orientation(read_text(xmp_, inflated));
   return found && *found >= 1 && *found <= 8 ? *found : 1;
 }
 

@@ -1,27 +1,33 @@
 // How a PNG says that it is turned: eXIf, ImageMagick's raw profile, or XMP, in Pillow's order.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 
 namespace chunkhit {
 
-/// Gathers what the chunks of one PNG say.
+/// A text of a PNG as its file has it.
+struct PngText {
+  std::string_view stored;
+  bool is_packed = false;
+};
+
+/// Gathers what the chunks of one PNG say. Only points to them, so that many or large ones cost nothing: the
+/// file outlives it.
 class PngOrientation {
  public:
-  /// Looks at a chunk; others than eXIf, tEXt, zTXt and iTXt say nothing. Text that is malformed or inflates
-  /// to more than 1 MiB counts as absent.
+  /// Looks at a chunk; others than eXIf, tEXt, zTXt and iTXt say nothing, and the last of a kind counts. EXIF
+  /// of more than 1 MiB, and text that is malformed or inflates to more, count as absent.
   void add(std::string_view type, Bytes data);
   /// The orientation, 1..8, as Pillow's Image.getexif finds it: of eXIf, else of "Raw profile type exif";
   /// where these have none, of tiff:Orientation in "XML:com.adobe.xmp"; 1 where nothing says any.
   [[nodiscard]] int value() const;
 
  private:
-  ByteBuffer exif_;  // with "Exif" and two zeros before it
-  std::string raw_profile_;
-  std::string xmp_;
+  Bytes exif_;
+  PngText raw_profile_;
+  PngText xmp_;
 };
 
 }  // namespace chunkhit

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <ctime>
+#include <string>
+
 #include "decoded.h"
 #include "png_writer.h"
 
@@ -109,6 +112,19 @@ TEST(PngFault, RejectsChunksThatAreOutOfPlace) {
   File no_data = begin_png(kSmall);
   append_png_chunk(no_data, "IEND", {});
   EXPECT_EQ(decode(no_data).fault, "damaged PNG: it has no pixel data");
+}
+
+TEST(Png, EachOfManyPackedTextsWasInflated) {
+  const std::vector<std::uint8_t> megabyte = zlib_stream(as_bytes(std::string(std::size_t{1} << 20, ' ')));
+  std::string text("XML:com.adobe.xmp\0\0"sv);
+  text += as_text(megabyte);
+  File file = begin_png(kSmall);
+  for (int count = 0; count < 20'000; ++count) append_png_chunk(file, "zTXt", as_bytes(text));
+  append_png_chunk(file, "IDAT", zlib_stream(as_bytes(kSmallLines)));
+  append_png_chunk(file, "IEND", {});
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(decode(file).fault, "");
+  EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC);
 }
 
 }  // namespace
