@@ -48,7 +48,8 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of(kCheckNames));
   group.add_switch("--accept-warnings", flags.spec.accept_warnings,
                    "Pack damaged images (never PNG) as far as they go");
-  group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image, "CPU time of decoding; 0: no limit (10)");
+  group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
+            "CPU time of decoding; 0: no limit (10)");
   group.add("--max-pixels", "N", flags.max_pixels, "Reject larger pictures (256M)");
   group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
   group.add("--max-decode-bytes", "SIZE", flags.max_decode_bytes, "Reject images that need more memory (1G)");
