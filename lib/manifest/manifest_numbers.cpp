@@ -63,6 +63,27 @@ void check_rows(const Manifest& manifest) {
   check_at_most("warned", manifest.warned, manifest.samples);
 }
 
+void check_counts(const PartRecord& part) {
+  if (part.samples > part.rows || part.rejects.size() != part.rows - part.samples ||
+      part.warnings.size() > part.samples)
+    throw_broken("counts do not add up: " + std::to_string(part.rows) + " rows, " +
+                 std::to_string(part.samples) + " samples");
+  std::uint64_t samples = 0;
+  for (const auto& [id, count] : part.class_counts) {
+    check_at_most("classes: samples", count, part.samples - samples);
+    samples += count;
+  }
+}
+
+void check_sums(const PixelSums& pixels) {
+  constexpr std::uint64_t kMaxValue = 255;
+  check_at_most("pixels: pixel_count", pixels.pixel_count, kMaxBytes / (kMaxValue * kMaxValue));
+  for (const std::uint64_t sum : pixels.sum)
+    check_at_most("pixels: sum", sum, pixels.pixel_count * kMaxValue);
+  for (const std::uint64_t sum : pixels.sum_of_squares)
+    check_at_most("pixels: sum_of_squares", sum, pixels.pixel_count * kMaxValue * kMaxValue);
+}
+
 void check_classes(const Manifest& manifest) {
   std::uint64_t samples = 0;
   for (const ClassRecord& record : manifest.classes) {
@@ -113,6 +134,12 @@ void check_numbers(const Manifest& manifest) {
     if (!list->empty())
       check_count(std::string("entries of ") + name, list->size(), manifest.sample.channels);
   check_count("entries of std", manifest.std.size(), manifest.mean.size());
+}
+
+void check_numbers(const PartRecord& part) {
+  check_counts(part);
+  check_parts({part}, 0);
+  check_sums(part.pixels);
 }
 
 void check_numbers(const MatrixManifest& manifest) {

@@ -11,5 +11,7 @@ namespace chunkhit {
 /// product of them leaves 63 bits.
 void check_numbers(const Manifest& manifest);
 void check_numbers(const MatrixManifest& manifest);
+/// The same of the record of one part, whose sums must be those of as many pixels of 8 bits.
+void check_numbers(const PartRecord& part);
 
 }  // namespace chunkhit

@@ -1,8 +1,8 @@
 // part-NNNNN.json: a finished part, what a restart trusts.
 #include "base/hash.h"
-#include "chunkhit/error.h"
 #include "manifest/json_fields.h"
 #include "manifest/manifest.h"
+#include "manifest/manifest_numbers.h"
 #include "manifest/record_json.h"
 #include "manifest/sealed_json.h"
 
@@ -73,11 +73,7 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
     manifest.part.rejects = parse_rejects(list_field(part, "rejects"), "reason");
     if (part.contains("warnings"))  // builds that listed none lack them
       manifest.part.warnings = parse_rejects(list_field(part, "warnings"), "warning");
-    if (manifest.part.samples > manifest.part.rows ||
-        manifest.part.rejects.size() != manifest.part.rows - manifest.part.samples ||
-        manifest.part.warnings.size() > manifest.part.samples)
-      throw Error(ErrorCode::bad_data, "counts do not add up: " + std::to_string(manifest.part.rows) +
-                                           " rows, " + std::to_string(manifest.part.samples) + " samples");
+    check_numbers(manifest.part);
     return manifest;
   });
 }

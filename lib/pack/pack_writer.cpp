@@ -175,8 +175,18 @@ std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) co
   std::optional<PartManifest> found = folder_.part_manifest(part_index);
   if (!found) return std::nullopt;
   if (found->pack_id != pack_id_) refuse_other_pack({found->pack_id, found->spec, std::nullopt});
-  if (!folder_.holds(found->part.file, found->part.bytes)) return std::nullopt;
+  if (!is_own(found->part, part_index) || !folder_.holds(found->part.file, found->part.bytes))
+    return std::nullopt;
   return std::move(found->part);
+}
+
+bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const {
+  const std::vector<std::string>& classes = run_.list.classes;
+  const auto has_name = [&](const auto& count) {
+    return classes.empty() || (count.first >= 0 && static_cast<std::uint64_t>(count.first) < classes.size());
+  };
+  return part.file == part_stem(part_index) + std::string(container(run_.spec.container).extension) &&
+         part.rows == rows_of(part_index).size() && std::ranges::all_of(part.class_counts, has_name);
 }
 
 std::span<const std::uint32_t> PackWriter::rows_of(std::uint64_t part_index) const {

@@ -50,6 +50,8 @@ class PackWriter {
   [[noreturn]] void refuse_other_pack(const EarlierPack& before) const;
   /// A part that an earlier run of the same pack finished; throws cannot_write when it is of another pack.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
+  /// Whether a record of this pack says what it must of this part; what does not is packed anew.
+  [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
   /// The rows of a part, as indices of the list.
   [[nodiscard]] std::span<const std::uint32_t> rows_of(std::uint64_t part_index) const;
   /// The parts that hold files which changed since they were packed; notes what was found.

@@ -183,6 +183,26 @@ TEST(PartManifest, HasNoMoreWarningsThanSamples) {
   EXPECT_NE(fault_of(part_manifest_text(manifest)), "none");
 }
 
+TEST(PartManifest, NumbersThatNoPartHasWereTaken) {
+  const auto fault_with = [](const auto& change) {
+    PartManifest manifest = small_part();
+    change(manifest.part);
+    return fault_of(part_manifest_text(manifest));
+  };
+  EXPECT_EQ(fault_with([](PartRecord&) {}), "none");
+  const auto says = [&](const auto& change, const std::string& words) {
+    const std::string fault = fault_with(change);
+    EXPECT_NE(fault.find(words), std::string::npos) << fault;
+  };
+  says([](PartRecord& part) { part.bytes = UINT64_MAX; }, "part-00000.h5: bytes: ");
+  says([](PartRecord& part) { part.stored_bytes = part.bytes + 1; }, "part-00000.h5: stored_bytes: ");
+  says([](PartRecord& part) { part.chunks = part.bytes + 1; }, "part-00000.h5: chunks: ");
+  says([](PartRecord& part) { part.class_counts[8] = UINT64_MAX; }, "classes: samples: ");
+  says([](PartRecord& part) { part.pixels.pixel_count = UINT64_MAX; }, "pixels: pixel_count: ");
+  says([](PartRecord& part) { part.pixels.sum[1] = 9 * 255 + 1; }, "pixels: sum: ");
+  says([](PartRecord& part) { part.pixels.sum_of_squares[3] = 9 * 65025 + 1; }, "pixels: sum_of_squares: ");
+}
+
 TEST(PartManifest, ComesBackAsItWasWritten) {
   const PartManifest after = parse_part_manifest(part_manifest_text(small_part()), "part-00000.json");
   EXPECT_EQ(after.part.class_counts, small_part().part.class_counts);
