@@ -7,6 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import SHIM, Workspace, check, fingerprint, make_pictures, pack, run
 from PIL import Image
+from shard_reader import xxh3
 
 
 def begin(space, name, count=200):
@@ -107,6 +108,22 @@ def test_killed_while_packing_anew(space):
         pack(root, out, expect=(0, -signal.SIGKILL), env={"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:kill", "FAULT_PATH": out})
         pack(root, out)
         check_as_new(space, root, out)
+
+
+def test_a_record_with_a_class_that_is_not_there_crashed(space):
+    """A part's record, its seal right, whose class ids or rows are not this list's was trusted: SIGSEGV."""
+    root, out = begin(space, "forged")
+    golden = fingerprint(out)
+    for before, after in (('"id": 2,', '"id": 200000000,'), ('"file": "part-00001.h5"', '"file": "part-00000.h5"')):
+        os.remove(f"{out}/manifest.json")
+        with open(f"{out}/part-00001.json") as file:
+            body = file.read().rsplit('  "xxh3"', 1)[0]
+        check(body.count(before) == 1, before, body)
+        body = body.replace(before, after)
+        with open(f"{out}/part-00001.json", "w") as file:
+            file.write(body + f'  "xxh3": "{xxh3(body.encode()):016x}"\n}}\n')
+        pack(root, out)
+        check(fingerprint(out) == golden, after, "was taken")
 
 
 with Workspace() as workspace:
