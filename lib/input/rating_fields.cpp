@@ -38,11 +38,22 @@ bool read_quoted_field(std::string_view line, std::string_view delimiter, std::s
   return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
 }
 
-std::size_t find_quoted_field(std::string_view line, std::string_view delimiter) {
-  std::size_t at = line.find('"');
-  while (at != std::string_view::npos && at != 0 && !line.substr(0, at).ends_with(delimiter))
-    at = line.find('"', at + 1);
+std::size_t find_quoted_field(std::string_view line, std::string_view delimiter, std::size_t from) {
+  const auto begins = [&](std::size_t at) {
+    if (delimiter == kBlanks) return at == 0 || BlankDelimiter::is_blank(line[at - 1]);
+    return at == 0 || line.substr(0, at).ends_with(delimiter);
+  };
+  std::size_t at = line.find('"', from);
+  while (at != std::string_view::npos && !begins(at)) at = line.find('"', at + 1);
   return at;
+}
+
+bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_t at) {
+  if (delimiter == kBlanks) return ends_in_quote(line, " ", at) || ends_in_quote(line, "\t", at);
+  std::string_view field;
+  std::string unquoted;
+  SplitFault fault;
+  return read_quoted_field(line, delimiter, at, field, unquoted, fault);
 }
 
 std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {

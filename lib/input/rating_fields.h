@@ -38,8 +38,12 @@ struct RatingFields {
   return fields;
 }
 
-/// Where the first field begins that begins with a quote; npos where none does.
-[[nodiscard]] std::size_t find_quoted_field(std::string_view line, std::string_view delimiter);
+/// Where the first field at or behind `from` begins that begins with a quote; npos where none does.
+[[nodiscard]] std::size_t find_quoted_field(std::string_view line, std::string_view delimiter,
+                                            std::size_t from = 0);
+/// Whether the field at `at`, which begins with a quote, ends with one: names like "Weird Al" Yankovic do
+/// not.
+[[nodiscard]] bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_t at);
 
 /// Why a line could not be split; `at` 0 and no reason: it has `column_count` columns, too few or too many.
 struct SplitFault {

@@ -93,21 +93,12 @@ class TableTeller {
 
   [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
     if (spec_.quoting != Quoting::automatic) return spec_.quoting;
-    if (delimiter == kBlanks) return Quoting::none;
-    if (earlier_ != nullptr && earlier_->text.quoting == Quoting::double_quote) return Quoting::double_quote;
+    if (delimiter == kBlanks) return Quoting::letters;
+    if (earlier_ != nullptr && earlier_->text.quoting != Quoting::automatic) return earlier_->text.quoting;
     for (const std::string_view line : all_lines_)
       if (const std::size_t at = find_quoted_field(line, delimiter); at != std::string_view::npos)
-        return ends_in_quote(line, at, delimiter) ? Quoting::double_quote : Quoting::none;
+        return ends_in_quote(line, delimiter, at) ? Quoting::double_quote : Quoting::letters;
     return Quoting::automatic;
-  }
-
-  /// Whether the field at `at`, which begins with a quote, ends with one: names like "Weird Al" Yankovic do
-  /// not.
-  static bool ends_in_quote(std::string_view line, std::size_t at, std::string_view delimiter) {
-    std::string_view field;
-    std::string unquoted;
-    SplitFault fault;
-    return read_quoted_field(line, delimiter, at, field, unquoted, fault);
   }
 
   [[nodiscard]] std::string delimiter() const {
@@ -183,7 +174,7 @@ class TableTeller {
 
   /// A usual name in quotes, which are letters here.
   [[nodiscard]] bool has_quoted_name() const {
-    return table_.text.quoting == Quoting::none &&
+    return table_.text.quoting != Quoting::double_quote &&
            std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
              if (field.size() < 2 || field.front() != '"' || field.back() != '"') return false;
              const std::string name = field.substr(1, field.size() - 2);

@@ -41,7 +41,9 @@ struct RatingTable {
 /// Tells how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
 /// makes most columns, then blanks; the one is taken that is in each of the first lines equally often.
 /// Quotes are detected where the first field that begins with one also ends with one. Where none begins with
-/// one, the quoting stays automatic: one that comes later makes its line bad.
+/// one, the quoting stays automatic: one that comes later makes its line bad. Else, and between blanks, they
+/// are letters, and a field that stands in quotes makes its line bad. Later inputs follow the first that has
+/// quotes.
 ///
 /// A first line is a header when it has one of the usual names or of those given, names with RecBole's types
 /// ("user_id:token"), or no number in the value's or time's column while a later line has one. Columns that

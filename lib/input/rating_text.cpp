@@ -17,6 +17,14 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr const char* kLateQuote =
     "quotes: a field begins with one, and none of the first lines does; give --quote double, or none where "
     "quotes are letters";
+constexpr const char* kWholeQuotes =
+    "quotes: a field begins and ends with one, the first that begins with one does not; give --quote double, "
+    "or "
+    "none where quotes are letters";
+constexpr const char* kBlanksInQuotes =
+    "quotes: a field stands in quotes between blanks; give --delimiter ' ' --quote double, or --quote none "
+    "where "
+    "quotes are letters";
 
 template <class Splitter>
 class TextParser {
@@ -31,7 +39,8 @@ class TextParser {
     // Where all is UTF-8, so are its fields, unless they are cut within a character.
     checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
     has_nul_ = text_.find('\0') != std::string_view::npos;
-    watches_quotes_ = spec_.quoting == Quoting::automatic && text_.find('"') != std::string_view::npos;
+    watches_quotes_ = (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) &&
+                      text_.find('"') != std::string_view::npos;
     LineCursor lines(text_);
     while (next_line(lines)) {
       if (line_.size() > kMostLineBytes) {
@@ -75,8 +84,8 @@ class TextParser {
   void parse_line() {
     RatingFields fields;
     if (watches_quotes_)
-      if (const std::size_t at = find_quoted_field(line_, spec_.delimiter); at != std::string_view::npos)
-        return refuse(at, kLateQuote);
+      if (const std::size_t at = unexpected_quote(); at != std::string_view::npos)
+        return refuse(at, unexpected_quote_text());
     if (!splitter_.split(line_, fields)) return refuse_split();
     if (has_nul_ && line_.find('\0') != std::string_view::npos)
       return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
@@ -111,6 +120,21 @@ class TextParser {
       users_.append(user, readable_end_);
       items_.append(item, readable_end_);
     }
+  }
+
+  /// Where a field begins whose quotes may be letters or not; npos where none does.
+  [[nodiscard]] std::size_t unexpected_quote() const {
+    const std::string& delimiter = spec_.delimiter;
+    std::size_t at = find_quoted_field(line_, delimiter);
+    if (spec_.quoting == Quoting::letters)
+      while (at != std::string_view::npos && !ends_in_quote(line_, delimiter, at))
+        at = find_quoted_field(line_, delimiter, at + 1);
+    return at;
+  }
+
+  [[nodiscard]] const char* unexpected_quote_text() const {
+    if (spec_.delimiter == kBlanks) return kBlanksInQuotes;
+    return spec_.quoting == Quoting::letters ? kWholeQuotes : kLateQuote;
   }
 
   void refuse(std::size_t at, const std::string& reason) {
@@ -158,7 +182,7 @@ class TextParser {
   const char* readable_end_ = nullptr;
   bool has_nul_ = false;
   bool checks_utf8_ = false;
-  bool watches_quotes_ = false;  // none are expected, and some are there
+  bool watches_quotes_ = false;  // their meaning is not given, and some are there
   std::string_view line_;
   std::uint64_t line_number_ = 0;
 };

@@ -26,7 +26,9 @@ enum class Quoting : std::uint8_t {
   none,          ///< a quote is a letter like others
   double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
   automatic,     ///< detected from the first lines (rating_table.h); a line that has one after all is bad
+  letters,       ///< letters, as detected: a line with a field that stands in quotes after all is bad
 };
+/// Those that can be given.
 inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
 
 /// The delimiter that stands for one or more blanks and tabs; those at a line's ends are skipped.

@@ -63,6 +63,26 @@ def test_quotes_behind_the_first_lines_are_not_taken_for_letters(space):
         pack(path, "-o", space("late"), "--quote", "none", "--force")
 
 
+def test_quotes_mean_the_same_in_all_inputs_and_lines(space):
+    """What quotes are was judged for each input, by the first field that begins with one: one item became two columns."""
+    plain = "user,item,r\n" + "".join(f"u{n % 50},i{n // 50},{n % 5}\n" for n in range(3000))
+    early = write(space, "early.csv", 'user,item,r\n"u1","x",3\n"u3","x",3\n')
+    late = write(space, "late.csv", plain + 'u2,"x",3\n')
+    names = write(space, "names.csv", 'user,item,r\nu1,"Weird Al" Yankovic,3\n' + plain[12:])
+    pack(early, late, "-o", space("both"))
+    check(sum(item == "x" for _, item in Pack(space("both")).x) == 3, "x is one item")
+    for inputs, said in (((late, early), "late.csv:3002:4: quotes:"), ((names, early), "early.csv:2:1: quotes:"),
+                         ((early, names), "names.csv:2:14: quotes:"), ((names, late), "late.csv:3002:4: quotes:")):
+        text = pack(*inputs, "-o", space("several"), expect=1)
+        check(said in text and "--quote" in text, text)
+    pack(names, "-o", space("names"))
+    pack(names, late, "-o", space("letters"), "--quote", "none", "--duplicates", "last")
+    check(("u2", '"x"') in Pack(space("letters")).x, "letters as given")
+    blanks = write(space, "blanks.txt", plain[12:].replace(",", " ") + 'u1 "x" 3\n')
+    text = pack(blanks, "-o", space("blanks"), expect=1)
+    check("blanks.txt:3001:4: quotes: a field stands in quotes between blanks" in text, text)
+
+
 def test_quoted_commas_are_kept_as_pandas_wrote_them(space):
     titles = ["Heat", 'American President, The', 'a "quoted" one', "6\" nails, boxed", "plain"]
     table = pd.DataFrame({"user": [1, 1, 2, 2, 3], "item": titles, "rating": [5.0, 4, 3, 2, 1], "genre": "x", "note": "y"})

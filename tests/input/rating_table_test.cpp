@@ -124,10 +124,10 @@ TEST(RatingTable, DetectsQuotesByTheFirstFieldThatBeginsWithOne) {
   EXPECT_EQ(table.text.quoting, Quoting::double_quote);
   EXPECT_EQ(table.text.column_count, 3u);
   EXPECT_EQ(quoting("\"userId\",\"movieId\",\"rating\"\n1,2,3\n"), Quoting::double_quote);
-  EXPECT_EQ(quoting("user\titem\n1\t\"Weird Al\" Yankovic\n2\t\"Heroes\"\n"), Quoting::none);
+  EXPECT_EQ(quoting("user\titem\n1\t\"Weird Al\" Yankovic\n2\t\"Heroes\"\n"), Quoting::letters);
   EXPECT_EQ(quoting("user,item\n1,6\" nails\n2,\"a \"\"b\"\"\"\n"), Quoting::double_quote);
-  EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), Quoting::none);
-  EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), Quoting::none);
+  EXPECT_EQ(quoting("user,item\n1,\"never closed\n"), Quoting::letters);
+  EXPECT_EQ(quoting("1 \"2\"\n3 \"4\"\n"), Quoting::letters);
   EXPECT_EQ(quoting(""), Quoting::automatic);
   EXPECT_EQ(quoting("user,item\n1,6\" nails\n"), Quoting::automatic);
   const RatingTable plain = told("user,item\n1,2\n");
