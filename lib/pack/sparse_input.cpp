@@ -128,7 +128,8 @@ void SparseInput::note_table() {
   const RatingTable& table = *intake_.table();
   const RatingColumns& columns = table.text.columns;
   const auto name = [&](std::size_t column) {
-    return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
+    const bool has_name = column < table.column_names.size() && !table.column_names[column].empty();
+    return has_name ? table.column_names[column] : std::to_string(column + 1);
   };
   const RatingTableSpec& wished = spec_.input.table;
   const auto found = [&](const char* field, std::size_t column, const std::string& wish) {

@@ -20,8 +20,8 @@ class SparseSource {
  public:
   /// Throws bad_data when a source is damaged, is empty, or differs from the first one in items, values or
   /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
-  /// that. Throws usage when ids and indices need more than `memory_bytes`, which are 64 MiB at least; 0:
-  /// half of what the process may still take.
+  /// that. Throws usage when ids and indices of a pack need more than `memory_bytes`, which are 64 MiB at
+  /// least; 0: half of what the process may still take.
   SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes,
                std::uint64_t memory_bytes = 0);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }

@@ -51,6 +51,12 @@ def test_a_damaged_gzip_of_labels_is_found(space):
     check("CRC-32" in said and "labels.csv.gz" in said, said)
 
 
+def test_an_unused_column_without_a_name_is_numbered(space):
+    path = write(space, "index.csv", ",user,item,rating\n0,1,a,3\n1,2,b,4\n")
+    said = pack(path, "-o", space("index"))
+    check("not used: 1\n" in said, said)
+
+
 def test_quotes_behind_the_first_lines_are_not_taken_for_letters(space):
     """Whether fields stand in quotes was judged by the first lines alone: later ones became other items, and a line end
     inside one a rating."""

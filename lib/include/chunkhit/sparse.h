@@ -46,8 +46,8 @@ struct SparseLoaderOptions {
   RowNorm normalize = RowNorm::none;  ///< then each row is divided by its norm
   bool held_out = true;               ///< serve the held-out matrix, too, where the pack has one
   Residency residency = Residency::automatic;
-  /// For rows; ids and indices of shards may take as much, and 64 MiB at least. 0: half of what the process
-  /// may still take.
+  /// For rows; ids and indices of the shards of each pack may take as much, and 64 MiB at least. 0: half of
+  /// what the process may still take.
   std::uint64_t memory_bytes = 0;
   std::uint32_t threads = 0;   ///< 0: all allowed CPUs
   std::uint32_t prefetch = 4;  ///< batches made ahead
@@ -123,8 +123,8 @@ struct SparseRows {
 
 struct SparseDatasetOptions {
   Residency residency = Residency::automatic;
-  /// For rows; ids and indices of shards may take as much, and 64 MiB at least. 0: half of what the process
-  /// may still take.
+  /// For rows; ids and indices of the shards of each pack may take as much, and 64 MiB at least. 0: half of
+  /// what the process may still take.
   std::uint64_t memory_bytes = 0;
   /// Whole HDF5 parts of a pack are checked when it is opened: damage there is an error, never skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
