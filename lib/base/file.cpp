@@ -26,6 +26,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kHashBlockBytes = 1 << 20;
+constexpr std::uint64_t kSectorBytes = 4096;
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -177,6 +178,23 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
+  const std::shared_ptr<const FileDescriptor> fd = open_again();
+  std::uint8_t byte = 0;
+  const auto reads = [&](std::uint64_t at) {
+    // Not from the page cache: the storage itself must answer.
+    ::posix_fadvise(fd->get(), static_cast<off_t>(at), 1, POSIX_FADV_DONTNEED);
+    return ::pread(fd->get(), &byte, 1, static_cast<off_t>(at)) == 1;
+  };
+  const std::uint64_t end = offset + bytes;
+  const bool reads_elsewhere = (offset >= kSectorBytes && reads(0)) ||
+                               (bytes_ > end && bytes_ - end >= kSectorBytes && reads(bytes_ - 1));
+  if (!reads_elsewhere) return false;
+  for (std::uint64_t at = offset; at < end; at = (at / kSectorBytes + 1) * kSectorBytes)
+    if (!reads(at)) return errno == EIO;
+  return false;
 }
 
 void InputFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {

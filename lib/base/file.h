@@ -49,6 +49,9 @@ class InputFile {
   [[nodiscard]] FileDescriptor duplicate() const;
   /// Fills `out` from `offset`; throws bad_data when the file ends earlier.
   void read_at(std::uint64_t offset, MutableBytes out) const;
+  /// Tells a bad sector from storage that does not answer, after `read_at` failed: whether these bytes cannot
+  /// be read while others of the file can.
+  [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const;
   /// Asks the system to read these bytes soon.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
   /// A number that is another one once the file was written to: of its size and times. Where it was written

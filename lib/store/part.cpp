@@ -75,14 +75,14 @@ void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool check
   const StoredChunk& chunk = chunks()[chunk_index];
   if (chunk.filtered && tiles() != nullptr) return fetch_tiles(file_, tiles()->tiles_of(chunk_index), stored);
   if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
-  if (!checks || !has_hashes()) return file_.read_at(chunk.offset, stored);
+  if (!checks || !has_hashes()) return read_stored(chunk_index, chunk.offset, stored);
   // Hashed block by block, while they are in the processor's cache.
   thread_local Xxh3Stream hash;
   hash.reset();
   for (std::uint64_t at = 0; at < stored.size(); at += kHashBlockBytes) {
     const MutableBytes block =
         stored.subspan(at, std::min<std::uint64_t>(kHashBlockBytes, stored.size() - at));
-    file_.read_at(chunk.offset + at, block);
+    read_stored(chunk_index, chunk.offset + at, block);
     hash.update(block);
   }
   compare_hash(chunk_index, hash.value());
@@ -101,10 +101,21 @@ void ChunkReader::check_in_file(std::size_t chunk_index) const {
   hash.reset();
   for (std::uint64_t at = 0; at < chunk.stored_bytes; at += block.size()) {
     block.resize(std::min(kHashBlockBytes, chunk.stored_bytes - at));
-    file_.read_at(chunk.offset + at, block);
+    read_stored(chunk_index, chunk.offset + at, block);
     hash.update(block);
   }
   compare_hash(chunk_index, hash.value());
+}
+
+void ChunkReader::read_stored(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
+  try {
+    file_.read_at(offset, out);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::try_again || !file_.has_bad_sector(offset, out.size())) throw;
+    throw Error(ErrorCode::bad_data, place(chunk_index) + ": bad sector: bytes " + std::to_string(offset) +
+                                         "-" + std::to_string(offset + out.size() - 1) +
+                                         " cannot be read, while other bytes of the file can");
+  }
 }
 
 void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) const {

@@ -144,7 +144,7 @@ class ChunkReader {
   void check_in_file(std::size_t chunk_index) const;
   /// Reads some of the bytes of a chunk that is stored raw.
   void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
-    file_.read_at(raw_offset(chunk_index) + offset, out);
+    read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
   }
   /// Hashes the whole part as schemas/manifest.md says: the chunks by the hashes that are recorded of them,
   /// all other bytes as they are; throws bad_data when they cannot be read.
@@ -168,6 +168,8 @@ class ChunkReader {
 
  private:
   void compare_hash(std::size_t chunk_index, std::uint64_t found) const;
+  /// Reads bytes of a chunk from the file; a bad sector is bad_data.
+  void read_stored(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const;
   InputFile file_;
   PartContents contents_;
 };

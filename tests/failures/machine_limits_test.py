@@ -58,6 +58,14 @@ def large_index(space):
     return space("many")
 
 
+def bad_sector_is_damage(path):
+    """Bytes in a middle chunk that the storage never gives, while it gives the others: named, with what to repair."""
+    part = os.path.join(path, "part-00000.h5")
+    sector = os.path.getsize(part) // 2 // 4096 * 4096
+    code, text = verify(path, LD_PRELOAD=SHIM, FAULT_PATH=path, BAD_BYTE=str(sector))
+    check(code == 65 and "bad sector" in text and "part-00000.h5: chunk" in text, code, text)
+
+
 if __name__ == "__main__":
     with Workspace() as space:
         made = packs(space)
@@ -80,4 +88,5 @@ if __name__ == "__main__":
                 for nth in range(1, 60, 6):
                     fault = {"LD_PRELOAD": SHIM, "FAULT": f"{call}:{nth}:{error}", "FAULT_PATH": path}
                     refused += asks_to_try_again(*verify(path, **fault), names)
+        bad_sector_is_damage(made[0])
         print("healthy packs:", refused, "runs ask to try again, none called damaged")

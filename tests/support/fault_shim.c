@@ -3,6 +3,7 @@
 // pread readdir fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
+// BAD_BYTE=offset: a pread that has it fails with EIO, as of a bad sector.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -77,7 +78,15 @@ ssize_t read(int fd, void* data, size_t size) {
   return what < 0 ? -1 : NEXT(read)(fd, data, what > 0 && size > 1 ? size / 2 : size);
 }
 
+static int meets_bad_byte(size_t size, off64_t offset) {
+  const char* bad = getenv("BAD_BYTE");
+  if (bad == NULL || atoll(bad) < offset || atoll(bad) >= offset + (off64_t)size) return 0;
+  errno = EIO;
+  return 1;
+}
+
 static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
+  if (fd_below_path(fd) && meets_bad_byte(size, offset)) return -1;
   const int what = fd_below_path(fd) ? fault("pread") : 0;
   return what < 0 ? -1 : NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
 }
