@@ -95,6 +95,9 @@ std::optional<std::string> manifest_text(const std::string& folder, std::string_
 
 /// Throws cannot_write where a folder that is not there could not be made.
 void check_can_be_made(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 && errno != ENOENT)
+    throw_write_error(path, "cannot create the folder", errno);
   std::filesystem::path at = std::filesystem::absolute(path);
   std::error_code error;
   while (!std::filesystem::exists(std::filesystem::symlink_status(at, error)) && at.has_relative_path())

@@ -36,6 +36,7 @@ def check_outputs(space, command, other, split):
         file.write("no folder\n")
     check_alike(space, space(f"{name}-file"), 73, *command)
     check_alike(space, space(f"{name}-file/below"), 73, *command)
+    check_alike(space, space("n" * 300), 73, *command)
     os.makedirs(space(f"{name}-strange"))
     with open(space(f"{name}-strange/thesis.tex"), "w") as file:
         file.write("not a pack's\n")
