@@ -115,8 +115,9 @@ void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
 
 PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
   if (names != Hdf5Names{}) return part_info(*open_part(path, names));
-  if (container_of(path).name == "shard") return part_info(*open_shard(path));
-  return part_info(is_matrix_hdf5(path) ? *open_matrix_part(path) : *open_part(path));
+  const bool is_shard = container_of(path).name == "shard";
+  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path);
+  return part_info(holds_matrices ? *open_matrix_part(path) : *open_part(path));
 }
 
 }  // namespace
@@ -193,7 +194,7 @@ PackInfo part_info(const ChunkReader& part) {
   info.filter = part.spec().filter;
   info.label_columns = part.spec().label_columns;
   info.class_labels = part.samples().labels.values.empty();
-  info.classes = count_classes(part.spec(), part.samples().labels.ids);
+  if (!part.spec().matrix) info.classes = count_classes(part.spec(), part.samples().labels.ids);
   info.mean = part.samples().mean;
   info.std = part.samples().std;
   info.chunk_samples = part.spec().chunk_samples;
@@ -210,7 +211,6 @@ PackInfo part_info(const ChunkReader& part) {
     set_shape(info, part.spec().sample);
     return info;
   }
-  info.classes.clear();
   info.matrix = shape_info(*part.spec().matrix);
   for (const StoredChunk& chunk : part.chunks()) info.raw_bytes += chunk.raw_bytes;
   if (info.container == "hdf5") set_hdf5_matrices(part, info);

@@ -20,6 +20,7 @@
 #include "read/pack_files.h"
 #include "store/hdf5_matrix.h"
 #include "store/part.h"
+#include "store/shard_part.h"
 
 namespace chunkhit {
 namespace {
@@ -225,10 +226,9 @@ bool is_matrix_part(const std::string& path) {
   bool found = false;
   const auto look = [&]() -> std::vector<std::string> {
     try {
-      if (container_of(path).name == "hdf5")
-        return is_matrix_hdf5(path) ? std::vector<std::string>{"matrix"} : std::vector<std::string>();
-      static_cast<void>(open_matrix_part(path));
-      return {"matrix"};
+      const bool is_hdf5 = container_of(path).name == "hdf5";
+      if (is_hdf5 ? is_matrix_hdf5(path) : is_matrix_shard(path)) return {"matrix"};
+      return {};
     } catch (const Error& error) {
       if (error.code() == ErrorCode::try_again) throw;
       return {};

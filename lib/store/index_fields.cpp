@@ -31,6 +31,7 @@ Names names_of(const std::vector<std::string>& list) {
 
 std::vector<std::string> list_of(const Names& names) {
   std::vector<std::string> list;
+  list.reserve(names.count());
   for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
   return list;
 }

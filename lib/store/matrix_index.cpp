@@ -1,11 +1,15 @@
 #include "store/matrix_index.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/integer_id.h"
 #include "base/words.h"
 #include "store/index_fields.h"
@@ -19,9 +23,9 @@ using Integers = std::vector<std::uint64_t>;
 constexpr std::uint64_t kTexts = 0;
 constexpr std::uint64_t kIntegers = 1;
 
-/// Memory of a row: its label, its number and where its name ends, beside the name and what is decoded at a
-/// time; and of an item, with its name.
-constexpr std::uint64_t kRowMemory = 8 + 8 + 8 + 16;
+/// Memory of a row: its label, its number, where its name ends and a decoded integer, beside the name, of
+/// which twice the index leaves 12 bytes open at most; and of an item, with a name of its own.
+constexpr std::uint64_t kRowMemory = 8 + 8 + 8 + 8 + 12;
 constexpr std::uint64_t kItemMemory = sizeof(std::string) + 8 + 16;
 
 constexpr std::uint64_t fold_sign(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
@@ -116,17 +120,31 @@ Names decode_texts(IndexCursor& cursor, std::uint64_t count) {
   return cursor.names(std::move(ends), text_bytes);
 }
 
+/// Integers as text, whose memory does not grow step by step.
+Names decimal_names(const Integers& integers) {
+  Names names;
+  names.ends.reserve(integers.size());
+  std::array<char, 24> digits{};
+  const auto text_of = [&](std::uint64_t integer) {
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::int64_t>(integer)).ptr;
+    return std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  };
+  std::size_t text_bytes = 0;
+  for (const std::uint64_t integer : integers) text_bytes += text_of(integer).size();
+  names.text.reserve(text_bytes);
+  for (const std::uint64_t integer : integers) names.add(text_of(integer));
+  return names;
+}
+
 Names decode_ids(IndexCursor& cursor, std::uint64_t count, const Integers* near) {
   const std::uint64_t form = cursor.number();
   if (form > kIntegers) throw_bad_index("ids of form " + std::to_string(form) + ", expected 0 or 1");
   if (form == kTexts) return decode_texts(cursor, count);
-  const Integers integers = decode_planes(cursor, count);
-  Names ids;
-  ids.ends.reserve(count);
+  Integers integers = decode_planes(cursor, count);
   for (std::uint64_t i = 0; i < count; ++i)
-    ids.add(std::to_string(
-        static_cast<std::int64_t>(unfold_sign(integers[i]) + (near == nullptr ? 0 : (*near)[i]))));
-  return ids;
+    integers[i] = unfold_sign(integers[i]) + (near == nullptr ? 0 : (*near)[i]);
+  return decimal_names(integers);
 }
 
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
@@ -134,6 +152,7 @@ Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t samp
   Labels labels;
   if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
   if (kind == kClassIds) {
+    labels.ids.reserve(sample_count);
     for (const std::uint64_t above : decode_planes(cursor, sample_count))
       labels.ids.push_back(static_cast<std::int64_t>(above - 1));
     return labels;
@@ -141,6 +160,23 @@ Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t samp
   if (columns != 0 && sample_count > cursor.left() / 4 / columns) throw_bad_index("ends in the labels");
   labels.values = cursor.numbers<float>(sample_count * columns);
   return labels;
+}
+
+/// What names take once more as strings, of which those beyond 15 bytes lie on the heap.
+std::uint64_t list_bytes(const Names& names) {
+  constexpr std::size_t kMaxInside = 15;
+  std::uint64_t bytes = names.count() * sizeof(std::string);
+  for (std::size_t i = 0; i < names.count(); ++i)
+    if (names[i].size() > kMaxInside) bytes += round_up(names[i].size() + 1 + sizeof(std::size_t), 16);
+  return bytes;
+}
+
+/// What is decoded before the items become strings.
+std::uint64_t decoded_bytes(const PartContents& contents, const Names& items) {
+  const PartSamples& samples = contents.samples;
+  return contents.chunks.size() * sizeof(StoredChunk) + samples.rows.size() * 3 * sizeof(std::uint64_t) +
+         samples.labels.values.size() * sizeof(float) + samples.files.text.size() + items.text.size() +
+         items.count() * sizeof(std::uint64_t);
 }
 
 }  // namespace
@@ -193,7 +229,9 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   samples.labels = decode_labels(cursor, label_kind, sample_count, label_columns);
   samples.rows = decode_planes(cursor, sample_count);
   samples.files = decode_ids(cursor, sample_count, &samples.rows);
-  contents.spec.classes = list_of(decode_ids(cursor, item_count, nullptr));
+  const Names items = decode_ids(cursor, item_count, nullptr);
+  check_index_memory(bytes.size() + decoded_bytes(contents, items) + list_bytes(items), memory_bytes);
+  contents.spec.classes = list_of(items);
   contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
 }

@@ -20,12 +20,20 @@ constexpr std::uint64_t kHashBlockBytes = 256 << 10;
 constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
 
-/// A shard has no other names for its samples.
+[[noreturn]] void refuse_matrices(const std::string& path) {
+  throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
+}
+
+/// Opens shards of images, which have no other names for their samples. The index of matrices may expand a
+/// thousandfold: it is not looked at.
 std::vector<std::unique_ptr<ChunkReader>> open_shards(const std::vector<std::string>& paths,
                                                       const Hdf5Names&) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
   parts.reserve(paths.size());
-  for (const std::string& path : paths) parts.push_back(open_shard(path));
+  for (const std::string& path : paths) {
+    if (is_matrix_shard(path)) refuse_matrices(path);
+    parts.push_back(open_shard(path));
+  }
   return parts;
 }
 
@@ -200,8 +208,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::stri
   if (paths.empty()) return {};
   std::vector<std::unique_ptr<ChunkReader>> parts = container_of(paths.front()).open(paths, names);
   for (const std::unique_ptr<ChunkReader>& part : parts)
-    if (part->spec().matrix)
-      throw Error(ErrorCode::bad_data, part->path() + ": holds matrices, expected images");
+    if (part->spec().matrix) refuse_matrices(part->path());
   return parts;
 }
 

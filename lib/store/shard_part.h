@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kMostShardChunkBytes = std::uint64_t{1} << 27;
 /// Starts a shard aside; throws cannot_write.
 [[nodiscard]] std::unique_ptr<ChunkWriter> create_shard(const std::string& path, const PartSpec& spec);
 
+/// Tells whether a shard's header says that it holds matrices; throws bad_data when the header is damaged.
+[[nodiscard]] bool is_matrix_shard(const std::string& path);
+
 /// Opens a shard; throws bad_data when it is damaged, usage when the index of matrices needs more than
 /// `memory_bytes`.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_shard(const std::string& path,

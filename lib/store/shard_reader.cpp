@@ -106,6 +106,15 @@ PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
 
 }  // namespace
 
+bool is_matrix_shard(const std::string& path) {
+  const InputFile file(path);
+  try {
+    return read_header(file).spec.matrix.has_value();
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.what());
+  }
+}
+
 std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t memory_bytes) {
   InputFile file(path);
   try {
