@@ -98,7 +98,7 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
             "users: hold out those of a list, an id a line");
   group.add("--test-users", "FILE", split.test_users, "The same");
   add_files(group, "--train-file", flags.train_files,
-            "given: ratings for training, in the place of INPUT; may be repeated");
+            "given: for training, instead of INPUT; may be repeated");
   add_files(group, "--validation-file", flags.validation_files, "given: held-out ratings");
   add_files(group, "--test-file", flags.test_files, "The same");
 }
@@ -128,7 +128,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--max-errors", "N|N%", flags.max_errors, "skip: at most so many bad lines (1%, or 1)");
   group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
   group.add("--memory", "SIZE", flags.memory,
-            "What the process may hold (2G); ratings spill to disk; ids, lists, labels must fit");
+            "What the process may hold (2G); ratings spill to disk, ids must fit");
   group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing")
