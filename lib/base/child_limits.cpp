@@ -6,7 +6,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 
 namespace chunkhit {
 namespace {
@@ -86,6 +88,17 @@ void become_child(std::uint32_t most_seconds, int line_end) {
   ::setrlimit(RLIMIT_CORE, &no_core);
   silence_errors(line_end);
   allow_more_time();
+}
+
+void limit_memory(std::uint64_t bytes) {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0;
+  for (int field = 0; field < 6; ++field) file >> pages;  // the sixth: data and stack
+  rlimit limit{};
+  if (kReportsToErrors || !file || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur =
+      std::min<rlim_t>(limit.rlim_max, pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + bytes);
+  ::setrlimit(RLIMIT_DATA, &limit);
 }
 
 void allow_more_time() {

@@ -13,6 +13,9 @@ inline constexpr std::uint32_t kWallFactor = 30;
 /// second, whatever it does. `most_seconds` as in ChildOptions; `line_end` is a descriptor to leave alone.
 void become_child(std::uint32_t most_seconds, int line_end);
 
+/// Lets the calling process take so much more memory than it has; nothing where a sanitizer takes its own.
+void limit_memory(std::uint64_t bytes);
+
 /// In a child with limited time: it begins anew. Elsewhere nothing.
 void allow_more_time();
 

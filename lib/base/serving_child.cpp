@@ -31,9 +31,10 @@ constexpr int kLookAgain = 50;  // where the system cannot tell that a process h
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 [[noreturn]] void run_child(FileDescriptor end, const std::function<void(ChildLine&)>& serve,
-                            std::uint32_t most_seconds) {
+                            const ChildOptions& options) {
   const int line_end = end.get();
-  become_child(most_seconds, line_end);
+  become_child(options.most_seconds, line_end);
+  if (options.max_memory_bytes > 0) limit_memory(options.max_memory_bytes);
   send_message(line_end, {ChildMessage::ready}, {});
   ChildLine line(std::move(end));
   const auto send_error = [line_end](ErrorCode code, const char* what) {
@@ -81,7 +82,7 @@ bool is_code(std::uint64_t code) {
 }  // namespace
 
 ServingChild::ServingChild(const std::function<void(ChildLine&)>& serve, ChildOptions options)
-    : most_seconds_(options.most_seconds) {
+    : most_seconds_(options.most_seconds), max_memory_bytes_(options.max_memory_bytes) {
   for (int wait = kFirstWait; wait <= kLongestWait; wait *= 4) {
     start(serve, options.fork == nullptr ? ::fork : options.fork);
     if (is_ready(wait)) return;
@@ -104,7 +105,7 @@ void ServingChild::start(const std::function<void(ChildLine&)>& serve, pid_t (*f
     return;
   }
   ::close(end_.release());
-  run_child(std::move(child_end), serve, most_seconds_);
+  run_child(std::move(child_end), serve, {fork, most_seconds_, max_memory_bytes_});
 }
 
 /// A child that was forked while another thread held a lock that no one can give back now never tells that it

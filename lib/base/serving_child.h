@@ -20,6 +20,8 @@ struct ChildOptions {
   /// CPU time that the child may take before its first answer, and from one answer or `allow_more_time` to
   /// the next; 0: no limit. Time on the wall counts a thirtieth; waiting for the parent does not count.
   std::uint32_t most_seconds = 0;
+  /// Memory that the child may take beside what this process has; 0: no limit.
+  std::uint64_t max_memory_bytes = 0;
 };
 
 /// A child process. It has one thread at first, a copy of this process' memory, and none of its other
@@ -55,6 +57,7 @@ class ServingChild {
   pid_t child_ = -1;
   std::optional<int> status_;  ///< of the child that has ended
   std::uint32_t most_seconds_;
+  std::uint64_t max_memory_bytes_;
 };
 
 }  // namespace chunkhit

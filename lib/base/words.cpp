@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 
@@ -26,6 +27,13 @@ std::string bytes_text(double bytes) {
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
   return text.data();
+}
+
+std::string memory_text(double bytes) {
+  const double mib = std::ceil(bytes / static_cast<double>(1 << 20));
+  const double step = mib <= 512 ? 32 : mib <= 4096 ? 256 : 1024;
+  const auto rounded = static_cast<std::uint64_t>(std::ceil(mib / step) * step);
+  return rounded % 1024 == 0 ? std::to_string(rounded / 1024) + "G" : std::to_string(rounded) + "M";
 }
 
 std::string count_text(std::uint64_t count) {

@@ -10,6 +10,9 @@ namespace chunkhit {
 /// Writes bytes for people, in powers of 1000: "512 B", "31.1 MB".
 [[nodiscard]] std::string bytes_text(double bytes);
 
+/// Writes bytes as --memory takes them, rounded up: "192M", "3G".
+[[nodiscard]] std::string memory_text(double bytes);
+
 /// Writes a count with commas: "1,234,567".
 [[nodiscard]] std::string count_text(std::uint64_t count);
 /// Writes how many things: "1 part", "1,234 parts".

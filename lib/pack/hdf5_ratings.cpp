@@ -9,7 +9,7 @@
 namespace chunkhit {
 
 Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec)
-    : matrix_(path, spec.place),
+    : matrix_(path, spec.place, spec.memory_bytes),
       transpose_(spec.transpose == Transpose::yes),
       knows_columns_(matrix_.facts().column_count != UINT64_MAX),
       collector_(path, axis_ids(path, matrix_.take_row_names(), "rows"),

@@ -1,6 +1,7 @@
 // Matrices in HDF5 files of other programs → blocks of ratings.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "decode/array_entries.h"
@@ -13,6 +14,7 @@ namespace chunkhit {
 struct Hdf5RatingsSpec {
   Transpose transpose = Transpose::automatic;  ///< automatic: rows are users, as AnnData has cells
   std::string place;  ///< of the matrix: "layers/counts", "raw/X"; empty: /X, 10x's group, or the only one
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< that names and chunks must fit into
 };
 
 /// Reads AnnData, 10x Genomics' .h5, and groups with data, indices and indptr. Ids are the names that the

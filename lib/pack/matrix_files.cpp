@@ -23,8 +23,9 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
         path, MatrixMarketSpec{.transpose = spec.transpose, .rounds_values = spec.rounds_values},
         std::move(opened));
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
-  return std::make_unique<Hdf5RatingReader>(
-      path, Hdf5RatingsSpec{.transpose = spec.transpose, .place = place_of_layer(spec.layer)});
+  return std::make_unique<Hdf5RatingReader>(path, Hdf5RatingsSpec{.transpose = spec.transpose,
+                                                                  .place = place_of_layer(spec.layer),
+                                                                  .memory_bytes = spec.memory_bytes});
 }
 
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {

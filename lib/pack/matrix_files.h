@@ -1,6 +1,7 @@
 // Opens files that hold a matrix, by their format.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct MatrixFileSpec {
   std::string layer;              ///< of HDF5: a layer's name, "raw", or a path; empty: X
   std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: told from the indices
   bool rounds_values = false;     ///< of text: values that 32-bit floats do not hold become the nearest
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< of HDF5: what names and chunks must fit into
 };
 
 /// Whether files of a format are read by `open_matrix_files`; the others are text of ratings.

@@ -164,9 +164,8 @@ void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const 
   if (input == "-") opened.from_stdin = std::move(stream);
 }
 
-void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInputs& opened,
+void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInputs& opened,
                    RatingIntake& intake, InputFacts& facts) {
-  const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, spec.table.rounds_values};
   const std::vector<std::unique_ptr<RatingReader>> readers =
       open_matrix_files(format, opened.paths, files, std::move(opened.from_stdin));
   // One reader of svmlight reads all files.
@@ -174,7 +173,7 @@ void read_matrices(RatingFormat format, const RatingInputSpec& spec, OpenedInput
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
     intake.read_blocks(own, *readers[index]);
-    if (!spec.table.rounds_values) check_lost(own[0].name, readers[index]->facts().rounded);
+    if (!files.rounds_values) check_lost(own[0].name, readers[index]->facts().rounded);
     add_facts(own[0].name, readers[index]->facts(), facts.notices);
     if (readers[index]->facts().first_item) facts.first_item = readers[index]->facts().first_item;
     const std::string name = of_each == 1 ? own[0].name : count_text(of_each, "input");
@@ -238,7 +237,9 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
   try {
-    read_matrices(facts.format, spec, opened, intake, facts);
+    const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, spec.table.rounds_values,
+                               inputs.memory_bytes};
+    read_matrices(facts.format, files, opened, intake, facts);
   } catch (const Error& error) {
     const std::string words = opened.own_words(error.what());
     const bool is_misled = is_told_by_name && error.code() == ErrorCode::bad_data;

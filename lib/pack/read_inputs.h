@@ -44,8 +44,9 @@ struct InputFacts {
 /// Where ratings come from.
 struct InputPlaces {
   const std::vector<std::string>& paths;
-  const std::string& spill_folder;  ///< for what must be undone on disk
-  bool are_parts = false;           ///< some are for training, others are held out
+  const std::string& spill_folder;          ///< for what must be undone on disk
+  bool are_parts = false;                   ///< some are for training, others are held out
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< what a reader of HDF5 may hold
 };
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that

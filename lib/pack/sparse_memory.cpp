@@ -31,16 +31,7 @@ constexpr std::uint64_t kLongRowBytes = kRowWorkBytes + 8;
 /// Of labels while they grow, and of the table by user that is made of them.
 constexpr std::uint64_t kLabelCopies = 2;
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 }  // namespace
-
-std::string memory_text(double bytes) {
-  const double mib = std::ceil(bytes / static_cast<double>(kMiB));
-  const double step = mib <= 512 ? 32 : mib <= 4096 ? 256 : 1024;
-  const auto rounded = static_cast<std::uint64_t>(std::ceil(mib / step) * step);
-  return rounded % 1024 == 0 ? std::to_string(rounded / 1024) + "G" : std::to_string(rounded) + "M";
-}
 
 std::uint64_t SparseMemory::max_block_share() const {
   return (2ull * threads_ + 1) * kBlockCopies * kMaxBlockBytes;

@@ -59,7 +59,4 @@ class SparseMemory {
   BesideIds beside_;
 };
 
-/// Bytes as --memory takes them, rounded up: "192M", "3G".
-[[nodiscard]] std::string memory_text(double bytes);
-
 }  // namespace chunkhit

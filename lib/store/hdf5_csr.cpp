@@ -12,6 +12,9 @@
 namespace chunkhit {
 namespace {
 
+/// Of the library itself, whatever the limit is.
+constexpr std::uint64_t kChildBytes = std::uint64_t{16} << 20;
+
 enum class CsrArray : std::uint8_t { indptr, indices, values };
 
 /// What the parent asks the child for: the next numbers of an array.
@@ -49,8 +52,9 @@ void answer_numbers(Hdf5CsrArrays& arrays, const CsrQuestion& question, ChildLin
 }
 
 /// The child's work: facts first, then numbers as they are asked for.
-void serve_arrays(const std::string& path, const std::string& place, ChildLine& line) {
-  Hdf5CsrArrays arrays(path, place);
+void serve_arrays(const std::string& path, const std::string& place, std::uint64_t memory_bytes,
+                  ChildLine& line) {
+  Hdf5CsrArrays arrays(path, place, memory_bytes);
   MessageWriter facts;
   exchange_facts(facts, arrays.facts());
   line.answer(facts.bytes());
@@ -63,12 +67,20 @@ void serve_arrays(const std::string& path, const std::string& place, ChildLine& 
   }
 }
 
+/// A damaged file may claim sizes that only the library sees.
+ChildOptions limited_child(const std::string& path, std::uint64_t memory_bytes) {
+  ChildOptions options = hdf5_child({path});
+  if (memory_bytes < UINT64_MAX) options.max_memory_bytes = memory_bytes + kChildBytes;
+  return options;
+}
+
 }  // namespace
 
 struct Hdf5Csr::State {
-  State(const std::string& csr_path, const std::string& place)
+  State(const std::string& csr_path, const std::string& place, std::uint64_t memory_bytes)
       : path(csr_path),
-        child([&](ChildLine& line) { serve_arrays(csr_path, place, line); }, hdf5_child({csr_path})) {
+        child([&](ChildLine& line) { serve_arrays(csr_path, place, memory_bytes, line); },
+              limited_child(csr_path, memory_bytes)) {
     const ByteBuffer answer = child.receive(path);
     MessageReader message(answer);
     exchange_facts(message, facts);
@@ -95,8 +107,8 @@ struct Hdf5Csr::State {
   RoundedValues rounded;
 };
 
-Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place)
-    : state_(std::make_unique<State>(path, place)) {}
+Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place, std::uint64_t memory_bytes)
+    : state_(std::make_unique<State>(path, place, memory_bytes)) {}
 
 Hdf5Csr::~Hdf5Csr() = default;
 

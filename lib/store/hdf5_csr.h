@@ -34,7 +34,8 @@ class Hdf5Csr {
   /// Finds the matrix at `place` ("layers/counts", "raw/X", "matrix"); where that is empty /X, 10x's group or
   /// the only group that has one. Throws bad_data for what is none, what only a plug-in of HDF5 could decode,
   /// what lies in other files, and what the library crashes over; try_again where there can be no child.
-  Hdf5Csr(const std::string& path, const std::string& place);
+  /// Throws usage where its names, or the chunks that must be held, do not fit into `memory_bytes`.
+  Hdf5Csr(const std::string& path, const std::string& place, std::uint64_t memory_bytes = UINT64_MAX);
   ~Hdf5Csr();
   Hdf5Csr(const Hdf5Csr&) = delete;
   Hdf5Csr& operator=(const Hdf5Csr&) = delete;

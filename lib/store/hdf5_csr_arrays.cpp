@@ -1,13 +1,32 @@
 #include "store/hdf5_csr_arrays.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/words.h"
+#include "chunkhit/error.h"
 #include "store/hdf5_lzf.h"
 
 namespace chunkhit {
+namespace {
 
-Hdf5CsrArrays::Hdf5CsrArrays(const std::string& path, const std::string& place)
-    : input_(path), check_(ErrorCode::bad_data, path), source_(check_, input_) {
+/// Chunks that are held take at most this share of the memory, beside ids, blocks and ratings.
+constexpr std::uint64_t kChunkShare = 3;
+/// Of a name, here and on its way to the parent: ends in growing lists, and what finds equal names.
+constexpr std::uint64_t kNameBytes = 80;
+constexpr std::uint64_t kNameCopies = 5;
+/// Of a name that becomes an id, as pack-sparse counts users and items.
+constexpr std::uint64_t kIdBytes = 240;
+
+[[noreturn]] void refuse_memory(const std::string& what, std::uint64_t memory_bytes, double enough) {
+  throw Error(ErrorCode::usage, "--memory " + bytes_text(static_cast<double>(memory_bytes)) +
+                                    " cannot hold " + what + ": give --memory " + memory_text(enough));
+}
+
+}  // namespace
+
+Hdf5CsrArrays::Hdf5CsrArrays(const std::string& path, const std::string& place, std::uint64_t memory_bytes)
+    : input_(path), check_(ErrorCode::bad_data, path), source_(check_, input_), memory_bytes_(memory_bytes) {
   register_lzf(check_);
   const CsrLayout layout = find_csr_layout(check_, source_.file(), place);
   facts_.place = layout.place.empty() ? "/" : layout.place;
@@ -17,7 +36,36 @@ Hdf5CsrArrays::Hdf5CsrArrays(const std::string& path, const std::string& place)
     open_dense();
   else
     open_compressed(layout);
+  check_chunk_memory();
+  if (layout.kind != CsrFileKind::bare)
+    check_name_memory(facts_.row_count + (facts_.column_count == UINT64_MAX ? 0 : facts_.column_count), 0);
   read_axis_names(check_, source_.file(), layout, facts_);
+  check_name_memory(facts_.row_names.count() + facts_.column_names.count(),
+                    facts_.row_names.text.size() + facts_.column_names.text.size());
+}
+
+/// While a chunk is decompressed it is there as it is stored, and again.
+void Hdf5CsrArrays::check_chunk_memory() const {
+  std::uint64_t sum = 0;
+  std::uint64_t largest = 0;
+  for (const auto* list : {&values_, &indices_, &indptr_}) {
+    const std::uint64_t bytes = *list ? (*list)->chunk_bytes() : 0;
+    sum += bytes;
+    largest = std::max(largest, bytes);
+  }
+  if ((sum + largest) <= memory_bytes_ / kChunkShare) return;
+  refuse_memory("the chunks of " + input_.path() + ": " + facts_.place + " (" +
+                    bytes_text(static_cast<double>(sum)) +
+                    " at a time; h5repack -l CHUNK=1000000 writes them smaller)",
+                memory_bytes_, static_cast<double>(sum + largest) * kChunkShare);
+}
+
+void Hdf5CsrArrays::check_name_memory(std::uint64_t count, std::uint64_t text_bytes) const {
+  const double text = static_cast<double>(text_bytes) * kNameCopies;
+  const auto names = static_cast<double>(count);
+  if (names * kNameBytes + text <= static_cast<double>(memory_bytes_)) return;
+  refuse_memory("the " + count_text(count) + " names of rows and columns of " + input_.path(), memory_bytes_,
+                names * kIdBytes + text);
 }
 
 void Hdf5CsrArrays::open_dense() {

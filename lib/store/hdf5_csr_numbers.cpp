@@ -131,6 +131,10 @@ void Hdf5Numbers::open_with_cache(const Hdf5Check& check, hid_t file) {
     const Hdf5Handle dataset = open_dataset(check, file, place_.c_str() + 1);
     access = cache_for(check, dataset.get(), dimensions_, place_);
   }
+  std::size_t slots = 0;
+  double preemption = 0;
+  check(H5Pget_chunk_cache(access.get(), &slots, &chunk_bytes_, &preemption), "ask for a cache");
+  if (chunk_bytes_ <= kDefaultCacheBytes) chunk_bytes_ = 0;  // also of what has no chunks
   dataset_ = Hdf5Handle(check(H5Dopen2(file, place_.c_str(), access.get()), "open a dataset"), H5Dclose);
 }
 

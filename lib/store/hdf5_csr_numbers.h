@@ -23,6 +23,8 @@ class Hdf5Numbers {
   Hdf5Numbers(const Hdf5Check& check, hid_t file, const std::string& place);
   [[nodiscard]] const std::vector<hsize_t>& dimensions() const { return dimensions_; }
   [[nodiscard]] std::uint64_t count() const;
+  /// Bytes of the chunks that are held while numbers are read.
+  [[nodiscard]] std::uint64_t chunk_bytes() const { return chunk_bytes_; }
   /// Fills with the next numbers; negative ones and those beyond 63 bits stay outside of any valid index.
   /// Throws bad_data where the dataset does not hold whole numbers.
   void read(const Hdf5Check& check, std::span<std::int64_t> numbers);
@@ -40,6 +42,7 @@ class Hdf5Numbers {
   std::vector<hsize_t> dimensions_;
   bool is_floating_ = false;
   std::uint64_t position_ = 0;  // of the next number
+  std::uint64_t chunk_bytes_ = 0;
   std::vector<double> wide_;
   RoundedValues rounded_;
 };

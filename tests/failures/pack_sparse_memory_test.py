@@ -4,6 +4,9 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+import h5py
+import numpy as np
+
 from limits import run_limited
 from packing import Workspace, check, fingerprint, run, sanitizer_runtimes
 
@@ -84,6 +87,54 @@ def test_many_ratings_of_neighbouring_users_took_more_than_memory(space):
     print(f"  near.csv: peak {done.peak_bytes // MIB} MiB")
     run("pack-sparse", space("near.csv"), "--memory", "2G", "--part-bytes", "4M", "--output", space("whole"))
     check(fingerprint(space("spilled")) == fingerprint(space("whole")), "other bytes from disk than from memory")
+
+
+def write_h5ad(path, rows, columns, arrays, names=None):
+    """Writes AnnData with an entry a row; `arrays` says how data, indices and indptr lie."""
+    with h5py.File(path, "w") as file:
+        x = file.create_group("X")
+        x.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [rows, columns]})
+        x.create_dataset("data", data=np.ones(rows, "f4"), **arrays)
+        x.create_dataset("indices", data=np.arange(rows, dtype="i4") % columns, **arrays)
+        x.create_dataset("indptr", data=np.arange(rows + 1), **arrays)
+        for table, count in (("obs", rows), ("var", columns)):
+            group = file.create_group(table)
+            if names:
+                group.attrs["_index"] = "_index"
+                group.create_dataset("_index", data=names(table, count), **({"chunks": (min(count, 113),), "compression": "gzip"}))
+
+
+def test_large_chunks_of_a_small_h5ad_took_more_than_memory(space):
+    packed = {"chunks": (1 << 24,), "maxshape": (None,), "compression": "gzip", "compression_opts": 1}
+    write_h5ad(space("chunks.h5ad"), 20_000, 300, packed)
+    named_limit_does(space, "chunks.h5ad", "--force")
+
+
+def test_the_names_of_an_h5ad_took_more_than_memory(space):
+    write_h5ad(space("names.h5ad"), 900_000, 300, {"compression": "gzip", "compression_opts": 1, "chunks": (1 << 16,)},
+               lambda table, count: np.arange(count))
+    named_limit_does(space, "names.h5ad", "--force")
+
+
+def test_a_damaged_h5ad_that_claims_huge_sizes_took_gigabytes(space):
+    rows, columns = 1237, 331
+    plain = {"chunks": (1009,), "compression": "gzip", "shuffle": True, "maxshape": (None,)}
+    write_h5ad(space("sound.h5ad"), rows, columns, plain, lambda table, count: np.array([f"{table}{n}" for n in range(count)], "S16"))
+    with open(space("sound.h5ad"), "rb") as file:
+        sound = file.read()
+    random = np.random.default_rng(3)
+    places = [(at, width, size) for size in (rows, rows + 1, columns, 1009, 113, 16) for width in (4, 8)
+              for at in range(len(sound) - width) if sound[at:at + width] == size.to_bytes(width, "little")]
+    largest = 0
+    for index in random.permutation(6 * len(places))[:120]:
+        position, width, size = places[index // 6]
+        claimed = (size * 1000, 1 << 24, 1 << 27, (1 << 28) - 1, 1 << 30, (1 << 31) - 1)[index % 6]
+        with open(space("damaged.h5ad"), "wb") as file:
+            file.write(sound[:position] + claimed.to_bytes(width, "little") + sound[position + width:])
+        done = pack(space, "damaged.h5ad", "64M", "damaged", "--force")
+        check(done.code in (0, 2, 65, 75) and kept(done, 64), position, size, claimed, done)
+        largest = max(largest, done.peak_bytes)
+    print(f"  120 files, largest peak {largest // MIB} MiB")
 
 
 with Workspace() as workspace:
