@@ -3,6 +3,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/cpu.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
 #include "cli.h"
@@ -107,6 +109,24 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   return split;
 }
 
+/// Takes as many threads as --memory has room for where none are asked for; fails where it has none for one,
+/// or for those that are.
+void fit_threads(PackSparseOptions& options) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  constexpr std::uint64_t kProgramBytes = 28 * kMiB;  // with its libraries
+  constexpr std::uint64_t kThreadBytes = 4 * kMiB;    // with the smallest blocks of text
+  const std::uint64_t threads = std::max<std::uint32_t>(1, options.threads);
+  const std::uint64_t needed = kProgramBytes + threads * kThreadBytes;
+  if (options.memory_bytes < needed)
+    refuse("--memory: " + bytes_text(static_cast<double>(options.memory_bytes)) +
+           " cannot hold the program and " + count_text(threads, "thread") + ", which need at least " +
+           std::to_string(needed / kMiB) + "M in all; raise --memory" +
+           (threads > 1 ? ", or lower --threads" : ""));
+  const std::uint64_t fitting = (options.memory_bytes - kProgramBytes) / kThreadBytes;
+  if (options.threads == 0)
+    options.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
+}
+
 }  // namespace
 
 PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
@@ -135,11 +155,13 @@ PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
     options.inputs.insert(options.inputs.end(), files.begin(), files.end());
   }
   if (options.inputs.empty()) refuse("INPUT is required: a file of ratings, or -; see pack-sparse --help");
-  if (options.output.empty()) refuse("--output is required: a folder for the pack; see pack-sparse --help");
+  if (options.output.empty() && !flags.dry_run)
+    refuse("--output is required: a folder for the pack; see pack-sparse --help");
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
+  fit_threads(options);
   options.fail_on_error = flags.on_error == "fail";
   if (options.fail_on_error && flags.max_errors != PackSparseFlags().max_errors)
     refuse("--max-errors is for bad lines that are left out: give --on-error skip");

@@ -62,6 +62,7 @@ RecordedIds recorded_ids(const GivenIds& ids) {
 void add_read(const SparseInput& input, PackSparseReport& report) {
   report.notices = input.notices();
   report.input_bytes = input.account().total().bytes;
+  report.bad_lines.clear();
   for (const InputBadLine& bad : input.account().first_bad_lines())
     report.bad_lines.push_back(bad_line_text(bad));
 }
@@ -127,12 +128,12 @@ class SparseRun {
   PackSparseReport preview() {
     GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
     const RecordedIds recorded = recorded_ids(ids);
-    SparseOutputs::check(spec_, options_, recorded, std::nullopt);
+    if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, std::nullopt);
     SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
     report_.interrupted = !input.read();
     report_.read_seconds = start_.seconds();
     if (!report_.interrupted) {
-      SparseOutputs::check(spec_, options_, recorded, input.xxh3());
+      if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, input.xxh3());
       foresee(input);
     }
     report_.seconds = start_.seconds();
@@ -204,7 +205,7 @@ class SparseRun {
       check_has_rows(rows);
       const MatrixShape shape = matrix_shape(packs, rows);
       MatrixPackReport pack;
-      pack.path = rows.name().empty() ? options_.output : options_.output + "/" + rows.name();
+      pack.path = foreseen_path(rows.name());
       pack.rows = rows.row_count();
       pack.columns = shape.column_count;
       pack.matrices = matrix_records(rows);
@@ -213,6 +214,11 @@ class SparseRun {
             spec_.chunk_rows > 0 ? spec_.chunk_rows : plan_chunk_rows(rows.stats(), pack.rows, shape);
       report_.packs.push_back(std::move(pack));
     }
+  }
+
+  [[nodiscard]] std::string foreseen_path(const std::string& name) const {
+    if (options_.output.empty()) return name.empty() ? "the pack" : name;
+    return name.empty() ? options_.output : options_.output + "/" + name;
   }
 
   const PackSparseSpec& spec_;
@@ -247,7 +253,7 @@ PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
   check_spec(spec);
   check_inputs(spec, options);
-  check_outside_packs(options.output);
+  if (!options.output.empty()) check_outside_packs(options.output);
   return run_with_threads(options,
                           [&](std::uint32_t threads) { return SparseRun(spec, options, threads).preview(); });
 }

@@ -101,7 +101,8 @@ struct PackSparseReport {
 /// Packs. Throws Error with the code that the command exits with.
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
 
-/// Reads, and tells what would be packed; writes nothing.
+/// Reads, and tells what would be packed; writes nothing. Without
+/// options.output no earlier pack is looked at.
 [[nodiscard]] PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
 
 }  // namespace chunkhit

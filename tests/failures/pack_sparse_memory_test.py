@@ -15,6 +15,17 @@ MIB = 1 << 20
 BASE = 40 * MIB if not sanitizer_runtimes() else 1 << 40
 
 
+def test_limits_below_what_the_program_takes_were_accepted(space):
+    with open(space("few.csv"), "w") as file:
+        file.writelines(f"{n % 20},{n // 20},1\n" for n in range(60))
+    for memory, threads, least in (("1M", 1, "32M"), ("8M", 1, "32M"), ("40M", 8, "60M")):
+        text = run("pack-sparse", space("few.csv"), "--memory", memory, "--threads", threads, "-o", space("few"), expect=2)
+        check(f"need at least {least} in all" in text, text)
+    for memory, threads in (("32M", 1), ("40M", 2), ("60M", 8)):
+        done = run_limited("pack-sparse", space("few.csv"), "--memory", memory, "--threads", threads, "-o", space("few"), "--force")
+        check(done.code == 0 and done.peak_bytes < max(int(memory[:-1]) << 20, BASE - 40 * MIB), memory, done)
+
+
 def write(path, lines):
     with open(path, "w") as file:
         file.write("user,item,rating\n")
