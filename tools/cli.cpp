@@ -184,6 +184,12 @@ std::uint64_t parse_bytes(const std::string& flag, const std::string& text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+std::string value_text(float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
 void handle_signals() {
   // A run goes on when whoever watched its progress is gone.
   std::signal(SIGPIPE, SIG_IGN);

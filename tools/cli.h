@@ -21,6 +21,9 @@ void add_common_flags(CLI::App& app, const std::string& group = "Options");
 /// Reads "250", "64K", "2G", "1.5GiB" (powers of 1024) as bytes; throws usage naming the flag.
 [[nodiscard]] std::uint64_t parse_bytes(const std::string& flag, const std::string& text);
 
+/// Writes a value of ratings, or their scale, with as few digits as give the 32-bit float back: "0.05".
+[[nodiscard]] std::string value_text(float value);
+
 /// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
 extern std::atomic<bool> stop_requested;
 

@@ -93,7 +93,7 @@ MixingInfo BenchLoop::mixing() const {
 
 EpochTimes BenchLoop::run_epoch(const GoOn& go_on) {
   if (spec_.cold) {
-    close();  // what is mapped stays in the page cache
+    close();
     std::uint64_t stayed = 0;
     for (const std::string& path : spec_.paths) stayed += drop_from_page_cache(path);
     cached_bytes_ = std::max(cached_bytes_, stayed);

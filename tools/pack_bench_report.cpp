@@ -50,8 +50,7 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   if (spec.step_seconds > 0)
     std::printf("steps      of %.3f ms: utilization %.1f %%\n", spec.step_seconds * 1e3,
                 100 * utilization(all));
-  std::printf("peak rss   %s, mapped files included\n",
-              bytes_text(static_cast<double>(report.peak_rss_bytes)).c_str());
+  std::printf("peak rss   %s\n", bytes_text(static_cast<double>(report.peak_rss_bytes)).c_str());
   std::fflush(stdout);
   std::cout << report.stats << std::flush;
   if (spec.step_seconds == 0)

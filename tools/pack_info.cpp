@@ -118,9 +118,10 @@ void print_values(const MatrixInfo& matrix) {
     std::printf("values     none are stored: every rating is 1\n");
     return;
   }
-  std::printf("values     %s, times %s", matrix.value_type.c_str(), number_text(matrix.scale).c_str());
+  std::printf("values     %s, times %s", matrix.value_type.c_str(),
+              value_text(static_cast<float>(matrix.scale)).c_str());
   for (std::size_t index = 0; index < std::min(matrix.values.size(), kShownValues); ++index)
-    std::printf("%s %s: %s", index == 0 ? ";" : ",", number_text(matrix.values[index].first).c_str(),
+    std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(matrix.values[index].first).c_str(),
                 count_text(matrix.values[index].second).c_str());
   std::printf("%s\n", matrix.values.size() > kShownValues ? ", … (--json lists all)" : "");
 }
@@ -134,6 +135,12 @@ void print_account(const MatrixInfo& matrix) {
     std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   print_counts("left out", matrix.left_out);
+}
+
+std::uint64_t file_bytes(const PackInfo& info) {
+  std::uint64_t bytes = 0;
+  for (const PackPart& part : info.parts) bytes += part.bytes;
+  return bytes;
 }
 
 void print_matrix_info(const PackInfo& info) {
@@ -153,11 +160,12 @@ void print_matrix_info(const PackInfo& info) {
   print_values(matrix);
   if (!info.label_columns.empty())
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
-  std::printf("stored     %s, filter %s: %s", info.container.c_str(), info.filter.c_str(),
-              bytes_text(static_cast<double>(info.stored_bytes)).c_str());
+  const std::uint64_t files = file_bytes(info);
+  std::printf("stored     %s, filter %s: %s in chunks, %s in files", info.container.c_str(),
+              info.filter.c_str(), bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
+              bytes_text(static_cast<double>(files)).c_str());
   if (entries > 0)
-    std::printf(", %.2f bytes a rating",
-                static_cast<double>(info.stored_bytes) / static_cast<double>(entries));
+    std::printf(", %.2f bytes a rating in files", static_cast<double>(files) / static_cast<double>(entries));
   if (info.chunk_samples > 0) std::printf("; blocks of %s", count_text(info.chunk_samples, "row").c_str());
   std::printf("\ndense      %s a batch of 500 rows in f32\n",
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
@@ -192,12 +200,13 @@ void print_info(const PackInfo& info) {
                 printable_text(info.normalize->from).c_str());
   std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
               bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
-  std::printf("stored     %s, filter %s: %s raw in %s, ratio %.2f\n", info.container.c_str(),
-              info.filter.c_str(), bytes_text(static_cast<double>(info.raw_bytes)).c_str(),
+  const std::uint64_t files = file_bytes(info);
+  std::printf("stored     %s, filter %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
+              info.container.c_str(), info.filter.c_str(),
+              bytes_text(static_cast<double>(info.raw_bytes)).c_str(),
               bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
-              info.stored_bytes == 0
-                  ? 1.0
-                  : static_cast<double>(info.raw_bytes) / static_cast<double>(info.stored_bytes));
+              bytes_text(static_cast<double>(files)).c_str(),
+              files == 0 ? 1.0 : static_cast<double>(info.raw_bytes) / static_cast<double>(files));
   print_parts(info);
   print_provenance(info);
   if (info.container == "hdf5") {
@@ -209,12 +218,12 @@ void print_info(const PackInfo& info) {
 void print_unfinished(const UnfinishedPack& pack) {
   std::printf("%s: unfinished, last written %s\n", printable_text(pack.path).c_str(),
               pack.last_write.c_str());
-  std::printf("parts      %s finished: %s of %s packed, %s rejected%s; %s\n", count_text(pack.parts).c_str(),
-              count_text(pack.samples).c_str(), count_text(pack.rows, "row").c_str(),
-              count_text(pack.rejected).c_str(), warned_text(pack.warned).c_str(),
-              bytes_text(static_cast<double>(pack.bytes)).c_str());
+  std::printf("parts      %s finished: %s done, %s packed, %s rejected%s; %s\n",
+              count_text(pack.parts).c_str(), count_text(pack.rows, "row").c_str(),
+              count_text(pack.samples).c_str(), count_text(pack.rejected).c_str(),
+              warned_text(pack.warned).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
   for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
-  std::printf("next: the command that began it goes on\n");
+  std::printf("next: run the same command again to finish it\n");
 }
 
 /// Whether there is something to say of an unfinished pack; says it, or gives it as JSON.
