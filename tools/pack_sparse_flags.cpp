@@ -38,9 +38,9 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
       .add("--format", "WORD", flags.format,
            "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5")
       ->check(CLI::IsMember(format_names()));
-  group.add("--delimiter", "TEXT", table.delimiter, "Between fields: , :: tab blanks ... (told)");
+  group.add("--delimiter", "TEXT", table.delimiter, "Between fields: , :: tab blanks ... (detected)");
   group.add("--header", "WORD", flags.header, "(auto), yes, no")->check(one_of(kHeaderNames));
-  group.add("--user", "NAME|N", table.user, "Column by name or from 1 (told by the usual names)");
+  group.add("--user", "NAME|N", table.user, "Column by name or from 1 (usual names are detected)");
   group.add("--item", "NAME|N", table.item, "The same");
   group.add("--value", "NAME|N", table.value, "The same; none: every rating is 1");
   group.add("--time", "NAME|N", table.time, "The same; none");
@@ -52,7 +52,7 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group
       .add("--values", "WORD", flags.values, "(auto): an error where f32 is another value; f32: the nearest")
       ->check(CLI::IsMember(Names{"auto", "f32"}));
-  group.add_switch("--transpose", flags.transpose, "Matrices: rows are items, columns users (told)");
+  group.add_switch("--transpose", flags.transpose, "Matrices: rows are items, columns users (detected)");
   group.add_switch("--no-transpose", flags.no_transpose, "Rows are users, whatever lies beside the file");
   group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: a layer, or raw (X)");
   group.add("--index-base", "WORD", flags.index_base, "svmlight: first column is 0, 1 (auto)")
@@ -71,9 +71,10 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--min-value", "V", flags.min_value, "Keep values >= V");
   group.add("--above", "V", flags.above, "Keep values > V");
   group.add_switch("--binarize", flags.binarize, "Values become 1");
-  group.add("--min-user", "N", flags.min_user, "Keep users with N ratings (0)");
-  group.add("--min-item", "N", flags.min_item, "Keep items with N ratings (0); both until both hold");
-  group.add_switch("--filter-once", flags.filter_once, "Items, then users, once");
+  group.add("--min-user", "N", flags.min_user, "Minimum ratings per user (0)");
+  group.add("--min-item", "N", flags.min_item,
+            "Minimum ratings per item; with --min-user: repeated until both hold");
+  group.add_switch("--filter-once", flags.filter_once, "Apply each filter once: items, then users");
 }
 
 void add_files(FlagGroup& group, const std::string& flag, std::vector<std::string>& files,
@@ -91,7 +92,7 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--fold-in", "SHARE", flags.fold_in, "users: of the items, given (0.8)");
   group
       .add("--split-order", "WORD", flags.split_order,
-           "ratio, leave-one-out: hold out by time, input, random (auto)")
+           "ratio: (random); leave-one-out: (time); or input; auto: these")
       ->check(one_of(kSplitOrderNames));
   group.add("--before", "TIME", flags.before, "time: the test begins then; a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
@@ -131,7 +132,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
             "What the process may hold (2G); ratings spill to disk, ids must fit");
   group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
-  group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing")
+  group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing; -o may lack")
       ->configurable(false);
   // A recipe must not remove what somebody else packed.
   group.add_switch("--force", flags.options.force, "Remove the pack in --output, start afresh")
