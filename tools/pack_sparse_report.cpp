@@ -70,7 +70,7 @@ void print_values(const StoredValues& values) {
     std::printf("values: f32\n");
   else
     std::printf("values: %s times %s, exact as 32-bit floats\n", type.c_str(),
-                number_text(values.scale).c_str());
+                value_text(static_cast<float>(values.scale)).c_str());
 }
 
 /// The values, and how many ratings have each; where there are many, the most frequent ones.
@@ -86,7 +86,7 @@ void print_histogram(const std::vector<ValueCount>& values) {
   std::uint64_t others = 0;
   for (const ValueCount& each : values) others += each.ratings;
   for (const ValueCount& each : shown) {
-    std::printf("  %12s %14s\n", number_text(each.value).c_str(), count_text(each.ratings).c_str());
+    std::printf("  %12s %14s\n", value_text(each.value).c_str(), count_text(each.ratings).c_str());
     others -= each.ratings;
   }
   if (shown.size() < values.size())
@@ -121,6 +121,7 @@ void print_report(const PackSparseReport& report, bool dry_run) {
     return;
   }
   print_speed(report);
+  if (dry_run) std::printf("nothing was written (--dry-run)\n");
   if (dry_run || report.packs.empty()) return;
   const std::string& first = report.packs[0].path;
   const std::string all =

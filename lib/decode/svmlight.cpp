@@ -156,10 +156,11 @@ void SvmlightReader::tell_shape() {
   facts_.user_count = row_count_;
   facts_.first_item = base;
   facts_.item_count = has_entries ? highest_index_ + 1 - static_cast<std::uint64_t>(base) : 0;
-  facts_.notices.push_back(spec_.index_base
-                               ? "indices count from " + std::to_string(base) + ", as --index-base says"
-                               : "indices count from " + std::to_string(base) + ": index 0 is " +
-                                     (base == 0 ? "there" : "nowhere") + "; --index-base says otherwise");
+  facts_.notices.push_back(
+      spec_.index_base ? "indices count from " + std::to_string(base) + ", as --index-base says"
+      : base == 0
+          ? "the first column is taken as 0, because index 0 occurs"
+          : "the first column is taken as 1, because no index 0 occurs; --index-base 0 says otherwise");
 }
 
 }  // namespace chunkhit

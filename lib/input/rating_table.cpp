@@ -301,6 +301,8 @@ class TableTeller {
     if (!table_.column_names.empty()) {
       const std::string example = first_time();
       if (example.empty() || parse_time(example, spec_.decimal_point, time)) return true;
+      table_.unread_time = "column \"" + table_.column_names[*columns.time] + "\" holds \"" +
+                           printable_text(example.substr(0, 40)) + "\", which is no number or YYYY-MM-DD";
       table_.notices.push_back("column " + table_.column_names[*columns.time] + " is not used as time: \"" +
                                printable_text(example.substr(0, 40)) +
                                "\" is neither a number nor YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS");
@@ -328,9 +330,12 @@ class TableTeller {
                                                           columns.time};
     for (std::size_t one = 0; one < found.size(); ++one)
       for (std::size_t other = one + 1; other < found.size(); ++other)
-        if (found[one] && found[one] == found[other])
+        if (found[one] && found[one] == found[other]) {
+          const bool are_given = !wishes_[one]->empty() && !wishes_[other]->empty();
           refuse_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
-                       ": both are column " + std::to_string(*found[one] + 1) + "; give both");
+                       (are_given ? " both name column " : ": both are column ") +
+                       std::to_string(*found[one] + 1) + (are_given ? "" : "; give both"));
+        }
   }
 
   const RatingTableSpec& spec_;

@@ -36,6 +36,7 @@ struct RatingTable {
   RatingTextSpec text;
   std::vector<std::string> column_names;  ///< empty: there is no header
   std::vector<std::string> notices;       ///< what was seen and not used
+  std::string unread_time;  ///< why a column that is named as times are is not used; empty: there is none
 };
 
 /// Tells how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that

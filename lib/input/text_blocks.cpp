@@ -40,6 +40,7 @@ void TextBlocks::read_more(ByteBuffer& text) {
   text.resize(filled);
   hash_.update(Bytes(text).subspan(before));
   byte_count_ += filled - before;
+  if (filled > before) last_byte_ = text.back();
 }
 
 // Where the last whole line ends; 0 where none does.

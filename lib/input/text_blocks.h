@@ -25,6 +25,8 @@ class TextBlocks {
   [[nodiscard]] bool next(ByteBuffer& text);
   /// Bytes that were read, and their hash.
   [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
+  /// Whether what was read has a last line without a line break, as a file that was cut has.
+  [[nodiscard]] bool ends_within_line() const { return byte_count_ > 0 && last_byte_ != '\n'; }
   [[nodiscard]] std::uint64_t xxh3() const { return hash_.value(); }
 
  private:
@@ -38,6 +40,7 @@ class TextBlocks {
   Xxh3Stream hash_;
   std::uint64_t byte_count_ = 0;
   bool at_end_ = false;
+  std::uint8_t last_byte_ = 0;  // that was read
 };
 
 }  // namespace chunkhit

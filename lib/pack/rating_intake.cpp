@@ -214,6 +214,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   pipeline.has_line_offsets = true;
   account_.begin(input.name());
   pipeline.run();
+  if (!interrupted_ && blocks.ends_within_line()) texts_without_end_.push_back(input.name());
   account_.end(blocks.byte_count(), blocks.xxh3());
   times_.end(input.name());
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "decode/rating_reader.h"
 #include "input/id_map.h"
@@ -79,6 +80,8 @@ class RatingIntake {
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }
+  /// Texts whose last line has no line break.
+  [[nodiscard]] const std::vector<std::string>& texts_without_end() const { return texts_without_end_; }
   /// `stop` was seen: not all was read.
   [[nodiscard]] bool interrupted() const { return interrupted_; }
 
@@ -93,6 +96,7 @@ class RatingIntake {
   RatingAccount account_;
   TimeUnits times_;
   std::optional<RatingTable> table_;
+  std::vector<std::string> texts_without_end_;
   bool interrupted_ = false;
 };
 

@@ -133,7 +133,7 @@ void check_split(const RatingSplitSpec& spec) {
   check_lists(spec);
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
-  if (spec.kind == SplitKind::none && amounts) refuse("validation, test: expected a split");
+  if (spec.kind == SplitKind::none && amounts) refuse("validation and --test need --split");
   if (spec.kind == SplitKind::given && amounts) refuse("validation, test: not for a split given as files");
   if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
     refuse("split " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
@@ -165,12 +165,26 @@ void RatingSplit::choose_users(const LiveRatings& live) {
   const std::uint64_t test = spec_.test.of(all);
   const std::uint64_t validation = spec_.validation.of(all);
   if (test >= users.size() || validation >= users.size() - test)
-    refuse("validation, test: " + count_text(validation + listed - listed_test) + " and " +
-           count_text(test + listed_test) + " users held out, expected fewer than all " + count_text(all) +
-           "; give fewer: " + (listed > 0 ? "shorter lists" : "--validation N --test N"));
+    refuse_too_many(validation + listed - listed_test, test + listed_test, live);
   choose(users, test, validation);
   for (std::uint64_t index = 0; index < test + validation; ++index)
     part_of_user_[users[index].number] = index < test ? Part::test : Part::validation;
+}
+
+void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
+                                  const LiveRatings& live) const {
+  const auto flag = [](const std::string& name, std::uint64_t count, bool is_list) {
+    return name + (is_list ? "-users: " + count_text(count, "user") : " " + std::to_string(count));
+  };
+  std::string text;
+  if (test > 0) text = flag("--test", test, !spec_.test_users.empty());
+  if (validation > 0)
+    text = flag("--validation", validation, !spec_.validation_users.empty()) +
+           (text.empty() ? "" : " and " + text);
+  const auto all =
+      static_cast<std::uint64_t>(std::ranges::count_if(live.users, [](auto of) { return of > 0; }));
+  refuse(text + (all == live.users.size() ? ": the input has only " : ": the rules leave only ") +
+         count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
 }
 
 /// Counts those of a list that are left.

@@ -116,6 +116,8 @@ class RatingSplit {
 
  private:
   void choose_users(const LiveRatings& live);
+  [[noreturn]] void refuse_too_many(std::uint64_t validation, std::uint64_t test,
+                                    const LiveRatings& live) const;
   std::uint64_t place_listed(const std::vector<std::uint32_t>& users, Part part, const LiveRatings& live);
   void choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings);
   void divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,

@@ -16,10 +16,10 @@ constexpr std::size_t kShownColumns = 20;
 
 /// Says it with the ids that the input has.
 Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdMap& items) {
-  return {ErrorCode::bad_data,
-          "user " + users.text(fault.user) + " has several ratings of item " + items.text(fault.item) +
-              "; in all " + count_text(fault.count, "rating") +
-              " too many: --duplicates sum, last, first or max says what to make of them"};
+  const std::string repeats = fault.count == 1 ? " repeats" : " repeat";
+  return {ErrorCode::bad_data, "user " + users.text(fault.user) + " has several ratings of item " +
+                                   items.text(fault.item) + "; " + count_text(fault.count, "rating") +
+                                   repeats + " a user and item; choose --duplicates sum, last, first or max"};
 }
 
 }  // namespace
@@ -82,6 +82,7 @@ bool SparseInput::read() {
                                              count_text(intake_.account().total().rating_count));
   note_table();
   note_times();
+  note_ends();
   note_frozen();
   fit_rows();
   return true;
@@ -129,8 +130,10 @@ void SparseInput::note_table() {
   const RatingTable& table = *intake_.table();
   const RatingColumns& columns = table.text.columns;
   const auto name = [&](std::size_t column) {
-    const bool has_name = column < table.column_names.size() && !table.column_names[column].empty();
-    return has_name ? table.column_names[column] : std::to_string(column + 1);
+    const bool is_named = column < table.column_names.size();
+    if (is_named && table.column_names[column].empty())
+      return "column " + std::to_string(column + 1) + " (no name)";
+    return is_named ? table.column_names[column] : std::to_string(column + 1);
   };
   const RatingTableSpec& wished = spec_.input.table;
   const auto found = [&](const char* field, std::size_t column, const std::string& wish) {
@@ -164,6 +167,16 @@ void SparseInput::note_times() {
     facts_.notices.push_back("times are " +
                              std::string(kTimeUnitNames[static_cast<std::size_t>(*times.unit())]) +
                              " since 1970, by their size");
+}
+
+/// A text that was cut may end in a number that lacks digits.
+void SparseInput::note_ends() {
+  const std::vector<std::string>& names = intake_.texts_without_end();
+  if (names.empty()) return;
+  const std::string more =
+      names.size() > 1 ? " (nor that of " + count_text(names.size() - 1, "more input") + ")" : "";
+  facts_.notices.push_back("the last line of " + names[0] + " has no line break" + more +
+                           ": is the file whole?");
 }
 
 /// Numbers of items mean nothing to a pack whose numbers count from elsewhere.
@@ -258,6 +271,11 @@ RatingPacks SparseInput::make_packs() {
   GivenParts given = given_parts();
   intake_.drop_id_index();
   RatingPacksSpec packs = spec_.packs;
+  if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
+      !intake_.table()->unread_time.empty())
+    throw Error(ErrorCode::usage,
+                "--split " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) + ": " +
+                    intake_.table()->unread_time);
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {

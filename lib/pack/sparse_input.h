@@ -59,6 +59,7 @@ class SparseInput {
   void fit_rows();
   void note_table();
   void note_times();
+  void note_ends();
   void note_frozen();
 
   const PackSparseSpec& spec_;

@@ -29,16 +29,26 @@ herr_t list_name(hid_t, const char* name, const H5L_info_t*, void* listed) {
   return names.size() > kMostListedNames ? 1 : 0;
 }
 
-std::vector<std::string> names_in_root(const Hdf5Check& check, hid_t file) {
+std::vector<std::string> names_in(const Hdf5Check& check, hid_t file, const std::string& group) {
   std::vector<std::string> names;
-  check(H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, list_name, &names), "list its objects");
+  check(H5Literate_by_name(file, group.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr, list_name, &names,
+                           H5P_DEFAULT),
+        "list its objects");
   return names;
 }
 
-[[noreturn]] void refuse_missing(const Hdf5Check& check, hid_t file, const std::string& what) {
+[[noreturn]] void refuse_missing(const Hdf5Check& check, hid_t file, const std::string& what,
+                                 const std::string& group = "/") {
   std::string listed;
-  for (const std::string& name : names_in_root(check, file)) listed += (listed.empty() ? "/" : ", /") + name;
+  for (const std::string& name : names_in(check, file, group))
+    listed += (listed.empty() ? group : ", " + group) + name;
   check.refuse(what + "; it has " + (listed.empty() ? "nothing" : listed));
+}
+
+/// Where a layer is missed, those that there are.
+std::string listed_group(const Hdf5Check& check, hid_t file, const std::string& place) {
+  const bool is_layer = place.starts_with("/layers/") && has(check, file, "/layers");
+  return is_layer && is_group(check, file, "/layers") ? "/layers/" : "/";
 }
 
 /// The matrix that is meant where none is named.
@@ -47,7 +57,7 @@ std::string find_place(const Hdf5Check& check, hid_t file) {
   if (has(check, file, "/matrix")) return "/matrix";
   if (has_arrays(check, file, "")) return "";
   std::vector<std::string> found;
-  for (const std::string& name : names_in_root(check, file)) {
+  for (const std::string& name : names_in(check, file, "/")) {
     const std::string place = "/" + name;
     if (has_arrays(check, file, place)) found.push_back(place);
   }
@@ -93,7 +103,7 @@ CsrLayout find_csr_layout(const Hdf5Check& check, hid_t file, const std::string&
   layout.place = place.empty() ? find_place(check, file) : (place[0] == '/' ? "" : "/") + place;
   while (layout.place.ends_with('/')) layout.place.pop_back();
   if (!layout.place.empty() && !has(check, file, layout.place))
-    refuse_missing(check, file, "has no " + layout.place);
+    refuse_missing(check, file, "has no " + layout.place, listed_group(check, file, layout.place));
   layout.is_dense = !layout.place.empty() && !is_group(check, file, layout.place);
   const bool is_tenx = !layout.is_dense && has(check, file, layout.place + "/barcodes");
   layout.kind = is_tenx                    ? CsrFileKind::tenx

@@ -89,6 +89,41 @@ def test_quotes_mean_the_same_in_all_inputs_and_lines(space):
     check("blanks.txt:3001:4: quotes: a field stands in quotes between blanks" in text, text)
 
 
+def test_a_table_cut_in_its_last_line_was_packed_without_a_word(space):
+    cut, whole = write(space, "cut.csv", "user,item,r\n1,4,3.5\n2,4,3"), write(space, "whole.csv", "user,item,r\n3,4,3\n")
+    said = pack(cut, whole, "-o", space("cut"))
+    check(f"the last line of {cut} has no line break: is the file whole?" in said, said)
+    check("line break" not in pack(whole, "-o", space("whole")), "whole")
+    check("line break" in pack(write(space, "cut.gz", gzip.compress(b"1,2,3\n1,3,4")), "-o", space("cutgz")), "gzip")
+
+
+def test_messages_that_did_not_say_what_to_do(space):
+    table = write(space, "t.csv", ",user,item,rating,time\n0,a,x,0.05,01/01/2020\n1,b,y,1,01/02/2020\n")
+    said = pack(table, "--dry-run")
+    check("not used: column 1 (no name)" in said and "0.05 " in said and "0.0500000" not in said, said)
+    check("nothing was written (--dry-run)" in said, said)
+    twice = write(space, "twice.csv", "user,item,rating\na,x,1\na,x,2\na,x,3\nb,y,bad\n")
+    rows = write(space, "rows.svm", "1 1:2 3:4\n0 2:1\n")
+    for arguments, code, words in (
+            ((table, "--test", "5"), 2, "--validation and --test need --split"),
+            ((table, "--split", "users", "--test", "5000"), 2, "--test 5000: the input has only 2 users"),
+            ((table, "--split", "time", "--test", "0.5"), 2,
+             'column "time" holds "01/01/2020", which is no number or YYYY-MM-DD'),
+            ((table, "--user", "2", "--item", "2"), 2, "--user and --item both name column 2"),
+            ((twice, "--on-error", "skip"), 65, "2 ratings repeat a user and item; choose --duplicates sum, last, first"),
+            ((rows, "--format", "svmlight", "--dry-run"), 0,
+             "the first column is taken as 1, because no index 0 occurs; --index-base 0 says otherwise")):
+        said = pack(*arguments, "-o", space("messages"), expect=code)
+        check(words in said, words, said)
+    said = pack(twice, "--on-error", "skip", "--duplicates", "last", "-o", space("skipped"))
+    check(said.count("twice.csv:5:5") == 1, "bad lines were printed twice", said)
+    layers = anndata.AnnData(sp.random(6, 5, 0.5, "csr", dtype="f4"))
+    layers.layers["counts"] = layers.X.copy()
+    layers.write_h5ad(space("layers.h5ad"))
+    said = pack(space("layers.h5ad"), "--layer", "cnt", "-o", space("layer"), expect=65)
+    check("has no /layers/cnt; it has /layers/counts" in said, said)
+
+
 def test_quoted_commas_are_kept_as_pandas_wrote_them(space):
     titles = ["Heat", 'American President, The', 'a "quoted" one', "6\" nails, boxed", "plain"]
     table = pd.DataFrame({"user": [1, 1, 2, 2, 3], "item": titles, "rating": [5.0, 4, 3, 2, 1], "genre": "x", "note": "y"})

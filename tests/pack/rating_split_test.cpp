@@ -295,7 +295,7 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::ratio, .validation = {0, 0.5}, .test = {0, 0.5}}, "together");
   expect_refused({.kind = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "fold-in");
   expect_refused({.kind = SplitKind::users}, "users");
-  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "expected a split");
+  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need --split");
   expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "before");
   expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "before");
   expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "test-users");
