@@ -54,7 +54,7 @@ def test_a_damaged_gzip_of_labels_is_found(space):
 def test_an_unused_column_without_a_name_is_numbered(space):
     path = write(space, "index.csv", ",user,item,rating\n0,1,a,3\n1,2,b,4\n")
     said = pack(path, "-o", space("index"))
-    check("not used: 1\n" in said, said)
+    check("not used: column 1 (no name)\n" in said, said)
 
 
 def test_quotes_behind_the_first_lines_are_not_taken_for_letters(space):
