@@ -92,7 +92,7 @@ def test_normalize_is_named_as_in_python(packs):
 
 
 @pytest.mark.parametrize("name, options, word", [
-    ("pack-sparse", dict(value=None), '"none"'),
+    ("pack-sparse", dict(value=None), 'value=None is ambiguous: leave it out to detect the column, or give "none"'),
     ("pack-sparse", dict(time=None), '"none"'),
     ("pack-images", dict(compress=None), '"none"'),
     ("pack-sparse", dict(compress=True), "(zstd), none"),
@@ -143,6 +143,7 @@ def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path)
     ("out: holds a pack; --force removes it, another --output keeps both",
      "out: holds a pack; force=True removes it, another output keeps both"),
     ("--no-such-flag=5: unknown", "no_such_flag=5: unknown"),
+    ("INPUT is required; see pack-sparse --help", "INPUT is required; see pack-sparse --help"),
     ("a--force/b.csv: gone", "a--force/b.csv: gone"),
     ("--chunk-rows is for shards: give --container shard", "chunk_rows is for shards: give container shard"),
 ])

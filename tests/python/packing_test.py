@@ -145,3 +145,17 @@ def test_ctrl_c_stops_the_command_and_is_passed_on(packs, tmp_path, monkeypatch)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert (tmp_path / "stopped").read_text() == "once "
+
+
+def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path):
+    options = dict(split="users", test=5, fold_in=0.5, save_config=tmp_path / "recipe.toml")
+    packed = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "packs", **options)
+    assert sorted(packed) == ["test", "train"] and (tmp_path / "recipe.toml").exists()
+    assert packed == chunkhit.pack_info(tmp_path / "packs")
+    verified = chunkhit.verify_pack(tmp_path / "packs")
+    assert sorted(verified) == ["test", "train"] and verified["test"]["faults"] == []
+
+
+def test_a_wrong_input_of_ratings_is_named_as_the_argument(tmp_path):
+    with pytest.raises(TypeError, match="^inputs: expected a path"):
+        chunkhit.pack_sparse({1: 2}, tmp_path / "packs")

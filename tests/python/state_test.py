@@ -1,4 +1,5 @@
 """state_dict and load_state_dict, after each batch."""
+import itertools
 import json
 
 import pytest
@@ -55,3 +56,12 @@ def test_refuses_a_state_of_another_order(packs):
         chunkhit.ImageLoader(packs / "hdf5", **{**OPTIONS, "seed": 6}).load_state_dict(state)
     with pytest.raises(chunkhit.Error, match="another source"):
         chunkhit.ImageLoader(packs / "numbers", **OPTIONS).load_state_dict(state)
+
+
+def test_each_loop_that_broke_off_gave_the_same_batches(packs):
+    loader = chunkhit.ImageLoader(packs / "hdf5", **OPTIONS)
+    assert samples(itertools.islice(loader, 3)) == samples(itertools.islice(loader, 3))
+    whole = chunkhit.ImageLoader(packs / "hdf5", **OPTIONS)
+    limited = [samples(itertools.islice(loader.epoch(epoch), 3)) for epoch in range(3)]
+    assert limited == [samples(whole.epoch(epoch))[:3] for epoch in range(3)]
+    assert limited[0] != limited[1] != limited[2]

@@ -64,7 +64,8 @@ def flags(options: Dict[str, Any], command: str) -> List[str]:
             raise Error(f"{name}: no such option; `{os.path.basename(command)} --help` lists them", "usage")
         if value is None:
             if name in HAVE_NONE:
-                raise refuse(name, '"none" where none is meant, or no such keyword to have it told', value)
+                what = "have its default" if name == "compress" else "detect the column"
+                raise Error(f'{name}=None is ambiguous: leave it out to {what}, or give "none"', "usage")
         elif name in SWITCHES:
             arguments.append(switch(name, value))
         elif name == "header" and isinstance(value, bool):
@@ -80,5 +81,7 @@ def as_keywords(message: str) -> str:
     """What a command says, with keywords in the place of flags: --force is force=True."""
     def keyword(flag: "re.Match[str]") -> str:
         name = flag[1].replace("-", "_")
+        if name in ("help", "version"):
+            return flag[0]
         return name + "=True" if name in SWITCHES and flag[0][-1:] != "=" else name
     return re.sub(r"(?<![^\s(])--([a-z]+(?:-[a-z]+)*)(?=[\s,;:=)]|$)", keyword, message)

@@ -53,6 +53,12 @@ class ImageLoader(Loader[ImageBatch]):
     images, labels  datasets of an HDF5 file that no pack-images wrote; None: the labels next to the images, "train/labels"
                     for "train/images", which must exist; labels="" reads the images only, and labels are -1 then
 
+    Iterating goes on from epoch to epoch only when each is read to its end: after a `break` the next loop begins the same
+    epoch again, with the same batches. To limit the batches of an epoch, name the epoch:
+
+        for epoch in range(10):
+            for images, labels in itertools.islice(loader.epoch(epoch), 100):
+
     Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack, "try_again" where memory or threads
     cannot be had.
     """
@@ -106,7 +112,8 @@ class ImageLoader(Loader[ImageBatch]):
 class SparseLoader(Ids, Loader[SparseBatch]):
     """Batches of rows from a pack of pack-sparse, a part of one, or an AnnData file.
 
-    The options are those of ImageLoader, and:
+    The options are those of ImageLoader, as is what a `break` does (`itertools.islice(loader.epoch(epoch), 100)` limits
+    batches), and:
     as_         "dense_f32", "dense_f16" (an error where values exceed 65504), "dense_u8" (numbers as stored: a rating
                 is one times `value_scale`), "csr"
     binarize    every entry is 1

@@ -73,6 +73,14 @@ def check(code: int, name: str, said: str) -> None:
     raise Error(as_keywords(message), CODES.get(code, "try_again"))
 
 
+def packs_in(path: Path) -> List[str]:
+    """The folders of the packs in the folder of a split, sorted; none where the path is something else."""
+    folder = path_list(path)[0]
+    if not os.path.isdir(folder) or os.path.exists(os.path.join(folder, "manifest.json")):
+        return []
+    return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "manifest.json")))
+
+
 def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = None) -> Dict[str, Any]:
     """What a pack (its folder or manifest.json) or a part holds, or an HDF5 file that no pack-* wrote, whose datasets
     `images` and `labels` name (as in ImageLoader); as `pack-info --json` prints it. `info` of loaders and datasets is the same.
@@ -86,8 +94,12 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
               chunk_rows, account (what became of each rating of the input)
 
-    Raises Error "bad_data" when it is none, is unfinished, or its manifest is damaged.
+    Of the folder of a split a dict of these by the packs' names, as the command prints it. Raises Error "bad_data" when
+    it is none, is unfinished, or its manifest is damaged.
     """
+    packs = packs_in(path)
+    if packs:
+        return {name: pack_info(os.path.join(os.fspath(path), name), images=images, labels=labels) for name in packs}
     return json.loads(_chunkhit.pack_info_json(native_paths([path])[0], images, labels))
 
 
@@ -101,7 +113,8 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
 
     Returns parts, chunks, samples, bytes, foreign (there are no hashes to compare with), faults (what is wrong, each as a
     text: a pack is whole where there are none), and damaged (files that, once removed, the call that made the pack
-    writes again). Raises Error only where nothing could be checked.
+    writes again); of the folder of a split a dict of these by the packs' names. Raises Error only where nothing could be
+    checked.
     """
     command = find_command("pack-verify")
     arguments = [f"--images={images}", *([] if labels is None else [f"--labels={labels}"]), "--json", *(["--quick"] if quick else []),
@@ -113,25 +126,16 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
     return json.loads(done.stdout)
 
 
-def packed(output: str) -> Dict[str, Any]:
-    """What is in the output: a pack, or one in each folder."""
-    if os.path.exists(os.path.join(output, "manifest.json")):
-        return pack_info(output)
-    names = sorted(os.listdir(output))
-    return {name: pack_info(os.path.join(output, name)) for name in names
-            if os.path.exists(os.path.join(output, name, "manifest.json"))}
-
-
 def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], options: Dict[str, Any]) -> Dict[str, Any]:
     folder, command = os.fspath(output), find_command(name)
     arguments = [f"--output={folder}", "--progress=json", *flags(options, command)]
     # CLI11 takes ./-name for a file, and -name for flags.
     arguments += [f"./{each}" if each.startswith("-") else each for each in inputs]
     text = run([command, *arguments], progress)
-    if options.get("dry_run") or options.get("save_config"):
+    if options.get("dry_run"):
         print(text, end="")
         return {}
-    return packed(folder)
+    return pack_info(folder)
 
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
@@ -165,4 +169,4 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Optional[boo
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
         raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
                         "makes one of it")
-    return pack("pack-sparse", [] if inputs is None else path_list(inputs), output, progress, options)
+    return pack("pack-sparse", [] if inputs is None else path_list(inputs, "inputs"), output, progress, options)

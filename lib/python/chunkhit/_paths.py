@@ -9,12 +9,12 @@ Path = Union[str, "os.PathLike[str]"]
 Paths = Union[Path, Sequence[Path]]
 
 
-def path_list(paths: Paths) -> List[str]:
-    """One path or several, as texts."""
+def path_list(paths: Paths, name: str = "paths") -> List[str]:
+    """One path or several, as texts; `name` is the argument's, for messages."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
-        raise TypeError(f"paths: expected a path or a list of paths, found {reprlib.repr(paths)}")
+        raise TypeError(f"{name}: expected a path or a list of paths, found {reprlib.repr(paths)}")
     return [os.fsdecode(path) for path in paths]
 
 
