@@ -57,8 +57,8 @@ def sweep(space, command, **environment):
 
 def sweep_spilled(space):
     """Ratings that do not fit into memory: in a file without a name, and where the file system has none."""
-    ratings = write_csv(space("many.csv"), random_ratings(2, users=20000, items=400, count=700000))
-    command = ["pack-sparse", ratings, "--memory", "32M", "--threads", "1", "--part-bytes", "100000", "--progress", "none"]
+    ratings = write_csv(space("many.csv"), random_ratings(2, users=70000, items=400, count=700000))
+    command = ["pack-sparse", ratings, "--memory", "32M", "--threads", "1", "--part-bytes", "500000", "--progress", "none"]
     text = run(*command, "-o", space("unread/out"), expect=73,
                env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread/out")})
     check("spill" in text and "cannot read back" in text, "nothing was spilled", text)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, Workspace, check, fingerprint, run
+from packing import BIN, SHIM, Workspace, check, fingerprint, run
 from sparse_packs import SMALL, Pack, as_entries, pack, random_ratings, write_csv
 
 
@@ -34,9 +34,13 @@ def test_threads_and_memory_change_nothing(space):
     for threads in (1, 2, 4):
         pack(source, "-o", space(f"threads{threads}"), *SMALL, "--threads", threads)
         check(fingerprint(space(f"threads{threads}")) == golden, threads, "threads give other bytes")
-    large = write_csv(space("large.csv"), random_ratings(2, users=20000, items=400, count=700000))
+    large = write_csv(space("large.csv"), random_ratings(2, users=70000, items=400, count=700000))
     pack(large, "-o", space("kept"))
-    pack(large, "-o", space("spilled"), "--memory", "32M", "--threads", 1)
+    little = ["--memory", "32M", "--threads", 1]
+    text = pack(large, "-o", space("unread"), *little, expect=73,
+                env={"LD_PRELOAD": SHIM, "FAULT": "pread:1", "FAULT_PATH": space("unread")})
+    check("cannot read back" in text, "nothing was spilled", text)
+    pack(large, "-o", space("spilled"), *little)
     check(fingerprint(space("spilled")) == fingerprint(space("kept")), "ratings that do not fit give other bytes")
 
 
