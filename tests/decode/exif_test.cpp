@@ -17,6 +17,19 @@ TEST(Exif, TellsTheOrientationInBothByteOrders) {
   EXPECT_EQ(exif_orientation(as_bytes(kBig)), 6);
 }
 
+TEST(Exif, TakesAnOrientationThatIsWrittenAsLong) {
+  std::string little(kLittle);
+  little[18] = 4;
+  EXPECT_EQ(exif_orientation(as_bytes(little)), 6);
+  std::string big(kBig);
+  big[19] = 4;
+  big[25] = 0;
+  big[27] = 6;
+  EXPECT_EQ(exif_orientation(as_bytes(big)), 6);
+  little[18] = 1;  // BYTE, which Pillow does not take either
+  EXPECT_EQ(exif_orientation(as_bytes(little)), 1);
+}
+
 TEST(Exif, IsUprightWhereTheOrientationIsNone) {
   std::string other(kLittle);
   other[24] = 9;
