@@ -43,7 +43,10 @@ class TextHash {
 /// Writes out the rows of a list whose rows have been its indices so far.
 void write_rows(SampleList& list);
 
-/// Adds a notice when several samples name the same file.
+/// For each sample the index of the first one of the same file ("./a" is "a"); empty where none repeats.
+[[nodiscard]] std::vector<std::uint32_t> first_samples_of_files(const SampleList& list);
+
+/// Adds a notice when several samples name the same file, and of how many files their labels differ.
 void notice_repeated_files(SampleList& list);
 
 }  // namespace chunkhit

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "input/sample_rows.h"
 
 namespace chunkhit {
 namespace {
@@ -30,10 +31,30 @@ std::vector<std::uint64_t> divide(std::uint64_t count, const std::vector<SplitSh
   return parts;
 }
 
-/// Divides the samples of one class.
+/// Divides files that some rows repeat, the most repeated ones first: each to the share that lacks most rows.
+void assign_repeated(std::span<std::uint32_t> indices, const std::vector<std::uint32_t>& row_counts,
+                     const std::vector<SplitShare>& split, std::vector<std::uint8_t>& shares) {
+  std::stable_sort(indices.begin(), indices.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return row_counts[a] > row_counts[b]; });
+  std::uint64_t row_count = 0;
+  for (const std::uint32_t index : indices) row_count += row_counts[index];
+  std::vector<std::int64_t> lacking;
+  for (const std::uint64_t count : divide(row_count, split))
+    lacking.push_back(static_cast<std::int64_t>(count));
+  for (const std::uint32_t index : indices) {
+    const auto share = std::max_element(lacking.begin(), lacking.end());
+    shares[index] = static_cast<std::uint8_t>(share - lacking.begin());
+    *share -= row_counts[index];
+  }
+}
+
+/// Divides the samples of one class; `row_counts` of their files, empty where each has one.
 void assign_class(std::span<std::uint32_t> indices, std::int64_t id, const PackImagesSpec& spec,
-                  std::vector<std::uint8_t>& shares) {
+                  const std::vector<std::uint32_t>& row_counts, std::vector<std::uint8_t>& shares) {
   shuffle(indices, spec.seed ^ mix_bits(static_cast<std::uint64_t>(id)), Purpose::split);
+  const auto repeats = [&](std::uint32_t index) { return row_counts[index] > 1; };
+  if (!row_counts.empty() && std::ranges::any_of(indices, repeats))
+    return assign_repeated(indices, row_counts, spec.split, shares);
   std::size_t next = 0;
   const std::vector<std::uint64_t> counts = divide(indices.size(), spec.split);
   for (std::size_t share = 0; share < counts.size(); ++share)
@@ -41,14 +62,18 @@ void assign_class(std::span<std::uint32_t> indices, std::int64_t id, const PackI
       shares[indices[next++]] = static_cast<std::uint8_t>(share);
 }
 
-/// Which share each sample of the list belongs to. A sorted list of indices, because there may be as many
-/// classes as samples.
+/// Which share each sample of the list belongs to; all of a file to one, by the label of its first row. A
+/// sorted list of indices, because there may be as many classes as samples.
 std::vector<std::uint8_t> assign_shares(const SampleList& list, const PackImagesSpec& spec) {
   const auto class_of = [&](std::uint32_t index) {
     return list.label_kind == LabelKind::class_id ? list.class_ids[index] : 0;
   };
+  const std::vector<std::uint32_t> firsts = first_samples_of_files(list);
+  std::vector<std::uint32_t> row_counts(firsts.size());
+  for (const std::uint32_t first : firsts) ++row_counts[first];
   std::vector<std::uint32_t> by_class(list.size());
   std::iota(by_class.begin(), by_class.end(), 0u);
+  if (!firsts.empty()) std::erase_if(by_class, [&](std::uint32_t index) { return firsts[index] != index; });
   std::sort(by_class.begin(), by_class.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(class_of(a), a) < std::pair(class_of(b), b);
   });
@@ -57,9 +82,10 @@ std::vector<std::uint8_t> assign_shares(const SampleList& list, const PackImages
     const std::int64_t id = class_of(*begin);
     const auto end =
         std::find_if(begin, by_class.end(), [&](std::uint32_t index) { return class_of(index) != id; });
-    assign_class({begin, end}, id, spec, shares);
+    assign_class({begin, end}, id, spec, row_counts, shares);
     begin = end;
   }
+  for (std::uint32_t index = 0; index < firsts.size(); ++index) shares[index] = shares[firsts[index]];
   return shares;
 }
 

@@ -18,8 +18,9 @@ struct PackSamples {
 };
 
 /// Orders and splits: shuffled by seed or as listed; every class is divided by the shares as evenly as whole
-/// samples allow (largest remainders), so that no share is more than one sample a class off; folders of a
-/// split are a pack each. Rejected rows belong to the first pack, or to their folder's.
+/// samples allow (largest remainders), so that no share is more than one sample a class off; all rows of a
+/// file go into one pack, which may put a share as many rows off; folders of a split are a pack each.
+/// Rejected rows belong to the first pack, or to their folder's.
 [[nodiscard]] std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesSpec& spec);
 
 }  // namespace chunkhit

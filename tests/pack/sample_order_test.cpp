@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 
 namespace chunkhit {
 namespace {
@@ -15,7 +16,7 @@ SampleList list_of(const std::vector<std::size_t>& counts) {
   list.label_columns = {"label"};
   for (std::size_t id = 0; id < counts.size(); ++id)
     for (std::size_t sample = 0; sample < counts[id]; ++sample) {
-      list.text += "x";
+      list.text += std::to_string(id) + "/" + std::to_string(sample);
       list.name_ends.push_back(list.text.size());
       list.class_ids.push_back(static_cast<std::int64_t>(id));
     }
@@ -65,6 +66,37 @@ TEST(Split, PutsEverySampleIntoExactlyOnePack) {
     all.insert(pack.indices.begin(), pack.indices.end());
   EXPECT_EQ(all.size(), 48u);
   EXPECT_EQ(std::set<std::uint32_t>(all.begin(), all.end()).size(), 48u);
+}
+
+TEST(Split, PutsAllRowsOfAFileIntoOnePack) {
+  PackImagesSpec spec;
+  spec.split = {{"train", 0.8}, {"val", 0.2}};
+  SampleList list;
+  list.label_columns = {"label"};
+  for (std::size_t row = 0; row < 300; ++row) {
+    list.text += (row >= 200 && row % 2 == 0 ? "./" : "") + std::to_string(row % 100);
+    list.name_ends.push_back(list.text.size());
+    list.class_ids.push_back(static_cast<std::int64_t>(row % 2));
+  }
+  const std::vector<PackSamples> packs = order_samples(list, spec);
+  EXPECT_EQ(packs[0].indices.size(), 240u) << "80 files of three rows";
+  std::set<std::uint32_t> in_training;
+  for (const std::uint32_t index : packs[0].indices) in_training.insert(index % 100);
+  for (const std::uint32_t index : packs[1].indices) EXPECT_FALSE(in_training.contains(index % 100)) << index;
+}
+
+TEST(Split, DividesRowsWhereFewFilesAreRepeatedOften) {
+  PackImagesSpec spec;
+  spec.split = {{"train", 0.5}, {"val", 0.5}};
+  SampleList list = list_of({200});
+  for (int row = 0; row < 100; ++row) {
+    list.text += "0/7";
+    list.name_ends.push_back(list.text.size());
+    list.class_ids.push_back(0);
+  }
+  const std::vector<PackSamples> packs = order_samples(list, spec);
+  EXPECT_EQ(packs[0].indices.size(), 150u);
+  EXPECT_EQ(packs[1].indices.size(), 150u);
 }
 
 }  // namespace
