@@ -22,6 +22,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kNamesInNotice = 5;
+constexpr std::size_t kEmptyFoldersInNotice = 100;  // that a folder is no class shifts ids
 
 FileDescriptor open_root(const std::string& root) {
   FileDescriptor fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -33,11 +34,11 @@ std::string joined_path(const std::string& folder, const std::string& name) {
   return folder.empty() || name.empty() ? folder + name : folder + "/" + name;
 }
 
-std::string first_names(const std::vector<std::string>& names) {
+std::string first_names(const std::vector<std::string>& names, std::size_t count = kNamesInNotice) {
   std::string text;
-  for (std::size_t index = 0; index < std::min(names.size(), kNamesInNotice); ++index)
+  for (std::size_t index = 0; index < std::min(names.size(), count); ++index)
     text += (index == 0 ? "" : ", ") + names[index];
-  return text + (names.size() > kNamesInNotice ? ", …" : "");
+  return text + (names.size() > count ? ", …" : "");
 }
 
 /// Lists one class after the other.
@@ -108,7 +109,6 @@ class ClassFolders {
   void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
     with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
     const std::size_t before = list_.size();
-    const std::size_t rejects_before = list_.rejects.size();
     const auto id = ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second;
     for (std::size_t index = 0; index < tree_.count(); ++index) {
       const std::string path = tree_.path(index);
@@ -122,10 +122,9 @@ class ClassFolders {
       has_shallow_files_ = has_shallow_files_ || path.find('/', folder.size() + 1) == std::string::npos;
       list_.class_ids.push_back(id);
     }
-    // Files that were rejected, all of a folder whose name is not UTF-8 say, are files too.
     if (list_.size() != before)
       classes.insert(id);
-    else if (list_.rejects.size() == rejects_before)
+    else
       empty_folders_.push_back(escape_bytes(folder));
   }
 
@@ -189,7 +188,8 @@ class ClassFolders {
     const std::size_t count = empty_folders_.size();
     list_.notices.push_back(
         (count == 1 ? "1 sub-folder holds" : std::to_string(count) + " sub-folders hold") +
-        " no files to pack: " + first_names(empty_folders_));
+        " no files to pack and " + (count == 1 ? "is" : "are") +
+        " no class: " + first_names(empty_folders_, kEmptyFoldersInNotice));
   }
 
   std::string root_;

@@ -10,12 +10,18 @@ namespace {
 
 // What operating systems, annotators and people leave beside images. No format of images is among them: a
 // file of any other name is opened, and its bytes tell.
-constexpr std::array<std::string_view, 27> kExtensions{
-    ".bib",   ".cfg",  ".csv",   ".db",  ".doc", ".docx", ".htm",  ".html", ".ini",
-    ".ipynb", ".json", ".jsonl", ".lnk", ".log", ".md",   ".md5",  ".pdf",  ".py",
-    ".rst",   ".sh",   ".toml",  ".tsv", ".txt", ".xml",  ".xlsx", ".yaml", ".yml"};
-constexpr std::array<std::string_view, 5> kNames{"thumbs.db", "desktop.ini", "license", "readme",
-                                                 "checksums"};
+constexpr auto kExtensions = std::to_array<std::string_view>(
+    {".7z",   ".avi",     ".bib",         ".bz2",    ".c",     ".cfg",    ".ckpt", ".cpp",  ".css",
+     ".csv",  ".db",      ".doc",         ".docx",   ".exe",   ".flac",   ".gz",   ".h",    ".h5",
+     ".hdf5", ".htm",     ".html",        ".ini",    ".ipynb", ".jar",    ".js",   ".json", ".jsonl",
+     ".lmdb", ".lnk",     ".lock",        ".log",    ".m4a",   ".mat",    ".md",   ".md5",  ".mdb",
+     ".mkv",  ".mov",     ".mp3",         ".mp4",    ".mpeg",  ".mpg",    ".npy",  ".npz",  ".ogg",
+     ".onnx", ".parquet", ".pdf",         ".pickle", ".pkl",   ".pt",     ".pth",  ".py",   ".pyc",
+     ".rar",  ".rst",     ".safetensors", ".sh",     ".sha1",  ".sha256", ".so",   ".sql",  ".sqlite",
+     ".srt",  ".tar",     ".tfrecord",    ".tgz",    ".toml",  ".tsv",    ".txt",  ".wav",  ".webm",
+     ".wmv",  ".xls",     ".xlsx",        ".xml",    ".xz",    ".yaml",   ".yml",  ".zip",  ".zst"});
+constexpr auto kNames = std::to_array<std::string_view>(
+    {"thumbs.db", "desktop.ini", "license", "readme", "checksums", "makefile", "ds_store"});
 
 std::string lower(std::string_view text) {
   std::string letters(text);

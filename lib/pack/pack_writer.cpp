@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -387,6 +388,22 @@ FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Rej
   return {std::string(name), text.size(), xxh3(as_bytes(text))};
 }
 
+// They keep their ids, which were given before any file was opened.
+std::string PackWriter::lost_classes_notice() const {
+  if (interrupted_ || run_.list.classes.empty()) return "";
+  std::set<std::string> rejected;
+  for (const Reject& reject : rejects_) rejected.insert(reject.labels.begin(), reject.labels.end());
+  std::string names;
+  std::size_t count = 0;
+  for (const ClassRecord& record : class_records(run_.list, parts_)) {
+    if (record.samples > 0 || !rejected.contains(record.name)) continue;
+    names += (count++ == 0 ? "" : ", ") + record.name;
+  }
+  if (count == 0) return "";
+  return "no image of " + count_text(count) + (count == 1 ? " class" : " classes") +
+         " could be packed, but " + (count == 1 ? "it keeps its id: " : "they keep their ids: ") + names;
+}
+
 PackReport PackWriter::report() const {
   PackReport report;
   report.path = folder_.path();
@@ -396,6 +413,8 @@ PackReport PackWriter::report() const {
   report.notices = notices_;
   const std::string others = folder_.other_writers_notice();
   if (!others.empty()) report.notices.push_back(others);
+  const std::string lost = lost_classes_notice();
+  if (!lost.empty()) report.notices.push_back(lost);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   for (const PartRecord& part : parts_) {

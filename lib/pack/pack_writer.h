@@ -71,6 +71,8 @@ class PackWriter {
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
                                         std::string_view reason_column) const;
   [[nodiscard]] Manifest manifest_so_far() const;
+  /// Names the classes whose images were all rejected; empty where there are none.
+  [[nodiscard]] std::string lost_classes_notice() const;
   [[nodiscard]] PackReport report() const;
 
   RunContext& run_;

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import shutil
 import sys
 
 import h5py
@@ -163,6 +164,19 @@ def test_files_that_are_no_images_were_rejected(space):
     check(manifest_of(space("clean"))["spec"]["include"] == "none", "recorded")
     pack(space("more"), space("chosen"), "--include", "[0-4].png,5.png")
     check(manifest_of(space("chosen"))["rows"] == 12, "only what matches")
+
+
+def test_a_class_without_an_image_shifted_ids_without_a_word(space):
+    for name in ("__pycache__/x.pyc", "aux/clip.mp4", "bad/noise"):
+        os.makedirs(os.path.dirname(space(f"shifted/{name}")))
+        with open(space(f"shifted/{name}"), "w") as file:
+            file.write("no image")
+    for label in ("ant", "eel"):
+        shutil.copytree(space(f"more/{label}"), space(f"shifted/{label}"))
+    text = pack(space("shifted"), space("unshifted"), "--max-errors", "1")
+    check("2 sub-folders hold no files to pack and are no class: __pycache__, aux" in text, text)
+    check("no image of 1 class could be packed, but it keeps its id: bad" in text, text)
+    check([name for _, name, _ in classes_of(space("unshifted"))] == ["ant", "bad", "eel"], classes_of(space("unshifted")))
 
 
 def test_links_into_a_cache_were_rejected(space):

@@ -101,7 +101,21 @@ TEST(ClassFolders, LeavesOutEmptyFolders) {
   const SampleList list = list_class_folders(root.path());
   EXPECT_EQ(list.classes, (Texts{"dog", "eel"}));
   EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{0, 1}));
-  EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files to pack: ant, cat"});
+  EXPECT_EQ(list.notices, Texts{"2 sub-folders hold no files to pack and are no class: ant, cat"});
+}
+
+TEST(ClassFolders, NamesAllThatHoldNothingToPack) {
+  const TemporaryFolder root;
+  root.write("dog/a.jpg", "x");
+  root.write("eel/a.jpg", "x");
+  for (const char* file : {"a/x.pyc", "b/x.mp4", "c/x.npy", "d/x.zip", "e/.DS_Store", "f/x.TXT"})
+    root.write(file, "x");
+  root.make_folder("g");
+  fs::create_directory_symlink("../dog", root.path("g/link"));
+  const SampleList list = list_class_folders(root.path());
+  EXPECT_EQ(list.classes, (Texts{"dog", "eel"}));
+  ASSERT_FALSE(list.notices.empty());
+  EXPECT_EQ(list.notices.back(), "7 sub-folders hold no files to pack and are no class: a, b, c, d, e, f, g");
 }
 
 TEST(ClassFolders, ListsLinksToFilesAndRejectsLinksToFolders) {
@@ -176,7 +190,7 @@ TEST(ClassFolders, AFolderOfSkippedFilesWasNoClassWithoutAWord) {
   const SampleList list = list_class_folders(root.path());
   EXPECT_EQ(list.classes, Texts{"cat"});
   ASSERT_GE(list.notices.size(), 2u);
-  EXPECT_EQ(list.notices[1], "1 sub-folder holds no files to pack: dog");
+  EXPECT_EQ(list.notices[1], "1 sub-folder holds no files to pack and is no class: dog");
 }
 
 TEST(ClassFolders, ListOnlyWhatIsIncluded) {
