@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "input/label_text.h"
 #include "input/utf8.h"
 
 namespace chunkhit {
@@ -50,6 +51,22 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
   }
   if (names.empty()) throw Error(ErrorCode::bad_data, path + ": lists no classes, expected one name a line");
   return names;
+}
+
+void notice_text_order(SampleList& list) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& name : list.classes) {
+    const auto number = parse_integer(name);
+    if (!number) return;
+    numbers.push_back(*number);
+  }
+  const auto later = std::ranges::is_sorted_until(numbers);
+  if (later == numbers.end()) return;
+  const auto id = static_cast<std::size_t>(later - numbers.begin());
+  list.notices.push_back(
+      "class folders are numbers, but ids follow the order of text: " + list.classes[id - 1] + " is class " +
+      std::to_string(id - 1) + " and " + list.classes[id] + " is class " + std::to_string(id) +
+      "; --classes FILE gives another order");
 }
 
 void renumber_classes(SampleList& list, std::vector<std::string> known, bool append) {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "input/rounded_numbers.h"
 #include "input/sample_rows.h"
 
 namespace chunkhit {
@@ -10,8 +14,15 @@ namespace {
 
 constexpr std::size_t kExampleBytes = 40;
 constexpr std::uint64_t kFewRows = 100;  // too few to suspect the column of being a key
+// So many numbers, and so large a share of all labels, are a column of numbers with some bad cells.
+constexpr std::uint64_t kMinNumbers = 10;
+constexpr double kNumbersShare = 0.9;
 
 bool are_few(std::uint64_t breaking, std::uint64_t all) { return breaking * 100 < all; }
+
+bool are_nearly_all(std::uint64_t numbers, std::uint64_t all) {
+  return numbers >= kMinNumbers && static_cast<double>(numbers) >= kNumbersShare * static_cast<double>(all);
+}
 
 std::string in_quotes(std::string_view text) {
   if (text.size() <= kExampleBytes) return '"' + std::string(text) + '"';
@@ -38,6 +49,15 @@ void notice_whole_numbers(SampleList& list) {
         "integers (7, not 7.0) to make them class ids");
 }
 
+// What readers give for a sample without a class.
+void notice_no_class(SampleList& list) {
+  const auto count = static_cast<std::uint64_t>(std::ranges::count(list.class_ids, std::int64_t{-1}));
+  if (count > 0)
+    list.notices.push_back("column \"" + list.label_columns[0] + "\": " + count_text(count, "label") +
+                           (count == 1 ? " is" : " are") +
+                           " -1, which readers give for samples without a class");
+}
+
 }  // namespace
 
 LabelForm LabelColumn::add(std::string_view text) {
@@ -57,6 +77,7 @@ void LabelColumn::finish(SampleList& list, bool are_names) {
   const std::uint64_t all = labels_.size();
   if (are_few(names + numbers, all)) return finish_integers(list);
   if (are_few(names, all)) return finish_numbers(list);
+  if (are_nearly_all(all - names, all)) fail_name(list);
   finish_names(list);
 }
 
@@ -76,6 +97,8 @@ void LabelColumn::finish_integers(SampleList& list) {
   for (const std::uint32_t label : labels_) list.class_ids.push_back(ids[label]);
   notice_key_column(list,
                     static_cast<std::size_t>(std::count(forms_.begin(), forms_.end(), LabelForm::integer)));
+  notice_no_class(list);
+  notice_spellings(list, ids);
 }
 
 void LabelColumn::finish_numbers(SampleList& list) {
@@ -87,6 +110,17 @@ void LabelColumn::finish_numbers(SampleList& list) {
   list.values.reserve(labels_.size());
   for (const std::uint32_t label : labels_) list.values.push_back(numbers[label]);
   notice_whole_numbers(list);
+  RoundedNumbers rounded;
+  for (std::size_t index = 0; index < labels_.size(); ++index)
+    rounded.check(texts_[labels_[index]], list.values[index]);
+  rounded.add_notice(list);
+  const std::uint64_t others = count(LabelForm::number);
+  if (!are_nearly_all(count(LabelForm::integer), labels_.size()) || others == 0) return;
+  const std::size_t first = first_of(LabelForm::number);
+  list.notices.push_back("column \"" + list.label_columns[0] + "\": " + count_text(others, "label") + " of " +
+                         count_text(labels_.size()) + " (" + in_quotes(texts_[labels_[first]]) + " in row " +
+                         std::to_string(list.row(first)) + (others == 1 ? ") is" : ") are") +
+                         " no whole number; all are packed as floats, none is a class id");
 }
 
 void LabelColumn::finish_names(SampleList& list) {
@@ -136,6 +170,39 @@ void LabelColumn::reject_form(SampleList& list, LabelForm form, const std::strin
   labels_.resize(kept);
   std::sort(list.rejects.begin(), list.rejects.end(),
             [](const auto& a, const auto& b) { return a.row < b.row; });
+}
+
+void LabelColumn::fail_name(const SampleList& list) const {
+  const std::size_t first = first_of(LabelForm::name);
+  throw Error(ErrorCode::bad_data,
+              "column \"" + list.label_columns[0] + "\": label " + in_quotes(texts_[labels_[first]]) +
+                  " of row " + std::to_string(list.row(first)) + " (" + std::string(list.file(first)) +
+                  ") is no number, but " + count_text(labels_.size() - count(LabelForm::name)) + " of " +
+                  count_text(labels_.size()) +
+                  " are; mend it, or --classes FILE takes all labels as names of classes");
+}
+
+// Ids are numbers: "01" and "1" are the same class, whatever they were to the program that wrote them.
+void LabelColumn::notice_spellings(SampleList& list, const std::vector<std::int64_t>& ids) const {
+  std::vector<std::uint32_t> sorted;
+  for (std::uint32_t text = 0; text < texts_.count(); ++text)
+    if (forms_[text] == LabelForm::integer) sorted.push_back(text);
+  std::ranges::sort(sorted, [&](auto a, auto b) { return std::pair(ids[a], a) < std::pair(ids[b], b); });
+  const auto is_equal = [&](auto a, auto b) { return ids[a] == ids[b]; };
+  const auto first = std::ranges::adjacent_find(sorted, is_equal);
+  if (first == sorted.end()) return;
+  const std::string both = in_quotes(texts_[first[0]]) + " and " + in_quotes(texts_[first[1]]);
+  const std::size_t spellings = sorted.size();
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), is_equal), sorted.end());
+  list.notices.push_back("column \"" + list.label_columns[0] + "\": labels are read as numbers, so that " +
+                         both + " are one class; " + count_text(spellings) + " spellings are " +
+                         count_text(sorted.size()) + (sorted.size() == 1 ? " class" : " classes") +
+                         " (--classes FILE takes them as names)");
+}
+
+std::size_t LabelColumn::first_of(LabelForm form) const {
+  const auto found = std::ranges::find_if(labels_, [&](auto label) { return forms_[label] == form; });
+  return static_cast<std::size_t>(found - labels_.begin());
 }
 
 std::string LabelColumn::example(LabelForm form) const {

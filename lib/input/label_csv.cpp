@@ -7,6 +7,7 @@
 #include "chunkhit/error.h"
 #include "input/column_names.h"
 #include "input/label_column.h"
+#include "input/rounded_numbers.h"
 #include "input/sample_rows.h"
 #include "input/text_stream.h"
 #include "input/utf8.h"
@@ -22,8 +23,9 @@ constexpr std::size_t kColumnsToName = 20;
 struct UsedFields {
   std::size_t file = 0;
   std::vector<std::size_t> labels;
-  std::size_t least_count = 0;  // a row with fewer fields lacks one that is used
-  bool of_pack = false;         // the header is that of a rejects.csv or warnings.csv
+  std::size_t least_count = 0;   // a row with fewer fields lacks one that is used
+  std::size_t column_count = 0;  // of the header
+  bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
 };
 
 void check_spec(const LabelCsvSpec& spec) {
@@ -81,11 +83,16 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.file = find_column(table, header, spec.file_column);
   used.least_count = used.file + 1;
+  used.column_count = header.size();
   for (const std::string& name : spec.label_columns) {
     used.labels.push_back(find_column(table, header, name));
     used.least_count = std::max(used.least_count, used.labels.back() + 1);
   }
   return used;
+}
+
+std::string fields_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " field" : " fields");
 }
 
 std::string form_fault(LabelForm form) {
@@ -112,24 +119,37 @@ class LabelRows {
       column_.finish(list_, labels_are_names_);
     else
       list_.label_kind = LabelKind::numbers;
+    rounded_.add_notice(list_);
     list_.xxh3 = hash_.value();
   }
 
  private:
-  // A field that a short row lacks is hashed as what no field can be: a NUL.
+  // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
+  // more.
   void add_to_hash(const Fields& fields) {
     const auto add = [&](std::size_t at) {
       hash_.add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
     for (const std::size_t label : used_.labels) add(label);
+    if (has_surplus(fields)) hash_.add(std::string_view("\0\0", 2));
+  }
+
+  // Whether fields lie behind the header's columns; programs end lines with delimiters for nothing.
+  [[nodiscard]] bool has_surplus(const Fields& fields) const {
+    if (fields.size() <= used_.column_count) return false;
+    return std::any_of(fields.begin() + static_cast<std::ptrdiff_t>(used_.column_count), fields.end(),
+                       [](std::string_view field) { return !field.empty(); });
   }
 
   // Adds the row to the samples, or gives what is wrong with it.
   std::string take_sample(const Fields& fields) {
     if (fields.size() < used_.least_count)
-      return "row has " + std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
-             ", expected at least " + std::to_string(used_.least_count);
+      return "row has " + fields_text(fields.size()) + ", expected at least " +
+             std::to_string(used_.least_count);
+    if (has_surplus(fields))
+      return "row has " + fields_text(fields.size()) + ", expected " + std::to_string(used_.column_count) +
+             " as in the header; quote fields that hold the delimiter";
     const std::string_view file = fields[used_.file];
     if (file.empty()) return "file name is missing";
     if (!is_utf8(file)) return "file name is not UTF-8";
@@ -153,6 +173,7 @@ class LabelRows {
         return "column \"" + list_.label_columns[column] + "\": " + form_fault(label_form(text));
       }
       list_.values.push_back(*value);
+      rounded_.check(text, *value);
     }
     return "";
   }
@@ -168,7 +189,8 @@ class LabelRows {
   SampleRows rows_;
   UsedFields used_;
   bool labels_are_names_;
-  LabelColumn column_;  // used for one label column; several are numbers at once
+  LabelColumn column_;      // used for one label column; several are numbers at once
+  RoundedNumbers rounded_;  // of several
   TextHash hash_;
 };
 

@@ -64,6 +64,7 @@ SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
   columns.labels_are_names = !classes.empty();
   SampleList list = spec.labels.empty() ? list_class_folders(root, spec.folders, spec.follow_symlinks)
                                         : list_label_csv(spec.labels, columns);
+  if (classes.empty() && spec.labels.empty()) notice_text_order(list);
   if (!classes.empty())
     renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
   return list;

@@ -39,6 +39,7 @@ PACKED = {
     "blank lines": (b"\n\n" + HEAD + b"\n" + ROW + b"\n\n", ["a"], {}),
     "name that is not UTF-8": (HEAD + ROW + b"\xff\xfe.png,a\n", ["a"], {"": "UTF-8"}),
     "short row": (HEAD + ROW + b"lonely.png\n", ["a"], {"lonely.png": "1 field"}),
+    "a comma without quotes": (HEAD + ROW + f"{B},New York, NY\n{C},b,,\n".encode(), ["a", "b"], {B: "3 fields, expected 2"}),
     "missing label": (HEAD + ROW + f"{B},\n".encode(), ["a"], {B: "missing"}),
     "the same file twice": (HEAD + ROW + ROW, ["a", "a"], {}),
     "unknown columns": (",".join(["file", *map(str, range(10_000)), "label"]).encode() + b"\n"

@@ -70,6 +70,20 @@ TEST(ClassList, AppendsOtherClassesWhereThatIsAskedFor) {
   EXPECT_EQ(list.class_ids, (std::vector<std::int64_t>{2, 1, 2}));
 }
 
+TEST(ClassList, SaysThatFoldersOfNumbersHaveIdsInTheOrderOfText) {
+  SampleList list;
+  list.classes = {"1", "10", "9"};
+  notice_text_order(list);
+  EXPECT_EQ(list.notices,
+            Texts{"class folders are numbers, but ids follow the order of text: 10 is class 1 and 9 "
+                  "is class 2; --classes FILE gives another order"});
+  list.classes = {"08", "09", "10"};
+  notice_text_order(list);
+  list.classes = {"1", "10", "9", "x"};
+  notice_text_order(list);
+  EXPECT_EQ(list.notices.size(), 1u);
+}
+
 TEST(ClassList, IsForNames) {
   SampleList list = list_of_cat_bee_cat();
   list.classes.clear();

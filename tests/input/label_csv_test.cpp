@@ -77,7 +77,25 @@ TEST(LabelCsv, ListsFilesWithIntegersAsTheyAre) {
   EXPECT_EQ(list.classes, Texts{});
   EXPECT_EQ(list.row_count, 3u);
   EXPECT_TRUE(list.rows.empty());
-  EXPECT_EQ(list.notices, Texts{});
+  EXPECT_EQ(list.notices,
+            Texts{"column \"label\": 1 label is -1, which readers give for samples without a class"});
+}
+
+TEST(LabelCsv, SaysThatSpellingsOfANumberAreOneClass) {
+  EXPECT_EQ(list_text("file,label\na,01\nb,2\nc,001\nd,1\n").notices,
+            Texts{"column \"label\": labels are read as numbers, so that \"01\" and \"001\" are one class; 4 "
+                  "spellings are 2 classes (--classes FILE takes them as names)"});
+}
+
+TEST(LabelCsv, SaysThatFloatsRoundLargeWholeNumbers) {
+  LabelCsvSpec spec;
+  spec.label_columns = {"x", "id"};
+  EXPECT_EQ(list_text("file,x,id\na,0,123456789\nb,1,16777217\nc,2,16777216\nd,3e20,-5\n", spec).notices,
+            Texts{"2 labels are whole numbers that no 32-bit float is equal to: 123456789 is packed as "
+                  "123456792"});
+  EXPECT_EQ(list_text("file,label\na,0.5\nb,123456789.0\nc,16777218\n").notices,
+            Texts{"1 label is a whole number that no 32-bit float is equal to: 123456789.0 is packed as "
+                  "123456792"});
 }
 
 TEST(LabelCsv, NumbersNamesInTheOrderOfTheirBytes) {
@@ -130,13 +148,37 @@ TEST(LabelCsv, RejectsFewerThanOnePercentThatAreNoNumbers) {
   EXPECT_EQ(list.values[50], 3.0f);
 }
 
-TEST(LabelCsv, TakesAllAsNamesFromOnePercentOn) {
-  const SampleList list = list_text(table_of(99, "7", "x.jpg,cat\n"));
+TEST(LabelCsv, TakesAllAsNamesWhereMoreThanATenthAre) {
+  std::string cats;
+  for (int row = 0; row < 11; ++row) cats += "cat" + std::to_string(row) + ".jpg,cat\n";
+  const SampleList list = list_text(table_of(89, "7", cats));
   EXPECT_EQ(list.classes, (Texts{"7", "cat"}));
   EXPECT_EQ(list.size(), 100u);
   EXPECT_EQ(list.notices,
-            Texts{"column \"label\": 99 of 100 labels are numbers but others are not (\"cat\"); all are "
+            Texts{"column \"label\": 89 of 100 labels are numbers but others are not (\"cat\"); all are "
                   "taken as names of classes"});
+}
+
+TEST(LabelCsv, LetsNoBadCellMakeNamesOfNumbers) {
+  const std::string words =
+      "column \"label\": label \"cat\" of row 99 (x.jpg) is no number, but 99 of 100 are; mend it, or "
+      "--classes "
+      "FILE takes all labels as names of classes";
+  EXPECT_EQ(fault_of(table_of(99, "7", "x.jpg,cat\n")), words);
+  EXPECT_EQ(fault_of(table_of(99, "7.5", "x.jpg,cat\n")), words);
+  EXPECT_NE(fault_of(table_of(10, "7", "x.jpg,1O\n")), "none");
+  EXPECT_EQ(fault_of(table_of(9, "7", "x.jpg,cat\n")), "none") << "too few to be sure";
+  LabelCsvSpec names;
+  names.labels_are_names = true;
+  EXPECT_EQ(list_text(table_of(99, "7", "x.jpg,cat\n"), names).classes, (Texts{"7", "cat"}));
+}
+
+TEST(LabelCsv, SaysThatAFractionMakesFloatsOfIds) {
+  const SampleList list = list_text(table_of(19, "7", "x.jpg,7.5\n"));
+  EXPECT_EQ(list.label_kind, LabelKind::numbers);
+  EXPECT_EQ(list.notices,
+            Texts{"column \"label\": 1 label of 20 (\"7.5\" in row 19) is no whole number; all are "
+                  "packed as floats, none is a class id"});
 }
 
 TEST(LabelCsv, KeepsIntegersThatExceedSixtyFourBitsAsNames) {
@@ -163,8 +205,7 @@ TEST(LabelCsv, MakesAVectorOfSeveralLabelColumns) {
 }
 
 TEST(LabelCsv, RejectsRowsThatLackSomething) {
-  const SampleList list =
-      list_text("file,other,label\na,,3\nb\n,,4\nc,,\nd,,nan\ne\xe9,,5\nf,,5,extra\n\ng,,6\n");
+  const SampleList list = list_text("file,other,label\na,,3\nb\n,,4\nc,,\nd,,nan\ne\xe9,,5\nf,,5,\n\ng,,6\n");
   EXPECT_EQ(files_of(list), (Texts{"a", "f", "g"}));
   EXPECT_EQ(list.class_ids, (Ids{3, 5, 6}));
   EXPECT_EQ(reasons_of(list),
@@ -175,6 +216,18 @@ TEST(LabelCsv, RejectsRowsThatLackSomething) {
   EXPECT_EQ(list.rejects[3].labels, Texts{"nan"});
   EXPECT_EQ(list.rows, (std::vector<std::uint32_t>{0, 6, 7}));
   EXPECT_EQ(list.row_count, list.size() + list.rejects.size());
+}
+
+TEST(LabelCsv, PacksNoRowWithMoreFieldsThanTheHeader) {
+  const SampleList list =
+      list_text("file,label\na,New York, NY\nb,\"New York, NY\"\nc,Bonn,,\nd,0,5\ne,Bonn,, \n");
+  EXPECT_EQ(files_of(list), (Texts{"b", "c"})) << "delimiters at the end of a line add nothing";
+  EXPECT_EQ(list.classes, (Texts{"Bonn", "New York, NY"}));
+  const Texts reasons = reasons_of(list);
+  ASSERT_EQ(reasons.size(), 3u);
+  EXPECT_EQ(reasons[0],
+            "0: row has 3 fields, expected 2 as in the header; quote fields that hold the delimiter");
+  EXPECT_NE(list_text("file,label\na,0\nb,1,\n").xxh3, list_text("file,label\na,0\nb,1,5\n").xxh3);
 }
 
 TEST(LabelCsv, KeepsRowsWhenTheFirstOneIsRejected) {
@@ -245,9 +298,13 @@ TEST(LabelCsv, WritesLabelsThatReadTheSame) {
 }
 
 TEST(LabelCsv, CountsFilesThatAreNamedTwice) {
-  const SampleList list = list_text("file,label\na,1\nb,2\na,3\na,1\n");
+  const SampleList list = list_text("file,label\na,1\nb,2\na,1\n./a,1\n");
   EXPECT_EQ(list.size(), 4u);
   EXPECT_EQ(list.notices, Texts{"2 of 4 rows name a file that another row names too"});
+  EXPECT_EQ(list_text("file,label\na,1\nb,2\na,3\na,1\n").notices,
+            Texts{"2 of 4 rows name a file that another row names too; 1 file has different labels: a"});
+  EXPECT_EQ(list_text("file,label\na,1.5\nb,2\na,1.5\nb,2.5\n").notices,
+            Texts{"2 of 4 rows name a file that another row names too; 1 file has different labels: b"});
 }
 
 TEST(LabelCsv, AsksWhetherAColumnOfKeysIsTheRightOne) {
