@@ -23,11 +23,12 @@ constexpr const char* kExamples =
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train\n"
     "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
-ShownProgress shown(const PackProgress& progress) {
+ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
   ShownProgress shown;
   switch (progress.phase) {
     case PackProgress::Phase::listing:
-      shown.phase = "listing", shown.words = "listing the input …", shown.is_first = true;
+      shown.phase = "listing", shown.is_first = true;
+      shown.words = is_from_stdin ? "listing the input, from standard input …" : "listing the input …";
       break;
     case PackProgress::Phase::packing:
       shown.phase = "packing", shown.things = "rows", shown.rate = "img/s";
@@ -49,7 +50,9 @@ ShownProgress shown(const PackProgress& progress) {
 PackImagesReport pack_with_progress(const PackImagesSpec& spec, PackImagesOptions options,
                                     ProgressStyle style) {
   ProgressDisplay display(style);
-  options.on_progress = [&](const PackProgress& progress) { display.show(shown(progress)); };
+  options.on_progress = [&](const PackProgress& progress) {
+    display.show(shown(progress, spec.labels == "-"));
+  };
   handle_signals();
   options.stop = &stop_requested;
   try {

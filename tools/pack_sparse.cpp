@@ -3,6 +3,8 @@
 
 #include <malloc.h>
 
+#include <algorithm>
+
 #include "chunkhit/error.h"
 #include "cli.h"
 #include "flag_group.h"
@@ -20,14 +22,15 @@ constexpr const char* kExamples =
     "  pack-sparse ratings.csv --user userId --item movieId --value rating -o ml20m\n"
     "  pack-sparse ratings.csv --preset vae-cf -o ml20m";
 
-ShownProgress shown(const PackSparseProgress& progress) {
+ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   ShownProgress shown;
   shown.place = progress.pack;
   shown.faults = progress.bad_lines;
   shown.fault_name = "bad lines";
   switch (progress.phase) {
     case PackSparseProgress::Phase::reading:
-      shown.phase = "reading", shown.words = "reading the input …", shown.is_first = true;
+      shown.phase = "reading", shown.is_first = true;
+      shown.words = is_from_stdin ? "reading the input, from standard input …" : "reading the input …";
       if (progress.bytes_done > 0) shown.things = "bytes", shown.rate = "a second", shown.place = "reading";
       shown.done = progress.bytes_done, shown.total = progress.bytes_total;
       break;
@@ -46,7 +49,10 @@ ShownProgress shown(const PackSparseProgress& progress) {
 template <class Work>
 PackSparseReport with_progress(PackSparseOptions options, ProgressStyle style, Work work) {
   ProgressDisplay display(style);
-  options.on_progress = [&](const PackSparseProgress& progress) { display.show(shown(progress)); };
+  const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
+  options.on_progress = [&](const PackSparseProgress& progress) {
+    display.show(shown(progress, is_from_stdin));
+  };
   handle_signals();
   options.stop = &stop_requested;
   try {

@@ -2,6 +2,7 @@
 #include "input/label_csv.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "chunkhit/error.h"
@@ -63,13 +64,38 @@ std::string near_name(const Fields& header, const std::string& name) {
   return "";
 }
 
-std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name) {
+constexpr std::array<std::string_view, 9> kFileNames{"filename",  "path", "filepath", "image", "imagepath",
+                                                     "imagename", "img",  "imgpath",  "name"};
+constexpr std::array<std::string_view, 7> kLabelNames{"class",  "label",    "classname", "target",
+                                                      "labels", "category", "classid"};
+
+/// Names the column that is probably meant, by names that are usual.
+template <std::size_t kCount>
+std::string likely_column(const Fields& header, const std::string& name, const char* flag,
+                          const std::array<std::string_view, kCount>& usual) {
+  if (std::find(header.begin(), header.end(), name) != header.end()) return "";
+  for (const std::string_view wanted : usual)
+    for (const std::string_view other : header)
+      if (plain_name(other) == wanted && other.find(' ') == other.npos)
+        return std::string(" ") + flag + " " + std::string(other);
+  return "";
+}
+
+std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
+  std::string flags = likely_column(header, spec.file_column, "--file-column", kFileNames);
+  if (spec.label_columns.size() == 1)
+    flags += likely_column(header, spec.label_columns[0], "--label-column", kLabelNames);
+  return flags.empty() ? "" : "; give" + flags;
+}
+
+std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name,
+                        const LabelCsvSpec& spec) {
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string place = table.name() + ": line " + std::to_string(table.line());
   if (found == header.end())
     throw Error(ErrorCode::bad_data, place + ": no column \"" + name + "\"; the header has " +
                                          columns_text(header) + near_name(header, name) +
-                                         delimiter_advice(table, header));
+                                         column_advice(header, spec) + delimiter_advice(table, header));
   if (std::find(found + 1, header.end(), name) != header.end())
     throw Error(ErrorCode::bad_data, place + ": two columns are named \"" + name + "\"");
   return static_cast<std::size_t>(found - header.begin());
@@ -81,11 +107,11 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
     throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
   UsedFields used;
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
-  used.file = find_column(table, header, spec.file_column);
+  used.file = find_column(table, header, spec.file_column, spec);
   used.least_count = used.file + 1;
   used.column_count = header.size();
   for (const std::string& name : spec.label_columns) {
-    used.labels.push_back(find_column(table, header, name));
+    used.labels.push_back(find_column(table, header, name, spec));
     used.least_count = std::max(used.least_count, used.labels.back() + 1);
   }
   return used;
@@ -219,8 +245,8 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   return list;
 }
 
-SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec) {
-  TextStream stream(path);
+SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec, const std::atomic<bool>* stop) {
+  TextStream stream(path, stop);
   CsvReader table(
       stream.name(), [&](MutableBytes out) { return stream.read(out); }, spec.delimiter);
   return list_label_rows(table, spec);

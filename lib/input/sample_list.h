@@ -1,6 +1,7 @@
 // The list of samples to pack: which file, which label, from which row. At most 200 bytes a sample.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -82,7 +83,9 @@ struct LabelCsvSpec {
 /// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
 /// rejected. Several label columns are floats. Rows with a missing field or label are rejected. Throws
 /// bad_data with line and column for a table that cannot be read (no such column, an unbalanced quote, a
-/// field over 1 MiB, UTF-16).
-[[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec);
+/// field over 1 MiB, UTF-16). Once `stop` is set, stdin or a FIFO ends where it is, and the list is of no
+/// use.
+[[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec,
+                                        const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chunkhit

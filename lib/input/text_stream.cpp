@@ -40,12 +40,15 @@ class StoredFile {
  public:
   StoredFile(const std::string& path, const std::atomic<bool>* stop) : stop_(stop) {
     if (path == "-") return;
-    file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    // A FIFO without a writer would hold the opening itself; await_input waits for the writer.
+    file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     if (!file_.is_open()) throw_failed_read(path, "cannot be opened: ", errno);
     struct stat status {};
     if (::fstat(fd(), &status) != 0) return;
     if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
     if (S_ISREG(status.st_mode)) byte_count_ = static_cast<std::uint64_t>(status.st_size);
+    is_fifo_ = S_ISFIFO(status.st_mode);
+    static_cast<void>(::fcntl(fd(), F_SETFL, ::fcntl(fd(), F_GETFL) & ~O_NONBLOCK));
   }
   [[noreturn]] static void fail(const std::string& name, const std::string& what) {
     throw Error(ErrorCode::bad_data, name + ": " + what);
@@ -77,7 +80,8 @@ class StoredFile {
  private:
   [[nodiscard]] int fd() const { return file_.is_open() ? file_.get() : STDIN_FILENO; }
   [[nodiscard]] ssize_t read_file(MutableBytes out) const {
-    if (!file_.is_open() && stop_ != nullptr && !await_input()) return 0;
+    const bool may_wait = is_fifo_ || (!file_.is_open() && stop_ != nullptr);
+    if (may_wait && !await_input()) return 0;
     ssize_t count = 0;
     do count = ::read(fd(), out.data(), out.size());
     while (count < 0 && errno == EINTR);
@@ -90,7 +94,7 @@ class StoredFile {
       fd(), POLLIN, 0
     };
     for (;;) {
-      if (stop_->load(std::memory_order_relaxed)) return false;
+      if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) return false;
       const int ready = ::poll(&input, 1, kStopMilliseconds);
       if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
     }
@@ -98,6 +102,7 @@ class StoredFile {
 
   const std::atomic<bool>* stop_;
   FileDescriptor file_;  // closed for stdin, which is not ours to close
+  bool is_fifo_ = false;
   std::optional<std::uint64_t> byte_count_;
   ByteBuffer head_;
   std::size_t head_at_ = 0;

@@ -17,7 +17,7 @@ namespace chunkhit {
 class TextStream {
  public:
   /// Opens the file; throws bad_data when it cannot be read, try_again when the machine cannot read it now.
-  /// Once `stop` is set, stdin ends where it is, also while nothing comes.
+  /// Once `stop` is set, stdin or a FIFO ends where it is, also while nothing comes or nobody writes.
   explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr);
   ~TextStream();
   TextStream(const TextStream&) = delete;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "input/class_list.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
+#include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
 #include "pack/sample_order.h"
@@ -35,14 +37,23 @@ constexpr double kMaxAspectChange = 1.05;
 /// A sample that is worth a notice where nothing makes images smaller.
 constexpr double kLargeSampleBytes = 512 << 10;
 
+[[noreturn]] void fail_no_pack(const std::string& folder) {
+  std::vector<std::string> packs;
+  for (const std::string& name : folder_entries(folder))
+    if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
+  std::ranges::sort(packs);
+  if (packs.empty())
+    throw Error(ErrorCode::bad_data, "--classes: " + folder + " holds no " + std::string(kManifestName));
+  throw Error(ErrorCode::bad_data, "--classes: " + folder + " holds " + count_text(packs.size(), "pack") +
+                                       "; name one of them, " + folder + "/" + packs.front() + " say");
+}
+
 /// The names of classes by id, from a pack or a text file.
 std::vector<std::string> read_classes(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
-  if (is_folder && !std::filesystem::exists(file, error))
-    throw Error(ErrorCode::bad_data, "--classes: " + path + " holds no " + std::string(kManifestName) +
-                                         "; of a split name one of its packs, which have the same classes");
+  if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
   const ByteBuffer bytes = read_file(file, kMostManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
@@ -57,17 +68,29 @@ std::vector<std::string> read_classes(const std::string& path) {
   return names;
 }
 
-SampleList list_samples(const PackImagesSpec& spec, const std::string& root) {
+SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
   if (!spec.classes.empty()) classes = read_classes(spec.classes);
   LabelCsvSpec columns = spec.columns;
   columns.labels_are_names = !classes.empty();
-  SampleList list = spec.labels.empty() ? list_class_folders(root, spec.folders, spec.follow_symlinks)
-                                        : list_label_csv(spec.labels, columns);
+  SampleList list = spec.labels.empty() ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
+                                        : list_label_csv(spec.labels, columns, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
   if (!classes.empty())
     renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
   return list;
+}
+
+/// Lists, or gives nothing where the run was stopped meanwhile: a list on stdin may lack its end then.
+std::optional<SampleList> list_unless_stopped(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
+  try {
+    SampleList list = list_samples(spec, options);
+    if (!is_stopped()) return list;
+  } catch (const Error&) {
+    if (!is_stopped()) throw;
+  }
+  return std::nullopt;
 }
 
 /// The first image that can be packed: its upright size, and the sample that it gives.
@@ -117,8 +140,11 @@ FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& opti
     }
     if (first_fault.empty()) first_fault = file + ": " + fault;
   }
-  throw Error(ErrorCode::bad_data, "none of the first " + std::to_string(std::min(list.size(), kProbedRows)) +
-                                       " files is a picture that can be packed; the first: " + first_fault);
+  if (list.size() == 1)
+    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_fault);
+  throw Error(ErrorCode::bad_data, "none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
+                                       count_text(std::min(list.size(), kProbedRows), "file") +
+                                       " is an image that can be packed; the first: " + first_fault);
 }
 
 void check_outside_root(const PackImagesOptions& options) {
@@ -240,12 +266,9 @@ void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackIma
   }
 }
 
-PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  const RunStart start = start_run();
-  PackProgress progress;
-  if (options.on_progress) options.on_progress(progress);
+PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options,
+                           const SampleList& list, const RunStart& start, PackProgress progress) {
   const RootFolder root(options.root, spec.follow_symlinks);
-  const SampleList list = list_samples(spec, options.root);
   const FirstImage first = probe_shape(spec, options, root, list);
   const std::vector<PackSamples> packs = divide_list(list, spec);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
@@ -275,6 +298,17 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   return report;
 }
 
+PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  const RunStart start = start_run();
+  PackProgress progress;
+  if (options.on_progress) options.on_progress(progress);
+  const std::optional<SampleList> list = list_unless_stopped(spec, options);
+  if (list) return pack_list(spec, options, *list, start, progress);
+  PackImagesReport stopped;
+  stopped.interrupted = true;
+  return stopped;
+}
+
 }  // namespace
 
 LabelSummary summarize_labels(const SampleList& list) {
@@ -295,7 +329,7 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   check_output(spec, options);
   const RootFolder root(options.root, spec.follow_symlinks);
   PackImagesPreview preview;
-  preview.list = list_samples(spec, options.root);
+  preview.list = list_samples(spec, options);
   const FirstImage first = probe_shape(spec, options, root, preview.list);
   preview.notices = all_notices(preview.list, spec, first);
   preview.sample = first.sample;

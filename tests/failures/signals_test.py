@@ -1,16 +1,19 @@
 """Signals: the first one stops cleanly, the second at once; a hangup under nohup and a pause change nothing."""
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 
+from PIL import Image
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack
 
 
 class HeldRun:
-    """A run that waits for its list on stdin, so that a signal surely meets it at work."""
+    """A run that waits for its list on stdin, so that a signal surely meets it before its first image."""
 
     def __init__(self, space, out, ignored=()):
         def ignore():
@@ -46,8 +49,8 @@ def test_first_signal_stops_cleanly(space):
         held = HeldRun(space, space("stopped"))
         held.send(number)
         held.said("once more to stop at once")
-        found, text = held.finish()
-        check(found == code, number, "exit", found, text)
+        check(held.process.wait(timeout=10) == code, "it must not wait for the rest of its list:", held.process.returncode)
+        text = held.process.stdout.read().decode()
         check("the same command goes on" in text, text)
         check("every row was rejected" not in text, "stopped before the first part", text)
         left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
@@ -57,14 +60,65 @@ def test_first_signal_stops_cleanly(space):
     check(fingerprint(space("stopped")) == space.golden, "differs from an undisturbed run")
 
 
+def test_a_signal_waited_for_a_list_that_never_came(space):
+    """From a FIFO without a writer, and from one whose writer says nothing more."""
+    os.mkfifo(space("fifo"))
+    os.makedirs(space("nothing"))
+    for command in (["pack-images", space("photos"), "--labels", space("fifo")], ["pack-sparse", space("fifo")]):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            for said in (None, b"file,label\nimages/ant/00000.png,a\n"):
+                process = subprocess.Popen([f"{BIN}/{command[0]}", *command[1:], "--output", space("nothing/out")],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                check(b"input" in process.stderr.readline(), "the handlers are set")
+                if said:
+                    writer = open(space("fifo"), "wb", buffering=0)
+                    writer.write(said)
+                time.sleep(0.2)
+                process.send_signal(number)
+                check(process.wait(timeout=10) == code, command, said, "exit", process.returncode)
+                check(b"the same command" in process.stdout.read(), command)
+                if said:
+                    writer.close()
+                check(not os.listdir(space("nothing")), os.listdir(space("nothing")))
+
+
+def test_a_fifo_is_read_to_its_end(space):
+    process = subprocess.Popen([f"{BIN}/pack-images", space("photos"), "--labels", space("fifo"), *SMALL, "--progress", "none",
+                                "--output", space("by-fifo")], stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    with open(space("photos/labels.csv"), "rb") as source, open(space("fifo"), "wb", buffering=0) as writer:
+        for line in source.read().splitlines(keepends=True):
+            writer.write(line)
+    check(process.wait(timeout=60) == 0, process.stdout.read())
+    check(fingerprint(space("by-fifo")) == space.golden, "differs from the same list in a file")
+
+
 def test_second_signal_ends_at_once(space):
+    # A JPEG of many scans, which takes long to decode.
+    os.makedirs(space("slow/x"))
+    data = io.BytesIO()
+    Image.effect_noise((3000, 3000), 50).convert("RGB").save(data, "JPEG", progressive=True)
+    data = data.getvalue()
+    last = data.rindex(b"\xff\xda")
+    with open(space("slow/x/scans.jpg"), "wb") as file:
+        file.write(data[:-2] + data[last:-2] * 150 + data[-2:])
     for first, second, code in ((signal.SIGINT, signal.SIGINT, 130), (signal.SIGTERM, signal.SIGINT, 130),
                                 (signal.SIGINT, signal.SIGTERM, 143)):
-        held = HeldRun(space, space("twice"))
-        held.send(first)
-        held.said("once more to stop at once")
-        held.send(second)
-        check(held.process.wait(timeout=60) == code, "exit", held.process.returncode)  # its list never came
+        process = subprocess.Popen([f"{BIN}/pack-images", space("slow"), "--resize", "8x8", "--max-seconds-per-image", "0",
+                                    "--accept-warnings", "--output", space("twice")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        check(process.stderr.readline().startswith(b"listing"), "the handlers are set")
+        while cpu_seconds(process.pid) < 0.3:  # by then it decodes
+            time.sleep(0.01)
+        process.send_signal(first)
+        while b"once more to stop at once" not in process.stderr.readline():
+            pass
+        process.send_signal(second)
+        check(process.wait(timeout=60) == code, "exit", process.returncode)
+
+
+def cpu_seconds(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_hangup_under_nohup_is_no_signal(space):

@@ -256,7 +256,10 @@ TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
 
 TEST(LabelCsv, ListsTheColumnsThatAreThere) {
   EXPECT_EQ(fault_of("path,label\na,1\n"),
-            "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"");
+            "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"; give --file-column path");
+  EXPECT_EQ(fault_of("class,filename\n1,a\n"),
+            "t.csv: line 1: no column \"file\"; the header has \"class\", \"filename\"; give --file-column "
+            "filename --label-column class");
   EXPECT_EQ(fault_of("\nfile;label\na;1\n"),
             "t.csv: line 2: no column \"file\"; the header has \"file;label\"; is the delimiter ;? see "
             "--delimiter");
