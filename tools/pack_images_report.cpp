@@ -22,6 +22,12 @@ void print_notices(const std::vector<std::string>& notices) {
   for (const std::string& notice : notices) std::printf("note: %s\n", printable_text(notice).c_str());
 }
 
+/// A class's name, in quotes where a list of names would be misread.
+std::string class_text(const std::string& name) {
+  const std::string text = printable_text(name);
+  return text.empty() || text.find_first_of(", =\"") != std::string::npos ? '"' + text + '"' : text;
+}
+
 void print_labels(const LabelSummary& labels) {
   if (labels.kind == LabelKind::numbers) {
     std::printf("labels: %s of float32\n", count_text(labels.columns.size(), "column").c_str());
@@ -35,7 +41,7 @@ void print_labels(const LabelSummary& labels) {
   const std::size_t count = labels.classes.size();
   std::printf("labels: %s %s:", count_text(count).c_str(), count == 1 ? "class" : "classes");
   for (std::size_t id = 0; id < std::min(count, kShownClasses); ++id)
-    std::printf("%s %zu = %s", id == 0 ? "" : ",", id, printable_text(labels.classes[id]).c_str());
+    std::printf("%s %zu = %s", id == 0 ? "" : ",", id, class_text(labels.classes[id]).c_str());
   std::printf("%s\n", count > kShownClasses ? ", …" : "");
 }
 
@@ -74,13 +80,14 @@ void print_caches(const ChunkPlan& plan) {
   print_cache("h5py advised:", predict_hit_rates(plan, chunks, advice.rdcc_nbytes), advice);
 }
 
-void print_top_reasons(const std::map<std::string, std::uint64_t>& reasons) {
-  std::multimap<std::uint64_t, std::string, std::greater<>> most;
-  for (const auto& [reason, count] : reasons) most.emplace(count, reason);
+void print_top_reasons(const std::map<std::string, RejectCount>& reasons) {
+  std::multimap<std::uint64_t, const RejectCount*, std::greater<>> most;
+  for (const auto& [kind, like] : reasons) most.emplace(like.count, &like);
   std::size_t shown = 0;
-  for (const auto& [count, reason] : most)
+  for (const auto& [count, like] : most)
     if (shown++ < kShownReasons)
-      std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(reason).c_str());
+      std::printf("  %s%s: %s\n", count_text(count, "time").c_str(), like->are_same ? "" : ", the first",
+                  printable_text(like->first).c_str());
   if (most.size() > kShownReasons)
     std::printf("  … and %s\n", count_text(most.size() - kShownReasons, "more reason").c_str());
 }
@@ -148,7 +155,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
 
 void print_report(const PackImagesReport& report) {
   print_notices(report.notices);
-  print_labels(report.labels);
+  if (!report.packs.empty()) print_labels(report.labels);
   for (const PackReport& pack : report.packs) print_pack(pack, report.interrupted);
   if (report.interrupted) {
     std::printf("stopped; finished parts are kept, the same command goes on\n");
@@ -156,7 +163,7 @@ void print_report(const PackImagesReport& report) {
   }
   if (report.samples_packed_now > 0) {
     const double per_second = static_cast<double>(report.samples_packed_now) / report.seconds;
-    std::printf("%s images in %.2f s (%s img/s)\n", count_text(report.samples_packed_now).c_str(),
+    std::printf("%s in %.2f s (%s img/s)\n", count_text(report.samples_packed_now, "image").c_str(),
                 report.seconds, count_text(static_cast<std::uint64_t>(per_second)).c_str());
   }
   const std::string& first = report.packs[0].path;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "input/file_names.h"
 #include "input/folder.h"
@@ -53,6 +54,7 @@ class ClassFolders {
       list_folder(folder);
       list_.folders.push_back({folder, list_.row_count});
     }
+    if (list_.size() == 0) fail_without_files("");
     list_.xxh3 = hash_.value();
     number_classes();
     for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
@@ -79,9 +81,23 @@ class ClassFolders {
       else
         reject_entry(joined_path(folder, name), name, kind);
     }
-    if (!folder.empty() && list_.size() == before)
-      throw Error(ErrorCode::bad_data,
-                  root_ + "/" + folder + ": no files in sub-folders; a class is a sub-folder");
+    if (!folder.empty() && list_.size() == before) fail_without_files(folder);
+  }
+
+  [[noreturn]] void fail_without_files(const std::string& folder) const {
+    const std::string path = joined_path(root_, folder);
+    if (!spec_.include.empty() && file_names_.left_out() > 0)
+      throw Error(ErrorCode::bad_data, path + ": none of the " + count_text(file_names_.left_out(), "file") +
+                                           " in sub-folders matches --include");
+    if (beside_classes_ > 0)
+      throw Error(ErrorCode::bad_data, path +
+                                           ": no files to pack in sub-folders, which are the classes, but " +
+                                           count_text(beside_classes_, "file") +
+                                           " in the folder itself; for images without class folders give " +
+                                           "their labels with --labels FILE.csv");
+    throw Error(ErrorCode::bad_data, path +
+                                         ": no files to pack in sub-folders; a class is a sub-folder (or "
+                                         "give a list with --labels)");
   }
 
   // Gives what may be a class, sorted; files beside the class folders have none.
@@ -99,6 +115,7 @@ class ClassFolders {
         ++file_count;
     }
     std::sort(entries.begin(), entries.end());
+    beside_classes_ = file_count;
     if (file_count > 0)
       list_.notices.push_back(std::to_string(file_count) + (file_count == 1 ? " file" : " files") +
                               " directly under " + joined_path(root_, folder) +
@@ -204,7 +221,8 @@ class ClassFolders {
   std::map<std::string, std::int64_t> ids_;  // in the order in which class folders were found
   std::vector<std::set<std::int64_t>> classes_of_folders_;
   std::vector<std::string> empty_folders_;
-  bool has_shallow_files_ = false;  // directly in a class folder
+  std::uint64_t beside_classes_ = 0;  // files beside the class folders that were listed last
+  bool has_shallow_files_ = false;    // directly in a class folder
 };
 
 }  // namespace
@@ -213,9 +231,6 @@ SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& s
   SampleList list;
   list.label_columns = {"label"};
   ClassFolders(root, spec, follow_symlinks, list).list();
-  if (list.row_count == 0 || list.size() == 0)
-    throw Error(ErrorCode::bad_data,
-                root + ": no files in sub-folders; a class is a sub-folder (or give a list with --labels)");
   return list;
 }
 

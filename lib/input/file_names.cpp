@@ -70,7 +70,8 @@ std::vector<std::string> FileNames::notices() const {
   std::string kinds;
   for (const auto& [kind, count] : kinds_)
     kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
-  return {files_text(left_out_) + (left_out_ == 1 ? " is" : " are") + " skipped as evidently no images (" +
+  return {files_text(left_out_) +
+          (left_out_ == 1 ? " is skipped as evidently no image (" : " are skipped as evidently no images (") +
           kinds + "); --include '*' takes all"};
 }
 

@@ -17,6 +17,8 @@ class FileNames {
   explicit FileNames(std::vector<std::string> include) : include_(std::move(include)) {}
   /// Whether a file is listed.
   [[nodiscard]] bool take(const std::string& path);
+  /// How many files were left out.
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   /// What a user should know of the files that were left out; none where there are none.
   [[nodiscard]] std::vector<std::string> notices() const;
 

@@ -154,6 +154,11 @@ bool is_matrix_pack(const std::string& folder) {
 void check_no_strangers(const std::string& folder, const std::set<std::string>& except) {
   const std::string entry = foreign_entry(folder, except);
   if (entry.empty()) return;
+  if (!held_format(folder + "/" + entry).empty())
+    throw Error(ErrorCode::cannot_write,
+                folder + ": holds " + entry +
+                    ", a pack by itself (of an earlier split, say); remove it, or give "
+                    "another --output");
   throw Error(ErrorCode::cannot_write,
               folder + ": holds " + entry + ", which " +
                   (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +

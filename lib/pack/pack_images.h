@@ -94,6 +94,13 @@ struct PackImagesOptions {
   const std::atomic<bool>* stop = nullptr;               ///< set to end after the samples in hand
 };
 
+/// Rejects with like reasons.
+struct RejectCount {
+  std::uint64_t count = 0;
+  std::string first;     ///< the first one's reason
+  bool are_same = true;  ///< all have it, word by word
+};
+
 /// What happened to one pack.
 struct PackReport {
   std::string path;
@@ -107,8 +114,8 @@ struct PackReport {
   std::uint64_t raw_bytes = 0;   ///< of all samples
   bool already_finished = false;
   bool repaired = false;  ///< finished before, but not whole: what was missing was written again
-  std::map<std::string, std::uint64_t> reasons;  ///< rejects by the first words of their reason
-  std::vector<std::string> notices;              ///< what became of files that an earlier run packed
+  std::map<std::string, RejectCount> reasons;  ///< rejects by the first words of their reason
+  std::vector<std::string> notices;            ///< what became of files that an earlier run packed
 };
 
 /// What the labels of a list are; ids of classes belong to this list alone.

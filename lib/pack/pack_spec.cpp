@@ -64,11 +64,28 @@ std::vector<SpecEntry> without_chunk_samples(std::vector<SpecEntry> spec) {
   return spec;
 }
 
+/// A spec for people: the classes by where they come from, not by their hash.
+std::vector<SpecEntry> with_source_of_classes(std::vector<SpecEntry> spec, const std::string& hash,
+                                              const std::string& source) {
+  for (SpecEntry& entry : spec)
+    if (entry.name == "classes" && entry.value != "sorted")
+      entry.value = entry.value == hash ? source : "a list";
+  return spec;
+}
+
+std::string classes_hash(const std::vector<SpecEntry>& spec) {
+  for (const SpecEntry& entry : spec)
+    if (entry.name == "classes") return entry.value;
+  return "";
+}
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 void check_folder_name(const std::string& flag, const std::string& name) {
-  if (name.empty() || name.find('/') != std::string::npos || name.starts_with("."))
-    refuse(flag + ": '" + name + "' is no name for a folder");
+  const std::string words = flag + ": '" + name + "' is no name for a folder";
+  if (name.find('/') != std::string::npos) refuse(words + "; it must not contain /");
+  if (name.starts_with(".")) refuse(words + "; it must not begin with a dot");
+  if (name.empty()) refuse(words);
 }
 
 void check_split_folders(const PackImagesSpec& spec) {
@@ -161,10 +178,13 @@ std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xx
 std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
   const bool list_changed = pack_id(before.spec, now.input_xxh3) != before.pack_id;
   const bool computed = now.flags.chunk_samples == 0 && now.flags.chunk_bytes == 0;
+  const std::string hash = classes_hash(now.spec);
+  const auto earlier = with_source_of_classes(before.spec, hash, now.flags.classes);
+  const auto wanted = with_source_of_classes(now.spec, hash, now.flags.classes);
   std::string difference =
-      computed ? first_difference(without_chunk_samples(before.spec), without_chunk_samples(now.spec))
-               : first_difference(before.spec, now.spec);
-  if (!list_changed) return difference.empty() ? first_difference(before.spec, now.spec) : difference;
+      computed ? first_difference(without_chunk_samples(earlier), without_chunk_samples(wanted))
+               : first_difference(earlier, wanted);
+  if (!list_changed) return difference.empty() ? first_difference(earlier, wanted) : difference;
   std::string text = "the input list changed";
   if (before.rows && *before.rows == now.rows)
     text += ": other files, labels or order in its " + count_text(now.rows, "row");

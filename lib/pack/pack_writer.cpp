@@ -425,7 +425,11 @@ PackReport PackWriter::report() const {
   }
   report.rows = samples_.indices.size() + rejects_.size() - (part_rows - report.samples);
   report.raw_bytes = report.samples * run_.maker.sample.byte_count();
-  for (const Reject& reject : rejects_) ++report.reasons[reason_kind(reject.reason)];
+  for (const Reject& reject : rejects_) {
+    RejectCount& like = report.reasons[reason_kind(reject.reason)];
+    if (like.count++ == 0) like.first = reject.reason;
+    like.are_same = like.are_same && like.first == reject.reason;
+  }
   return report;
 }
 

@@ -179,6 +179,28 @@ def test_a_class_without_an_image_shifted_ids_without_a_word(space):
     check([name for _, name, _ in classes_of(space("unshifted"))] == ["ant", "bad", "eel"], classes_of(space("unshifted")))
 
 
+def test_messages_named_the_wrong_cause(space):
+    text = pack(space("more"), space("none"), "--include", "*.webp", expect=65)
+    check("none of the 22 files in sub-folders matches --include" in text, text)
+    text = pack(space("more/ant"), space("none"), expect=65)
+    check("in the folder itself; for images without class folders give their labels with --labels" in text, text)
+    pack(space("more"), space("divided"), "--split", "train=0.5,val=0.5")
+    text = pack(space("more"), space("none"), "--classes", space("divided"), expect=65)
+    check("holds 2 packs; name one of them" in text, text)
+    text = pack(space("more"), space("divided"), expect=73)
+    check("holds train, a pack by itself (of an earlier split, say); remove it" in text, text)
+    check("must not contain /" in pack(space("more"), space("none"), "--split", "a/b=0.5,c=0.5", expect=2), "names of a split")
+    pack(space("more"), space("sorted"))
+    text = pack(space("more"), space("sorted"), "--classes", space("divided/train"), expect=73)
+    check(f"classes: sorted before, {space('divided/train')} now" in text, text)
+    shutil.copytree(space("more"), space("quoted"))
+    os.rename(space("quoted/ant"), space("quoted/ant, red"))
+    with open(space("quoted/eel/large.png"), "wb") as file:
+        Image.new("L", (4000, 10)).save(file)
+    text = pack(space("quoted"), space("quotes"), "--max-pixels", "20000", "--max-errors", "1")
+    check('0 = "ant, red", 1 = ' in text and "N x N" not in text and "4000" in text, text)
+
+
 def test_links_into_a_cache_were_rejected(space):
     """DVC, git-annex and Hugging Face: files are links that lead out of ROOT."""
     os.makedirs(space("dvc/data/ant"))
