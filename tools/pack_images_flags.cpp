@@ -23,12 +23,16 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--labels", "FILE.csv", flags.spec.labels,
             "Files and labels; - for stdin (class = first folder)");
   group.add("--file-column", "NAME", columns.file_column, "Column of the files, relative to ROOT (file)");
-  group.add("--label-column", "NAME", columns.label_columns, "Column of the labels (label); several: floats")
+  group
+      .add("--label-column", "NAME", columns.label_columns,
+           "Column of the labels; given several times: floats (label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
   group.add("--classes", "FILE|PACK", flags.spec.classes,
             "Number classes as this list (a name a line) or pack does");
-  group.add("--classes-extra", "WORD", flags.classes_extra, "Other classes: error; append (error)")
+  group
+      .add("--classes-extra", "WORD", flags.classes_extra,
+           "error: stop at other classes; append: add them (error)")
       ->check(one_of(kClassesExtraNames));
   group
       .add("--include", "GLOB", flags.spec.folders.include,
@@ -44,7 +48,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of(kExifNames));
   group.add("--decode", "WORD", flags.decode, "exact: as Pillow does; fast: JPEG shrinks (exact)")
       ->check(CLI::IsMember(Names{"exact", "fast"}));
-  group.add("--check", "WORD", flags.check, "whole files; region: JPEG to the last row needed (whole)")
+  group.add("--check", "WORD", flags.check, "whole: all; region: JPEG to the last row needed (whole)")
       ->check(one_of(kCheckNames));
   group.add_switch("--accept-warnings", flags.spec.accept_warnings,
                    "Pack damaged images (never PNG) as far as they go");
@@ -97,8 +101,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--on-error", "WORD", flags.on_error, "skip: to rejects.csv; fail: stop (skip)")
       ->check(CLI::IsMember(Names{"skip", "fail"}));
   group.add("--max-errors", "N|N%", flags.max_errors, "Stop above this count or share of rejects (1%, or 1)");
-  group
-      .add("--on-io-error", "WORD", flags.on_io_error, "retry, then exit 75; reject unreadable files (retry)")
+  group.add("--on-io-error", "WORD", flags.on_io_error, "retry: then exit 75; reject: as bad images (retry)")
       ->check(CLI::IsMember(Names{"retry", "reject"}));
   group.add_switch("--trust-inputs", flags.options.trust_inputs, "Do not look whether packed files changed");
   group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
