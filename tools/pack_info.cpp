@@ -244,8 +244,9 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   Hdf5Names names;
   bool json = false;
   add_common_flags(app);
-  app.add_option("PATH", path,
-                 "Folder of a pack (75: unfinished, and how far) or of a --split, a manifest.json, or a part")
+  app.add_option(
+         "PATH", path,
+         "Folder of a pack or of a --split, a manifest.json, or a part; exit code 75 where unfinished")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Everything as a JSON object; of a --split one by the packs' folders");
