@@ -114,7 +114,7 @@ def test_a_refused_force_removes_nothing(space):
 
 def test_too_few_users_for_a_preset_name_the_flags(space):
     text = pack(space("ratings.csv"), "-o", space("few"), "--preset", "vae-cf", expect=2)
-    check("--validation N --test N" in text, text)
+    check("--validation 10000 and --test 10000: the rules leave only" in text, text)
 
 
 def test_the_name_tells_where_the_content_does_not(space):
