@@ -26,7 +26,7 @@ def make_root(space):
     for name, target in {"link-within.png": "in/a.png", "link-out.png": "../outside/secret.png",
                          "link-absolute.png": space("outside/secret.png"), "folder-out": "../outside",
                          "loop.png": "loop.png", "proc.png": "/proc/self/exe", "dangling.png": "nothing",
-                         "magic": "/proc/self/cwd", "link-to-link.png": "folder-out/secret.png",
+                         "magic": "/proc/self/root", "link-to-link.png": "folder-out/secret.png",
                          "within-absolute.png": f"{root}/in/a.png"}.items():
         os.symlink(target, f"{root}/{name}")
     os.mkfifo(f"{root}/fifo.png")
@@ -44,9 +44,9 @@ GOOD = ["in/a.png", "in/deep/b.png", "./in/a.png", "in/../in/a.png", "in//a.png"
         "link-within.png", "within-absolute.png", "UPPER.png", "upper.png", "cafe\u0301.png", "caf\u00e9.png", "line\nend.png"]
 LEADS_OUT = ["../outside/secret.png", "in/../../outside/secret.png", "link-out.png", "link-absolute.png",
              "folder-out/secret.png", "link-to-link.png", "/etc/passwd", "/dev/zero",
-             "../root/in/a.png", "in/deep/../../../root/in/a.png", "/proc/self/exe", "..", "proc.png", "magic/x"]
+             "../root/in/a.png", "in/deep/../../../root/in/a.png", "/proc/self/exe", "..", "proc.png", "magic/etc/passwd"]
 REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "no such file", "in/a.png/b": "no such file",
-            "fifo.png": "not a regular file", "socket.png": "not a regular file", "folder.png": "folder", ".": "folder", "in/": "folder",
+            "magic/x": "no such file", "fifo.png": "not a regular file", "socket.png": "not a regular file", "folder.png": "folder", ".": "folder", "in/": "folder",
             "empty.png": "empty", "other.png": "not a picture",
             "x" * 300 + ".png": "name too long", "d/" * 2500 + "a.png": "name too long", "~/a.png": "no such file",
             "$HOME/a.png": "no such file", "in\\a.png": "no such file", "IN/A.PNG": "no such file",
