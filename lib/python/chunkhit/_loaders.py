@@ -53,7 +53,7 @@ class ImageLoader(Loader[ImageBatch]):
     images, labels  datasets of an HDF5 file that no pack-images wrote; None: the labels next to the images, "train/labels"
                     for "train/images", which must exist; labels="" reads the images only, and labels are -1 then
 
-    Iterating goes on from epoch to epoch only when each is read to its end: after a `break` the next loop begins the same
+    Each loop serves the next epoch, if the one before it was read to its end: after a `break` the next loop begins the same
     epoch again, with the same batches. To limit the batches of an epoch, name the epoch:
 
         for epoch in range(10):
