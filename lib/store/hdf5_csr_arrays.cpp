@@ -15,6 +15,8 @@ constexpr std::uint64_t kChunkShare = 3;
 /// Of a name, here and on its way to the parent: ends in growing lists, and what finds equal names.
 constexpr std::uint64_t kNameBytes = 80;
 constexpr std::uint64_t kNameCopies = 5;
+/// A byte of a file decompresses to at most so many (deflate's limit), and a name takes at least one.
+constexpr std::uint64_t kMaxInflation = 1032;
 /// Of a name that becomes an id, as pack-sparse counts users and items.
 constexpr std::uint64_t kIdBytes = 240;
 
@@ -64,6 +66,9 @@ void Hdf5CsrArrays::check_name_memory(std::uint64_t count, std::uint64_t text_by
   const double text = static_cast<double>(text_bytes) * kNameCopies;
   const auto names = static_cast<double>(count);
   if (names * kNameBytes + text <= static_cast<double>(memory_bytes_)) return;
+  if (count / kMaxInflation > input_.byte_count())
+    check_.refuse(facts_.place + " has a shape of " + count_text(count) + " rows and columns, more than " +
+                  std::to_string(input_.byte_count()) + " bytes can name");
   refuse_memory("the " + count_text(count) + " names of rows and columns of " + input_.path(), memory_bytes_,
                 names * kIdBytes + text);
 }

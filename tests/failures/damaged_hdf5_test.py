@@ -1,6 +1,6 @@
 """HDF5 files of others, damaged at random: the library under us crashes or hangs over some, the commands do not.
 
-Usage: damaged_hdf5_test.py TOOLS SHIM [SEED]; the seed of an earlier run, which it printed, damages alike."""
+Usage: damaged_hdf5_test.py TOOLS SHIM"""
 import os
 import random
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, run
+from packing import Workspace, check, draw_seed, run
 
 warnings.simplefilter("ignore")
 DAMAGES_A_FILE = 12
@@ -84,8 +84,7 @@ def check_commands(space, path, kind):
 
 
 with Workspace() as workspace:
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
-    print("seed", seed, flush=True)
+    seed = draw_seed()
     rng = random.Random(seed)
     whole = {}
     for layout in ("csr", "csc", "dense"):

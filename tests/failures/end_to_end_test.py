@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SMALL, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, pack, run
 
 
 SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
@@ -109,8 +109,7 @@ def test_pixels_threads_and_rejects(space):
 
 def test_every_row_ends_in_one_place(space):
     """A random list of good, broken, missing and repeated files, and of rows without a label."""
-    seed = random.randrange(1 << 30)
-    print("  seed", seed)
+    seed = draw_seed()
     rng = random.Random(seed)
     rows = make_pictures(space("mixed"), 120, bad=25, seed=seed)
     for number in range(4):

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, pack, run
 
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
 
@@ -34,8 +34,7 @@ with Workspace() as space:
     pack(root, space("timed"))
     whole = time.perf_counter() - begun
 
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
+    seed = draw_seed()
     rng = random.Random(seed)
     for kill in range(KILLS):
         out = space("killed")

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_pictures, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, run
 from sparse_packs import random_ratings, write_csv
 
 PAIRS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
@@ -87,8 +87,7 @@ with Workspace() as space:
     root = space("photos")
     make_pictures(root, 400)
     write_csv(space("ratings.csv"), random_ratings(1))
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
+    seed = draw_seed()
     space.random = random.Random(seed)
     sparse = ["pack-sparse", space("ratings.csv"), "--part-bytes", "3000"]
     for command in (["pack-images", root, "--labels", f"{root}/labels.csv", *SMALL],

@@ -2,6 +2,7 @@
 import csv
 import hashlib
 import os
+import random
 import re
 import shutil
 import signal
@@ -104,6 +105,15 @@ def fingerprint(folder):
     """Hash of every file that two equal packs share (run.json and the stamps of inputs may differ)."""
     return {name: hashlib.sha256(open(os.path.join(folder, name), "rb").read()).hexdigest()
             for name in sorted(os.listdir(folder)) if name != "run.json" and not name.endswith(".inputs")}
+
+
+def draw_seed():
+    """The seed of what a test draws, printed: CHUNKHIT_TEST_SEED, a number or "random". By default always the same, so
+    that a test that passed passes again."""
+    given = os.environ.get("CHUNKHIT_TEST_SEED", "1")
+    seed = random.randrange(1 << 30) if given == "random" else int(given)
+    print("seed", seed, flush=True)
+    return seed
 
 
 def check(truth, *what):
