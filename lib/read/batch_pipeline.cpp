@@ -81,6 +81,7 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const Mak
       next_batch_(start.first_batch) {
   plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
+  loading_.reserve(spec_.threads);
   for (std::uint32_t i = 0; i < spec_.threads; ++i) makers_.push_back(make_maker());
   for (const auto& maker : makers_)
     threads_.emplace_back([this, &maker](const std::stop_token& stop) { run(*maker, stop); });
@@ -103,17 +104,22 @@ void BatchPipeline::run(BatchMaker& maker, const std::stop_token& stop) {
       stats_.idle_seconds += seconds_between(begin, Clock::now());
       if (work.plan == nullptr) return;
     }
+    const Loading loading{work.plan->epoch, work.slot};
     lock.unlock();
     if (work.loads)
       load(work, maker);
     else
       make(work, maker);
     lock.lock();
-    if (!work.loads) finish(work, maker.counts());
+    if (work.loads)
+      std::erase(loading_, loading);
+    else
+      finish(work, maker.counts());
   }
 }
 
-// Under the lock. First what the next batch needs, then the batch, then what later ones need.
+// Under the lock. First the next batch, if its chunks are loaded, then chunks. A batch whose chunks are still
+// loading is left to the end: its thread can only wait.
 bool BatchPipeline::take_work(Work& work) {
   if (!plans_.back()->has_batches())
     plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
@@ -125,21 +131,35 @@ bool BatchPipeline::take_work(Work& work) {
     return true;
   }
   const bool has_room = next_number_ - used_up_ < ring_.size();
-  const bool lacks_chunks = spec_.loads_ahead && plan.next_slot < plan.slots_of(plan.next_batch).end;
-  if (has_room && !lacks_chunks) {
-    work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
-    given_out(work.number) = {.plan = work.plan, .batch = work.batch};
-    // Others may find work that depended on this.
-    work_changed_.notify_one();
-    return true;
+  if (!spec_.loads_ahead) return has_room && take_batch(work, plan);
+  const std::uint64_t end_slot = plan.slots_of(plan.next_batch).end;
+  const bool lacks_chunks = plan.next_slot < end_slot;
+  if (has_room && !lacks_chunks && is_loaded(plan, end_slot)) return take_batch(work, plan);
+  if (wanted_chunks_ < spec_.chunks_ahead || (has_room && lacks_chunks)) {
+    if (take_load(work)) return true;
   }
-  return spec_.loads_ahead && (has_room || wanted_chunks_ < spec_.chunks_ahead) && take_load(work);
+  return has_room && !lacks_chunks && take_batch(work, plan);
+}
+
+bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
+  return std::ranges::none_of(
+      loading_, [&](const Loading& each) { return each.epoch == plan.epoch && each.slot < end_slot; });
+}
+
+bool BatchPipeline::take_batch(Work& work, Plan& plan) {
+  work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
+  given_out(work.number) = {.plan = work.plan, .batch = work.batch};
+  // Others may find work that depended on this.
+  work_changed_.notify_one();
+  return true;
 }
 
 bool BatchPipeline::take_load(Work& work) {
   for (const auto& plan : plans_) {
     if (plan->next_slot >= plan->end_slot) continue;
-    work = {.plan = plan.get(), .chunk = plan->order.chunk_at(plan->next_slot++), .loads = true};
+    const std::uint64_t slot = plan->next_slot++;
+    work = {.plan = plan.get(), .chunk = plan->order.chunk_at(slot), .loads = true, .slot = slot};
+    loading_.push_back({plan->epoch, slot});
     ++wanted_chunks_;
     cache_.want(work.chunk);
     return true;

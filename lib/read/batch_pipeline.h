@@ -59,9 +59,10 @@ struct PipelineStats {
 /// Makes a maker for a thread.
 using MakeBatchMaker = std::function<std::unique_ptr<BatchMaker>()>;
 
-/// Fills the slots of a ring, whose memory is the loader's. Work is given out in one order: the chunks that a
-/// batch needs, then the batch; so whatever is waited for is already being done. Goes on with the next epoch
-/// by itself.
+/// Fills the slots of a ring, whose memory is the loader's. Chunks are loaded in one order and batches are
+/// made in one order. A batch is given out once its chunks are loaded; until then threads load the chunks of
+/// later ones. Where no more may be loaded, the batch is given out while its last chunks are loading, so
+/// whatever is waited for is already being done. Continues with the next epoch by itself.
 class BatchPipeline {
  public:
   BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const MakeBatchMaker& make_maker,
@@ -88,6 +89,7 @@ class BatchPipeline {
 
  private:
   class RoomNotice;
+  static constexpr std::uint64_t kNoSlot = ~std::uint64_t{0};
   /// An epoch that is being made; its chunks are visited in slots.
   struct Plan {
     Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start);
@@ -115,6 +117,13 @@ class BatchPipeline {
     std::uint64_t number = 0;  // of the batch, over all epochs
     std::uint64_t chunk = 0;   // or this chunk is to be loaded
     bool loads = false;
+    std::uint64_t slot = kNoSlot;  // in which the chunk is visited, where it is loaded ahead
+  };
+  /// A chunk that a thread loads ahead. Its plan may end before, if no batch needs the chunk.
+  struct Loading {
+    std::uint64_t epoch;
+    std::uint64_t slot;
+    bool operator==(const Loading&) const = default;
   };
   struct GivenOut {
     Plan* plan = nullptr;
@@ -123,7 +132,9 @@ class BatchPipeline {
   };
   void run(BatchMaker& maker, const std::stop_token& stop);
   [[nodiscard]] bool take_work(Work& work);
+  [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_load(Work& work);
+  [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
   void load(const Work& work, BatchMaker& maker);
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
@@ -146,6 +157,7 @@ class BatchPipeline {
   std::uint64_t oldest_number_ = 0;          // of those that are not made yet
   std::uint64_t next_number_ = 0;            // of the next batch to be given out
   std::uint64_t wanted_chunks_ = 0;
+  std::vector<Loading> loading_;  // at most one a thread
   PipelineStats stats_;
 
   // The caller's own; what its `next` shares with the threads is `used_up_`, under the lock.

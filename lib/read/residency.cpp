@@ -35,6 +35,8 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.most_chunk_bytes());
   const std::uint64_t room = room_of_threads(chunks, spec.threads);
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
+  // What the order needs, as much for what comes next, and a chunk that each thread loads meanwhile.
+  const std::uint64_t max_ahead = 2 * spec.chunks_needed + spec.threads;
   ResidencyPlan plan;
   plan.residency =
       spec.residency == Residency::automatic ? choose(chunks, memory, room, needed) : spec.residency;
@@ -42,7 +44,7 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
     if (chunks.decoded_bytes() + room > memory)
       refuse("residency decoded", chunks.decoded_bytes() + room, memory,
              "give more, or take residency stream");
-    plan.chunks_ahead = 2 * spec.chunks_needed;
+    plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
     return plan;
   }
   std::uint64_t left = memory;
@@ -57,9 +59,8 @@ ResidencyPlan plan_residency(const ChunkSet& chunks, const ResidencySpec& spec) 
   if (!plan.reads_samples && needed > left)
     refuse("this order", needed, left,
            "give more, or take a smaller window_chunks (order window) or batch_size");
-  const std::uint64_t fitting = plan.reads_samples ? 2 * spec.chunks_needed : (left - room) / chunk_bytes;
-  plan.chunks_ahead =
-      static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, 2 * spec.chunks_needed));
+  const std::uint64_t fitting = plan.reads_samples ? max_ahead : (left - room) / chunk_bytes;
+  plan.chunks_ahead = static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, max_ahead));
   if (!spec.in_order && !plan.reads_samples) plan.kept_chunks = static_cast<std::size_t>(fitting);
   return plan;
 }

@@ -1,0 +1,104 @@
+// Which chunks the threads read while one chunk is slow. `pread` of this program is the one below.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "chunkhit/reader.h"
+#include "loaded_batches.h"
+
+namespace chunkhit {
+namespace {
+
+/// Holds reads of chunk 0 back until `others` chunks behind it were read, or for ten seconds.
+class SlowChunk {
+ public:
+  SlowChunk(const std::string& part, std::size_t others)
+      : chunks_(open_part(part)->chunks()), others_(others) {
+    const std::lock_guard lock(mutex);
+    current = this;
+  }
+  SlowChunk(const SlowChunk&) = delete;
+  SlowChunk& operator=(const SlowChunk&) = delete;
+  ~SlowChunk() {
+    const std::lock_guard lock(mutex);
+    current = nullptr;
+  }
+  [[nodiscard]] bool saw_others() const {
+    const std::lock_guard lock(mutex);
+    return !read_.empty() && !timed_out_;
+  }
+  static void before_read(std::uint64_t offset) {
+    std::unique_lock lock(mutex);
+    if (current != nullptr) current->wait_or_note(offset, lock);
+  }
+
+ private:
+  void wait_or_note(std::uint64_t offset, std::unique_lock<std::mutex>& lock) {
+    if (offset < chunks_[0].offset) return;
+    if (offset < chunks_[0].offset + chunks_[0].stored_bytes) {
+      const auto is_done = [&] { return read_.size() >= others_; };
+      if (!changed.wait_for(lock, std::chrono::seconds(10), is_done)) timed_out_ = true;
+      return;
+    }
+    read_.insert(offset);
+    changed.notify_all();
+  }
+
+  static inline std::mutex mutex;
+  static inline std::condition_variable changed;
+  static inline SlowChunk* current = nullptr;
+  std::vector<StoredChunk> chunks_;
+  std::size_t others_;
+  std::set<std::uint64_t> read_;
+  bool timed_out_ = false;
+};
+
+/// Reads order none with two threads; whether `others` chunks were read while the first one was slow.
+bool reads_others(const std::string& part, std::size_t others, ImageLoaderOptions options) {
+  options.residency = Residency::stream;
+  options.threads = 2;
+  ImageLoader loader(part, options);
+  const SlowChunk slow(part, others);
+  EXPECT_EQ(samples_of(read_epoch(loader, 0)), all_samples());
+  return slow.saw_others();
+}
+
+TEST(ChunksAhead, AreLoadedWhileTheFirstOneOfABatchIsSlow) {
+  const TemporaryFolder folder;
+  for (const auto& [kind, filter] : kKinds)
+    EXPECT_TRUE(reads_others(write_part(folder, kind, filter), 3, {.batch_size = 4}))
+        << kind << " " << filter;
+}
+
+TEST(ChunksAhead, AreAsManyAsMemoryHolds) {
+  const TemporaryFolder folder;
+  const std::string part = write_part(folder, "hdf5", "none");
+  const std::uint64_t chunk_bytes = kKnownChunkSamples * kShape.byte_count();
+  EXPECT_TRUE(reads_others(part, 1, {.batch_size = 4, .memory_bytes = 3 * chunk_bytes}));
+}
+
+TEST(ChunksAhead, EndInTheMidstOfALoad) {
+  const TemporaryFolder folder;
+  const std::string part = write_part(folder, "shard", "zstd");
+  for (int turn = 0; turn < 50; ++turn) {
+    ImageLoader loader(part, {.batch_size = 4, .residency = Residency::stream, .threads = 3});
+    for (int batch = 0; batch < turn % 30; ++batch) static_cast<void>(loader.next());
+    static_cast<void>(loader.epoch(static_cast<std::uint64_t>(turn)));
+  }
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+extern "C" ssize_t pread(int fd, void* out, std::size_t bytes, off_t offset) {
+  chunkhit::SlowChunk::before_read(static_cast<std::uint64_t>(offset));
+  return ::syscall(SYS_pread64, fd, out, bytes, offset);
+}
