@@ -6,7 +6,6 @@
 #include "chunkhit/error.h"
 #include "read/manifest_check.h"
 #include "read/pack_info.h"
-#include "read/pack_source.h"
 
 namespace chunkhit {
 namespace {
@@ -29,22 +28,18 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
   check_part_hash(part, listed);
 }
 
-/// Opens the parts of all paths, and says in `of_sources` which are whose.
-std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
+/// Opens the parts of all sources, and says in `of_sources` which are whose.
+std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    const Hdf5Names& names,
                                                    std::vector<SourceParts>& of_sources) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
-  std::vector<PackSource> sources;
-  for (const std::string& path : paths) {
-    sources.push_back(open_source(path));
-    if (sources.back().matrix)
-      throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images; SparseLoader reads it");
-  }
+  for (const PackSource& source : sources)
+    if (source.matrix)
+      throw Error(ErrorCode::bad_data,
+                  source.path + ": holds matrices, expected images; SparseLoader reads it");
   check_names(sources, names);
   std::vector<std::unique_ptr<ChunkReader>> parts;
-  for (std::size_t at = 0; at < sources.size(); ++at) {
-    const PackSource& source = sources[at];
-    of_sources.push_back({paths[at], parts.size(), source.manifest ? source.manifest->parts.size() : 1});
+  for (const PackSource& source : sources) {
+    of_sources.push_back({source.path, parts.size(), source.manifest ? source.manifest->parts.size() : 1});
     if (!source.manifest) {
       parts.push_back(open_part(source.part, names));
       continue;
@@ -59,20 +54,19 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
   return parts;
 }
 
-PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
-  const PackSource source = open_source(path);
-  return source.manifest ? read_pack_info(path) : part_info(*chunks.parts().front());
-}
-
 }  // namespace
 
 ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
-    : chunks_(open_all(paths, names, sources_)),
-      info_(first_info(paths.front(), chunks_)),
+    : ImageSource(open_sources(paths), names) {}
+
+ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names)
+    : chunks_(open_all(sources, names, sources_)),
+      info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
-  if (chunks_.sample_count() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no samples");
+  if (chunks_.sample_count() == 0)
+    throw Error(ErrorCode::bad_data, sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
-  if (paths.size() > 1 && label_columns_ == 0) info_.classes = classes_.count(chunks_, info_.classes);
+  if (sources.size() > 1 && label_columns_ == 0) info_.classes = classes_.count(chunks_, info_.classes);
 }
 
 std::int64_t ImageSource::label(std::uint64_t sample) const {

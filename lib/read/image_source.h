@@ -9,6 +9,7 @@
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
 #include "read/joined_classes.h"
+#include "read/pack_source.h"
 
 namespace chunkhit {
 
@@ -29,6 +30,8 @@ class ImageSource {
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
 
  private:
+  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names);
+
   std::vector<SourceParts> sources_;  // filled while chunks_ is made
   ChunkSet chunks_;
   PackInfo info_;

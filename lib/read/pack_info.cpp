@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -11,7 +12,6 @@
 #include "chunk/row_block.h"
 #include "chunkhit/pack.h"
 #include "read/pack_files.h"
-#include "read/pack_source.h"
 #include "store/hdf5_matrix.h"
 #include "store/part.h"
 #include "store/shard_part.h"
@@ -120,6 +120,13 @@ PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
   return part_info(holds_matrices ? *open_matrix_part(path) : *open_part(path));
 }
 
+/// Describes a pack; nothing where the source is a lone part.
+std::optional<PackInfo> pack_info(const PackSource& source) {
+  if (source.matrix) return manifest_info(source.folder, *source.matrix);
+  if (source.manifest) return manifest_info(source.folder, *source.manifest);
+  return std::nullopt;
+}
+
 }  // namespace
 
 PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
@@ -217,11 +224,15 @@ PackInfo part_info(const ChunkReader& part) {
   return info;
 }
 
+PackInfo source_info(const PackSource& source, const ChunkSet& chunks) {
+  std::optional<PackInfo> info = pack_info(source);
+  return info ? *std::move(info) : part_info(*chunks.parts().front());
+}
+
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   const PackSource source = open_source(path);
   check_names({&source, 1}, names);
-  if (source.matrix) return manifest_info(source.folder, *source.matrix);
-  if (source.manifest) return manifest_info(source.folder, *source.manifest);
+  if (std::optional<PackInfo> info = pack_info(source)) return *std::move(info);
   PackInfo info = lone_part_info(source.part, names);
   if (!info.matrix) set_cache(info);
   return info;

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "chunkhit/pack.h"
-#include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
+#include "read/pack_source.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -16,5 +15,8 @@ namespace chunkhit {
 /// Describes a finished pack in `folder`; parts that are missing or have another size are its faults.
 [[nodiscard]] PackInfo manifest_info(const std::string& folder, const Manifest& manifest);
 [[nodiscard]] PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest);
+
+/// Describes an open source by its manifest, or by its part, the first of `chunks`.
+[[nodiscard]] PackInfo source_info(const PackSource& source, const ChunkSet& chunks);
 
 }  // namespace chunkhit

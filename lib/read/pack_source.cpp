@@ -61,6 +61,7 @@ PackSource open_source(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   PackSource source;
+  source.path = path;
   const bool is_folder = fs::is_directory(path, error);
   if (!is_folder && fs::path(path).filename() != kManifestName) {
     source.part = path;
@@ -77,6 +78,14 @@ PackSource open_source(const std::string& path) {
   else
     source.manifest = parse_manifest(as_text(text), manifest);
   return source;
+}
+
+std::vector<PackSource> open_sources(const std::vector<std::string>& paths) {
+  if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
+  std::vector<PackSource> sources;
+  sources.reserve(paths.size());
+  for (const std::string& path : paths) sources.push_back(open_source(path));
+  return sources;
 }
 
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {

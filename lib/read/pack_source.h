@@ -16,6 +16,7 @@ namespace chunkhit {
 
 /// A path that was told apart; exactly one of manifest, matrix and part is set.
 struct PackSource {
+  std::string path;                      ///< as it was given
   std::string folder;                    ///< of the pack
   std::optional<Manifest> manifest;      ///< of a pack of images
   std::optional<MatrixManifest> matrix;  ///< of a pack of matrices
@@ -24,6 +25,8 @@ struct PackSource {
 
 /// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.
 [[nodiscard]] PackSource open_source(const std::string& path);
+/// The same of all paths, in their order; throws usage when there are none.
+[[nodiscard]] std::vector<PackSource> open_sources(const std::vector<std::string>& paths);
 
 /// Throws usage where datasets are named and none of the sources is a lone HDF5 file: of all else what they
 /// hold is known.

@@ -12,7 +12,6 @@
 #include "read/item_counts.h"
 #include "read/pack_files.h"
 #include "read/pack_info.h"
-#include "read/pack_source.h"
 
 namespace chunkhit {
 namespace {
@@ -75,18 +74,18 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
                                        ": pack it with --reuse-ids, which gives both the same columns");
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string>& paths,
+std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    CheckHashes check_hashes, std::uint64_t memory_bytes,
                                                    float& magnitude) {
-  if (paths.empty()) throw Error(ErrorCode::usage, "no path was given to read from");
   std::vector<std::unique_ptr<ChunkReader>> parts;
-  for (const std::string& path : paths) {
+  const std::string& first_path = sources.front().path;
+  for (const PackSource& source : sources) {
     const std::size_t first = parts.size();
-    const PackSource source = open_source(path);
     if (source.manifest)
-      throw Error(ErrorCode::bad_data, path + ": holds images, expected matrices; ImageLoader reads it");
+      throw Error(ErrorCode::bad_data,
+                  source.path + ": holds images, expected matrices; ImageLoader reads it");
     if (!source.matrix) parts.push_back(open_matrix_part(source.part, memory_bytes));
-    if (first < parts.size()) check_same_items(*parts[first], path, *parts.front(), paths.front());
+    if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
     if (check_hashes != CheckHashes::never) check_hdf5_files(source);
@@ -96,9 +95,9 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<std::string
       check_listed(*of_pack[i], *source.matrix, i);
       parts.push_back(std::move(of_pack[i]));
     }
-    if (first < parts.size()) check_same_items(*parts[first], path, *parts.front(), paths.front());
+    if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
   }
-  if (parts.empty()) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
+  if (parts.empty()) throw Error(ErrorCode::bad_data, first_path + ": holds no rows");
   return parts;
 }
 
@@ -123,26 +122,20 @@ bool share_counts(const MatrixManifest& a, const MatrixManifest& b) {
 }
 
 /// Adds up the ratings of all packs' training matrices, each once; none where a source is a lone part.
-std::vector<std::uint64_t> sum_item_counts(const std::vector<std::string>& paths) {
+std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& sources) {
   std::vector<std::uint64_t> sums;
-  std::vector<MatrixManifest> counted;
-  for (const std::string& path : paths) {
-    PackSource source = open_source(path);
+  std::vector<const MatrixManifest*> counted;
+  for (const PackSource& source : sources) {
     if (!source.matrix) return {};
-    MatrixManifest& manifest = *source.matrix;
-    if (std::ranges::any_of(counted, [&](const auto& each) { return share_counts(each, manifest); }))
+    const MatrixManifest& manifest = *source.matrix;
+    if (std::ranges::any_of(counted, [&](const auto* each) { return share_counts(*each, manifest); }))
       continue;
     const std::vector<std::uint64_t> counts = read_item_counts(source.folder, manifest);
     sums.resize(counts.size());
     std::ranges::transform(sums, counts, sums.begin(), std::plus());
-    counted.push_back(std::move(manifest));
+    counted.push_back(&manifest);
   }
   return sums;
-}
-
-PackInfo first_info(const std::string& path, const ChunkSet& chunks) {
-  const PackSource source = open_source(path);
-  return source.matrix ? read_pack_info(path) : part_info(*chunks.parts().front());
 }
 
 /// What a chunk's bytes leave room for.
@@ -155,13 +148,18 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 
 SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes,
                            std::uint64_t memory_bytes)
-    : chunks_(open_all(paths, check_hashes, memory_bytes, known_magnitude_)),
+    : SparseSource(open_sources(paths), check_hashes, memory_bytes) {}
+
+SparseSource::SparseSource(const std::vector<PackSource>& sources, CheckHashes check_hashes,
+                           std::uint64_t memory_bytes)
+    : chunks_(open_all(sources, check_hashes, memory_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
-      info_(first_info(paths.front(), chunks_)) {
-  if (size() == 0) throw Error(ErrorCode::bad_data, paths.front() + ": holds no rows");
+      info_(source_info(sources.front(), chunks_)) {
+  const PackSource& first = sources.front();
+  if (size() == 0) throw Error(ErrorCode::bad_data, first.path + ": holds no rows");
   if (matrix().column_count > INT32_MAX)
-    throw Error(ErrorCode::bad_data, paths.front() + ": " + std::to_string(matrix().column_count) +
+    throw Error(ErrorCode::bad_data, first.path + ": " + std::to_string(matrix().column_count) +
                                          " columns, at most 2147483647 are served");
   label_columns_ = count_label_columns(chunks_);
   for (const auto& part : chunks_.parts())
@@ -169,9 +167,8 @@ SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes ch
       longest_row_ = std::max(longest_row_, most_entries_of(chunk, matrix()));
       most_nnz_ += most_entries_of(chunk, matrix());
     }
-  const PackSource first = open_source(paths.front());
-  item_counts_ = sum_item_counts(paths);
-  if (paths.size() > 1 || !first.matrix) return;
+  item_counts_ = sum_item_counts(sources);
+  if (sources.size() > 1 || !first.matrix) return;
   longest_row_ = 0;
   for (const MatrixRecord& record : first.matrix->matrices)
     longest_row_ = std::max(longest_row_, record.longest_row);

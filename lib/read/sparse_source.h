@@ -11,6 +11,7 @@
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/reader.h"
+#include "read/pack_source.h"
 #include "read/source_ids.h"
 
 namespace chunkhit {
@@ -43,6 +44,8 @@ class SparseSource {
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
 
  private:
+  SparseSource(const std::vector<PackSource>& sources, CheckHashes check_hashes, std::uint64_t memory_bytes);
+
   float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;
   SourceIds row_ids_;
