@@ -1,5 +1,7 @@
 #include "decode/formats.h"
 
+#include <algorithm>
+
 namespace chunkhit {
 namespace {
 
@@ -27,6 +29,28 @@ bool fits(const ImageHeader& header, const DecodePlan& plan) {
 }
 
 }  // namespace
+
+void require_bytes(Bytes file, std::uint64_t count, const char* where) {
+  if (file.size() < count) throw ImageError(std::string("truncated: the data ends in the ") + where);
+}
+
+std::uint64_t count_whole_rows(const StoredRows& rows, std::uint64_t height, DecodeMonitor& monitor) {
+  const std::uint64_t room = rows.bytes.size();
+  const std::uint64_t whole =
+      room < rows.row_bytes ? 0 : std::min(height, (room - rows.row_bytes) / rows.row_step + 1);
+  if (whole == height) return whole;
+  const std::string reason =
+      "truncated: the data ends near row " + std::to_string(whole) + " of " + std::to_string(height);
+  const std::string error = whole == 0 ? reason : monitor.damage(reason);
+  if (!error.empty()) throw ImageError(error);
+  return whole;
+}
+
+bool is_gray(Bytes palette, std::size_t entry_bytes) {
+  for (std::size_t at = 0; at + 3 <= palette.size(); at += entry_bytes)
+    if (palette[at] != palette[at + 1] || palette[at] != palette[at + 2]) return false;
+  return true;
+}
 
 std::string ask_plan(const ImageHeader& header, const PlanDecode& plan, const DecodeMonitor& monitor,
                      std::optional<DecodePlan>& wanted) {

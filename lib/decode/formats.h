@@ -49,6 +49,24 @@ struct ImageDecoder {
 /// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
 
+/// Throws ImageError where a file has fewer bytes; `where` they would be.
+void require_bytes(Bytes file, std::uint64_t count, const char* where = "header");
+
+/// Rows that lie in a file as they are, perhaps with padding.
+struct StoredRows {
+  Bytes bytes;                  ///< the last ones may be missing
+  std::uint64_t row_bytes = 0;  ///< of a row's pixels
+  std::uint64_t row_step = 0;   ///< from a row to the next one
+};
+
+/// Counts the rows that are whole. Where some of `height` are missing, that is damage; where all are, an
+/// error.
+[[nodiscard]] std::uint64_t count_whole_rows(const StoredRows& rows, std::uint64_t height,
+                                             DecodeMonitor& monitor);
+
+/// Whether the colors of a palette are grays; the first three bytes of an entry are its color.
+[[nodiscard]] bool is_gray(Bytes palette, std::size_t entry_bytes);
+
 /// Checks a header against the limits, asks what is wanted of the picture and checks that the picture has it.
 /// Returns what is wrong; `wanted` stays empty where something is, or where the plan is to stop here without
 /// a reason. Channels in `wanted` are never 0.

@@ -31,7 +31,12 @@ std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions
       kImageDecoders, [&](const ImageDecoder& candidate) { return candidate.recognises(file); });
   if (decoder == kImageDecoders.end()) return unknown_type(file);
   DecodeMonitor monitor(options);
-  std::string error = decoder->decode(file, plan, monitor, image);
+  std::string error;
+  try {
+    error = decoder->decode(file, plan, monitor, image);
+  } catch (const ImageError& thrown) {
+    error = thrown.what();
+  }
   if (warnings != nullptr) *warnings = error.empty() ? monitor.warnings() : "";
   return error;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,12 @@
 #include "types/image.h"
 
 namespace chunkhit {
+
+/// Why an image cannot be decoded, in words that a person understands.
+class ImageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// What a picture file says of itself before its pixels are decoded; sizes are as stored, before any EXIF
 /// turn.
@@ -53,18 +60,20 @@ struct DecodeOptions {
 /// Decodes the wanted region of a picture into `image` (shape: region × channels) and returns an empty text,
 /// or returns what is wrong with the file in words that a person understands ("truncated: the data ends near
 /// row 208 of 384"). Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when
-/// `shrink` is 1; a region always equals that of the whole picture. Unlike Pillow, 16-bit grey is scaled
+/// `shrink` is 1, but for 16-bit BMP (a level) and half-transparent PSD (stb_image takes a white background
+/// out of its colors); a region always equals that of the whole image. Unlike Pillow, 16-bit gray is scaled
 /// (PNG: the high byte) instead of saturated, and a PNG's transparent grey of fewer than 8 bits, or colour of
 /// 16, is the one that the format means. With Check::whole all compressed data is read to its end, so that
 /// damage outside of the region is an error, too; with Check::region a JPEG is decoded no further than the
 /// region's last row, and below it only the end marker is looked for. `warnings`, where given, gets what is
 /// odd about a file whose pixels were taken: harmless oddities ("Unknown JFIF revision number 2.01"), and
 /// damage where warnings are accepted; empty as a rule. `max_seconds` is looked at between rows and
-/// between scans. The deflate stream of PNG, and the codes of GIF and TGA, are undone without a look at it:
+/// between scans, and while stb_image reads bytes. The deflate stream of PNG is undone without a look at it:
 /// that takes time in proportion to the file and to the memory that `plan` was told of. Where
 /// `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are missing
-/// are black (JPEG: gray where libjpeg has no data). A damaged PNG, and JPEG where libjpeg itself gives up,
-/// stay errors. Only memory exhaustion and what `plan` throws leave as exceptions. Thread-safe.
+/// are black (JPEG: gray where libjpeg has no data), and runs and codes that are missing are zeros. A damaged
+/// PNG or PSD, and JPEG where libjpeg itself gives up, stay errors. Only memory exhaustion and what `plan`
+/// throws leave as exceptions. Thread-safe.
 [[nodiscard]] std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options,
                                        Image& image, std::string* warnings = nullptr);
 

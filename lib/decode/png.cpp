@@ -6,7 +6,6 @@
 #include <array>
 
 #include "decode/big_endian.h"
-#include "decode/channels.h"
 #include "decode/formats.h"
 #include "decode/png_orientation.h"
 #include "decode/stb.h"
@@ -125,40 +124,31 @@ std::string check_chunks(Bytes file, PngPicture& picture) {
   return fault;
 }
 
-bool is_gray_palette(Bytes palette) {
-  for (std::size_t i = 0; i + 2 < palette.size(); i += 3)
-    if (palette[i] != palette[i + 1] || palette[i] != palette[i + 2]) return false;
-  return true;
-}
-
 std::uint32_t natural_channels(const PngPicture& picture) {
-  const bool colored = picture.color_type == indexed ? !is_gray_palette(picture.palette.data)
-                                                     : (picture.color_type & rgb) != 0;
+  const bool colored =
+      picture.color_type == indexed ? !is_gray(picture.palette.data, 3) : (picture.color_type & rgb) != 0;
   const bool has_alpha = picture.has_transparency || (picture.color_type & gray_alpha) != 0;
   return (colored ? 3 : 1) + (has_alpha ? 1 : 0);
 }
 
 // stb_image leaves palette entries that the file leaves out undefined, though pixels may use them: here such
-// an entry is the grey of its number, as in Pillow.
-ByteBuffer fill_palette(Bytes file, const Chunk& palette) {
+// an entry is the gray of its number, as in Pillow.
+void fill_palette(Bytes png, const Chunk& palette, StbFile& file) {
   constexpr std::size_t kFullBytes = 3 * kPaletteEntries;
-  const std::size_t after = palette.offset + kChunkFrameBytes + palette.data.size();
-  ByteBuffer filled(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(palette.offset));
-  constexpr std::array<std::uint8_t, 4> kLength{0, 0, kFullBytes >> 8, kFullBytes & 255};
-  filled.insert(filled.end(), kLength.begin(), kLength.end());
-  for (const char letter : palette.type) filled.push_back(static_cast<std::uint8_t>(letter));
-  filled.insert(filled.end(), palette.data.begin(), palette.data.end());
+  file.own_piece.assign({0, 0, kFullBytes >> 8, kFullBytes & 255, 'P', 'L', 'T', 'E'});
+  ByteBuffer& chunk = file.own_piece;
+  chunk.insert(chunk.end(), palette.data.begin(), palette.data.end());
   for (std::size_t value = palette.data.size(); value < kFullBytes; ++value)
-    filled.push_back(static_cast<std::uint8_t>(value / 3));
-  filled.insert(filled.end(), 4, std::uint8_t{0});  // the checksum, which stb_image does not read
-  filled.insert(filled.end(), file.begin() + static_cast<std::ptrdiff_t>(after), file.end());
-  return filled;
+    chunk.push_back(static_cast<std::uint8_t>(value / 3));
+  chunk.insert(chunk.end(), 4, std::uint8_t{0});  // the checksum, which stb_image does not read
+  file.pieces = {png.first(palette.offset), Bytes(chunk),
+                 png.subspan(palette.offset + kChunkFrameBytes + palette.data.size())};
 }
 
 // What stb_image holds at most, one step after the other: the joined data, grown by doubling, and what it
 // inflates to; that and the pixels, and half of them again while it joins interlaced passes; pixels of 16
 // bits and of 8; indices and the pixels of the expanded palette. Data beyond the last row would take more.
-std::uint64_t most_stb_bytes(Bytes file, const PngPicture& picture) {
+std::uint64_t max_stb_bytes(Bytes file, const PngPicture& picture) {
   constexpr std::uint64_t kSmall = 64 << 10;
   const std::uint64_t channels = picture.color_type == indexed ? 1 : natural_channels(picture);
   const std::uint64_t row_bytes = (std::uint64_t{picture.width} * picture.depth + 7) / 8 * channels + 1;
@@ -174,21 +164,6 @@ std::uint64_t most_stb_bytes(Bytes file, const PngPicture& picture) {
   return std::max({joining, unfiltering, narrowing, expanding}) + kSmall;
 }
 
-// The picture has more channels than it should where its palette is grey.
-void copy_region(ImageView whole, std::uint32_t natural, const DecodePlan& wanted, Image& image) {
-  const Rect& region = wanted.region;
-  image.reshape(region.width, region.height, wanted.channels);
-  ByteBuffer narrowed(std::size_t{region.width} * natural);
-  for (std::uint32_t y = 0; y < region.height; ++y) {
-    const std::uint8_t* row = whole.row(region.y + y) + std::size_t{region.x} * whole.channels;
-    if (natural != whole.channels) {
-      convert_channels(row, whole.channels, narrowed.data(), natural, region.width);
-      row = narrowed.data();
-    }
-    convert_channels(row, natural, image.row(y), wanted.channels, region.width);
-  }
-}
-
 }  // namespace
 
 bool is_png(Bytes file) { return as_text(file).starts_with(kSignature); }
@@ -197,28 +172,16 @@ std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   PngPicture picture;
   std::string fault = check_chunks(file, picture);
   if (!fault.empty()) return fault;
-  ImageHeader header;
-  header.format = "png";
-  header.width = picture.width;
-  header.height = picture.height;
-  header.channels = natural_channels(picture);
-  header.orientation = picture.orientation.value();
-  header.whole_picture = true;
-  header.extra_bytes = most_stb_bytes(file, picture) + file.size();
-  std::optional<DecodePlan> wanted;
-  fault = ask_plan(header, plan, monitor, wanted);
-  if (!wanted) return fault;
-
-  ByteBuffer filled;
+  StbFile opened;
   if (picture.color_type == indexed && picture.palette.data.size() < 3 * kPaletteEntries)
-    filled = fill_palette(file, picture.palette);
-  StbPicture whole;
-  fault = decode_by_stb(filled.empty() ? file : Bytes(filled), most_stb_bytes(file, picture), whole);
-  if (!fault.empty()) return fault;
-  if (monitor.is_out_of_time()) return monitor.time_error();
-  if (whole.width != header.width || whole.height != header.height) return "damaged PNG: it has two sizes";
-  copy_region(whole.view(), header.channels, *wanted, image);
-  return {};
+    fill_palette(file, picture.palette, opened);
+  else
+    opened.pieces = {file};
+  opened.describe("PNG", "png", picture.width, picture.height, natural_channels(picture), 0);
+  opened.max_bytes = max_stb_bytes(file, picture);
+  opened.header.orientation = picture.orientation.value();
+  opened.header.extra_bytes = opened.max_bytes + file.size();
+  return decode_file(opened, plan, monitor, image);
 }
 
 }  // namespace chunkhit

@@ -1,8 +1,11 @@
-// Binary PNM: P5 (grey) and P6 (RGB), 8 or 16 bits a value, any largest value.
+// Binary PNM: P5 (gray) and P6 (RGB), 8 or 16 bits a value, any largest value. stb_image would only copy the
+// rows: it scales no value below 255, and keeps the low byte of one above.
+#include <algorithm>
 #include <cmath>
 
+#include "decode/big_endian.h"
+#include "decode/channels.h"
 #include "decode/formats.h"
-#include "decode/packed_pixels.h"
 
 namespace chunkhit {
 namespace {
@@ -17,10 +20,10 @@ bool read_number(std::string_view text, std::size_t& at, std::uint32_t& number) 
     else
       ++at;
   }
-  constexpr std::size_t kMostDigits = 9;  // so that the number fits in 32 bits
+  constexpr std::size_t kMaxDigits = 9;  // so that the number fits in 32 bits
   const std::size_t begin = at;
   for (number = 0; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
-    if (at - begin == kMostDigits) return false;
+    if (at - begin == kMaxDigits) return false;
     number = number * 10 + static_cast<std::uint32_t>(text[at] - '0');
   }
   return at > begin && at < text.size() && kBlanks.find(text[at++]) != std::string_view::npos;
@@ -52,27 +55,33 @@ std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monito
   std::uint32_t largest = 0;
   if (!read_number(as_text(file), at, header.width) || !read_number(as_text(file), at, header.height) ||
       !read_number(as_text(file), at, largest) || largest == 0 || largest > 65535)
-    return "damaged PNM: its header is not width, height and largest value";
-  const std::size_t value_bytes = largest > 255 ? 2 : 1;
+    throw ImageError("damaged PNM: its header is not width, height and largest value");
   header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
-  PackedPicture picture;
-  picture.pixels = file.subspan(at);
-  picture.row_bytes = picture.row_step = std::uint64_t{header.width} * header.channels * value_bytes;
-  picture.width = header.width;
-  picture.height = header.height;
-  picture.channels = header.channels;
-  picture.unpack = value_bytes == 2 ? unpack_scaled16 : unpack_scaled8;
-
   std::optional<DecodePlan> wanted;
-  const PlanDecode plan_if_whole = [&](const ImageHeader& found,
-                                       std::string& fault) -> std::optional<DecodePlan> {
-    fault = check_rows(picture, monitor);
-    return fault.empty() ? plan(found, fault) : std::nullopt;
-  };
-  std::string fault = ask_plan(header, plan_if_whole, monitor, wanted);
+  std::string fault = ask_plan(header, plan, monitor, wanted);
   if (!wanted) return fault;
-  picture.scaled = scale_table(largest);
-  return decode_packed(picture, *wanted, monitor, image);
+
+  const std::size_t value_bytes = largest > 255 ? 2 : 1;
+  const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes;
+  const Bytes rows = file.subspan(at);
+  const std::uint64_t whole_rows = count_whole_rows({rows, row_bytes, row_bytes}, header.height, monitor);
+  const ByteBuffer scaled = scale_table(largest);
+  const Rect& region = wanted->region;
+  image.reshape(region.width, region.height, wanted->channels);
+  ByteBuffer natural(std::size_t{region.width} * header.channels);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    if (monitor.is_out_of_time()) return monitor.time_error();
+    if (region.y + y >= whole_rows) {
+      std::fill_n(image.row(y), image.row_bytes(), std::uint8_t{0});
+      continue;
+    }
+    const std::uint8_t* values =
+        rows.data() + (region.y + y) * row_bytes + std::size_t{region.x} * header.channels * value_bytes;
+    for (std::size_t i = 0; i < natural.size(); ++i)
+      natural[i] = scaled[value_bytes == 2 ? load_big16(values + 2 * i) : values[i]];
+    convert_channels(natural.data(), header.channels, image.row(y), wanted->channels, region.width);
+  }
+  return {};
 }
 
 }  // namespace chunkhit

@@ -1,9 +1,16 @@
 #include "decode/stb.h"
 
+#include <algorithm>
 #include <climits>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <optional>
+#include <string>
+
+#include "decode/channels.h"
 
 namespace chunkhit {
 namespace {
@@ -56,7 +63,11 @@ void free_block(void* block) {
 
 #define STB_IMAGE_STATIC
 #define STB_IMAGE_IMPLEMENTATION
+#define STBI_ONLY_BMP
+#define STBI_ONLY_GIF
 #define STBI_ONLY_PNG
+#define STBI_ONLY_PSD
+#define STBI_ONLY_TGA
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
 #define STBI_ASSERT(condition) static_cast<void>(condition)
@@ -71,21 +82,180 @@ void free_block(void* block) {
 #pragma GCC diagnostic pop
 
 namespace chunkhit {
+namespace {
 
-void StbPicture::Release::operator()(std::uint8_t* block) const { free_block(block); }
+struct FreeBlock {
+  void operator()(std::uint8_t* block) const { free_block(block); }
+};
 
-std::string decode_by_stb(Bytes png, std::uint64_t most_bytes, StbPicture& picture) {
-  if (png.size() > INT_MAX) return "PNG over 2 GiB is not supported";
-  budget = {most_bytes, false, false};
-  int width = 0, height = 0, channels = 0;
-  picture.pixels.reset(
-      stbi_load_from_memory(png.data(), static_cast<int>(png.size()), &width, &height, &channels, 0));
+/// The pixels that stb_image gave.
+struct StbImage {
+  std::unique_ptr<std::uint8_t, FreeBlock> pixels;
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  std::uint32_t channels = 0;
+  bool is_whole = true;  ///< false where the data ends before the last pixel: what is missing is 0
+  std::uint64_t read_bytes = 0;
+  [[nodiscard]] ImageView view() const {
+    return {pixels.get(), width, height, channels, std::size_t{width} * channels};
+  }
+};
+
+/// Hands a file's pieces to stb_image's callbacks.
+class PieceReader {
+ public:
+  PieceReader(const std::array<Bytes, 3>& pieces, const DecodeMonitor& monitor)
+      : pieces_(pieces), monitor_(monitor) {}
+
+  /// Copies up to `count` bytes. stb_image asks only when it needs a byte that it does not hold, so that a
+  /// call that gives none is a read past the end; it goes on with zeros.
+  int read(char* into, int count) {
+    constexpr unsigned kCallsPerLook = 64;  // 8 KiB
+    is_late_ = is_late_ || (++calls_ % kCallsPerLook == 0 && monitor_.is_out_of_time());
+    const std::size_t taken = is_late_ ? 0 : take(into, static_cast<std::size_t>(count));
+    is_past_end_ = is_past_end_ || taken == 0;
+    return static_cast<int>(taken);
+  }
+  std::size_t take(char* into, std::size_t count) {
+    std::size_t taken = 0;
+    for (Bytes& piece : pieces_) {
+      const std::size_t bytes = std::min(piece.size(), count - taken);
+      if (into != nullptr && bytes > 0) std::memcpy(into + taken, piece.data(), bytes);
+      piece = piece.subspan(bytes);
+      taken += bytes;
+    }
+    taken_ += taken;
+    return taken;
+  }
+  [[nodiscard]] bool is_late() const { return is_late_; }
+  [[nodiscard]] bool is_past_end() const { return is_past_end_; }
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
+
+ private:
+  std::array<Bytes, 3> pieces_;
+  const DecodeMonitor& monitor_;
+  std::uint64_t taken_ = 0;
+  unsigned calls_ = 0;
+  bool is_late_ = false;
+  bool is_past_end_ = false;
+};
+
+stbi_io_callbacks kCallbacks{
+    [](void* reader, char* into, int count) { return static_cast<PieceReader*>(reader)->read(into, count); },
+    [](void* reader, int count) {
+      static_cast<PieceReader*>(reader)->take(nullptr, static_cast<std::size_t>(std::max(count, 0)));
+    },
+    [](void* reader) { return static_cast<PieceReader*>(reader)->is_past_end() ? 1 : 0; }};
+
+// stb_image's own function takes a frame that ends early as whole.
+stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool& is_whole) {
+  stbi__gif gif;
+  std::memset(&gif, 0, sizeof gif);
+  int channels = 0;
+  stbi_uc* pixels = stbi__gif_load_next(&context, &gif, &channels, 4, nullptr);
+  const bool has_frame = pixels != nullptr && pixels == gif.out;
+  free_block(gif.history);
+  free_block(gif.background);
+  if (!has_frame) free_block(gif.out);
+  width = gif.w;
+  height = gif.h;
+  is_whole = gif.cur_y >= gif.max_y;
+  return has_frame ? pixels : nullptr;
+}
+
+StbImage load(const StbFile& file, const DecodeMonitor& monitor) {
+  const std::string type(file.type);
+  for (const Bytes& piece : file.pieces)
+    if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
+  budget = {file.max_bytes, false, false};
+  PieceReader reader(file.pieces, monitor);
+  stbi__context context;
+  stbi__start_callbacks(&context, &kCallbacks, &reader);
+  StbImage image;
+  int width = 0, height = 0, channels = 4;
+  image.pixels.reset(stbi__gif_test(&context) != 0
+                         ? load_first_frame(context, width, height, image.is_whole)
+                         : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
   if (budget.out_of_memory) throw std::bad_alloc();
-  if (budget.exceeded) return "damaged PNG: its data inflates to more than its size allows";
-  if (picture.pixels == nullptr) return std::string("damaged PNG: ") + stbi_failure_reason();
-  picture.width = static_cast<std::uint32_t>(width);
-  picture.height = static_cast<std::uint32_t>(height);
-  picture.channels = static_cast<std::uint32_t>(channels);
+  if (reader.is_late()) throw ImageError(monitor.time_error());
+  if (budget.exceeded)
+    throw ImageError("damaged " + type + ": its data inflates to more than its size allows");
+  if (image.pixels == nullptr)
+    throw ImageError(reader.is_past_end() ? "truncated: the data ends before the last pixel"
+                                          : "damaged " + type + ": " + stbi_failure_reason());
+  image.width = static_cast<std::uint32_t>(width);
+  image.height = static_cast<std::uint32_t>(height);
+  image.channels = static_cast<std::uint32_t>(channels);
+  image.is_whole = image.is_whole && !reader.is_past_end();
+  image.read_bytes = reader.taken() - static_cast<std::uint64_t>(context.img_buffer_end - context.img_buffer);
+  return image;
+}
+
+// stb_image may give more channels than the image has: those of a palette, say.
+void copy_region(const ImageView& whole, std::uint32_t natural, const DecodePlan& wanted, Image& image) {
+  const Rect& region = wanted.region;
+  image.reshape(region.width, region.height, wanted.channels);
+  ByteBuffer narrowed(std::size_t{region.width} * natural);
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::uint8_t* row = whole.row(region.y + y) + std::size_t{region.x} * whole.channels;
+    if (natural != whole.channels) {
+      convert_channels(row, whole.channels, narrowed.data(), natural, region.width);
+      row = narrowed.data();
+    }
+    convert_channels(row, natural, image.row(y), wanted.channels, region.width);
+  }
+}
+
+void fill_background(const Pixel& background, const StbImage& whole) {
+  const std::size_t pixel_count = std::size_t{whole.width} * whole.height;
+  for (std::uint8_t* pixel = whole.pixels.get(); pixel != whole.pixels.get() + 4 * pixel_count; pixel += 4)
+    if (pixel[3] == 0) std::ranges::copy(background, pixel);
+}
+
+void blacken_missing_rows(const StbFile& file, std::uint64_t whole_rows, const Rect& region, Image& image) {
+  if (whole_rows == file.header.height) return;
+  for (std::uint32_t y = 0; y < region.height; ++y) {
+    const std::uint32_t row = file.top_first ? region.y + y : file.header.height - 1 - region.y - y;
+    if (row >= whole_rows) std::fill_n(image.row(y), image.row_bytes(), std::uint8_t{0});
+  }
+}
+
+}  // namespace
+
+void StbFile::describe(std::string_view type_name, std::string_view format, std::uint64_t width,
+                       std::uint64_t height, std::uint32_t channels, std::uint32_t stb_channels) {
+  constexpr std::uint64_t kSmallBytes = 64 << 10;
+  type = type_name;
+  header.format = format;
+  header.width = static_cast<std::uint32_t>(width);
+  header.height = static_cast<std::uint32_t>(height);
+  header.channels = channels;
+  header.whole_picture = true;
+  max_bytes = width * height * stb_channels + kSmallBytes;
+  header.extra_bytes = max_bytes + width * channels + own_piece.size();
+}
+
+std::string decode_file(const StbFile& file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
+  std::optional<DecodePlan> wanted;
+  std::string fault = ask_plan(file.header, plan, monitor, wanted);
+  if (!wanted) return fault;
+  const std::uint64_t height = file.header.height;
+  const std::uint64_t whole_rows =
+      file.rows.row_step == 0 ? height : count_whole_rows(file.rows, height, monitor);
+  const StbImage whole = load(file, monitor);
+  if (monitor.is_out_of_time()) return monitor.time_error();
+  const std::string damaged = "damaged " + std::string(file.type) + ": ";
+  if (whole.width != file.header.width || whole.height != file.header.height)
+    return damaged + "it has two sizes";
+  if (file.read_bytes != 0 && whole.read_bytes != file.read_bytes)
+    return damaged + "its rows do not unpack to their width";
+  if (!whole.is_whole && whole_rows == height) {
+    fault = monitor.damage("truncated: the data ends before the last pixel");
+    if (!fault.empty()) return fault;
+  }
+  if (file.background && whole.is_whole) fill_background(*file.background, whole);
+  copy_region(whole.view(), file.header.channels, *wanted, image);
+  blacken_missing_rows(file, whole_rows, wanted->region, image);
   return {};
 }
 

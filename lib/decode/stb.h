@@ -1,32 +1,43 @@
-// PNG pixels by stb_image, within a budget of memory.
+// BMP, GIF, PNG, PSD and TGA by stb_image, within a budget of memory and of time.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "decode/decode_monitor.h"
+#include "decode/formats.h"
+#include "decode/image_decoder.h"
 #include "types/image.h"
 
 namespace chunkhit {
 
-/// Owns the pixels that stb_image gave.
-struct StbPicture {
-  struct Release {
-    void operator()(std::uint8_t* block) const;
-  };
-  std::unique_ptr<std::uint8_t, Release> pixels;
-  std::uint32_t width = 0;
-  std::uint32_t height = 0;
-  std::uint32_t channels = 0;
-  [[nodiscard]] ImageView view() const {
-    return {pixels.get(), width, height, channels, std::size_t{width} * channels};
-  }
+/// Red, green, blue and alpha.
+using Pixel = std::array<std::uint8_t, 4>;
+
+/// A file whose header has been read, for stb_image to decode. What stb_image would take wrongly without a
+/// word has been put right before it reads it, or been an error.
+struct StbFile {
+  std::string_view type;  ///< "BMP", for messages
+  ImageHeader header;
+  std::array<Bytes, 3> pieces;      ///< what stb_image reads, one behind the other, as if they were the file
+  ByteBuffer own_piece;             ///< holds the one of them that does not lie in the file
+  std::uint64_t max_bytes = 0;      ///< memory that stb_image may hold
+  StoredRows rows;                  ///< where the file has such; what is missing of them is black
+  bool top_first = true;            ///< else the bottom row is stored first
+  std::optional<Pixel> background;  ///< for pixels that stb_image leaves transparent
+  std::uint64_t read_bytes = 0;     ///< of the pieces up to the last pixel, where the file says it; else 0
+
+  /// Sets the header and the memory for an image whose pixels take `stb_channels` bytes in stb_image.
+  void describe(std::string_view type_name, std::string_view format, std::uint64_t width,
+                std::uint64_t height, std::uint32_t channels, std::uint32_t stb_channels);
 };
 
-/// Decodes a PNG whose chunks the caller has checked (stb_image ignores checksums and what lies beyond the
-/// end), with 8 bits a channel (of 16 the high byte), and returns what is wrong with it. stb_image never
-/// holds more than `most_bytes`; a file that wants more is a fault.
-[[nodiscard]] std::string decode_by_stb(Bytes png, std::uint64_t most_bytes, StbPicture& picture);
+/// Decodes what the plan wants, of 16 bits the high byte.
+[[nodiscard]] std::string decode_file(const StbFile& file, const PlanDecode& plan, DecodeMonitor& monitor,
+                                      Image& image);
 
 }  // namespace chunkhit

@@ -37,30 +37,56 @@ TEST(Gif, MakesATransparentColourAnAlphaChannel) {
 }
 
 TEST(GifFault, FindsTruncationInTheFirstFrame) {
-  for (std::size_t size = 6; size < kGif.size() - 3; ++size)
+  for (std::size_t size = 6; size < kGif.size() - 1; ++size)
     EXPECT_NE(decode(as_bytes(kGif.substr(0, size))).fault, "") << size;
 }
 
-TEST(GifFault, SaysWhereTheFrameEnds) {
+TEST(GifFault, AFrameThatEndsEarlyWasTakenAsWhole) {
   std::string file = kGif;
-  file[30] = 9;  // the frame is nine pixels wide
-  EXPECT_EQ(decode(as_bytes(file)).fault, "truncated: the first frame ends at pixel 2 of 9");
+  file[30] = 3;  // the frame is three pixels wide, and the data ends after two
+  EXPECT_EQ(decode(as_bytes(file)).fault, "truncated: the data ends before the last pixel");
+  file = kGif;
+  file[file.size() - 4] = 0;  // a hole where the block of data was
+  EXPECT_NE(decode(as_bytes(file)).fault, "");
 }
 
-TEST(GifWarning, OfATruncatedFrameLeavesItsRowsAndBlack) {
+TEST(GifWarning, OfATruncatedFrameLeavesItsPixelsAndBlack) {
   std::string file = kGif;
   file[8] = 2;   // the screen is two pixels high
   file[32] = 2;  // and so is the frame
-  const std::string warning = "truncated: the first frame ends at pixel 2 of 4";
+  const std::string warning = "truncated: the data ends before the last pixel";
   EXPECT_EQ(decode(as_bytes(file)).fault, warning);
-  Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
+  const Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
   EXPECT_EQ(decoded.fault, "");
   EXPECT_EQ(decoded.warnings, warning);
   EXPECT_EQ(values(decoded.image),
             (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
-  file[30] = 3;  // no row is whole
-  EXPECT_EQ(decode(as_bytes(file), {}, {.accept_warnings = true}).fault,
-            "truncated: the first frame ends at pixel 2 of 6");
+}
+
+TEST(GifFault, CodesBehindAWholeFrameEndAtTheLimitOfTime) {
+  // stb_image follows each code's chain of up to 4096 prefixes, also where no pixel is left to draw.
+  std::string codes;
+  unsigned held = 0, bits = 0;
+  const auto put = [&](unsigned code, unsigned count) {
+    for (held |= code << bits, bits += count; bits >= 8; bits -= 8, held >>= 8)
+      codes.push_back(static_cast<char>(held & 255));
+  };
+  for (int table = 0; table < 1000; ++table) {
+    put(256, table == 0 ? 9 : 12);
+    put(0, 9);
+    for (unsigned next = 258, width = 9; next < 4096; ++next) {  // each code is the one that it makes
+      put(next, width);
+      if (next + 1 == 1u << width && width < 12) ++width;
+    }
+    for (int i = 0; i < 4000; ++i) put(4095, 12);
+  }
+  std::string file = "GIF89a\2\0\1\0\x80\0\0abcdef\x2c\0\0\0\0\2\0\1\0\0\x08"s;
+  for (std::size_t at = 0; at < codes.size(); at += 255) {
+    const std::string block = codes.substr(at, 255);
+    file += static_cast<char>(block.size()) + block;
+  }
+  EXPECT_EQ(decode(as_bytes(file + "\0;"s), {}, {.max_seconds = 1}).fault,
+            "takes longer to decode than --max-seconds-per-image allows: 1 second");
 }
 
 TEST(GifFault, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
