@@ -99,7 +99,15 @@ ByteBuffer bmp_front(const BmpHeader& header, Bytes palette) {
   return front;
 }
 
-StbFile open_bmp(Bytes file) {
+}  // namespace
+
+bool is_bmp(Bytes file) {
+  if (file.size() < kFileHeaderBytes + 4 || !as_text(file).starts_with("BM")) return false;
+  const auto header_bytes = load_little<std::uint32_t>(file.data() + kFileHeaderBytes);
+  return header_bytes >= kOs2HeaderBytes && header_bytes <= 255;
+}
+
+std::unique_ptr<OpenedImage> open_bmp(Bytes file, DecodeMonitor& monitor) {
   BmpHeader header = read_bmp_header(file);
   const std::uint64_t palette_bytes = header.entry_bytes() * header.color_count;
   require_bytes(file, header.end() + palette_bytes, "palette");
@@ -110,31 +118,19 @@ StbFile open_bmp(Bytes file) {
   const auto height = static_cast<std::uint64_t>(std::abs(header.height));
   const std::uint64_t row_bits = static_cast<std::uint64_t>(header.width) * header.bits;
 
-  StbFile image;
-  image.own_piece = bmp_front(header, palette);
+  auto image = std::make_unique<StbFile>("BMP", monitor);
+  image->own_piece = bmp_front(header, palette);
   const bool has_alpha = header.masks[3] != 0;
-  const bool gray = header.bits <= 8 && is_gray(Bytes(image.own_piece).subspan(kPaletteOffset), 4);
-  image.describe("BMP", "bmp", static_cast<std::uint64_t>(header.width), height,
-                 gray                             ? 1
-                 : has_alpha && header.bits == 32 ? 4
-                                                  : 3,
-                 header.bits == 32 || has_alpha ? 4 : 3);
-  image.pieces = {Bytes(image.own_piece), rows};
-  image.rows = {rows, (row_bits + 7) / 8, round_up(row_bits, 32) / 8};
-  image.top_first = header.height < 0;
+  const bool gray = header.bits <= 8 && is_gray(Bytes(image->own_piece).subspan(kPaletteOffset), 4);
+  image->describe(static_cast<std::uint64_t>(header.width), height,
+                  gray                             ? 1
+                  : has_alpha && header.bits == 32 ? 4
+                                                   : 3,
+                  header.bits == 32 || has_alpha ? 4 : 3);
+  image->pieces = {Bytes(image->own_piece), rows};
+  image->rows = {rows, (row_bits + 7) / 8, round_up(row_bits, 32) / 8};
+  image->top_first = header.height < 0;
   return image;
-}
-
-}  // namespace
-
-bool is_bmp(Bytes file) {
-  if (file.size() < kFileHeaderBytes + 4 || !as_text(file).starts_with("BM")) return false;
-  const auto header_bytes = load_little<std::uint32_t>(file.data() + kFileHeaderBytes);
-  return header_bytes >= kOs2HeaderBytes && header_bytes <= 255;
-}
-
-std::string decode_bmp(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  return decode_file(open_bmp(file), plan, monitor, image);
 }
 
 }  // namespace chunkhit

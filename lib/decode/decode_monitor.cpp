@@ -34,11 +34,14 @@ std::string DecodeMonitor::time_error() const {
          count_text(options_.max_seconds, "second");
 }
 
-std::string DecodeMonitor::damage(const std::string& what) {
-  if (!options_.accept_warnings) return what;
+void DecodeMonitor::check_time() const {
+  if (is_out_of_time()) throw ImageError(time_error());
+}
+
+void DecodeMonitor::damage(const std::string& what) {
+  if (!options_.accept_warnings) throw ImageError(what);
   if (first_damage_.empty()) first_damage_ = what;
   ++count_;
-  return {};
 }
 
 void DecodeMonitor::oddity(const std::string& what) {

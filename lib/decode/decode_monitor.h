@@ -1,4 +1,4 @@
-// What every decoder asks while it decodes one image: may it go on, and is an oddity an error?
+// What every decoder asks while it decodes one image: may it continue, and is an oddity an error?
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,21 @@ class DecodeMonitor {
   /// Whether this thread has worked for `max_seconds`. Time in which the process is stopped, or waits for a
   /// CPU, does not count: it says nothing of the image.
   [[nodiscard]] bool is_out_of_time() const;
-  /// The reason where they have.
+  /// Throws ImageError where it has.
+  void check_time() const;
+  /// The reason where it has.
   [[nodiscard]] std::string time_error() const;
 
-  /// Judges damage that leaves pixels to take: gives it back as the error, or keeps it as a warning and
-  /// returns an empty text where warnings are accepted.
-  [[nodiscard]] std::string damage(const std::string& what);
+  /// Keeps damage that leaves pixels to take as a warning; throws it as ImageError where warnings are not
+  /// accepted.
+  void damage(const std::string& what);
   /// Keeps a harmless oddity as a warning.
   void oddity(const std::string& what);
   /// The first warning, damage before oddities, and how many more there were; empty where there was none.
   [[nodiscard]] std::string warnings() const;
 
  private:
-  const DecodeOptions& options_;
+  DecodeOptions options_;
   std::chrono::steady_clock::time_point begin_;
   std::chrono::nanoseconds thread_begin_;
   std::string first_damage_;

@@ -1,8 +1,7 @@
-// The decoders behind decode_image, one per format, and what they share.
+// The decoders behind ImageFile, one per format, and what they share.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <memory>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -12,13 +11,25 @@
 
 namespace chunkhit {
 
-/// Decodes one format; one static row per format.
-struct ImageDecoder {
+/// An image whose header has been read. The decoders that keep state from there to the pixels derive from it.
+class OpenedImage {
+ public:
+  OpenedImage() = default;
+  OpenedImage(const OpenedImage&) = delete;
+  OpenedImage& operator=(const OpenedImage&) = delete;
+  virtual ~OpenedImage() = default;
+  /// Does what ImageFile::decode promises; the plan fits the image, and its channels are not 0.
+  virtual void decode(const DecodePlan& plan, Image& image) = 0;
+  ImageHeader header;
+};
+
+/// One format; one static row per format.
+struct ImageFormat {
   std::string_view name;
-  /// Tells the format by the file's bytes.
-  bool (*recognises)(Bytes file);
-  /// Does what decode_image promises.
-  std::string (*decode)(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image);
+  /// Detects the format by the file's bytes.
+  bool (*detect)(Bytes file);
+  /// Reads the header; throws ImageError. File and monitor outlive what it gives.
+  std::unique_ptr<OpenedImage> (*open)(Bytes file, DecodeMonitor& monitor);
 };
 
 [[nodiscard]] bool is_jpeg(Bytes file);
@@ -31,20 +42,13 @@ struct ImageDecoder {
 /// or no other type that is known.
 [[nodiscard]] bool is_tga(Bytes file);
 
-[[nodiscard]] std::string decode_jpeg(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                      Image& image);
-[[nodiscard]] std::string decode_png(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
-[[nodiscard]] std::string decode_bmp(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
-[[nodiscard]] std::string decode_gif(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
-[[nodiscard]] std::string decode_psd(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
-[[nodiscard]] std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
-[[nodiscard]] std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                     Image& image);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_jpeg(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_png(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_bmp(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor);
 
 /// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
@@ -66,11 +70,5 @@ struct StoredRows {
 
 /// Whether the colors of a palette are grays; the first three bytes of an entry are its color.
 [[nodiscard]] bool is_gray(Bytes palette, std::size_t entry_bytes);
-
-/// Checks a header against the limits, asks what is wanted of the picture and checks that the picture has it.
-/// Returns what is wrong; `wanted` stays empty where something is, or where the plan is to stop here without
-/// a reason. Channels in `wanted` are never 0.
-[[nodiscard]] std::string ask_plan(const ImageHeader& header, const PlanDecode& plan,
-                                   const DecodeMonitor& monitor, std::optional<DecodePlan>& wanted);
 
 }  // namespace chunkhit

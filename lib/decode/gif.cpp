@@ -79,28 +79,24 @@ class GifWalk {
   std::optional<std::size_t> transparent_;
 };
 
-StbFile open_gif(Bytes file) {
-  const GifWalk walk(file);
-  constexpr std::uint32_t kTwoCanvasesAndAMask = 9;
-  StbFile image;
-  image.describe("GIF", "gif", walk.width(), walk.height(), walk.channels(), kTwoCanvasesAndAMask);
-  // stb_image takes no frame that leaves its screen, and draws the background color where the frame leaves
-  // the screen free: it reads a screen of our own.
-  constexpr std::size_t kBegin = 6, kEnd = 12;
-  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 255); };
-  image.own_piece.assign({byte(walk.width()), byte(walk.width() >> 8), byte(walk.height()),
-                          byte(walk.height() >> 8), file[10], 0});
-  image.pieces = {file.first(kBegin), Bytes(image.own_piece), file.subspan(kEnd)};
-  image.background = walk.background();
-  return image;
-}
-
 }  // namespace
 
 bool is_gif(Bytes file) { return as_text(file).starts_with("GIF87a") || as_text(file).starts_with("GIF89a"); }
 
-std::string decode_gif(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  return decode_file(open_gif(file), plan, monitor, image);
+std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor) {
+  const GifWalk walk(file);
+  constexpr std::uint32_t kTwoCanvasesAndAMask = 9;
+  auto image = std::make_unique<StbFile>("GIF", monitor);
+  image->describe(walk.width(), walk.height(), walk.channels(), kTwoCanvasesAndAMask);
+  // stb_image takes no frame that leaves its screen, and draws the background color where the frame leaves
+  // the screen free: it reads a screen of our own.
+  constexpr std::size_t kBegin = 6, kEnd = 12;
+  const auto byte = [](std::uint32_t value) { return static_cast<std::uint8_t>(value & 255); };
+  image->own_piece.assign({byte(walk.width()), byte(walk.width() >> 8), byte(walk.height()),
+                           byte(walk.height() >> 8), file[10], 0});
+  image->pieces = {file.first(kBegin), Bytes(image->own_piece), file.subspan(kEnd)};
+  image->background = walk.background();
+  return image;
 }
 
 }  // namespace chunkhit

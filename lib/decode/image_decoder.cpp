@@ -2,52 +2,93 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include "decode/decode_monitor.h"
 #include "decode/formats.h"
 
 namespace chunkhit {
 namespace {
 
-// TGA comes last: it is the only one that is told without a signature.
-constexpr std::array kImageDecoders{
-    ImageDecoder{"jpeg", is_jpeg, decode_jpeg}, ImageDecoder{"png", is_png, decode_png},
-    ImageDecoder{"gif", is_gif, decode_gif},    ImageDecoder{"bmp", is_bmp, decode_bmp},
-    ImageDecoder{"psd", is_psd, decode_psd},    ImageDecoder{"pnm", is_pnm, decode_pnm},
-    ImageDecoder{"tga", is_tga, decode_tga},
+// TGA comes last: it is the only one that is detected without a signature.
+constexpr std::array kImageFormats{
+    ImageFormat{"jpeg", is_jpeg, open_jpeg}, ImageFormat{"png", is_png, open_png},
+    ImageFormat{"gif", is_gif, open_gif},    ImageFormat{"bmp", is_bmp, open_bmp},
+    ImageFormat{"psd", is_psd, open_psd},    ImageFormat{"pnm", is_pnm, open_pnm},
+    ImageFormat{"tga", is_tga, open_tga},
 };
 
-std::string unknown_type(Bytes file) {
-  if (file.empty()) return "is empty";
+const ImageFormat& detect_format(Bytes file) {
+  const auto format = std::ranges::find_if(
+      kImageFormats, [&](const ImageFormat& candidate) { return candidate.detect(file); });
+  if (format != kImageFormats.end()) return *format;
+  if (file.empty()) throw ImageError("is empty");
   const std::string_view name = undecoded_type(file);
-  if (name.empty()) return "not a picture of a known type";
-  return std::string(name) + " is not supported";
+  if (name.empty()) throw ImageError("not an image of a known type");
+  throw ImageError(std::string(name) + " is not supported");
+}
+
+void check_size(const ImageHeader& header, const DecodeOptions& options) {
+  const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height);
+  if (header.width == 0 || header.height == 0) throw ImageError("has no pixels: " + size);
+  if (std::uint64_t{header.width} * header.height > options.max_pixels)
+    throw ImageError("is " + size + " pixels, over the limit of " + std::to_string(options.max_pixels) +
+                     " pixels");
+}
+
+bool fits(const ImageHeader& header, const DecodePlan& plan) {
+  const bool known_shrink = plan.shrink == 1 || plan.shrink == 2 || plan.shrink == 4 || plan.shrink == 8;
+  if (!known_shrink || (plan.shrink > 1 && !header.scales) || plan.channels > 4) return false;
+  const std::uint64_t width = (std::uint64_t{header.width} + plan.shrink - 1) / plan.shrink;
+  const std::uint64_t height = (std::uint64_t{header.height} + plan.shrink - 1) / plan.shrink;
+  const Rect& region = plan.region;
+  return region.width > 0 && region.height > 0 && std::uint64_t{region.x} + region.width <= width &&
+         std::uint64_t{region.y} + region.height <= height;
 }
 
 }  // namespace
 
-std::string decode_image(Bytes file, const PlanDecode& plan, const DecodeOptions& options, Image& image,
-                         std::string* warnings) {
-  const auto decoder = std::ranges::find_if(
-      kImageDecoders, [&](const ImageDecoder& candidate) { return candidate.recognises(file); });
-  if (decoder == kImageDecoders.end()) return unknown_type(file);
-  DecodeMonitor monitor(options);
-  std::string error;
-  try {
-    error = decoder->decode(file, plan, monitor, image);
-  } catch (const ImageError& thrown) {
-    error = thrown.what();
-  }
-  if (warnings != nullptr) *warnings = error.empty() ? monitor.warnings() : "";
-  return error;
+ImageFile::ImageFile(Bytes file, const DecodeOptions& options)
+    : monitor_(std::make_unique<DecodeMonitor>(options)) {
+  const ImageFormat& format = detect_format(file);
+  opened_ = format.open(file, *monitor_);
+  opened_->header.format = format.name;
+  check_size(opened_->header, options);
 }
 
-std::string read_image_header(Bytes file, const DecodeOptions& options, ImageHeader& header) {
-  Image unused;
-  const PlanDecode stop_at_header = [&](const ImageHeader& found, std::string&) {
-    header = found;
-    return std::optional<DecodePlan>();
-  };
-  return decode_image(file, stop_at_header, options, unused);
+ImageFile::~ImageFile() = default;
+
+const ImageHeader& ImageFile::header() const { return opened_->header; }
+
+void ImageFile::decode(const DecodePlan& plan, Image& image) {
+  if (!fits(header(), plan)) throw ImageError("the region wanted is not in the image");
+  DecodePlan wanted = plan;
+  if (wanted.channels == 0) wanted.channels = header().channels;
+  opened_->decode(wanted, image);
+}
+
+std::string ImageFile::warnings() const { return monitor_->warnings(); }
+
+void require_bytes(Bytes file, std::uint64_t count, const char* where) {
+  if (file.size() < count) throw ImageError(std::string("truncated: the data ends in the ") + where);
+}
+
+std::uint64_t count_whole_rows(const StoredRows& rows, std::uint64_t height, DecodeMonitor& monitor) {
+  const std::uint64_t room = rows.bytes.size();
+  const std::uint64_t whole =
+      room < rows.row_bytes ? 0 : std::min(height, (room - rows.row_bytes) / rows.row_step + 1);
+  if (whole == height) return whole;
+  const std::string reason =
+      "truncated: the data ends near row " + std::to_string(whole) + " of " + std::to_string(height);
+  if (whole == 0) throw ImageError(reason);
+  monitor.damage(reason);
+  return whole;
+}
+
+bool is_gray(Bytes palette, std::size_t entry_bytes) {
+  for (std::size_t at = 0; at + 3 <= palette.size(); at += entry_bytes)
+    if (palette[at] != palette[at + 1] || palette[at] != palette[at + 2]) return false;
+  return true;
 }
 
 }  // namespace chunkhit

@@ -20,7 +20,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr int kMostScans =
+constexpr int kMaxScans =
     100;  // real progressive files have about 10; each scan costs a pass over all blocks
 constexpr std::string_view kExifMark("Exif\0\0", 6);
 
@@ -39,23 +39,22 @@ class JpegSession {
   JpegSession& operator=(const JpegSession&) = delete;
   ~JpegSession() { jpeg_destroy_decompress(&info); }
 
-  /// Runs libjpeg calls; false when one of them failed, the reason being in fault().
-  [[nodiscard]] bool attempt(void (*calls)(JpegSession&)) {
+  /// Runs libjpeg calls; throws ImageError when one of them fails.
+  void attempt(void (*calls)(JpegSession&)) {
     if (setjmp(return_here_) == 0) {
       calls(*this);
-      return true;
+      return;
     }
     if (out_of_memory_) throw std::bad_alloc();
-    return false;
+    throw ImageError(reason_.data());
   }
-  [[nodiscard]] std::string fault() const { return fault_.data(); }
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
   void watch_progress() { info.progress = &progress_; }
   /// Ends the attempt with a reason unless warnings are accepted.
   void warn(const char* text) {
     if (!monitor_.options().accept_warnings) end_attempt(text);
-    static_cast<void>(monitor_.damage(text));
+    monitor_.damage(text);
   }
 
   jpeg_decompress_struct info{};
@@ -80,7 +79,7 @@ class JpegSession {
   }
 
   [[noreturn]] void end_attempt(const char* reason) {
-    std::snprintf(fault_.data(), fault_.size(), "%s", reason);
+    std::snprintf(reason_.data(), reason_.size(), "%s", reason);
     std::longjmp(return_here_, 1);
   }
 
@@ -144,11 +143,11 @@ class JpegSession {
 
   void check_progress() {
     const bool is_late = monitor_.is_out_of_time();
-    if (!is_late && info.input_scan_number <= kMostScans) return;
+    if (!is_late && info.input_scan_number <= kMaxScans) return;
     if (is_late)
-      std::snprintf(fault_.data(), fault_.size(), "%s", monitor_.time_error().c_str());
+      std::snprintf(reason_.data(), reason_.size(), "%s", monitor_.time_error().c_str());
     else
-      std::snprintf(fault_.data(), fault_.size(), "has more than %d scans", kMostScans);
+      std::snprintf(reason_.data(), reason_.size(), "has more than %d scans", kMaxScans);
     std::longjmp(return_here_, 1);
   }
 
@@ -157,7 +156,7 @@ class JpegSession {
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
   std::jmp_buf return_here_{};
-  std::array<char, JMSG_LENGTH_MAX + 32> fault_{};
+  std::array<char, JMSG_LENGTH_MAX + 32> reason_{};
   bool out_of_memory_ = false;
 };
 
@@ -204,18 +203,14 @@ bool is_cmyk(const jpeg_decompress_struct& info) {
   return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
 }
 
-ImageHeader describe(JpegSession& session) {
-  ImageHeader header;
-  header.format = "jpeg";
+void describe(JpegSession& session, ImageHeader& header) {
   header.width = session.info.image_width;
   header.height = session.info.image_height;
   header.channels = session.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
   header.orientation = find_orientation(session.info);
   header.scales = true;
-  header.whole_picture = jpeg_has_multiple_scans(&session.info) != FALSE;
-  header.extra_bytes =
-      working_bytes(session.info) + (header.whole_picture ? coefficient_bytes(session.info) : 0);
-  return header;
+  const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
+  header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
 }
 
 // A progressive file that lacks refining scans is smoothed across blocks, which looks beyond any margin.
@@ -241,12 +236,12 @@ bool crops_exactly(const jpeg_decompress_struct& info) {
 // Fancy upsampling looks one pixel beyond the wanted columns, and gives way to plain upsampling where only a
 // few pixels are left.
 void crop_columns(JpegSession& session) {
-  constexpr JDIMENSION kLeastWidth = 64;
+  constexpr JDIMENSION kMinWidth = 64;
   if (!crops_exactly(session.info)) return;
   const Rect& region = session.region;
   const JDIMENSION end =
-      std::min(session.info.output_width, std::max(region.x + region.width + 1, region.x + kLeastWidth));
-  JDIMENSION first = std::min(std::max(region.x, JDIMENSION{1}) - 1, end - std::min(end, kLeastWidth));
+      std::min(session.info.output_width, std::max(region.x + region.width + 1, region.x + kMinWidth));
+  JDIMENSION first = std::min(std::max(region.x, JDIMENSION{1}) - 1, end - std::min(end, kMinWidth));
   JDIMENSION width = end - first;
   jpeg_crop_scanline(&session.info, &first, &width);
   session.first_column = first;
@@ -306,14 +301,14 @@ void read_rows(JpegSession& session) {
     require_end(session);
 }
 
-std::string decode_region(JpegSession& session, const DecodePlan& wanted, Image& image) {
+void decode_region(JpegSession& session, const DecodePlan& wanted, Image& image) {
   jpeg_decompress_struct& info = session.info;
   const bool gray = info.jpeg_color_space == JCS_GRAYSCALE;
   info.scale_num = 1;
   info.scale_denom = wanted.shrink;
   info.out_color_space = is_cmyk(info) ? JCS_CMYK : gray && wanted.channels != 3 ? JCS_GRAYSCALE : JCS_RGB;
   session.region = wanted.region;
-  if (!session.attempt(start)) return session.fault();
+  session.attempt(start);
 
   image.reshape(wanted.region.width, wanted.region.height, wanted.channels);
   session.image = &image;
@@ -323,23 +318,30 @@ std::string decode_region(JpegSession& session, const DecodePlan& wanted, Image&
   ByteBuffer rgb_row(is_cmyk(info) ? std::size_t{wanted.region.width} * 3 : 0);
   session.row = row.data() + 1;
   session.rgb_row = is_cmyk(info) ? rgb_row.data() : nullptr;
-  return session.attempt(read_rows) ? std::string() : session.fault();
+  session.attempt(read_rows);
 }
+
+class JpegFile : public OpenedImage {
+ public:
+  JpegFile(Bytes file, DecodeMonitor& monitor) : session_(file, monitor) {
+    session_.attempt(read_header);
+    const int components = session_.info.num_components;
+    if (components == 2 || components > 4)
+      throw ImageError("JPEG with " + std::to_string(components) + " color components is not supported");
+    describe(session_, header);
+  }
+  void decode(const DecodePlan& plan, Image& image) override { decode_region(session_, plan, image); }
+
+ private:
+  JpegSession session_;
+};
 
 }  // namespace
 
 bool is_jpeg(Bytes file) { return as_text(file).starts_with("\xff\xd8\xff"); }
 
-std::string decode_jpeg(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  JpegSession session(file, monitor);
-  if (!session.attempt(read_header)) return session.fault();
-  const int components = session.info.num_components;
-  if (components == 2 || components > 4)
-    return "JPEG with " + std::to_string(components) + " colour components is not supported";
-  std::optional<DecodePlan> wanted;
-  std::string fault = ask_plan(describe(session), plan, monitor, wanted);
-  if (!wanted) return fault;
-  return decode_region(session, *wanted, image);
+std::unique_ptr<OpenedImage> open_jpeg(Bytes file, DecodeMonitor& monitor) {
+  return std::make_unique<JpegFile>(file, monitor);
 }
 
 }  // namespace chunkhit

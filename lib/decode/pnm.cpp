@@ -39,6 +39,47 @@ ByteBuffer scale_table(std::uint32_t largest) {
   return scaled;
 }
 
+class PnmFile : public OpenedImage {
+ public:
+  PnmFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor) {
+    header.channels = file[1] == '5' ? 1 : 3;
+    std::size_t at = 2;
+    if (!read_number(as_text(file), at, header.width) || !read_number(as_text(file), at, header.height) ||
+        !read_number(as_text(file), at, largest_) || largest_ == 0 || largest_ > 65535)
+      throw ImageError("damaged PNM: its header is not width, height and largest value");
+    header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
+    value_bytes_ = largest_ > 255 ? 2 : 1;
+    const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes_;
+    rows_ = {file.subspan(at), row_bytes, row_bytes};
+  }
+
+  void decode(const DecodePlan& plan, Image& image) override {
+    const std::uint64_t whole_rows = count_whole_rows(rows_, header.height, monitor_);
+    const ByteBuffer scaled = scale_table(largest_);
+    const Rect& region = plan.region;
+    image.reshape(region.width, region.height, plan.channels);
+    ByteBuffer natural(std::size_t{region.width} * header.channels);
+    for (std::uint32_t y = 0; y < region.height; ++y) {
+      monitor_.check_time();
+      if (region.y + y >= whole_rows) {
+        std::fill_n(image.row(y), image.row_bytes(), std::uint8_t{0});
+        continue;
+      }
+      const std::uint8_t* values = rows_.bytes.data() + (region.y + y) * rows_.row_step +
+                                   std::size_t{region.x} * header.channels * value_bytes_;
+      for (std::size_t i = 0; i < natural.size(); ++i)
+        natural[i] = scaled[value_bytes_ == 2 ? load_big16(values + 2 * i) : values[i]];
+      convert_channels(natural.data(), header.channels, image.row(y), plan.channels, region.width);
+    }
+  }
+
+ private:
+  DecodeMonitor& monitor_;
+  StoredRows rows_;
+  std::uint32_t largest_ = 0;
+  std::size_t value_bytes_ = 1;
+};
+
 }  // namespace
 
 bool is_pnm(Bytes file) {
@@ -47,41 +88,8 @@ bool is_pnm(Bytes file) {
          (kBlanks.find(text[2]) != std::string_view::npos || text[2] == '#');
 }
 
-std::string decode_pnm(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  ImageHeader header;
-  header.format = "pnm";
-  header.channels = file[1] == '5' ? 1 : 3;
-  std::size_t at = 2;
-  std::uint32_t largest = 0;
-  if (!read_number(as_text(file), at, header.width) || !read_number(as_text(file), at, header.height) ||
-      !read_number(as_text(file), at, largest) || largest == 0 || largest > 65535)
-    throw ImageError("damaged PNM: its header is not width, height and largest value");
-  header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
-  std::optional<DecodePlan> wanted;
-  std::string fault = ask_plan(header, plan, monitor, wanted);
-  if (!wanted) return fault;
-
-  const std::size_t value_bytes = largest > 255 ? 2 : 1;
-  const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes;
-  const Bytes rows = file.subspan(at);
-  const std::uint64_t whole_rows = count_whole_rows({rows, row_bytes, row_bytes}, header.height, monitor);
-  const ByteBuffer scaled = scale_table(largest);
-  const Rect& region = wanted->region;
-  image.reshape(region.width, region.height, wanted->channels);
-  ByteBuffer natural(std::size_t{region.width} * header.channels);
-  for (std::uint32_t y = 0; y < region.height; ++y) {
-    if (monitor.is_out_of_time()) return monitor.time_error();
-    if (region.y + y >= whole_rows) {
-      std::fill_n(image.row(y), image.row_bytes(), std::uint8_t{0});
-      continue;
-    }
-    const std::uint8_t* values =
-        rows.data() + (region.y + y) * row_bytes + std::size_t{region.x} * header.channels * value_bytes;
-    for (std::size_t i = 0; i < natural.size(); ++i)
-      natural[i] = scaled[value_bytes == 2 ? load_big16(values + 2 * i) : values[i]];
-    convert_channels(natural.data(), header.channels, image.row(y), wanted->channels, region.width);
-  }
-  return {};
+std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor) {
+  return std::make_unique<PnmFile>(file, monitor);
 }
 
 }  // namespace chunkhit

@@ -42,7 +42,11 @@ std::uint64_t psd_data_bytes(Bytes file, std::size_t at, std::uint64_t row_count
   return bytes;
 }
 
-StbFile open_psd(Bytes file) {
+}  // namespace
+
+bool is_psd(Bytes file) { return as_text(file).starts_with(std::string_view("8BPS\0\1", 6)); }
+
+std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor) {
   const std::size_t at = find_psd_data(file);
   const std::uint32_t channels = load_big16(file.data() + 12);
   const std::uint32_t height = load_big32(file.data() + 14);
@@ -53,22 +57,14 @@ StbFile open_psd(Bytes file) {
   constexpr std::uint32_t kMaxSide = 30000;
   if (width > kMaxSide || height > kMaxSide)
     throw ImageError("damaged PSD: a side is longer than 30000 pixels");
-  StbFile image;
-  image.describe("PSD", "psd", width, height, channels, 4);
-  image.pieces = {file};
+  auto image = std::make_unique<StbFile>("PSD", monitor);
+  image->describe(width, height, channels, 4);
+  image->pieces = {file};
   const std::uint64_t row_bytes = std::uint64_t{width} * bits / 8;
-  image.read_bytes =
+  image->read_bytes =
       at + 2 + psd_data_bytes(file, at + 2, std::uint64_t{channels} * height, row_bytes, compression == 1);
-  if (file.size() < image.read_bytes) throw ImageError("truncated: the data ends before the last row");
+  if (file.size() < image->read_bytes) throw ImageError("truncated: the data ends before the last row");
   return image;
-}
-
-}  // namespace
-
-bool is_psd(Bytes file) { return as_text(file).starts_with(std::string_view("8BPS\0\1", 6)); }
-
-std::string decode_psd(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  return decode_file(open_psd(file), plan, monitor, image);
 }
 
 }  // namespace chunkhit

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 
 #include "decode/channels.h"
@@ -163,8 +162,7 @@ stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool&
   return has_frame ? pixels : nullptr;
 }
 
-StbImage load(const StbFile& file, const DecodeMonitor& monitor) {
-  const std::string type(file.type);
+StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
     if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
   budget = {file.max_bytes, false, false};
@@ -177,7 +175,7 @@ StbImage load(const StbFile& file, const DecodeMonitor& monitor) {
                          ? load_first_frame(context, width, height, image.is_whole)
                          : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
   if (budget.out_of_memory) throw std::bad_alloc();
-  if (reader.is_late()) throw ImageError(monitor.time_error());
+  monitor.check_time();
   if (budget.exceeded)
     throw ImageError("damaged " + type + ": its data inflates to more than its size allows");
   if (image.pixels == nullptr)
@@ -222,41 +220,30 @@ void blacken_missing_rows(const StbFile& file, std::uint64_t whole_rows, const R
 
 }  // namespace
 
-void StbFile::describe(std::string_view type_name, std::string_view format, std::uint64_t width,
-                       std::uint64_t height, std::uint32_t channels, std::uint32_t stb_channels) {
+void StbFile::describe(std::uint64_t width, std::uint64_t height, std::uint32_t channels,
+                       std::uint32_t stb_channels) {
   constexpr std::uint64_t kSmallBytes = 64 << 10;
-  type = type_name;
-  header.format = format;
   header.width = static_cast<std::uint32_t>(width);
   header.height = static_cast<std::uint32_t>(height);
   header.channels = channels;
-  header.whole_picture = true;
   max_bytes = width * height * stb_channels + kSmallBytes;
   header.extra_bytes = max_bytes + width * channels + own_piece.size();
 }
 
-std::string decode_file(const StbFile& file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  std::optional<DecodePlan> wanted;
-  std::string fault = ask_plan(file.header, plan, monitor, wanted);
-  if (!wanted) return fault;
-  const std::uint64_t height = file.header.height;
+void StbFile::decode(const DecodePlan& plan, Image& image) {
   const std::uint64_t whole_rows =
-      file.rows.row_step == 0 ? height : count_whole_rows(file.rows, height, monitor);
-  const StbImage whole = load(file, monitor);
-  if (monitor.is_out_of_time()) return monitor.time_error();
-  const std::string damaged = "damaged " + std::string(file.type) + ": ";
-  if (whole.width != file.header.width || whole.height != file.header.height)
-    return damaged + "it has two sizes";
-  if (file.read_bytes != 0 && whole.read_bytes != file.read_bytes)
-    return damaged + "its rows do not unpack to their width";
-  if (!whole.is_whole && whole_rows == height) {
-    fault = monitor.damage("truncated: the data ends before the last pixel");
-    if (!fault.empty()) return fault;
-  }
-  if (file.background && whole.is_whole) fill_background(*file.background, whole);
-  copy_region(whole.view(), file.header.channels, *wanted, image);
-  blacken_missing_rows(file, whole_rows, wanted->region, image);
-  return {};
+      rows.row_step == 0 ? header.height : count_whole_rows(rows, header.height, monitor_);
+  const std::string type(type_);
+  const StbImage whole = load(*this, type, monitor_);
+  if (whole.width != header.width || whole.height != header.height)
+    throw ImageError("damaged " + type + ": it has two sizes");
+  if (read_bytes != 0 && whole.read_bytes != read_bytes)
+    throw ImageError("damaged " + type + ": its rows do not unpack to their width");
+  if (!whole.is_whole && whole_rows == header.height)
+    monitor_.damage("truncated: the data ends before the last pixel");
+  if (background && whole.is_whole) fill_background(*background, whole);
+  copy_region(whole.view(), header.channels, plan, image);
+  blacken_missing_rows(*this, whole_rows, plan.region, image);
 }
 
 }  // namespace chunkhit

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -20,9 +19,9 @@ using Pixel = std::array<std::uint8_t, 4>;
 
 /// A file whose header has been read, for stb_image to decode. What stb_image would take wrongly without a
 /// word has been put right before it reads it, or been an error.
-struct StbFile {
-  std::string_view type;  ///< "BMP", for messages
-  ImageHeader header;
+class StbFile : public OpenedImage {
+ public:
+  StbFile(std::string_view type, DecodeMonitor& monitor) : type_(type), monitor_(monitor) {}
   std::array<Bytes, 3> pieces;      ///< what stb_image reads, one behind the other, as if they were the file
   ByteBuffer own_piece;             ///< holds the one of them that does not lie in the file
   std::uint64_t max_bytes = 0;      ///< memory that stb_image may hold
@@ -32,12 +31,14 @@ struct StbFile {
   std::uint64_t read_bytes = 0;     ///< of the pieces up to the last pixel, where the file says it; else 0
 
   /// Sets the header and the memory for an image whose pixels take `stb_channels` bytes in stb_image.
-  void describe(std::string_view type_name, std::string_view format, std::uint64_t width,
-                std::uint64_t height, std::uint32_t channels, std::uint32_t stb_channels);
-};
+  void describe(std::uint64_t width, std::uint64_t height, std::uint32_t channels,
+                std::uint32_t stb_channels);
+  /// Of 16 bits the high byte.
+  void decode(const DecodePlan& plan, Image& image) override;
 
-/// Decodes what the plan wants, of 16 bits the high byte.
-[[nodiscard]] std::string decode_file(const StbFile& file, const PlanDecode& plan, DecodeMonitor& monitor,
-                                      Image& image);
+ private:
+  std::string_view type_;  // "BMP", for messages
+  DecodeMonitor& monitor_;
+};
 
 }  // namespace chunkhit

@@ -63,25 +63,6 @@ bool is_plausible(const TgaHeader& header) {
          (header.kind == gray_kind && is_one_of(header.bits, {8, 16}));
 }
 
-StbFile open_tga(Bytes file) {
-  const TgaHeader header = read_tga_header(file);
-  require_bytes(file, header.pixels_offset() + 1);
-  // stb_image ignores the one and takes the other for a number of bytes.
-  if ((header.flags & 0x10) != 0) throw ImageError("TGA from right to left is not supported");
-  if (header.palette_first != 0) throw ImageError("TGA whose palette begins late is not supported");
-  const std::uint32_t bits = header.has_palette ? header.palette_bits : header.bits;
-  const std::uint32_t channels = bits <= 16 && header.kind != gray_kind ? 3 : bits / 8;
-  const bool gray = header.palette_bits >= 24 &&
-                    is_gray(file.subspan(header.palette_offset, header.palette_bytes()), channels);
-  StbFile image;
-  image.describe("TGA", "tga", header.width, header.height, gray ? channels - 2 : channels, channels);
-  image.pieces = {file};
-  if (!header.by_runs)
-    image.rows = {file.subspan(header.pixels_offset()), header.row_bytes(), header.row_bytes()};
-  image.top_first = (header.flags & 0x20) != 0;
-  return image;
-}
-
 }  // namespace
 
 bool is_tga(Bytes file) {
@@ -93,8 +74,23 @@ bool is_tga(Bytes file) {
   return file.size() >= needed || undecoded_type(file).empty();
 }
 
-std::string decode_tga(Bytes file, const PlanDecode& plan, DecodeMonitor& monitor, Image& image) {
-  return decode_file(open_tga(file), plan, monitor, image);
+std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor) {
+  const TgaHeader header = read_tga_header(file);
+  require_bytes(file, header.pixels_offset() + 1);
+  // stb_image ignores the one and takes the other for a number of bytes.
+  if ((header.flags & 0x10) != 0) throw ImageError("TGA from right to left is not supported");
+  if (header.palette_first != 0) throw ImageError("TGA whose palette begins late is not supported");
+  const std::uint32_t bits = header.has_palette ? header.palette_bits : header.bits;
+  const std::uint32_t channels = bits <= 16 && header.kind != gray_kind ? 3 : bits / 8;
+  const bool gray = header.palette_bits >= 24 &&
+                    is_gray(file.subspan(header.palette_offset, header.palette_bytes()), channels);
+  auto image = std::make_unique<StbFile>("TGA", monitor);
+  image->describe(header.width, header.height, gray ? channels - 2 : channels, channels);
+  image->pieces = {file};
+  if (!header.by_runs)
+    image->rows = {file.subspan(header.pixels_offset()), header.row_bytes(), header.row_bytes()};
+  image->top_first = (header.flags & 0x20) != 0;
+  return image;
 }
 
 }  // namespace chunkhit

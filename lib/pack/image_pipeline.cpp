@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,9 @@ struct Block {
   std::shared_ptr<ChunkBuffer> buffer;
   std::uint64_t first_row = 0;  ///< in the job's indices
   std::uint64_t first_slot = 0;
-  std::vector<std::string> faults;    ///< per row; empty where the sample was made
-  std::vector<std::string> warnings;  ///< per row
-  std::vector<FileStamp> inputs;      ///< per row
+  std::vector<std::optional<std::string>> reasons;  ///< per row: why no sample was made
+  std::vector<std::string> warnings;                ///< per row
+  std::vector<FileStamp> inputs;                    ///< per row
   PixelSums pixels;
 };
 
@@ -104,7 +105,7 @@ class PartPipeline {
     Block block{open_, next_row_, next_slot_, {}, {}, {}, {}};
     const std::uint64_t count =
         std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_});
-    block.faults.resize(count);
+    block.reasons.resize(count);
     block.warnings.resize(count);
     block.inputs.resize(count);
     next_row_ += count;
@@ -114,13 +115,17 @@ class PartPipeline {
 
   Block make(Block block) {
     SampleMaker& maker = makers_.local();
-    for (std::size_t at = 0; at < block.faults.size(); ++at) {
+    for (std::size_t at = 0; at < block.reasons.size(); ++at) {
       std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
       // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
-      block.faults[at] = escape_bytes(maker.make(job_.list.file(job_.indices[block.first_row + at]), slot));
-      block.warnings[at] = escape_bytes(maker.warnings());
+      try {
+        maker.make(job_.list.file(job_.indices[block.first_row + at]), slot);
+        block.warnings[at] = escape_bytes(maker.warnings());
+        block.pixels.add_sample(slot, job_.context.sample);
+      } catch (const ImageError& error) {
+        block.reasons[at] = escape_bytes(error.reason());
+      }
       block.inputs[at] = maker.stamp();
-      if (block.faults[at].empty()) block.pixels.add_sample(slot, job_.context.sample);
     }
     return block;
   }
@@ -128,17 +133,17 @@ class PartPipeline {
   std::vector<FilledChunk> assemble(const Block& block) {
     record_.pixels.add(block.pixels);
     outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
-    for (std::size_t at = 0; at < block.faults.size(); ++at) {
+    for (std::size_t at = 0; at < block.reasons.size(); ++at) {
       const std::uint32_t index = job_.indices[block.first_row + at];
       ++record_.rows;
-      if (block.faults[at].empty()) {
+      if (!block.reasons[at]) {
         keep(index);
         const bool is_odd = !block.warnings[at].empty();
         if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at]));
         assembler_.take(block.buffer, block.first_slot + at);
         job_.on_row(record_.rows, nullptr, is_odd ? &record_.warnings.back() : nullptr);
       } else {
-        record_.rejects.push_back(listed(index, block.faults[at]));
+        record_.rejects.push_back(listed(index, *block.reasons[at]));
         job_.on_row(record_.rows, &record_.rejects.back(), nullptr);
       }
     }

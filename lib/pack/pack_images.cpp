@@ -101,50 +101,54 @@ struct FirstImage {
   SampleShape sample;
 };
 
-/// Reads a file into `bytes`; gives why it cannot be.
-std::string load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file,
-                 ByteBuffer& bytes) {
+/// Reads a file into `bytes`; throws ImageError where it cannot be packed.
+void load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
   const RootFolder::File opened = root.open(file);
-  if (!opened.fault.empty()) return opened.fault;
-  return opened.bytes > spec.max_input_bytes ? "is over --max-input-bytes" : opened.read(bytes);
+  if (!opened.fault.empty()) throw ImageError(opened.fault);
+  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over --max-input-bytes");
+  const std::string reason = opened.read(bytes);
+  if (!reason.empty()) throw ImageError(reason);
 }
 
 /// The same, in several tries where the machine cannot read it.
-std::string load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options,
-                              const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
+void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const std::string& file, ByteBuffer& bytes) {
   try {
-    return with_retries([&] { return load(spec, root, file, bytes); });
+    with_retries([&] { load(spec, root, file, bytes); });
   } catch (const MachineError& error) {
-    if (options.reject_unreadable) return error.what();
+    if (options.reject_unreadable) throw ImageError(error.what());
     throw_unreadable(file, error);
   }
+}
+
+FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
+  const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
+  const ImageHeader& header = image.header();
+  const TransformPlan plan = plan_sample(spec, header);
+  if (!plan.fault.empty()) throw ImageError(plan.fault);
+  const bool swapped = swaps_sides(effective_orientation(spec, header));
+  return {file, swapped ? header.height : header.width, swapped ? header.width : header.height, plan.sample};
 }
 
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
 FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
                        const SampleList& list) {
-  std::string first_fault;
+  std::string first_reject;
   ByteBuffer bytes;
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
-    std::string fault = load_with_retries(spec, options, root, file, bytes);
-    ImageHeader header;
-    if (fault.empty()) fault = read_image_header(bytes, {spec.max_pixels, spec.accept_warnings}, header);
-    if (fault.empty()) {
-      const TransformPlan plan = plan_sample(spec, header);
-      const bool swapped = swaps_sides(effective_orientation(spec, header));
-      if (plan.fault.empty())
-        return {file, swapped ? header.height : header.width, swapped ? header.width : header.height,
-                plan.sample};
-      fault = plan.fault;
+    try {
+      load_with_retries(spec, options, root, file, bytes);
+      return probe_file(spec, file, bytes);
+    } catch (const ImageError& error) {
+      if (first_reject.empty()) first_reject = file + ": " + error.reason();
     }
-    if (first_fault.empty()) first_fault = file + ": " + fault;
   }
   if (list.size() == 1)
-    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_fault);
+    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_reject);
   throw Error(ErrorCode::bad_data, "none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
                                        count_text(std::min(list.size(), kProbedRows), "file") +
-                                       " is an image that can be packed; the first: " + first_fault);
+                                       " is an image that can be packed; the first: " + first_reject);
 }
 
 void check_outside_root(const PackImagesOptions& options) {

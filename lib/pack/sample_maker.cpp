@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
+#include <string>
 
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -16,11 +16,11 @@ std::string shape_text(const SampleShape& shape) {
          std::to_string(shape.channels);
 }
 
-/// Why an image that needs so much is not decoded; empty where it may be.
-std::string over_limit(std::uint64_t needed, const PackImagesSpec& spec) {
-  if (needed <= spec.max_decode_bytes) return {};
-  return "needs " + bytes_text(static_cast<double>(needed)) + " of memory to decode, over the limit of " +
-         bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (--max-decode-bytes)";
+void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
+  if (needed > spec.max_decode_bytes)
+    throw ImageError("needs " + bytes_text(static_cast<double>(needed)) +
+                     " of memory to decode, over the limit of " +
+                     bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (--max-decode-bytes)");
 }
 
 }  // namespace
@@ -44,49 +44,51 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
                         effective_orientation(spec, header));
 }
 
-std::optional<DecodePlan> SampleMaker::plan(std::string_view file, const ImageHeader& header,
-                                            std::string& fault) {
+void SampleMaker::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header);
-  if (!plan_.fault.empty()) {
-    fault = plan_.fault;
-    return std::nullopt;
-  }
+  if (!plan_.fault.empty()) throw ImageError(plan_.fault);
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data,
                 "pictures of different shapes: " + context_.first_file + " gives " +
                     shape_text(context_.sample) + ", " + std::string(file) + " gives " +
                     shape_text(plan_.sample) +
                     " (width x height x channels); --resize WxH, --crop or --fit make them alike");
+}
+
+DecodePlan SampleMaker::decode_plan() const {
   const bool swapped = swaps_sides(orientation_);
   const std::uint32_t stored_width = swapped ? plan_.source_height : plan_.source_width;
   const std::uint32_t stored_height = swapped ? plan_.source_width : plan_.source_height;
-  DecodePlan wanted{plan_.shrink, stored_region(plan_.region, orientation_, stored_width, stored_height),
-                    plan_.channels};
-  const std::uint64_t region_bytes =
-      std::uint64_t{wanted.region.width} * wanted.region.height * plan_.channels;
-  const std::uint64_t needed = file_.size() + header.extra_bytes +
-                               region_bytes * (orientation_ == 1 ? 1 : 2) + transform_.needed_bytes(plan_);
-  fault = over_limit(needed, context_.spec);
-  if (!fault.empty()) return std::nullopt;
-  if (!may_hold(needed)) {
-    awaited_bytes_ = needed;
-    return std::nullopt;
-  }
-  return wanted;
+  return {plan_.shrink, stored_region(plan_.region, orientation_, stored_width, stored_height),
+          plan_.channels};
 }
 
-std::string SampleMaker::decode(std::string_view file, std::uint8_t* slot) {
-  const DecodeOptions options{context_.spec.max_pixels, context_.spec.accept_warnings, context_.spec.check,
-                              context_.spec.max_seconds_per_image};
-  const PlanDecode plan_decode = [&](const ImageHeader& header, std::string& fault) {
-    return plan(file, header, fault);
-  };
-  std::string fault = decode_image(file_, plan_decode, options, stored_, &warnings_);
-  if (!fault.empty() || awaited_bytes_ > 0) return fault;
+std::uint64_t SampleMaker::needed_bytes(const ImageHeader& header, const Rect& region) const {
+  const std::uint64_t region_bytes = std::uint64_t{region.width} * region.height * plan_.channels;
+  return file_.size() + header.extra_bytes + region_bytes * (orientation_ == 1 ? 1 : 2) +
+         transform_.needed_bytes(plan_);
+}
+
+bool SampleMaker::decode(std::string_view file) {
+  ImageFile image(file_, {context_.spec.max_pixels, context_.spec.accept_warnings, context_.spec.check,
+                          context_.spec.max_seconds_per_image});
+  plan(file, image.header());
+  const DecodePlan wanted = decode_plan();
+  const std::uint64_t needed = needed_bytes(image.header(), wanted.region);
+  check_limit(needed, context_.spec);
+  if (!may_hold(needed)) {
+    awaited_bytes_ = needed;
+    return false;
+  }
+  image.decode(wanted, stored_);
+  warnings_ = image.warnings();
+  return true;
+}
+
+void SampleMaker::transform(std::uint8_t* slot) {
   if (orientation_ != 1) turn_upright(stored_.view(), orientation_, upright_);
   transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
-  return {};
 }
 
 // Takes what is missing without waiting: a thread that waits must hold nothing.
@@ -110,50 +112,46 @@ void SampleMaker::release_memory() {
 }
 
 // Memory is released whatever happens: others may wait for it.
-std::string SampleMaker::read_and_decode(const RootFolder::File& opened, std::string_view file,
-                                         std::uint8_t* slot) {
-  std::string fault;
+void SampleMaker::read_and_decode(const RootFolder::File& opened, std::string_view file, std::uint8_t* slot) {
+  struct Release {
+    SampleMaker& maker;
+    ~Release() { maker.release_memory(); }
+  } release{*this};
   try {
-    fault = opened.read(file_);
-    if (fault.empty()) fault = decode(file, slot);
+    const std::string reason = opened.read(file_);
+    if (!reason.empty()) throw ImageError(reason);
+    if (decode(file)) transform(slot);
   } catch (const std::bad_alloc&) {
-    release_memory();
     throw MachineError("needs more memory to decode than there is");
-  } catch (...) {
-    release_memory();
-    throw;
   }
-  release_memory();
-  return fault;
 }
 
-std::string SampleMaker::make(std::string_view file, std::uint8_t* slot) {
+void SampleMaker::make(std::string_view file, std::uint8_t* slot) {
   try {
-    return with_retries([&] { return try_make(file, slot); });
+    with_retries([&] { try_make(file, slot); });
   } catch (const MachineError& error) {
-    if (context_.reject_unreadable) return error.what();
+    if (context_.reject_unreadable) throw ImageError(error.what());
     throw_unreadable(file, error);
   }
 }
 
-std::string SampleMaker::try_make(std::string_view file, std::uint8_t* slot) {
+void SampleMaker::try_make(std::string_view file, std::uint8_t* slot) {
   // An image that finds too little memory left is put away, its memory waited for, and begun again.
   for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
     awaited_bytes_ = 0;
     stamp_ = {};
     warnings_.clear();
     const RootFolder::File opened = context_.root.open(file);
-    if (!opened.fault.empty()) return opened.fault;
+    if (!opened.fault.empty()) throw ImageError(opened.fault);
     stamp_ = opened.stamp;
     if (opened.bytes > context_.spec.max_input_bytes)
-      return "is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
-             bytes_text(static_cast<double>(context_.spec.max_input_bytes));
-    std::string fault = over_limit(opened.bytes, context_.spec);
-    if (!fault.empty()) return fault;
+      throw ImageError("is " + bytes_text(static_cast<double>(opened.bytes)) + ", over the limit of " +
+                       bytes_text(static_cast<double>(context_.spec.max_input_bytes)));
+    check_limit(opened.bytes, context_.spec);
     needed = std::max(needed, opened.bytes);
     if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
-    fault = read_and_decode(opened, file, slot);
-    if (!fault.empty() || awaited_bytes_ == 0) return fault;
+    read_and_decode(opened, file, slot);
+    if (awaited_bytes_ == 0) return;
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,21 +28,24 @@ struct MakerContext {
 class SampleMaker {
  public:
   explicit SampleMaker(MakerContext& context) : context_(context), transform_(context.spec.transform) {}
-  /// Writes the sample's bytes to `slot` and returns an empty text, or returns why this file cannot be
-  /// packed. Throws bad_data when the picture's shape differs from the pack's, try_again when the machine
-  /// could not read the file in several tries.
-  [[nodiscard]] std::string make(std::string_view file, std::uint8_t* slot);
+  /// Writes the sample's bytes to `slot`. Throws ImageError where this file cannot be packed, bad_data when
+  /// the image's shape differs from the pack's, try_again when the machine could not read the file in several
+  /// tries.
+  void make(std::string_view file, std::uint8_t* slot);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The stamp of the last file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
-  [[nodiscard]] std::string try_make(std::string_view file, std::uint8_t* slot);
-  [[nodiscard]] std::string decode(std::string_view file, std::uint8_t* slot);
-  std::optional<DecodePlan> plan(std::string_view file, const ImageHeader& header, std::string& fault);
-  [[nodiscard]] std::string read_and_decode(const RootFolder::File& opened, std::string_view file,
-                                            std::uint8_t* slot);
+  void try_make(std::string_view file, std::uint8_t* slot);
+  void read_and_decode(const RootFolder::File& opened, std::string_view file, std::uint8_t* slot);
+  /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
+  [[nodiscard]] bool decode(std::string_view file);
+  void transform(std::uint8_t* slot);
+  void plan(std::string_view file, const ImageHeader& header);
+  [[nodiscard]] DecodePlan decode_plan() const;
+  [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const Rect& region) const;
   [[nodiscard]] bool may_hold(std::uint64_t bytes);
   void release_memory();
 
@@ -57,7 +59,7 @@ class SampleMaker {
   TransformPlan plan_;
   int orientation_ = 1;
   MemoryBudget::Share share_;
-  std::uint64_t awaited_bytes_ = 0;  // above 0: decoding stopped, because the budget had less left
+  std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
 };
 
 /// Throws try_again for a file that the machine cannot read.

@@ -16,11 +16,11 @@ std::vector<std::uint8_t> small_png() {
   return write_png({.width = 2, .height = 2}, as_bytes("\0abcdef\0ghijkl"sv));
 }
 
-TEST(ImageDecoder, RejectsWhatIsNoPicture) {
+TEST(ImageDecoder, RejectsWhatIsNoImage) {
   EXPECT_EQ(fault_of(""), "is empty");
-  EXPECT_EQ(fault_of("hello, world: this is text and not a picture"), "not a picture of a known type");
-  EXPECT_EQ(fault_of("\0"sv), "not a picture of a known type");
-  EXPECT_EQ(fault_of(std::string(5000, '\0')), "not a picture of a known type");
+  EXPECT_EQ(fault_of("hello, world: this is text and not a picture"), "not an image of a known type");
+  EXPECT_EQ(fault_of("\0"sv), "not an image of a known type");
+  EXPECT_EQ(fault_of(std::string(5000, '\0')), "not an image of a known type");
 }
 
 TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
@@ -41,23 +41,16 @@ TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
   EXPECT_EQ(fault_of("<?xml version='1.0'?><feed/>"), "XML is not supported");
 }
 
-TEST(ImageDecoder, ReadsTheHeaderThatDecodingFinds) {
-  ImageHeader header;
-  ASSERT_EQ(read_image_header(small_png(), {}, header), "");
-  EXPECT_EQ(header.format, "png");
-  EXPECT_EQ(header.width, 2u);
-  EXPECT_EQ(header.height, 2u);
-  EXPECT_EQ(header.channels, decode(small_png()).image.channels);
-}
-
-TEST(ImageDecoder, StopsWithThePlansReason) {
-  Image image;
-  const PlanDecode refuse = [](const ImageHeader&, std::string& fault) {
-    fault = "is of no use";
-    return std::optional<DecodePlan>();
-  };
-  EXPECT_EQ(decode_image(small_png(), refuse, {}, image), "is of no use");
-  EXPECT_TRUE(image.pixels.empty());
+TEST(ImageDecoder, ReadsTheHeaderBeforeThePixels) {
+  const std::vector<std::uint8_t> file = small_png();
+  ImageFile image(file, {});
+  EXPECT_EQ(image.header().format, "png");
+  EXPECT_EQ(image.header().width, 2u);
+  EXPECT_EQ(image.header().height, 2u);
+  Image pixels;
+  image.decode({.region = {1, 1, 1, 1}}, pixels);
+  EXPECT_EQ(as_text(pixels.pixels), "jkl");
+  EXPECT_EQ(pixels.channels, image.header().channels);
 }
 
 TEST(ImageDecoder, KeepsToTheLimitOfPixels) {
@@ -65,8 +58,8 @@ TEST(ImageDecoder, KeepsToTheLimitOfPixels) {
   EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).fault, "is 2 x 2 pixels, over the limit of 3 pixels");
 }
 
-TEST(ImageDecoder, RejectsARegionThatThePictureLacks) {
-  const std::string fault = "the region wanted is not in the picture";
+TEST(ImageDecoder, RejectsARegionThatTheImageLacks) {
+  const std::string fault = "the region wanted is not in the image";
   EXPECT_EQ(decode(small_png(), {.region = {1, 0, 2, 1}}).fault, fault);
   EXPECT_EQ(decode(small_png(), {.region = {0, 2, 1, 1}}).fault, fault);
   EXPECT_EQ(decode(small_png(), {.region = {0xffffffff, 0, 2, 1}}).fault, fault);

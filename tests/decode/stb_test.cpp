@@ -82,7 +82,7 @@ TEST(TgaFault, FindsTruncationAtEveryLength) {
 }
 
 TEST(TgaFault, TakesOnlyPlausibleHeaders) {
-  const std::string unknown = "not a picture of a known type";
+  const std::string unknown = "not an image of a known type";
   for (const auto& [at, bytes] : {std::pair{1, "\2"sv},
                                   {1, "\1"sv},
                                   {2, "\4"sv},

@@ -47,7 +47,7 @@ LEADS_OUT = ["../outside/secret.png", "in/../../outside/secret.png", "link-out.p
              "../root/in/a.png", "in/deep/../../../root/in/a.png", "/proc/self/exe", "..", "proc.png", "magic/etc/passwd"]
 REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "no such file", "in/a.png/b": "no such file",
             "magic/x": "no such file", "fifo.png": "not a regular file", "socket.png": "not a regular file", "folder.png": "folder", ".": "folder", "in/": "folder",
-            "empty.png": "empty", "other.png": "not a picture",
+            "empty.png": "empty", "other.png": "not an image",
             "x" * 300 + ".png": "name too long", "d/" * 2500 + "a.png": "name too long", "~/a.png": "no such file",
             "$HOME/a.png": "no such file", "in\\a.png": "no such file", "IN/A.PNG": "no such file",
             "file:///etc/passwd": "no such file", "http://localhost/a.png": "no such file"}

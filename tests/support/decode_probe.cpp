@@ -9,6 +9,7 @@
 #include <string>
 
 #include "decode/image_decoder.h"
+#include "decoded.h"
 
 namespace {
 
@@ -19,23 +20,14 @@ chunkhit::DecodePlan read_plan(std::istream& in) {
   return plan;
 }
 
-void answer(chunkhit::DecodePlan plan, const std::string& path) {
+void answer(const chunkhit::DecodePlan& plan, const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   const std::string file{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  chunkhit::ImageHeader header;
-  chunkhit::Image image;
-  const std::string fault = chunkhit::decode_image(
-      chunkhit::as_bytes(file),
-      [&](const chunkhit::ImageHeader& found, std::string&) {
-        header = found;
-        if (plan.region.width == 0)
-          plan.region = {0, 0, (found.width + plan.shrink - 1) / plan.shrink,
-                         (found.height + plan.shrink - 1) / plan.shrink};
-        return std::optional(plan);
-      },
-      {}, image);
-  if (!fault.empty()) {
-    std::cout << "fault " << fault << "\n";
+  const chunkhit::Decoded decoded = chunkhit::decode(chunkhit::as_bytes(file), plan);
+  const chunkhit::ImageHeader& header = decoded.header;
+  const chunkhit::Image& image = decoded.image;
+  if (!decoded.fault.empty()) {
+    std::cout << "fault " << decoded.fault << "\n";
     return;
   }
   std::cout << "ok " << header.format << ' ' << header.width << ' ' << header.height << ' ' << header.channels

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "decode/image_decoder.h"
@@ -17,17 +16,20 @@ struct Decoded {
   Image image;
 };
 
-/// Decodes what the plan wants; a plan without a region wants the whole picture.
+/// Decodes what the plan wants; a plan without a region wants the whole image.
 [[nodiscard]] inline Decoded decode(Bytes file, DecodePlan plan = {}, const DecodeOptions& options = {}) {
   Decoded decoded;
-  const PlanDecode want = [&](const ImageHeader& header, std::string&) {
-    decoded.header = header;
+  try {
+    ImageFile opened(file, options);
+    decoded.header = opened.header();
     if (plan.region.width == 0)
-      plan.region = {0, 0, (header.width + plan.shrink - 1) / plan.shrink,
-                     (header.height + plan.shrink - 1) / plan.shrink};
-    return std::optional(plan);
-  };
-  decoded.fault = decode_image(file, want, options, decoded.image, &decoded.warnings);
+      plan.region = {0, 0, (decoded.header.width + plan.shrink - 1) / plan.shrink,
+                     (decoded.header.height + plan.shrink - 1) / plan.shrink};
+    opened.decode(plan, decoded.image);
+    decoded.warnings = opened.warnings();
+  } catch (const ImageError& error) {
+    decoded.fault = error.reason();
+  }
   return decoded;
 }
 
