@@ -69,16 +69,18 @@ EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
                         std::min(wanted.end_place, sample_count));
 }
 
-BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const MakeBatchMaker& make_maker,
-                             const PipelineSpec& spec, const EpochStart& start)
+BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
+                             const MakeBatchMaker& make_maker, const PipelineSpec& spec,
+                             const EpochStart& start)
     : grid_(grid),
       cache_(cache),
+      ring_(ring),
       spec_(spec),
-      ring_(ring_size(spec.threads, spec.prefetch)),
       given_out_(ring_.size()),
       start_(start),
       batches_(batches_of(grid.sample_count(), spec, start)),
       next_batch_(start.first_batch) {
+  ring_.restart();
   plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.threads);
@@ -176,18 +178,18 @@ void BatchPipeline::load(const Work& work, BatchMaker& maker) {
 }
 
 void BatchPipeline::make(const Work& work, BatchMaker& maker) {
-  Slot& made = slot(work.number);
+  BatchSlots::State& made = state(work.number);
   made.fault = nullptr;
   try {
-    made.made = maker.make({work.plan->epoch, work.plan->order, work.plan->batches, work.batch},
-                           work.number % ring_.size());
+    made.made =
+        maker.make({work.plan->epoch, work.plan->order, work.plan->batches, work.batch}, slot(work.number));
   } catch (...) {
     made.fault = std::current_exception();
   }
 }
 
 void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
-  slot(work.number).ready = true;
+  state(work.number).ready = true;
   stats_.made.add(counts);
   given_out(work.number).done = true;
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
@@ -234,21 +236,21 @@ class BatchPipeline::RoomNotice {
   bool is_due_ = false;
 };
 
-// Under the lock; tells whether that freed a slot.
-bool BatchPipeline::take_back() {
-  if (!holds_batch_) return false;
-  slot(used_up_).ready = false;
-  ++used_up_;
-  holds_batch_ = false;
-  return true;
+// Gives the slot that the caller has to the threads, and returns the lock. A buffer that the caller retains
+// is replaced before, without the lock.
+std::unique_lock<std::mutex> BatchPipeline::take_back(RoomNotice& notice) {
+  const bool is_freed = ring_.take_back();
+  std::unique_lock lock(mutex_);
+  if (is_freed) state(used_up_++).ready = false;
+  notice.note(is_freed);
+  return lock;
 }
 
 bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
   RoomNotice notice(*this);
-  std::unique_lock lock(mutex_);
-  notice.note(take_back());
+  std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) return true;
-  const Slot& wanted = slot(used_up_);
+  const BatchSlots::State& wanted = state(used_up_);
   if (!wanted.ready) notice.give();
   // Longer times would overflow the clock's.
   const auto time = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24));
@@ -257,27 +259,26 @@ bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
 
 std::optional<std::size_t> BatchPipeline::next() {
   RoomNotice notice(*this);
-  std::unique_lock lock(mutex_);
-  notice.note(take_back());
+  std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) {
     start_ = {start_.epoch + 1, 0, 0};
     batches_ = batches_of(grid_.sample_count(), spec_, start_);
     next_batch_ = 0;
     return std::nullopt;
   }
-  const Slot& wanted = slot(used_up_);
+  const BatchSlots::State& wanted = state(used_up_);
   if (!wanted.ready) notice.give();
   batch_ready_.wait(lock, [&] { return wanted.ready; });
   failed_ = wanted.fault != nullptr;
   if (failed_) std::rethrow_exception(wanted.fault);
-  holds_batch_ = true;
+  ring_.hand_out(slot(used_up_));
   handed_samples_ = wanted.made.samples;
   ++next_batch_;
   if (handed_samples_ > 0) ++stats_.batches;
   stats_.samples += wanted.made.samples;
   stats_.batch_bytes += wanted.made.bytes;
   stats_.corrupt_samples += wanted.made.corrupt_samples;
-  return used_up_ % ring_.size();
+  return slot(used_up_);
 }
 
 PipelineStats BatchPipeline::stats() const {

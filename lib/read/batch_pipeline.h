@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
 #include "read/batch_maker.h"
+#include "read/batch_ring.h"
 
 namespace chunkhit {
 
@@ -59,13 +59,14 @@ struct PipelineStats {
 /// Makes a maker for a thread.
 using MakeBatchMaker = std::function<std::unique_ptr<BatchMaker>()>;
 
-/// Fills the slots of a ring, whose memory is the loader's. Chunks are loaded in one order and batches are
+/// Fills the slots of a ring. Chunks are loaded in one order and batches are
 /// made in one order. A batch is given out once its chunks are loaded; until then threads load the chunks of
 /// later ones. Where no more may be loaded, the batch is given out while its last chunks are loading, so
 /// whatever is waited for is already being done. Continues with the next epoch by itself.
 class BatchPipeline {
  public:
-  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, const MakeBatchMaker& make_maker,
+  /// Restarts the ring, which has ring_size() slots.
+  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring, const MakeBatchMaker& make_maker,
                 const PipelineSpec& spec, const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
@@ -106,11 +107,6 @@ class BatchPipeline {
     std::uint64_t end_slot;                   // of all batches
     std::vector<std::uint64_t> first_chunks;  // to be loaded before any batch is made
   };
-  struct Slot {
-    MadeBatch made;
-    std::exception_ptr fault;
-    bool ready = false;
-  };
   struct Work {
     Plan* plan = nullptr;
     std::uint64_t batch = 0;
@@ -139,14 +135,15 @@ class BatchPipeline {
   void make(const Work& work, BatchMaker& maker);
   void finish(const Work& work, const BatchCounts& counts);
   void let_go(Plan& plan, std::uint64_t end_slot);
-  [[nodiscard]] bool take_back();
-  [[nodiscard]] Slot& slot(std::uint64_t number) { return ring_[number % ring_.size()]; }
-  [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[number % ring_.size()]; }
+  [[nodiscard]] std::unique_lock<std::mutex> take_back(RoomNotice& notice);
+  [[nodiscard]] std::size_t slot(std::uint64_t number) const { return number % ring_.size(); }
+  [[nodiscard]] BatchSlots::State& state(std::uint64_t number) { return ring_.state(slot(number)); }
+  [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[slot(number)]; }
 
   const ChunkGrid& grid_;
   ChunkCache& cache_;
+  BatchSlots& ring_;
   const PipelineSpec spec_;
-  std::vector<Slot> ring_;
   std::vector<std::unique_ptr<BatchMaker>> makers_;  // one a thread
 
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
@@ -165,7 +162,6 @@ class BatchPipeline {
   EpochStart start_;
   EpochBatches batches_;
   std::uint64_t next_batch_;
-  bool holds_batch_ = false;
   std::uint64_t handed_samples_ = 0;
   bool failed_ = false;
   std::vector<std::jthread> threads_;

@@ -45,13 +45,14 @@ void require_option(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::usage, what);
 }
 
-EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec)
+EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, BatchSlots& ring)
     : chunks_(chunks),
       spec_(spec),
       grid_(chunks.sample_counts()),
       plan_(plan_residency(chunks, residency_spec(spec, grid_))),
       cache_(chunks, {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks,
                       plan_.chunks_ahead, plan_.reads_samples}),
+      ring_(ring),
       process_(::getpid()) {
   require_option(batch_count() > 0, "batch_size: no batch is left of so few samples (uneven, drop_last)");
 }
@@ -87,7 +88,7 @@ std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& star
         "batches of " + std::to_string(spec_.batches.batch_size) + " samples on " +
             std::to_string(spec_.threads) +
             " threads need more memory than can be had: lower batch_size or threads",
-        [&] { return std::make_unique<BatchPipeline>(grid_, cache_, make_maker_, spec, start); });
+        [&] { return std::make_unique<BatchPipeline>(grid_, cache_, ring_, make_maker_, spec, start); });
   } catch (const std::system_error& error) {
     throw Error(ErrorCode::try_again, "threads: the system does not start " + std::to_string(spec_.threads) +
                                           " (" + error.what() + "): lower threads");

@@ -68,11 +68,11 @@ template <class Options>
 inline constexpr const char* kNoMemory =
     "opening it needs more memory than can be had: fewer or smaller sources need less";
 
-/// Reads the chunks of a source as batches that someone else's makers make.
+/// Reads the chunks of a source as batches that someone else's makers make in the slots of a ring.
 class EpochReader {
  public:
   /// Throws usage when memory does not suffice, or no batch is left.
-  EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec);
+  EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, BatchSlots& ring);
 
   [[nodiscard]] const EpochReaderSpec& spec() const { return spec_; }
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
@@ -114,6 +114,7 @@ class EpochReader {
   ChunkGrid grid_;
   ResidencyPlan plan_;
   ChunkCache cache_;
+  BatchSlots& ring_;
   MakeBatchMaker make_maker_;
   std::unique_ptr<BatchPipeline> pipeline_;
   std::optional<EpochStart> restored_;  // where the next begin() goes on

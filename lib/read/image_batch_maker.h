@@ -9,8 +9,8 @@
 #include "augment/sample_writer.h"
 #include "read/batch_buffer.h"
 #include "read/batch_maker.h"
+#include "read/batch_ring.h"
 #include "read/image_source.h"
-#include "read/slot_ring.h"
 
 namespace chunkhit {
 
@@ -20,7 +20,7 @@ struct ImageBatchContext {
   const ChunkGrid& grid;
   ChunkCache& cache;
   const SampleWriter& writer;
-  const SlotRing<BatchBuffer>& ring;
+  const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
   BatchChunksSpec chunks;
 };

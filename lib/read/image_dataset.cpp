@@ -1,39 +1,24 @@
-#include <algorithm>
 #include <cstring>
-#include <numeric>
 
-#include "base/memory.h"
-#include "batch/chunk_grid.h"
-#include "cache/chunk_cache.h"
 #include "chunkhit/reader.h"
 #include "read/image_source.h"
-#include "read/residency.h"
+#include "read/sample_reader.h"
 
 namespace chunkhit {
 
 struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-      : source(paths, {options.images, options.labels}),
-        grid(source.chunks().sample_counts()),
-        plan(plan_residency(source.chunks(), {.residency = options.residency,
-                                              .memory_bytes = options.memory_bytes,
-                                              .chunks_needed = 1,
-                                              .in_order = false})),
-        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.kept_chunks, 1,
-                                plan.reads_samples}) {}
+      : source(paths, {options.images, options.labels}), reader(source.chunks(), options) {}
 
   ImageSource source;
-  ChunkGrid grid;
-  ResidencyPlan plan;
-  ChunkCache cache;
+  SampleReader reader;
 };
 
 ImageDataset::ImageDataset(const std::string& path, const ImageDatasetOptions& options)
     : ImageDataset(std::vector{path}, options) {}
 
 ImageDataset::ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-    : impl_(with_memory("opening it needs more memory than can be had: lower memory_bytes",
-                        [&] { return std::make_unique<Impl>(paths, options); })) {}
+    : impl_(with_memory(kNoDatasetMemory, [&] { return std::make_unique<Impl>(paths, options); })) {}
 
 ImageDataset::ImageDataset(ImageDataset&&) noexcept = default;
 ImageDataset& ImageDataset::operator=(ImageDataset&&) noexcept = default;
@@ -52,41 +37,20 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
   if (out.size() != samples.size() * sample_bytes)
     throw Error(ErrorCode::usage, "read: out has " + std::to_string(out.size()) + " bytes, expected " +
                                       std::to_string(samples.size() * sample_bytes));
-  for (const std::uint64_t sample : samples)
-    if (sample >= size())
-      throw Error(ErrorCode::usage,
-                  "read: sample " + std::to_string(sample) + " of " + std::to_string(size()));
-  // In the order of chunks, so that each is asked for once.
-  std::vector<std::size_t> by_sample(samples.size());
-  std::iota(by_sample.begin(), by_sample.end(), std::size_t{0});
-  std::sort(by_sample.begin(), by_sample.end(),
-            [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
-  ByteBuffer stored;
-  ChunkCache::Pin pin;
-  std::uint64_t pinned = impl_->grid.chunk_count();
-  for (const std::size_t at : by_sample) {
-    const ChunkGrid::Place place = impl_->grid.find(samples[at]);
-    if (place.chunk != pinned)
-      pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
-                        [&] { return impl_->cache.acquire(place.chunk, stored); });
-    pinned = place.chunk;
-    const std::uint8_t* const pixels =
-        impl_->cache.sample(place.chunk, place.in_chunk, pin.samples(), stored);
-    std::memcpy(out.data() + at * sample_bytes, pixels, sample_bytes);
-  }
+  for (const std::uint64_t sample : samples) require_below("read: sample", sample, size());
+  ByteBuffer room;
+  impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Place place, const std::uint8_t* chunk) {
+    std::memcpy(out.data() + at * sample_bytes, impl_->reader.image(place, chunk, room), sample_bytes);
+  });
 }
 
 std::int64_t ImageDataset::label(std::uint64_t sample) const {
-  if (sample >= size())
-    throw Error(ErrorCode::usage,
-                "label: sample " + std::to_string(sample) + " of " + std::to_string(size()));
+  require_below("label: sample", sample, size());
   return impl_->source.label(sample);
 }
 
 std::span<const float> ImageDataset::label_values(std::uint64_t sample) const {
-  if (sample >= size())
-    throw Error(ErrorCode::usage,
-                "label_values: sample " + std::to_string(sample) + " of " + std::to_string(size()));
+  require_below("label_values: sample", sample, size());
   return impl_->source.label_values(sample);
 }
 

@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "chunkhit/reader.h"
 #include "read/batch_buffer.h"
-#include "read/epoch_reader.h"
 #include "read/image_batch_maker.h"
 #include "read/image_source.h"
+#include "read/loader_core.h"
 
 namespace chunkhit {
 namespace {
@@ -89,26 +89,23 @@ struct ImageLoader::Impl {
       : source(paths, {options.images, options.labels}),
         writer(sample_format(options, source)),
         notices(normalize_notices(options, source)),
-        ring(ring_size(spec.threads, spec.prefetch),
-             [this, allocator = options.allocator, size = spec.batches.batch_size,
-              slots = ring_size(spec.threads, spec.prefetch)] {
-               const double bytes = static_cast<double>(size) * static_cast<double>(writer.sample_bytes());
-               return with_memory(no_memory_text(slots, bytes),
-                                  [&] { return make_buffer(source, writer, allocator, size); });
-             }),
-        reader(source.chunks(), spec) {
-    reader.set_maker([this] {
-      return std::make_unique<ImageBatchMaker>(ImageBatchContext{source, reader.grid(), reader.cache(),
-                                                                 writer, ring, reader.spec().order.seed,
-                                                                 reader.batch_chunks()});
+        core(source.chunks(), spec,
+             static_cast<double>(spec.batches.batch_size) * static_cast<double>(writer.sample_bytes()),
+             [this, allocator = options.allocator, size = spec.batches.batch_size] {
+               return make_buffer(source, writer, allocator, size);
+             }) {
+    core.reader().set_maker([this] {
+      EpochReader& reader = core.reader();
+      return std::make_unique<ImageBatchMaker>(
+          ImageBatchContext{source, reader.grid(), reader.cache(), writer, core.ring(),
+                            reader.spec().order.seed, reader.batch_chunks()});
     });
   }
 
   ImageSource source;
   SampleWriter writer;
   std::vector<std::string> notices;
-  SlotRing<BatchBuffer> ring;
-  EpochReader reader;  // last: its threads use all above
+  LoaderCore<BatchBuffer> core;  // last: its threads use all above
 };
 
 ImageLoader::ImageLoader(const std::string& path, const ImageLoaderOptions& options)
@@ -128,60 +125,34 @@ ImageLoader& ImageLoader::operator=(ImageLoader&& other) noexcept {
   return *this;
 }
 
-// The threads of a loader are not in a forked child: there is nothing to wait for, and nothing that may be
-// freed.
-void ImageLoader::release() {
-  if (impl_ && impl_->reader.is_forked()) static_cast<void>(impl_.release());
-}
+void ImageLoader::release() { release_if_forked(impl_); }
 
 ImageLoader::~ImageLoader() { release(); }
 
 ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
-  impl_->ring.take_back();
-  impl_->reader.begin(epoch);
+  impl_->core.reader().begin(epoch);
   return Epoch(*this);
 }
 
-bool ImageLoader::wait(std::chrono::milliseconds at_most) {
-  impl_->ring.take_back();
-  impl_->ring.hand_out(std::nullopt);
-  return impl_->reader.wait(at_most);
-}
-
-const ImageBatch* ImageLoader::next() {
-  impl_->ring.take_back();
-  const std::optional<std::size_t> slot = impl_->reader.next();
-  impl_->ring.hand_out(slot);
-  return slot ? &impl_->ring[*slot].batch : nullptr;
-}
-
-std::shared_ptr<const ImageBatch> ImageLoader::keep() const {
-  const std::shared_ptr<BatchBuffer> buffer = impl_->ring.keep();
-  return buffer ? std::shared_ptr<const ImageBatch>(buffer, &buffer->batch) : nullptr;
-}
-
+bool ImageLoader::wait(std::chrono::milliseconds at_most) { return impl_->core.reader().wait(at_most); }
+const ImageBatch* ImageLoader::next() { return impl_->core.next(); }
+std::shared_ptr<const ImageBatch> ImageLoader::keep() const { return impl_->core.keep(); }
 std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
-std::uint64_t ImageLoader::batch_count() const { return impl_->reader.batch_count(); }
+std::uint64_t ImageLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
-MixingInfo ImageLoader::mixing() const { return impl_->reader.mixing(); }
+MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }
 LoaderStats ImageLoader::stats() const {
-  LoaderStats stats = impl_->reader.stats();
-  stats.kept_batches = impl_->ring.kept_count();
+  LoaderStats stats = impl_->core.stats();
   stats.notices = impl_->notices;
   return stats;
 }
-
-void ImageLoader::reset_stats() {
-  impl_->reader.reset_stats();
-  impl_->ring.reset_kept_count();
-}
-
-std::string ImageLoader::state() const { return impl_->reader.state(); }
-void ImageLoader::restore(const std::string& state) { impl_->reader.restore(state); }
+void ImageLoader::reset_stats() { impl_->core.reset_stats(); }
+std::string ImageLoader::state() const { return impl_->core.reader().state(); }
+void ImageLoader::restore(const std::string& state) { impl_->core.reader().restore(state); }
 
 BatchShape ImageLoader::batch_shape() const {
   BatchShape shape = impl_->writer.shape();
-  shape.batch = impl_->reader.spec().batches.batch_size;
+  shape.batch = impl_->core.reader().spec().batches.batch_size;
   return shape;
 }
 

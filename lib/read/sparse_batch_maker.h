@@ -14,7 +14,7 @@
 #include "chunkhit/sparse.h"
 #include "read/batch_buffer.h"
 #include "read/batch_maker.h"
-#include "read/slot_ring.h"
+#include "read/batch_ring.h"
 #include "read/sparse_source.h"
 
 namespace chunkhit {
@@ -58,7 +58,7 @@ struct SparseBatchContext {
   const ChunkGrid& grid;
   ChunkCache& cache;
   const SparseFormat& format;
-  const SlotRing<SparseBuffer>& ring;
+  const BatchRing<SparseBuffer>& ring;
   BatchChunksSpec chunks;
 };
 

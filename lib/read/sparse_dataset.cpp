@@ -2,13 +2,10 @@
 #include <numeric>
 #include <utility>
 
-#include "base/memory.h"
-#include "batch/chunk_grid.h"
 #include "batch/entry_values.h"
-#include "cache/chunk_cache.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/sparse.h"
-#include "read/residency.h"
+#include "read/sample_reader.h"
 #include "read/sparse_source.h"
 
 namespace chunkhit {
@@ -44,37 +41,11 @@ SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& st
 struct SparseDataset::Impl {
   Impl(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
       : source(paths, options.check_hashes, options.memory_bytes),
-        grid(source.chunks().sample_counts()),
-        plan(plan_residency(source.chunks(), {.residency = options.residency,
-                                              .memory_bytes = options.memory_bytes,
-                                              .chunks_needed = 1,
-                                              .in_order = false})),
-        cache(source.chunks(), {plan.residency, options.check_hashes, OnCorrupt::fail, plan.kept_chunks}),
+        reader(source.chunks(), options),
         values(stored_format(source.matrix())) {}
 
-  /// Calls use(at, row) for each of `rows`, in the order of chunks, so that each chunk is asked for once.
-  template <class Use>
-  void visit(std::span<const std::uint64_t> rows, std::size_t matrix, const Use& use) {
-    std::vector<std::size_t> by_row(rows.size());
-    std::iota(by_row.begin(), by_row.end(), std::size_t{0});
-    std::sort(by_row.begin(), by_row.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-    ByteBuffer stored;
-    ChunkCache::Pin pin;
-    std::uint64_t pinned = grid.chunk_count();
-    for (const std::size_t at : by_row) {
-      const ChunkGrid::Place place = grid.find(rows[at]);
-      if (place.chunk != pinned)
-        pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
-                          [&] { return cache.acquire(place.chunk, stored); });
-      pinned = place.chunk;
-      use(at, DecodedRows(pin.samples(), source.matrix(), matrix).row(place.in_chunk));
-    }
-  }
-
   SparseSource source;
-  ChunkGrid grid;
-  ResidencyPlan plan;
-  ChunkCache cache;
+  SampleReader reader;
   EntryValues values;
 };
 
@@ -82,8 +53,7 @@ SparseDataset::SparseDataset(const std::string& path, const SparseDatasetOptions
     : SparseDataset(std::vector{path}, options) {}
 
 SparseDataset::SparseDataset(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
-    : impl_(with_memory("opening it needs more memory than can be had: lower memory_bytes",
-                        [&] { return std::make_unique<Impl>(paths, options); })) {}
+    : impl_(with_memory(kNoDatasetMemory, [&] { return std::make_unique<Impl>(paths, options); })) {}
 
 SparseDataset::SparseDataset(SparseDataset&&) noexcept = default;
 SparseDataset& SparseDataset::operator=(SparseDataset&&) noexcept = default;
@@ -95,9 +65,7 @@ bool SparseDataset::has_held_out() const { return impl_->source.matrix().matrix_
 const PackInfo& SparseDataset::info() const { return impl_->source.info(); }
 
 SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName matrix) const {
-  for (const std::uint64_t row : rows)
-    if (row >= size())
-      throw Error(ErrorCode::usage, "read: row " + std::to_string(row) + " of " + std::to_string(size()));
+  for (const std::uint64_t row : rows) require_below("read: row", row, size());
   if (matrix == MatrixName::held_out && !has_held_out())
     throw Error(ErrorCode::usage, "read: the source has no held-out matrix");
   // As the chunks come, then as the rows were asked for: no chunk is decoded twice.
@@ -106,7 +74,8 @@ SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName m
   SparseRows walked;
   std::vector<std::size_t> starts(rows.size());
   walked.indptr.assign(rows.size() + 1, 0);
-  impl_->visit(rows, which, [&](std::size_t at, const StoredRow& row) {
+  impl_->reader.visit(rows, [&](std::size_t at, ChunkGrid::Place place, const std::uint8_t* chunk) {
+    const StoredRow row = DecodedRows(chunk, impl_->source.matrix(), which).row(place.in_chunk);
     starts[at] = walked.indices.size();
     walked.indptr[at + 1] = static_cast<std::int64_t>(row.nnz);
     for (std::size_t i = 0; i < row.nnz; ++i) walked.indices.push_back(column_at(row, i, id_bytes));
@@ -118,8 +87,7 @@ SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName m
 }
 
 std::span<const float> SparseDataset::labels(std::uint64_t row) const {
-  if (row >= size())
-    throw Error(ErrorCode::usage, "labels: row " + std::to_string(row) + " of " + std::to_string(size()));
+  require_below("labels: row", row, size());
   return impl_->source.labels(row);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "chunkhit/sparse.h"
-#include "read/epoch_reader.h"
+#include "read/loader_core.h"
 #include "read/sparse_batch_maker.h"
 #include "read/sparse_source.h"
 
@@ -83,23 +83,20 @@ struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, options.check_hashes, options.memory_bytes),
         format(sparse_format(options, source)),
-        ring(ring_size(spec.threads, spec.prefetch),
-             [this, allocator = options.allocator, size = spec.batches.batch_size,
-              slots = ring_size(spec.threads, spec.prefetch)] {
-               return with_memory(no_memory_text(slots, sparse_buffer_bytes(format, source, size)),
-                                  [&] { return make_sparse_buffer(format, source, allocator, size); });
-             }),
-        reader(source.chunks(), spec) {
-    reader.set_maker([this] {
-      return std::make_unique<SparseBatchMaker>(
-          SparseBatchContext{source, reader.grid(), reader.cache(), format, ring, reader.batch_chunks()});
+        core(source.chunks(), spec, sparse_buffer_bytes(format, source, spec.batches.batch_size),
+             [this, allocator = options.allocator, size = spec.batches.batch_size] {
+               return make_sparse_buffer(format, source, allocator, size);
+             }) {
+    core.reader().set_maker([this] {
+      EpochReader& reader = core.reader();
+      return std::make_unique<SparseBatchMaker>(SparseBatchContext{
+          source, reader.grid(), reader.cache(), format, core.ring(), reader.batch_chunks()});
     });
   }
 
   SparseSource source;
   SparseFormat format;
-  SlotRing<SparseBuffer> ring;
-  EpochReader reader;  // last: its threads use all above
+  LoaderCore<SparseBuffer> core;  // last: its threads use all above
 };
 
 SparseLoader::SparseLoader(const std::string& path, const SparseLoaderOptions& options)
@@ -116,41 +113,21 @@ SparseLoader& SparseLoader::operator=(SparseLoader&& other) noexcept {
   return *this;
 }
 
-// The threads of a loader are not in a forked child: there is nothing to wait for, and nothing that may be
-// freed.
-void SparseLoader::release() {
-  if (impl_ && impl_->reader.is_forked()) static_cast<void>(impl_.release());
-}
+void SparseLoader::release() { release_if_forked(impl_); }
 
 SparseLoader::~SparseLoader() { release(); }
 
 SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
-  impl_->ring.take_back();
-  impl_->reader.begin(epoch);
+  impl_->core.reader().begin(epoch);
   return Epoch(*this);
 }
 
-bool SparseLoader::wait(std::chrono::milliseconds at_most) {
-  impl_->ring.take_back();
-  impl_->ring.hand_out(std::nullopt);
-  return impl_->reader.wait(at_most);
-}
-
-const SparseBatch* SparseLoader::next() {
-  impl_->ring.take_back();
-  const std::optional<std::size_t> slot = impl_->reader.next();
-  impl_->ring.hand_out(slot);
-  return slot ? &impl_->ring[*slot].batch : nullptr;
-}
-
-std::shared_ptr<const SparseBatch> SparseLoader::keep() const {
-  const std::shared_ptr<SparseBuffer> buffer = impl_->ring.keep();
-  return buffer ? std::shared_ptr<const SparseBatch>(buffer, &buffer->batch) : nullptr;
-}
-
+bool SparseLoader::wait(std::chrono::milliseconds at_most) { return impl_->core.reader().wait(at_most); }
+const SparseBatch* SparseLoader::next() { return impl_->core.next(); }
+std::shared_ptr<const SparseBatch> SparseLoader::keep() const { return impl_->core.keep(); }
 std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
 std::uint64_t SparseLoader::column_count() const { return impl_->source.matrix().column_count; }
-std::uint64_t SparseLoader::batch_count() const { return impl_->reader.batch_count(); }
+std::uint64_t SparseLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 bool SparseLoader::has_held_out() const { return impl_->format.matrix_count > 1; }
 double SparseLoader::value_scale() const { return impl_->source.matrix().scale; }
 const PackInfo& SparseLoader::info() const { return impl_->source.info(); }
@@ -167,19 +144,10 @@ std::optional<std::uint64_t> SparseLoader::column_of(std::string_view id) const 
   return impl_->source.column_ids().find(id);
 }
 std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
-MixingInfo SparseLoader::mixing() const { return impl_->reader.mixing(); }
-LoaderStats SparseLoader::stats() const {
-  LoaderStats stats = impl_->reader.stats();
-  stats.kept_batches = impl_->ring.kept_count();
-  return stats;
-}
-
-void SparseLoader::reset_stats() {
-  impl_->reader.reset_stats();
-  impl_->ring.reset_kept_count();
-}
-
-std::string SparseLoader::state() const { return impl_->reader.state(); }
-void SparseLoader::restore(const std::string& state) { impl_->reader.restore(state); }
+MixingInfo SparseLoader::mixing() const { return impl_->core.reader().mixing(); }
+LoaderStats SparseLoader::stats() const { return impl_->core.stats(); }
+void SparseLoader::reset_stats() { impl_->core.reset_stats(); }
+std::string SparseLoader::state() const { return impl_->core.reader().state(); }
+void SparseLoader::restore(const std::string& state) { impl_->core.reader().restore(state); }
 
 }  // namespace chunkhit

@@ -116,13 +116,13 @@ class PageWaits {
   ChunkGrid grid_{source_.chunks().sample_counts()};
   ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
   SampleWriter writer_{{source_.chunks().sample(), {}, PixelType::u8, Layout::nhwc, {}}};
-  SlotRing<BatchBuffer> ring_{1, [this] {
-                                return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
-                                                   std::vector<std::int64_t>(kBatch),
-                                                   {},
-                                                   std::vector<std::uint64_t>(kBatch),
-                                                   {}};
-                              }};
+  BatchRing<BatchBuffer> ring_{1, [this] {
+                                 return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
+                                                    std::vector<std::int64_t>(kBatch),
+                                                    {},
+                                                    std::vector<std::uint64_t>(kBatch),
+                                                    {}};
+                               }};
   ImageBatchMaker maker_{
       {source_, grid_, cache_, writer_, ring_, 1, {.batch_size = kBatch, .holds_all = false}}};
 };

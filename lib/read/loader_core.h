@@ -1,0 +1,62 @@
+// A loader without its kind of batches: the ring, the reader that fills it, and what a caller asks of them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/memory.h"
+#include "read/batch_buffer.h"
+#include "read/batch_ring.h"
+#include "read/epoch_reader.h"
+
+namespace chunkhit {
+
+/// The shell of the loaders, whose batches lie in a `Buffer`.
+template <class Buffer>
+class LoaderCore {
+ public:
+  using Batch = typename BatchRing<Buffer>::Batch;
+  /// `make_buffer` makes the memory of one batch, of about `buffer_bytes`.
+  template <class MakeBuffer>
+  LoaderCore(const ChunkSet& chunks, const EpochReaderSpec& spec, double buffer_bytes, MakeBuffer make_buffer)
+      : ring_(ring_size(spec.threads, spec.prefetch),
+              [make = std::move(make_buffer), buffer_bytes, count = ring_size(spec.threads, spec.prefetch)] {
+                return with_memory(no_memory_text(count, buffer_bytes), make);
+              }),
+        reader_(chunks, spec, ring_) {}
+
+  [[nodiscard]] const BatchRing<Buffer>& ring() const { return ring_; }
+  [[nodiscard]] EpochReader& reader() { return reader_; }
+  [[nodiscard]] const EpochReader& reader() const { return reader_; }
+  [[nodiscard]] const Batch* next() {
+    const std::optional<std::size_t> slot = reader_.next();
+    return slot ? &ring_[*slot].batch : nullptr;
+  }
+  [[nodiscard]] std::shared_ptr<const Batch> keep() const { return ring_.keep(); }
+  [[nodiscard]] LoaderStats stats() const {
+    LoaderStats stats = reader_.stats();
+    stats.kept_batches = ring_.kept_count();
+    return stats;
+  }
+  void reset_stats() {
+    reader_.reset_stats();
+    ring_.reset_kept_count();
+  }
+
+ private:
+  BatchRing<Buffer> ring_;
+  EpochReader reader_;  // last: its threads fill the ring
+};
+
+/// Forgets a loader in a forked child, which has none of its threads: there is nothing to wait for, and
+/// nothing that may be freed.
+template <class Impl>
+void release_if_forked(std::unique_ptr<Impl>& impl) {
+  if (impl && impl->core.reader().is_forked()) static_cast<void>(impl.release());
+}
+
+}  // namespace chunkhit

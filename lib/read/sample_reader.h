@@ -1,0 +1,69 @@
+// Random access to the samples of a source: what the datasets of images and of matrices share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/memory.h"
+#include "batch/chunk_grid.h"
+#include "cache/chunk_cache.h"
+#include "read/residency.h"
+
+namespace chunkhit {
+
+/// What is said where there is no memory even for a source's index.
+inline constexpr const char* kNoDatasetMemory =
+    "opening it needs more memory than can be had: lower memory_bytes";
+
+/// Throws usage, "label: sample 7 of 5", where a number is too large.
+void require_below(const std::string& what, std::uint64_t number, std::uint64_t count);
+
+/// Indices of `numbers` in ascending order of the numbers.
+[[nodiscard]] std::vector<std::size_t> ascending_order(std::span<const std::uint64_t> numbers);
+
+/// Fetches the chunks of the samples that are asked for. Any thread may call anything.
+class SampleReader {
+ public:
+  /// Takes residency, memory_bytes and check_hashes from a dataset's options.
+  template <class Options>
+  SampleReader(const ChunkSet& chunks, const Options& options)
+      : grid_(chunks.sample_counts()),
+        plan_(plan_residency(chunks, {.residency = options.residency,
+                                      .memory_bytes = options.memory_bytes,
+                                      .chunks_needed = 1,
+                                      .in_order = false})),
+        cache_(chunks, {plan_.residency, options.check_hashes, OnCorrupt::fail, plan_.kept_chunks, 1,
+                        plan_.reads_samples}) {}
+
+  /// Calls use(at, place, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
+  /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
+  template <class Use>
+  void visit(std::span<const std::uint64_t> samples, const Use& use) {
+    ByteBuffer stored;
+    ChunkCache::Pin pin;
+    std::uint64_t pinned = grid_.chunk_count();
+    for (const std::size_t at : ascending_order(samples)) {
+      const ChunkGrid::Place place = grid_.find(samples[at]);
+      if (place.chunk != pinned)
+        pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
+                          [&] { return cache_.acquire(place.chunk, stored); });
+      pinned = place.chunk;
+      use(at, place, pin.samples());
+    }
+  }
+  /// The pixels of an image at a place that `visit` gave, as ChunkCache::sample.
+  [[nodiscard]] const std::uint8_t* image(ChunkGrid::Place place, const std::uint8_t* chunk,
+                                          ByteBuffer& room) {
+    return cache_.sample(place.chunk, place.in_chunk, chunk, room);
+  }
+
+ private:
+  ChunkGrid grid_;
+  ResidencyPlan plan_;
+  ChunkCache cache_;
+};
+
+}  // namespace chunkhit
