@@ -1,27 +1,15 @@
 #include "pack_sparse_flags.h"
 
-#include <array>
-#include <string_view>
-#include <utility>
+#include <algorithm>
 
 #include "cli.h"
 #include "flag_group.h"
+#include "pack/pack_sparse_spec.h"
 
 namespace chunkhit {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// What Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative Filtering, 2018).
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kVaeCf{{{"--above", "3.5"},
-                                                                               {"--binarize", "true"},
-                                                                               {"--min-user", "5"},
-                                                                               {"--min-item", "0"},
-                                                                               {"--filter-once", "true"},
-                                                                               {"--split", "users"},
-                                                                               {"--validation", "10000"},
-                                                                               {"--test", "10000"},
-                                                                               {"--fold-in", "0.8"}}};
 
 Names format_names() {
   Names names{"auto"};
@@ -154,11 +142,16 @@ void add_pack_sparse_flags(CLI::App& app, PackSparseFlags& flags) {
 
 void apply_preset(CLI::App& app, const PackSparseFlags& flags) {
   if (flags.preset.empty()) return;
-  for (const auto& [flag, value] : kVaeCf) {
-    CLI::Option* option = app.get_option(std::string(flag));
-    const CLI::Option* list = app.get_option_no_throw(std::string(flag) + "-users");
+  const PackSparseSpec plain;
+  PackSparseSpec preset = plain;
+  preset.packs = vae_cf_spec();
+  const std::vector<SpecEntry> defaults = recorded_spec(plain, {}, "");
+  for (const SpecEntry& entry : recorded_spec(preset, {}, "")) {
+    if (std::ranges::find(defaults, entry) != defaults.end()) continue;
+    CLI::Option* option = app.get_option("--" + entry.name);
+    const CLI::Option* list = app.get_option_no_throw("--" + entry.name + "-users");
     const bool is_listed = list != nullptr && list->count() > 0;
-    if (option->count() == 0 && !is_listed) option->default_val(std::string(value));
+    if (option->count() == 0 && !is_listed) option->default_val(entry.value);
   }
 }
 

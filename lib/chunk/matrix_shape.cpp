@@ -1,7 +1,6 @@
 #include "chunk/matrix_shape.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
@@ -40,14 +39,6 @@ void encode_floats(std::span<const float> ratings, MutableBytes numbers) {
   check_finite(numbers);
 }
 
-/// With 8 bits each number's rating is computed once.
-void decode_bytes(Bytes numbers, double scale, std::span<float> ratings) {
-  std::array<float, 256> rating_of;
-  for (std::size_t i = 0; i < rating_of.size(); ++i)
-    rating_of[i] = static_cast<float>(static_cast<double>(i) * scale);
-  for (std::size_t i = 0; i < ratings.size(); ++i) ratings[i] = rating_of[numbers[i]];
-}
-
 }  // namespace
 
 void check_matrix_shape(const MatrixShape& shape) {
@@ -75,23 +66,6 @@ void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, Mu
       return encode_numbers<std::uint16_t>(ratings, shape.scale, numbers);
     case ValueType::f32:
       return encode_floats(ratings, numbers);
-  }
-}
-
-void decode_ratings(Bytes numbers, const MatrixShape& shape, std::span<float> ratings) {
-  switch (shape.value_type) {
-    case ValueType::none:
-      std::ranges::fill(ratings, 1.0f);
-      return;
-    case ValueType::u8:
-      return decode_bytes(numbers, shape.scale, ratings);
-    case ValueType::u16:
-      for (std::size_t i = 0; i < ratings.size(); ++i)
-        ratings[i] = static_cast<float>(load_little<std::uint16_t>(&numbers[2 * i]) * shape.scale);
-      return;
-    case ValueType::f32:
-      for (std::size_t i = 0; i < ratings.size(); ++i) ratings[i] = load_little<float>(&numbers[4 * i]);
-      return;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "batch/entry_values.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 
@@ -38,7 +39,9 @@ void decode_matrix(const RowBlockHeader& header, std::size_t index, const Matrix
   std::vector<float> ratings(nnz);
   decode_rows<Id>(header, index, shape, {row_ends, 0, ids, values});
   check_rows(row_ends, ids, shape.column_count);
-  decode_ratings(values, shape, ratings);
+  const EntryValues calculator(
+      {.id_bytes = sizeof(Id), .value_type = shape.value_type, .stored_scale = shape.scale});
+  calculator.calculate({reinterpret_cast<const std::uint8_t*>(ids.data()), values.data(), nnz}, ratings);
 }
 
 void read(Bytes raw, const MatrixShape& shape) {
