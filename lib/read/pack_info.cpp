@@ -54,8 +54,8 @@ std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std
   return classes;
 }
 
-void check_part_sizes(const std::string& folder, const std::vector<PartRecord>& parts, PackInfo& info) {
-  for (const PartRecord& part : parts) check_size(folder + "/" + part.file, part.bytes, info.faults);
+void check_part_sizes(const std::string& folder, PackInfo& info) {
+  for (const PackPart& part : info.parts) check_size(folder + "/" + part.file, part.bytes, info.faults);
 }
 
 /// The entries as CSR: u64 where rows begin, u32 columns, f32 values.
@@ -156,7 +156,6 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   info.pack_id = hash_text(manifest.pack_id);
   info.input_xxh3 = hash_text(manifest.input_xxh3);
   set_shape(info, manifest.sample);
-  check_part_sizes(folder, manifest.parts, info);
   set_cache(info);
   return info;
 }
@@ -189,7 +188,6 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
   }
   info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
   info.matrix = std::move(matrix);
-  check_part_sizes(folder, manifest.parts, info);
   return info;
 }
 
@@ -232,7 +230,10 @@ PackInfo source_info(const PackSource& source, const ChunkSet& chunks) {
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   const PackSource source = open_source(path);
   check_names({&source, 1}, names);
-  if (std::optional<PackInfo> info = pack_info(source)) return *std::move(info);
+  if (std::optional<PackInfo> info = pack_info(source)) {
+    check_part_sizes(source.folder, *info);
+    return *std::move(info);
+  }
   PackInfo info = lone_part_info(source.part, names);
   if (!info.matrix) set_cache(info);
   return info;

@@ -12,7 +12,7 @@ namespace chunkhit {
 /// Describes a part without its manifest.
 [[nodiscard]] PackInfo part_info(const ChunkReader& part);
 
-/// Describes a finished pack in `folder`; parts that are missing or have another size are its faults.
+/// Describes a finished pack in `folder` without looking at its parts.
 [[nodiscard]] PackInfo manifest_info(const std::string& folder, const Manifest& manifest);
 [[nodiscard]] PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest);
 

@@ -13,38 +13,12 @@ namespace {
 // https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md
 constexpr H5Z_filter_t kZstdFilter = 32015;
 
-SampleShape shape_of(const ImageDimensions& dimensions, Layout layout) {
-  std::array<std::uint32_t, 3> sides{};
-  for (std::size_t i = 0; i < sides.size(); ++i)
-    sides[i] = static_cast<std::uint32_t>(dimensions[i + 1] > UINT32_MAX ? 0 : dimensions[i + 1]);
-  if (layout == Layout::nhwc) return {sides[0], sides[1], sides[2], layout};
-  return {sides[1], sides[2], sides[0], layout};
-}
-
 void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
   const auto level = static_cast<unsigned>(chunk_filter(filter).default_level);
   if (filter == "deflate") check(H5Pset_deflate(list, level > 9 ? 9 : level), "set the deflate filter");
   // Optional, or creating the dataset would need the plug-in, which only readers through HDF5 need.
   if (filter == "zstd")
     check(H5Pset_filter(list, kZstdFilter, H5Z_FLAG_OPTIONAL, 1, &level), "set the zstd filter");
-}
-
-std::string read_filter(const Hdf5Check& check, hid_t list) {
-  const int count = check(H5Pget_nfilters(list), "ask for filters");
-  if (count == 0) return "none";
-  std::size_t values = 0;
-  const H5Z_filter_t filter = H5Pget_filter2(list, 0, nullptr, &values, nullptr, 0, nullptr, nullptr);
-  if (count == 1 && filter == H5Z_FILTER_DEFLATE) return "deflate";
-  if (count == 1 && filter == kZstdFilter) return "zstd";
-  check.refuse("/images has " + std::to_string(count) + " filters, the first of them " +
-               std::to_string(filter) + ", expected none, deflate or zstd");
-}
-
-void check_type(const Hdf5Check& check, hid_t images) {
-  const Hdf5Handle type(check(H5Dget_type(images), "ask for the type of /images"), H5Tclose);
-  if (H5Tget_class(type.get()) != H5T_INTEGER || H5Tget_size(type.get()) != 1 ||
-      H5Tget_sign(type.get()) != H5T_SGN_NONE)
-    check.refuse("/images does not hold unsigned 8-bit values");
 }
 
 }  // namespace
@@ -69,23 +43,6 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
                            H5P_DEFAULT),
                 "create /images"),
           H5Dclose};
-}
-
-std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout, PartSpec& spec) {
-  check_type(check, images);
-  const Hdf5Handle list(check(H5Dget_create_plist(images), "ask for the storage of /images"), H5Pclose);
-  const std::vector<hsize_t> found = dataset_dimensions(check, images);
-  if (H5Pget_layout(list.get()) != H5D_CHUNKED || found.size() != 4)
-    check.refuse("/images is not a chunked dataset of four dimensions in this file");
-  ImageDimensions chunk{};
-  check(H5Pget_chunk(list.get(), 4, chunk.data()), "ask for the chunk's shape");
-  const ImageDimensions dimensions{found[0], found[1], found[2], found[3]};
-  if (!std::equal(chunk.begin() + 1, chunk.end(), dimensions.begin() + 1))
-    check.refuse("/images has chunks of parts of samples, expected whole samples");
-  spec.sample = shape_of(dimensions, layout);
-  spec.chunk_samples = chunk[0];
-  spec.filter = read_filter(check, list.get());
-  return dimensions[0];
 }
 
 void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, StoredChunk& chunk) {

@@ -18,11 +18,7 @@ inline constexpr const char* kRowsName = "rows";
 inline constexpr const char* kFilesName = "files";
 inline constexpr const char* kClassesName = "classes";
 inline constexpr const char* kColumnsName = "label_columns";
-inline constexpr const char* kChunksName = "_chunks";
-inline constexpr const char* kSpecAttribute = "spec";
-inline constexpr const char* kHashAttribute = "xxh3";
 inline constexpr const char* kFormatAttribute = "chunkhit_format";
-inline constexpr std::uint64_t kHdf5Format = 1;
 
 using ImageDimensions = std::array<hsize_t, 4>;
 
@@ -31,11 +27,6 @@ using ImageDimensions = std::array<hsize_t, 4>;
 
 /// Creates `/images` without samples.
 [[nodiscard]] Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spec);
-
-/// Reads shape, filter and chunk size of `/images` into `spec`; returns the number of samples. Refuses what
-/// is not chunked by whole samples of 8-bit values.
-[[nodiscard]] std::uint64_t read_images_spec(const Hdf5Check& check, hid_t images, Layout layout,
-                                             PartSpec& spec);
 
 /// Asks the library where the chunk with `chunk.first_sample` lies: sets offset, stored bytes and `filtered`.
 /// The library takes longer the further back the chunk is (it walks over all chunks before it).

@@ -10,6 +10,7 @@
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
 #include "store/hdf5_foreign.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_isolated.h"
 #include "store/hdf5_matrix.h"
 #include "store/hdf5_matrix_arrays.h"
@@ -188,6 +189,7 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
 }
 
 bool is_matrix_hdf5(const std::string& path) {
+  if (const auto trailer = read_hdf5_trailer(InputFile(path))) return trailer->kind == SampleKind::matrices;
   bool holds = false;
   const auto look = [&](std::size_t) {
     const QuietHdf5 quiet;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "store/part.h"
@@ -24,12 +23,13 @@ inline constexpr std::uint64_t kMostHdf5ChunkBytes = std::uint64_t{1} << 31;
 /// Starts an HDF5 part aside; throws cannot_write.
 [[nodiscard]] std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec);
 
-/// Opens HDF5 parts, or files that someone else made, which a child process reads (store/hdf5_isolated.h);
-/// throws bad_data when one is damaged or holds no such samples.
-[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_hdf5_parts(const std::vector<std::string>& paths,
-                                                                        const Hdf5Names& names);
+/// Opens a part of ours by its index, without the HDF5 library; throws bad_data when it is damaged, or was
+/// made or changed by another program.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path);
 
-/// Opens an HDF5 part that this process has just written.
-[[nodiscard]] std::unique_ptr<ChunkReader> open_written_hdf5_part(const std::string& path);
+/// Opens a part of ours in the same way, and an external file, or labels other than the part's own, through
+/// the HDF5 library in a child process (store/hdf5_isolated.h); throws bad_data when the file is damaged or
+/// holds no such samples.
+[[nodiscard]] std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5Names& names);
 
 }  // namespace chunkhit

@@ -10,8 +10,10 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_images.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_output.h"
 #include "store/hdf5_part.h"
+#include "store/index_fields.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 #include "store/written_part.h"
@@ -30,16 +32,14 @@ void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, con
     write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
     write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
   }
-  write_attribute(check, file, kFormatAttribute, kHdf5Format);
+  write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
   write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
   write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
   write_text_attribute(check, file, "filter", spec.filter);
 }
 
 void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
-  Names names;
-  for (const std::string& text : list) names.add(text);
-  if (names.count() != 0) write_text_column(check, file, name, names);
+  if (!list.empty()) write_text_column(check, file, name, names_of(list));
 }
 
 void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
@@ -58,30 +58,37 @@ void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartS
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
 
-void write_chunk_table(const Hdf5Check& check, hid_t file, const PartSpec& spec,
-                       const std::vector<StoredChunk>& chunks, const PartSamples& samples) {
-  std::vector<std::uint64_t> table;
-  for (const StoredChunk& chunk : chunks)
-    table.insert(table.end(), {chunk.offset, chunk.stored_bytes, chunk.xxh3, std::uint64_t{chunk.filtered}});
-  write_column(check, file, kChunksName, std::array<hsize_t, 2>{chunks.size(), 4}, table);
-  const Hdf5Handle dataset = open_dataset(check, file, kChunksName);
-  const PartSpecBytes bytes = encode_part_spec(spec);
-  write_attribute(check, dataset.get(), kSpecAttribute,
-                  std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-  write_attribute(check, dataset.get(), kHashAttribute, hash_part_index(spec, chunks, samples));
-}
-
 /// Looks every chunk up in the library's own index, through which others read.
-void check_library_index(const Hdf5Check& check, const std::string& path,
-                         const std::vector<StoredChunk>& chunks) {
-  const Hdf5Handle file = open_hdf5_file(check, path);
-  const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
+void check_library_index(const Hdf5Check& check, hid_t images, const std::vector<StoredChunk>& chunks) {
   for (const StoredChunk& chunk : chunks) {
     const ImageDimensions at{chunk.first_sample, 0, 0, 0};
     hsize_t found = 0;
-    check(H5Dget_chunk_storage_size(images.get(), at.data(), &found), "look up a chunk");
+    check(H5Dget_chunk_storage_size(images, at.data(), &found), "look up a chunk");
     if (found != chunk.stored_bytes) check.refuse("a chunk was not written whole");
   }
+}
+
+/// Compares what others will read through the library beside the pixels.
+void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                   const PartSamples& samples) {
+  const auto require = [&](bool is_whole, const char* name) {
+    if (!is_whole) check.refuse(std::string("/") + name + " was not written whole");
+  };
+  const auto holds = [&](const char* name, const Names& names) {
+    const Names found = read_text_column(check, file, name);
+    return found.text == names.text && found.ends == names.ends;
+  };
+  const Hdf5Column labels = open_column(check, file, kLabelsName);
+  require(samples.labels.values.empty() ? read_column<std::int64_t>(check, labels) == samples.labels.ids
+                                        : read_column<float>(check, labels) == samples.labels.values,
+          kLabelsName);
+  require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
+  require(holds(kFilesName, samples.files), kFilesName);
+  require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
+  require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
+  require(read_attribute<double>(check, images, "mean") == samples.mean &&
+              read_attribute<double>(check, images, "std") == samples.std,
+          kImagesName);
 }
 
 class Hdf5PartWriter final : public ChunkWriter {
@@ -120,15 +127,16 @@ class Hdf5PartWriter final : public ChunkWriter {
 
   CompletePart complete(const PartSamples& samples) override {
     const QuietHdf5 quiet;
-    reserve(pending_, end_of_hdf5_file(check_, file_.get()), bytes_beside_pixels(samples));
+    const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()),
+            bytes_beside_pixels(samples) + index.size() + kHdf5TrailerBytes);
     write_samples(check_, file_.get(), images_.get(), spec_, samples);
-    write_chunk_table(check_, file_.get(), spec_, chunks_, samples);
     check_(images_.close(), "close /images");
     check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
     check_(file_.close(), "close");
-    // HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
-    check_library_index(check_, pending_.aside_path(), chunks_);
-    const PartReport report = check_written_part(pending_, open_written_hdf5_part, chunks_);
+    check_hdf5_file(samples);
+    append_hdf5_index(pending_, SampleKind::images, chunks_, index);
+    const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
     give_back_reserved(pending_, report.bytes);
     pending_.flush();
     return {report, std::move(pending_)};
@@ -150,13 +158,21 @@ class Hdf5PartWriter final : public ChunkWriter {
       look_up_chunk(check_, images_.get(), spec_, stored);
   }
 
-  /// An upper bound of what `finish` adds, so that a full disk shows before.
+  /// HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
+  void check_hdf5_file(const PartSamples& samples) const {
+    const Hdf5Handle file = open_hdf5_file(check_, pending_.aside_path());
+    const Hdf5Handle images = open_dataset(check_, file.get(), kImagesName);
+    check_library_index(check_, images.get(), chunks_);
+    check_columns(check_, file.get(), images.get(), spec_, samples);
+  }
+
+  /// An upper bound of what HDF5 writes beside the pixels, so that a full disk shows before.
   [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
     std::size_t longest = 1;
     for (std::size_t i = 0; i < samples.files.count(); ++i)
       longest = std::max(longest, samples.files[i].size());
     const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
-    return samples.rows.size() * (longest + numbers) + chunks_.size() * 128 + 2 * metadata_block_bytes_;
+    return samples.rows.size() * (longest + numbers) + chunks_.size() * 96 + 2 * metadata_block_bytes_;
   }
 
   PartSpec spec_;

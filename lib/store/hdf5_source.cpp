@@ -14,6 +14,7 @@ struct ReadWatch {
   unsigned read_count = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  haddr_t end_of_addresses = 0;
 };
 
 namespace {
@@ -29,7 +30,6 @@ struct DriverSettings {
 /// What the driver keeps of an open file.
 struct DriverFile : H5FD_t {
   ReadWatch* watch = nullptr;
-  haddr_t end_of_addresses = 0;
 };
 
 DriverFile& driver_file(H5FD_t* file) { return *static_cast<DriverFile*>(file); }
@@ -90,9 +90,9 @@ H5FD_class_t make_driver() {
     *flags = 0;
     return 0;
   };
-  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return driver_file(file).end_of_addresses; };
+  driver.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return driver_file(file).watch->end_of_addresses; };
   driver.set_eoa = [](H5FD_t* file, H5FD_mem_t, haddr_t address) -> herr_t {
-    driver_file(file).end_of_addresses = address;
+    driver_file(file).watch->end_of_addresses = address;
     return 0;
   };
   driver.get_eof = [](const H5FD_t* file, H5FD_mem_t) -> haddr_t {
@@ -121,6 +121,8 @@ Hdf5Source::Hdf5Source(const Hdf5Check& check, const InputFile& input)
 
 Hdf5Source::~Hdf5Source() = default;
 
+std::uint64_t Hdf5Source::end_address() const { return watch_->end_of_addresses; }
+
 std::optional<Hdf5ChunkPlace> Hdf5Source::find_chunk(hid_t dataset, std::span<const hsize_t> first) {
   hsize_t bytes = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &bytes) < 0 || bytes == 0) return std::nullopt;
@@ -129,7 +131,8 @@ std::optional<Hdf5ChunkPlace> Hdf5Source::find_chunk(hid_t dataset, std::span<co
                   " bytes, the file " + std::to_string(byte_count()));
   if (untouched_.size() < bytes) untouched_ = ByteBuffer(bytes);
   Hdf5ChunkPlace place;
-  *watch_ = {.input = &input_, .is_on = true};
+  watch_->is_on = true;
+  watch_->read_count = 0;
   const herr_t status =
       H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &place.filter_mask, untouched_.data());
   watch_->is_on = false;

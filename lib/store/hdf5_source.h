@@ -34,6 +34,8 @@ class Hdf5Source {
   [[nodiscard]] hid_t file() const { return file_.get(); }
   [[nodiscard]] const Hdf5Check& check() const { return check_; }
   [[nodiscard]] std::uint64_t byte_count() const { return input_.byte_count(); }
+  /// Where the HDF5 file ends, as its superblock says.
+  [[nodiscard]] std::uint64_t end_address() const;
   /// Finds the chunk that begins at `first`, in logarithmic time; nothing where it was never written or the
   /// index is damaged, which the library does not tell apart: compare with H5Dget_num_chunks.
   /// H5Dget_chunk_info walks over all chunks before it, so that n chunks would take it n² / 2 steps.

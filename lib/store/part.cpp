@@ -24,17 +24,15 @@ constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"}
   throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
 }
 
-/// Opens shards of images, which have no other names for their samples. The index of matrices may expand a
-/// thousandfold: it is not looked at.
-std::vector<std::unique_ptr<ChunkReader>> open_shards(const std::vector<std::string>& paths,
-                                                      const Hdf5Names&) {
-  std::vector<std::unique_ptr<ChunkReader>> parts;
-  parts.reserve(paths.size());
-  for (const std::string& path : paths) {
-    if (is_matrix_shard(path)) refuse_matrices(path);
-    parts.push_back(open_shard(path));
-  }
-  return parts;
+/// Opens a shard of images. The index of matrices may expand a thousandfold: it is not looked at.
+std::unique_ptr<ChunkReader> open_image_shard(const std::string& path) {
+  if (is_matrix_shard(path)) refuse_matrices(path);
+  return open_shard(path);
+}
+
+/// Shards have no other names for their samples.
+std::unique_ptr<ChunkReader> open_lone_shard(const std::string& path, const Hdf5Names&) {
+  return open_image_shard(path);
 }
 
 /// Ids and indices may take so much whatever memory is given for rows.
@@ -62,11 +60,36 @@ std::unique_ptr<ChunkReader> open_within(const std::string& path, std::uint64_t 
 
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
-     open_hdf5_parts},
-    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard, open_shards},
+     open_hdf5_part, open_lone_hdf5},
+    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard,
+     open_image_shard, open_lone_shard},
 }};
 
 }  // namespace
+
+std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredChunk> chunks,
+                                 std::uint64_t end) {
+  Xxh3Stream hash;
+  ByteBuffer block;
+  std::uint64_t at = 0;
+  const auto add_to = [&](std::uint64_t to) {
+    while (at < to) {
+      block.resize(std::min(kHashBlockBytes, to - at));
+      file.read_at(at, block);
+      hash.update(block);
+      at += block.size();
+    }
+  };
+  std::array<std::uint8_t, sizeof(std::uint64_t)> of_chunk{};
+  for (const StoredChunk& chunk : chunks) {
+    add_to(chunk.offset);
+    store_little(of_chunk.data(), chunk.xxh3);
+    hash.update(of_chunk);
+    at = chunk.offset + chunk.stored_bytes;
+  }
+  add_to(end);
+  return hash.value();
+}
 
 PartReport ChunkWriter::finish(const PartSamples& samples) {
   CompletePart part = complete(samples);
@@ -134,27 +157,17 @@ void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) con
 }
 
 std::uint64_t ChunkReader::hash_of_all() const {
-  Xxh3Stream hash;
-  ByteBuffer block;
-  std::uint64_t at = 0;
-  const auto add_to = [&](std::uint64_t end) {
-    while (at < end) {
-      block.resize(std::min(kHashBlockBytes, end - at));
-      file_.read_at(at, block);
-      hash.update(block);
-      at += block.size();
-    }
-  };
-  std::array<std::uint8_t, sizeof(std::uint64_t)> of_chunk{};
-  for (const StoredChunk& chunk : chunks()) {
-    if (!has_hashes()) break;
-    add_to(chunk.offset);
-    store_little(of_chunk.data(), chunk.xxh3);
-    hash.update(of_chunk);
-    at = chunk.offset + chunk.stored_bytes;
-  }
-  add_to(byte_count());
-  return hash.value();
+  if (contents_.trailer) return contents_.trailer->xxh3;
+  return hash_beside_chunks(file_, has_hashes() ? std::span(chunks()) : std::span<const StoredChunk>(),
+                            byte_count());
+}
+
+void ChunkReader::check_hdf5_bytes() const {
+  if (!contents_.trailer) return;
+  const std::uint64_t found = hash_beside_chunks(file_, chunks(), contents_.trailer->hdf5_bytes);
+  if (found != contents_.trailer->hdf5_xxh3)
+    throw Error(ErrorCode::bad_data, path() + ": HDF5 metadata: checksum " + hash_text(found) +
+                                         ", expected " + hash_text(contents_.trailer->hdf5_xxh3));
 }
 
 std::string ChunkReader::place(std::size_t chunk_index) const {
@@ -200,15 +213,15 @@ const Container& container_of(const std::string& path) {
 }
 
 std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names) {
-  return std::move(open_parts({path}, names).front());
+  return container_of(path).open_lone(path, names);
 }
 
-std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
-                                                     const Hdf5Names& names) {
-  if (paths.empty()) return {};
-  std::vector<std::unique_ptr<ChunkReader>> parts = container_of(paths.front()).open(paths, names);
-  for (const std::unique_ptr<ChunkReader>& part : parts)
-    if (part->spec().matrix) refuse_matrices(part->path());
+std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths) {
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  if (paths.empty()) return parts;
+  parts.reserve(paths.size());
+  const Container& container = container_of(paths.front());
+  for (const std::string& path : paths) parts.push_back(container.open(path));
   return parts;
 }
 

@@ -22,6 +22,9 @@
 
 namespace chunkhit {
 
+/// What the samples of a part are.
+enum class SampleKind : std::uint32_t { images = 1, matrices = 2 };
+
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
   SampleShape sample;                      ///< of images; unused with `matrix`
@@ -115,6 +118,16 @@ class ChunkWriter {
   PartReport finish(const PartSamples& samples);
 };
 
+/// The end of an HDF5 part of ours (store/hdf5_index.h).
+struct Hdf5Trailer {
+  SampleKind kind = SampleKind::images;
+  std::uint64_t hdf5_bytes = 0;  ///< of the HDF5 file, behind which the index lies
+  std::uint64_t index_bytes = 0;
+  std::uint64_t index_xxh3 = 0;
+  std::uint64_t hdf5_xxh3 = 0;  ///< `hash_beside_chunks` of the HDF5 file
+  std::uint64_t xxh3 = 0;       ///< of the trailer before it; stands for every byte of the part
+};
+
 /// All that a part's file says, save the chunks' bytes.
 struct PartContents {
   PartSpec spec;
@@ -122,7 +135,13 @@ struct PartContents {
   PartSamples samples;
   bool has_hashes = true;         ///< false for files that someone else made
   std::optional<TileGrid> tiles;  ///< of which chunks are made that are `filtered`; offset is the first one's
+  std::optional<Hdf5Trailer> trailer;  ///< of an HDF5 part of ours
 };
+
+/// Hashes the first `end` bytes of a file with each chunk's stored bytes replaced by their recorded hash;
+/// throws bad_data when they cannot be read.
+[[nodiscard]] std::uint64_t hash_beside_chunks(const InputFile& file, std::span<const StoredChunk> chunks,
+                                               std::uint64_t end);
 
 /// Reads a part; every number in it was checked when this exists. Any thread may fetch.
 class ChunkReader {
@@ -146,9 +165,12 @@ class ChunkReader {
   void fetch_raw(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const {
     read_stored(chunk_index, raw_offset(chunk_index) + offset, out);
   }
-  /// Hashes the whole part as schemas/manifest.md says: the chunks by the hashes that are recorded of them,
-  /// all other bytes as they are; throws bad_data when they cannot be read.
+  /// Hashes the whole part as schemas/manifest.md says, with the recorded hashes of its chunks (and of its
+  /// HDF5 file) instead of their bytes; throws bad_data when the others cannot be read.
   [[nodiscard]] std::uint64_t hash_of_all() const;
+  /// Compares what `hash_of_all` leaves out beside the chunks: the bytes of our HDF5 parts that only the HDF5
+  /// library reads. Throws bad_data.
+  void check_hdf5_bytes() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
   /// Whether the bytes of a chunk's samples lie in the file as they are, one after the other from
@@ -188,8 +210,9 @@ struct Container {
   bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
-  std::vector<std::unique_ptr<ChunkReader>> (*open)(const std::vector<std::string>& paths,
-                                                    const Hdf5Names& names);
+  std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours
+  /// A lone part, or an external file.
+  std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names);
 };
 
 /// All containers.
@@ -205,9 +228,8 @@ struct Container {
 /// throws bad_data when it is none or damaged.
 [[nodiscard]] std::unique_ptr<ChunkReader> open_part(const std::string& path, const Hdf5Names& names = {});
 
-/// Opens the parts of a pack, which are of one container; throws as `open_part`.
-[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths,
-                                                                   const Hdf5Names& names = {});
+/// Opens the parts of a pack, which are of one container; throws as `open_part`, and for external files.
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_parts(const std::vector<std::string>& paths);
 
 /// Opens a part of matrices, or an AnnData file: its `spec().matrix` is there, its chunks decode to row
 /// blocks. Throws bad_data when it is none or damaged, usage when the ids and the index of a shard need more

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "base/hash.h"
 #include "chunkhit/error.h"
 #include "store/index_fields.h"
 
@@ -18,33 +17,6 @@ constexpr std::size_t kFilterNameBytes = 16;
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {
   return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)};
-}
-
-/// Gives the index to `sink`, piece after piece.
-template <class Sink>
-void write_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                      const PartSamples& samples, const Sink& sink) {
-  const Names classes = names_of(spec.classes);
-  const Names columns = names_of(spec.label_columns);
-  const Labels& labels = samples.labels;
-  const bool numbers = !labels.values.empty() || columns.count() > 1;
-  ByteBuffer head;
-  for (const std::uint64_t number :
-       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
-        std::uint64_t{columns.count()}, std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
-        std::uint64_t{samples.files.text.size()}, std::uint64_t{classes.text.size()},
-        std::uint64_t{columns.text.size()}})
-    append_little(head, number);
-  append_chunks(head, chunks);
-  sink(Bytes(head));
-  sink(bytes_of(labels.ids));
-  sink(bytes_of(labels.values));
-  if (labels.values.size() % 2 != 0) sink(Bytes(std::array<std::uint8_t, 4>{}));
-  for (const auto* list : {&samples.rows, &samples.files.ends, &classes.ends, &columns.ends})
-    sink(bytes_of(*list));
-  sink(bytes_of(samples.mean));
-  sink(bytes_of(samples.std));
-  for (const Names* names : {&samples.files, &classes, &columns}) sink(as_bytes(names->text));
 }
 
 Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
@@ -117,12 +89,30 @@ PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
 }
 
 ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                             const PartSamples& samples) {
-  ByteBuffer bytes;
-  bytes.reserve(72 + chunks.size() * 56 + samples.rows.size() * 24 + samples.labels.values.size() * 4 +
-                samples.files.text.size());
-  write_part_index(spec, chunks, samples,
-                   [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); });
+                             const PartSamples& samples, Bytes before) {
+  const Names classes = names_of(spec.classes);
+  const Names columns = names_of(spec.label_columns);
+  const Labels& labels = samples.labels;
+  const bool numbers = !labels.values.empty() || columns.count() > 1;
+  ByteBuffer bytes(before.begin(), before.end());
+  const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
+  bytes.reserve(before.size() + 72 + chunks.size() * 56 + samples.rows.size() * 24 +
+                labels.values.size() * 4 + samples.files.text.size());
+  for (const std::uint64_t number :
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
+        std::uint64_t{columns.count()}, std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
+        std::uint64_t{samples.files.text.size()}, std::uint64_t{classes.text.size()},
+        std::uint64_t{columns.text.size()}})
+    append_little(bytes, number);
+  append_chunks(bytes, chunks);
+  append(bytes_of(labels.ids));
+  append(bytes_of(labels.values));
+  if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
+  for (const auto* list : {&samples.rows, &samples.files.ends, &classes.ends, &columns.ends})
+    append(bytes_of(*list));
+  append(bytes_of(samples.mean));
+  append(bytes_of(samples.std));
+  for (const Names* names : {&samples.files, &classes, &columns}) append(as_bytes(names->text));
   return bytes;
 }
 
@@ -145,14 +135,6 @@ void decode_part_index(Bytes index, PartContents& contents) {
   contents.spec.classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
   contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
-}
-
-std::uint64_t hash_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                              const PartSamples& samples) {
-  Xxh3Stream hash;
-  hash.update(encode_part_spec(spec));
-  write_part_index(spec, chunks, samples, [&](Bytes piece) { hash.update(piece); });
-  return hash.value();
 }
 
 }  // namespace chunkhit

@@ -23,16 +23,12 @@ using PartSpecBytes = std::array<std::uint8_t, 56>;
 /// The same of matrices.
 [[nodiscard]] PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes);
 
-/// Writes the names of `spec`, the chunks and what stands beside the pixels.
+/// Writes the names of `spec`, the chunks and what stands beside the pixels, all behind the bytes `before`.
 [[nodiscard]] ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                           const PartSamples& samples);
+                                           const PartSamples& samples, Bytes before = {});
 
 /// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
 /// its bytes.
 void decode_part_index(Bytes index, PartContents& contents);
-
-/// Hashes the spec's and the index's bytes: the guard of an HDF5 part (schemas/images-hdf5.md, "/_chunks").
-[[nodiscard]] std::uint64_t hash_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                            const PartSamples& samples);
 
 }  // namespace chunkhit

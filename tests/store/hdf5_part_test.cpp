@@ -9,9 +9,14 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 
+#include "base/hash.h"
 #include "chunkhit/error.h"
+#include "store/hdf5_index.h"
 #include "support/known_part_check.h"
 #include "support/temporary_folder.h"
 
@@ -29,13 +34,17 @@ void change_with_hdf5(const std::string& path, Change change) {
   H5Fclose(file);
 }
 
-std::string fault_of_opening(const std::string& path) {
+std::string error_of(const std::function<void()>& step) {
   try {
-    static_cast<void>(open_hdf5_parts({path}, {}));
+    step();
   } catch (const Error& error) {
     return error.what();
   }
   return "";
+}
+
+std::string error_of_opening(const std::string& path) {
+  return error_of([&] { static_cast<void>(open_part(path)); });
 }
 
 /// A part of 10 samples.
@@ -45,6 +54,31 @@ struct WrittenPart {
   PartSpec spec;
   explicit WrittenPart(const std::string& filter) : spec(known_spec({20, 17, 3, Layout::nhwc}, filter)) {
     write_known_part(container("hdf5"), path, spec, kSamples);
+  }
+  [[nodiscard]] std::string bytes() const { return std::string(as_text(read_file(path, 1 << 30))); }
+  void replace(const std::string& bytes) const { std::ofstream(path, std::ios::binary) << bytes; }
+};
+
+/// A part whose index and trailer a test changes, with hashes that are right.
+struct ForgedPart : WrittenPart {
+  std::string whole = bytes();
+  std::size_t trailer_at = whole.size() - kHdf5TrailerBytes;
+  std::size_t index_at = number(24);
+  ForgedPart() : WrittenPart("none") {}
+  [[nodiscard]] std::uint64_t number(std::size_t at) const {
+    return load_little<std::uint64_t>(as_bytes(whole).data() + trailer_at + at);
+  }
+  /// Sets a number of the trailer, or with `at` behind it of the index; gives the error of opening.
+  std::string error_with(std::size_t at, std::uint64_t value) const {
+    std::string changed = whole;
+    auto* const data = reinterpret_cast<std::uint8_t*>(changed.data());
+    const bool in_trailer = at < kHdf5TrailerBytes;
+    store_little(data + (in_trailer ? trailer_at + at : index_at + at - kHdf5TrailerBytes), value);
+    const Bytes all = as_bytes(changed);
+    if (!in_trailer) store_little(data + trailer_at + 40, xxh3(all.subspan(index_at, trailer_at - index_at)));
+    store_little(data + trailer_at + 56, xxh3(all.subspan(trailer_at, 56)));
+    replace(changed);
+    return error_of_opening(path);
   }
 };
 
@@ -56,30 +90,31 @@ TEST(Hdf5Part, KnowsTheAddressesOfManySmallChunks) {
   EXPECT_EQ(read_known_part(folder.path("part.h5"), spec, kMany), ReadOutcome::right);
 }
 
-TEST(Hdf5Part, IsReadAfterH5repackMovedItsChunks) {
-  for (const char* filter : {"none", "deflate"}) {
-    const WrittenPart part(filter);
-    const std::string moved = part.folder.path("moved.h5");
-    ASSERT_EQ(std::system(("h5repack " + part.path + " " + moved).c_str()), 0);
-    EXPECT_NE(open_part(moved)->chunks()[0].offset, open_part(part.path)->chunks()[0].offset);
-    EXPECT_TRUE(open_part(moved)->has_hashes());
-    EXPECT_EQ(read_known_part(moved, part.spec, kSamples), ReadOutcome::right) << filter;
-  }
+TEST(Hdf5Part, IsAnExternalFileOnceH5repackWroteIt) {
+  for (const char* filter : {"none", "deflate"})
+    for (const char* options : {"", "-f images:GZIP=6 ", "-l images:CONTI "}) {
+      const WrittenPart part(filter);
+      const std::string moved = part.folder.path("moved.h5");
+      ASSERT_EQ(std::system(("h5repack " + (options + part.path) + " " + moved).c_str()), 0);
+      EXPECT_FALSE(open_part(moved)->has_hashes());
+      EXPECT_EQ(read_known_part(moved, part.spec, kSamples), ReadOutcome::right) << filter << options;
+      EXPECT_EQ(
+          error_of([&] { static_cast<void>(open_parts({moved})); }),
+          moved +
+              ": has no index behind its HDF5 end of file: another program changed it, or it was cut off");
+    }
 }
 
-TEST(Hdf5Part, IsRefusedAfterItsChunksWereFilteredAnew) {
-  const WrittenPart part("none");
-  const std::string packed = part.folder.path("packed.h5");
-  ASSERT_EQ(std::system(("h5repack -f images:GZIP=6 " + part.path + " " + packed).c_str()), 0);
-  EXPECT_EQ(fault_of_opening(packed),
-            packed + ": /images has filter deflate, expected none: filtered anew, or damaged");
+TEST(Hdf5Part, IsAnExternalFileOnceAProgramOpenedItForWriting) {
+  const WrittenPart part("deflate");
+  change_with_hdf5(part.path, [](hid_t) {});
+  EXPECT_FALSE(open_part(part.path)->has_hashes());
+  EXPECT_EQ(read_known_part(part.path, part.spec, kSamples), ReadOutcome::right);
 }
 
-TEST(Hdf5Part, BecomesAnOrdinaryFileWithoutItsChunkTable) {
+TEST(Hdf5Part, IsAnExternalFileWithoutItsColumns) {
   const WrittenPart part("deflate");
   change_with_hdf5(part.path, [](hid_t file) {
-    ASSERT_GE(H5Ldelete(file, "_chunks", H5P_DEFAULT), 0);
-    ASSERT_GE(H5Adelete(file, "chunkhit_format"), 0);
     for (const char* name : {"rows", "files", "classes", "label_columns"})
       ASSERT_GE(H5Ldelete(file, name, H5P_DEFAULT), 0);
   });
@@ -87,15 +122,103 @@ TEST(Hdf5Part, BecomesAnOrdinaryFileWithoutItsChunkTable) {
   EXPECT_FALSE(reader->has_hashes());
   EXPECT_EQ(reader->samples().rows.back(), kSamples - 1);
   EXPECT_EQ(reader->samples().labels.ids[4], 1);
-  for (std::size_t i = 0; i < reader->chunks().size(); ++i) {
-    const StoredChunk& chunk = reader->chunks()[i];
-    ByteBuffer stored;
-    ByteBuffer raw(chunk.raw_bytes);
-    reader->fetch(i, stored);
-    decode_chunk(*reader, i, stored, raw);
-    const ByteBuffer expected = known_samples(part.spec.sample, chunk.first_sample, chunk.sample_count);
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), raw.begin())) << i;
+}
+
+TEST(Hdf5Part, IsAnExternalFileWhereItsEndAddressMoved) {
+  const WrittenPart part("none");
+  std::string bytes = part.bytes();
+  const std::uint64_t moved_end = bytes.size();
+  std::memcpy(bytes.data() + 40, &moved_end, sizeof moved_end);
+  part.replace(bytes);
+  EXPECT_FALSE(open_part(part.path)->has_hashes());
+  EXPECT_EQ(read_known_part(part.path, part.spec, kSamples), ReadOutcome::right);
+}
+
+TEST(Hdf5Part, IsDamagedWhereOtherBytesLieBehindItsHdf5End) {
+  const WrittenPart part("none");
+  const std::string whole = part.bytes();
+  const std::size_t end = load_little<std::uint64_t>(as_bytes(whole).data() + 40);
+  for (const std::string& bytes : {whole + "x", whole.substr(0, whole.size() - 1), whole.substr(0, end + 1),
+                                   whole.substr(0, end) + std::string(whole.size() - end, '\0')}) {
+    part.replace(bytes);
+    EXPECT_EQ(error_of_opening(part.path).find(part.path + ": the index behind its HDF5 end is damaged"), 0u);
   }
+  part.replace(whole.substr(0, end));
+  EXPECT_EQ(read_known_part(part.path, part.spec, kSamples), ReadOutcome::right);
+}
+
+TEST(Hdf5Part, GivesTheLabelsThatAnotherProgramChanged) {
+  const WrittenPart part("none");
+  change_with_hdf5(part.path, [](hid_t file) {
+    const std::array<std::int64_t, kSamples> labels{};
+    const hid_t dataset = H5Dopen2(file, "labels", H5P_DEFAULT);
+    ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data()), 0);
+    H5Dclose(dataset);
+  });
+  EXPECT_EQ(open_part(part.path)->samples().labels.ids, std::vector<std::int64_t>(kSamples));
+}
+
+TEST(Hdf5Part, IsReadWithoutTheHdf5Library) {
+  const WrittenPart part("deflate");
+  std::string bytes = part.bytes();
+  std::size_t at = 48;  // behind the superblock's end address
+  const std::vector<StoredChunk> chunks = open_part(part.path)->chunks();
+  for (const StoredChunk& chunk : chunks) {
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+              bytes.begin() + static_cast<std::ptrdiff_t>(chunk.offset), 'x');
+    at = chunk.offset + chunk.stored_bytes;
+  }
+  part.replace(bytes);
+  EXPECT_EQ(read_known_part(part.path, part.spec, kSamples), ReadOutcome::right);
+  EXPECT_EQ(error_of([&] { open_part(part.path)->check_hdf5_bytes(); }).find(part.path + ": HDF5 metadata: "),
+            0u);
+}
+
+TEST(Hdf5Part, IsRejectedWithADamagedTrailer) {
+  const WrittenPart part("none");
+  const std::string whole = part.bytes();
+  for (std::size_t at = 0; at < kHdf5TrailerBytes; ++at) {
+    std::string bytes = whole;
+    char& byte = bytes[bytes.size() - kHdf5TrailerBytes + at];
+    byte = static_cast<char>(byte ^ 1 << at % 8);
+    part.replace(bytes);
+    const std::string reason = at < 16 ? ": the index behind its HDF5 end is damaged" : ": trailer: ";
+    EXPECT_EQ(error_of_opening(part.path).find(part.path + reason), 0u) << at;
+  }
+}
+
+TEST(Hdf5Part, NamesWhatIsWrongWithItsTrailer) {
+  const ForgedPart part;
+  EXPECT_EQ(part.error_with(16, 3 | std::uint64_t{1} << 32),
+            part.path + ": trailer: version 3, this reader knows version 2");
+  EXPECT_EQ(part.error_with(16, 2 | std::uint64_t{9} << 32),
+            part.path + ": trailer: kind 9, expected 1 (images)");
+  for (const std::uint64_t number : {std::uint64_t{0}, part.index_at + 1, UINT64_MAX, UINT64_MAX - 63}) {
+    EXPECT_NE(part.error_with(24, number).find("trailer: an HDF5 file of "), std::string::npos) << number;
+    EXPECT_NE(part.error_with(32, number).find("trailer: an HDF5 file of "), std::string::npos) << number;
+  }
+}
+
+TEST(Hdf5Part, ChecksEveryNumberOfItsIndex) {
+  const ForgedPart part;
+  constexpr std::size_t kIndex = kHdf5TrailerBytes;
+  constexpr std::size_t kFirstNumber = 12;  // of the spec: its layout
+  for (std::size_t at = kFirstNumber; at < 56 + 72 + 3 * 56; at += 4)
+    for (const std::uint64_t number : {std::uint64_t{0x7fffffff}, UINT64_MAX, std::uint64_t{1} << 62}) {
+      const bool is_hash =
+          at >= 128 && ((at - 128) % 56 == 36 || (at - 128) % 56 == 40 || (at - 128) % 56 == 44);
+      const bool is_filter = at >= 32 && at < 48;
+      EXPECT_TRUE(is_hash || is_filter || !part.error_with(kIndex + at, number).empty())
+          << at << " " << number;
+    }
+}
+
+TEST(Hdf5Part, RejectsChunksThatOverlap) {
+  const ForgedPart part;
+  const std::uint64_t first = open_part(part.path)->chunks()[0].offset;
+  constexpr std::size_t kSecondChunkAt = 56 + 72 + 56;
+  EXPECT_NE(part.error_with(kHdf5TrailerBytes + kSecondChunkAt, first + 1).find("chunk 1 begins at byte "),
+            std::string::npos);
 }
 
 TEST(Hdf5Part, IsReadWithOtherLabelsWhereTheyAreNamed) {
@@ -113,16 +236,6 @@ TEST(Hdf5Part, TellsWhichChunksLieInTheFileAsTheyAre) {
   ByteBuffer found(reader->spec().sample.byte_count());
   InputFile(raw.path).read_at(reader->raw_offset(1), found);
   EXPECT_EQ(found, known_samples(raw.spec.sample, reader->chunks()[1].first_sample, 1));
-}
-
-TEST(Hdf5Part, IsRefusedWithoutItsChunkTableOrItsFormat) {
-  const WrittenPart table_gone("none");
-  change_with_hdf5(table_gone.path,
-                   [](hid_t file) { ASSERT_GE(H5Ldelete(file, "_chunks", H5P_DEFAULT), 0); });
-  EXPECT_NE(fault_of_opening(table_gone.path), "");
-  const WrittenPart format_gone("none");
-  change_with_hdf5(format_gone.path, [](hid_t file) { ASSERT_GE(H5Adelete(file, "chunkhit_format"), 0); });
-  EXPECT_NE(fault_of_opening(format_gone.path).find("format missing"), std::string::npos);
 }
 
 /// Replaces the labels by as many in chunks of 5, of which the second was never written.
@@ -145,20 +258,9 @@ TEST(Hdf5Part, IsRefusedWhereAChunkOfAListIsMissingAndHasNoFillValue) {
   for (const H5D_fill_time_t fill_time : {H5D_FILL_TIME_NEVER, H5D_FILL_TIME_IFSET}) {
     const WrittenPart part("none");
     change_with_hdf5(part.path, [&](hid_t file) { write_half_of_the_labels(file, fill_time); });
-    EXPECT_EQ(fault_of_opening(part.path).find("1 chunks, expected 2") != std::string::npos,
+    EXPECT_EQ(error_of_opening(part.path).find("1 chunks, expected 2") != std::string::npos,
               fill_time == H5D_FILL_TIME_NEVER);
   }
-}
-
-TEST(Hdf5Part, NoticesAChangedLabel) {
-  const WrittenPart part("none");
-  change_with_hdf5(part.path, [](hid_t file) {
-    const std::array<std::int64_t, kSamples> labels{};
-    const hid_t dataset = H5Dopen2(file, "labels", H5P_DEFAULT);
-    ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, labels.data()), 0);
-    H5Dclose(dataset);
-  });
-  EXPECT_NE(fault_of_opening(part.path).find("index: checksum "), std::string::npos);
 }
 
 TEST(Hdf5Part, FollowsNoLinksToOtherFiles) {
@@ -167,7 +269,7 @@ TEST(Hdf5Part, FollowsNoLinksToOtherFiles) {
   const hid_t file = H5Fcreate(links.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_external(part.path.c_str(), "/images", file, "images", H5P_DEFAULT, H5P_DEFAULT);
   H5Fclose(file);
-  EXPECT_EQ(fault_of_opening(links), links + ": /images is a link to elsewhere");
+  EXPECT_EQ(error_of_opening(links), links + ": /images is a link to elsewhere");
 }
 
 TEST(Hdf5Part, ReadsNoBytesOfOtherFiles) {
@@ -181,7 +283,7 @@ TEST(Hdf5Part, ReadsNoBytesOfOtherFiles) {
   H5Pset_external(list, secret.c_str(), 0, 12);
   H5Dclose(H5Dcreate2(file, "images", H5T_NATIVE_UINT8, space, H5P_DEFAULT, list, H5P_DEFAULT));
   H5Fclose(file);
-  EXPECT_EQ(fault_of_opening(path), path + ": /images lies in another file");
+  EXPECT_EQ(error_of_opening(path), path + ": /images lies in another file");
 }
 
 /// Writes a large part in a child process that may not make files larger than `most_bytes`; returns its exit
@@ -213,6 +315,12 @@ TEST(Hdf5Part, IsNotThereWhereTheFileBecameTooLarge) {
     ASSERT_TRUE(std::filesystem::is_empty(folder.path())) << most_bytes;
   }
   EXPECT_EQ(write_with_limit(folder.path("part.h5"), 64 << 20), 0);
+  const auto bytes = static_cast<rlim_t>(std::filesystem::file_size(folder.path("part.h5")));
+  std::filesystem::remove(folder.path("part.h5"));
+  for (const rlim_t missing : {1, 64, 65, 2000}) {
+    ASSERT_EQ(write_with_limit(folder.path("part.h5"), bytes - missing), 73) << missing;
+    ASSERT_TRUE(std::filesystem::is_empty(folder.path())) << missing;
+  }
 }
 
 }  // namespace

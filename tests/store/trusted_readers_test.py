@@ -3,6 +3,7 @@
 Usage: trusted_readers_test.py STORE_PROBE PLUGIN_FOLDER"""
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,20 +87,58 @@ class TrustedReaders(unittest.TestCase):
                 root = dict(file.attrs)
                 columns = [f"column {i}" for i in range(3 if channels == 4 else 1)]
                 self.assertEqual(list(file["label_columns"].asstr()[:]), columns)
-                self.assertEqual(root, {"chunkhit_format": 1, "pack_id": "0123456789abcdef", "part_index": 7,
+                self.assertEqual(root, {"chunkhit_format": 2, "pack_id": "0123456789abcdef", "part_index": 7,
                                         "filter": filter_name})
 
-    def test_the_chunk_table_leads_to_the_chunks_that_the_library_finds(self):
-        for path, *_ in parts("hdf5-*-*-[134].h5"):
-            with self.subTest(path), h5py.File(path, "r") as file, open(path, "rb") as stream:
-                images, table = file["images"].id, file["_chunks"][:]
-                self.assertEqual(len(table), images.get_num_chunks())
-                for i, (address, stored, checksum, filtered) in enumerate(table):
+    def test_the_index_leads_to_the_chunks_that_the_library_finds(self):
+        for path, filter_name, layout, channels in parts("hdf5-*-*-[134].h5"):
+            with self.subTest(path), h5py.File(path, "r") as file:
+                images, part = file["images"].id, shard_reader.Hdf5Part(path)
+                self.assertEqual(len(part.chunks), images.get_num_chunks())
+                for i, (offset, stored, raw, first, samples, checksum, filtered) in enumerate(part.chunks):
                     info = images.get_chunk_info(i)
-                    self.assertEqual((info.byte_offset, info.size), (address, stored))
-                    self.assertEqual(int(filtered), int(info.filter_mask == 0 and "-none-" not in path))
-                    stream.seek(int(address))
-                    self.assertIn(shard_reader.xxh3(stream.read(int(stored))), (None, int(checksum)))
+                    self.assertEqual((info.byte_offset, info.size), (offset, stored))
+                    self.assertEqual((raw, first), (CHUNK_SAMPLES * part.sample_bytes, i * CHUNK_SAMPLES))
+                    self.assertEqual(samples, min(CHUNK_SAMPLES, SAMPLES - first))
+                    self.assertEqual(filtered, int(info.filter_mask == 0 and filter_name != "none"))
+                    self.assertIn(shard_reader.xxh3(part.data[offset:offset + stored]), (None, checksum))
+
+    def test_the_index_repeats_what_h5py_reads(self):
+        for path, filter_name, layout, channels in parts("hdf5-*-*-[134].h5"):
+            with self.subTest(path):
+                part = shard_reader.Hdf5Part(path)
+                np.testing.assert_array_equal(part.labels, known_labels(channels))
+                np.testing.assert_array_equal(part.rows, np.arange(SAMPLES) * 2 + 1)
+                np.testing.assert_array_equal(part.mean, 100.5 + np.arange(channels))
+                np.testing.assert_array_equal(part.std, 20.25 + np.arange(channels))
+                self.assertEqual((part.files, part.filter, part.layout), (FILES, filter_name, layout))
+                self.assertEqual(part.classes, [] if channels == 4 else CLASSES)
+                self.assertEqual(part.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
+                self.assertEqual((part.pack_id, part.part_index), (0x0123456789ABCDEF, 7))
+
+    def test_the_tools_of_hdf5_do_not_mind_the_index(self):
+        for filter_name in ("none", "deflate"):
+            path, copy = (os.path.join(FOLDER, name) for name in (f"hdf5-{filter_name}-nhwc-3.h5", "repacked.h5"))
+            whole = shard_reader.Hdf5Part(path).data
+            for command in (["h5ls", "-r", path], ["h5dump", "-H", path], ["h5stat", path], ["h5repack", path, copy],
+                            ["h5diff", path, copy]):
+                run = subprocess.run(command, capture_output=True, text=True)
+                self.assertEqual((run.returncode, run.stderr), (0, ""), command)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), whole)
+            with h5py.File(copy, "r") as file:
+                np.testing.assert_array_equal(file["images"][:], known_samples(20, 17, 3, "nhwc"))
+
+    def test_h5py_cuts_the_index_off_when_it_writes(self):
+        path = os.path.join(FOLDER, "changed.h5")
+        shutil.copy(os.path.join(FOLDER, "hdf5-none-nhwc-3.h5"), path)
+        with h5py.File(path, "r+") as file:
+            file["labels"][0] = 2
+            file["more"] = np.arange(1000)
+        self.assertRaises(ValueError, shard_reader.Hdf5Part, path)
+        with h5py.File(path, "r") as file:
+            np.testing.assert_array_equal(file["images"][:], known_samples(20, 17, 3, "nhwc"))
+            np.testing.assert_array_equal(file["more"][:], np.arange(1000))
 
     def test_h5dump_reads_zstd_chunks(self):
         path = os.path.join(FOLDER, "hdf5-zstd-nhwc-3.h5")
@@ -121,7 +160,7 @@ class TrustedReaders(unittest.TestCase):
         with open(os.path.join(FOLDER, "hdf5-zstd-nhwc-3.h5"), "rb") as file:
             data = bytearray(file.read())
         with h5py.File(os.path.join(FOLDER, "hdf5-zstd-nhwc-3.h5"), "r") as file:
-            address = int(file["_chunks"][0, 0])
+            address = file["images"].id.get_chunk_info(0).byte_offset
         for at in range(address, address + 12):
             changed = bytes(data[:at]) + bytes([data[at] ^ 1]) + bytes(data[at + 1:])
             with open(path, "wb") as file:

@@ -1,4 +1,4 @@
-"""Reads a shard part from schemas/shard.md, filters.md and row-block.md alone, with nothing of chunkhit's own code.
+"""Reads a shard part, or an HDF5 part of images, from schemas/*.md alone, with nothing of chunkhit's own code.
 
 Needs numpy (and scipy for matrices) and the commands `zstd` and (for the hashes) `xxhsum`. Raises ValueError on any difference from the pages."""
 import re
@@ -163,19 +163,23 @@ class Shard:
         require(version == 1 and kind in (1, 2), "another version or kind")
         self.kind = kind
         check_hash(data[:4088], struct.unpack_from("<Q", data, 4088)[0], "header")
-        self.pack_id, self.part_index = struct.unpack_from("<QI", data, 32)
-        if kind == 1:
-            layout, self.height, self.width, self.channels = struct.unpack_from("<IIII", data, 44)
+        self.read_spec(32)
+        (self.sample_count, self.chunk_count, self.index_offset, self.index_bytes, self.index_hash,
+         file_bytes) = struct.unpack_from("<6Q", data, 88)
+        require(file_bytes == len(data), "another length")
+        require(self.chunk_count == -(-self.sample_count // self.chunk_samples), "another number of chunks")
+
+    def read_spec(self, at):
+        self.pack_id, self.part_index = struct.unpack_from("<QI", self.data, at)
+        if self.kind == 1:
+            layout, self.height, self.width, self.channels = struct.unpack_from("<IIII", self.data, at + 12)
             self.layout = ["nhwc", "nchw"][layout]
             self.sample_bytes = self.height * self.width * self.channels
         else:
-            self.value_type, self.matrices, zero, self.columns, self.scale = struct.unpack_from("<BBHQd", data, 44)
+            self.value_type, self.matrices, zero, self.columns, self.scale = struct.unpack_from("<BBHQd", self.data, at + 12)
             require(zero == 0, "bytes that should be zero are not")
-        self.filter = data[64:80].rstrip(b"\0").decode()
-        (self.chunk_samples, self.sample_count, self.chunk_count, self.index_offset, self.index_bytes, self.index_hash,
-         file_bytes) = struct.unpack_from("<7Q", data, 80)
-        require(file_bytes == len(data), "another length")
-        require(self.chunk_count == -(-self.sample_count // self.chunk_samples), "another number of chunks")
+        self.filter = self.data[at + 32:at + 48].rstrip(b"\0").decode()
+        self.chunk_samples, = struct.unpack_from("<Q", self.data, at + 48)
 
     def read_index(self):
         begin = self.index_offset + 8
@@ -185,9 +189,12 @@ class Shard:
         check_hash(index, self.index_hash, "index")
         if self.kind == 2:
             return self.read_matrix_index(Numbers(unzstd(index)))
+        chunks, samples = self.read_image_index(index)
+        require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
+
+    def read_image_index(self, index):
         numbers = Numbers(index)
         chunks, samples, label_kind, columns, classes, channels, *texts = [numbers.number() for _ in range(9)]
-        require((chunks, samples) == (self.chunk_count, self.sample_count), "other counts than the header's")
         self.chunks = numbers.take("<u8", 7 * chunks).reshape(chunks, 7).astype(object)
         if label_kind == 0:
             self.labels = numbers.take("<i8", samples)
@@ -199,6 +206,7 @@ class Shard:
         self.mean, self.std = numbers.take("<f8", channels), numbers.take("<f8", channels)
         self.files, self.classes, self.label_columns = [numbers.names(*pair) for pair in zip(ends, texts)]
         require(numbers.at == len(index), "the index has another length")
+        return chunks, samples
 
     def read_matrix_index(self, numbers):
         chunks, samples, label_kind, columns, items = [numbers.number() for _ in range(5)]
@@ -279,3 +287,29 @@ class Shard:
                 else:
                     samples.append(np.frombuffer(sample, np.uint8).reshape(shape))
         return np.stack(samples)
+
+
+class Hdf5Part(Shard):
+    """The index and the trailer behind the HDF5 end of a part of images: its attributes are named as a shard's."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.data = file.read()
+        end = len(self.data) - 64
+        magic, version, self.kind, hdf5_bytes, index_bytes, index_hash, self.hdf5_hash, checksum = struct.unpack_from(
+            "<16sII5Q", self.data, end)
+        require((magic, version, self.kind) == (b"chunkhit index\r\n", 2, 1), "no trailer")
+        check_hash(self.data[end:end + 56], checksum, "trailer")
+        require(struct.unpack_from("<Q", self.data, 40) == (hdf5_bytes,), "the HDF5 file was changed")
+        require(hdf5_bytes + index_bytes == end, "the index has another length")
+        check_hash(self.data[hdf5_bytes:end], index_hash, "index")
+        self.read_spec(hdf5_bytes)
+        self.read_image_index(self.data[hdf5_bytes + 56:end])
+        self.check_hdf5_hash(hdf5_bytes)
+
+    def check_hdf5_hash(self, hdf5_bytes):
+        hashed, at = b"", 0
+        for offset, stored, _, _, _, checksum, _ in self.chunks:
+            hashed += self.data[at:offset] + struct.pack("<Q", checksum)
+            at = offset + stored
+        check_hash(hashed + self.data[at:hdf5_bytes], self.hdf5_hash, "HDF5 file")

@@ -175,10 +175,10 @@ struct MixingInfo {
 /// written to meanwhile is an Error of bad_data (or what OnCorrupt says) when it is read again, and a bad
 /// sector one of try_again. Files that are more than half of the descriptors that the process may have are
 /// opened for each read, and must not be moved. One thread at a time may use it; it has threads of its own,
-/// which read ahead across the end of an epoch. A forked child must make its own. HDF5 files, which crash the
-/// library when they are damaged, are opened by a forked child of this process: that takes longer the more
-/// memory the process holds (0.2 s with 3 GB of small pages) and runs its pthread_atfork handlers; where an
-/// MPI library does not bear a fork, make loaders before MPI_Init.
+/// which read ahead across the end of an epoch. A forked child must make its own. External HDF5 files, which
+/// crash the HDF5 library when they are damaged, are opened by a forked child of this process: that takes
+/// longer the more memory the process holds (0.2 s with 3 GB of small pages) and runs its pthread_atfork
+/// handlers; where an MPI library does not bear a fork, make loaders of such files before MPI_Init.
 class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;

@@ -1,0 +1,32 @@
+// The index and the trailer behind the HDF5 end of file of our own parts: with them a part is read without
+// the HDF5 library. Layout: schemas/images-hdf5.md, "Index and trailer".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// The version of the page.
+inline constexpr std::uint32_t kHdf5Format = 2;
+
+/// Bytes of a trailer.
+inline constexpr std::uint64_t kHdf5TrailerBytes = 64;
+
+/// Appends an index and its trailer to a finished and closed HDF5 file of these chunks; throws cannot_write.
+void append_hdf5_index(PendingFile& file, SampleKind kind, const std::vector<StoredChunk>& chunks,
+                       Bytes index);
+
+/// Reads the trailer; nothing where the file has none, or its HDF5 file was changed since. Throws bad_data
+/// when it is damaged or of another version.
+[[nodiscard]] std::optional<Hdf5Trailer> read_hdf5_trailer(const InputFile& file);
+
+/// Reads the index that a trailer tells of; throws bad_data when its hash differs.
+[[nodiscard]] ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer);
+
+}  // namespace chunkhit
