@@ -64,10 +64,9 @@ class OpenedImage;
 /// Decodes one image: the header first, then what is wanted of its pixels.
 ///
 /// Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when `shrink` is 1, but
-/// for 16-bit BMP (a level) and half-transparent PSD (stb_image takes a white background out of its colors);
-/// a region always equals that of the whole image. Unlike Pillow, 16-bit gray is scaled (PNG: the high byte)
-/// instead of saturated, and a PNG's transparent gray of fewer than 8 bits, or color of 16, is the one that
-/// the format means.
+/// for 16-bit BMP (by a level); a region always equals that of the whole image. Unlike Pillow, 16-bit gray is
+/// scaled (PNG: the high byte) instead of saturated, and a PNG's transparent gray of fewer than 8 bits, or
+/// color of 16, is the one that the format means.
 ///
 /// With Check::whole all compressed data is read to its end, so that damage outside of the region is an
 /// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only

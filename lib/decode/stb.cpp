@@ -87,9 +87,11 @@ struct FreeBlock {
   void operator()(std::uint8_t* block) const { free_block(block); }
 };
 
+using StbPixels = std::unique_ptr<std::uint8_t, FreeBlock>;
+
 /// The pixels that stb_image gave.
 struct StbImage {
-  std::unique_ptr<std::uint8_t, FreeBlock> pixels;
+  StbPixels pixels;
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint32_t channels = 0;
@@ -162,6 +164,28 @@ stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool&
   return has_frame ? pixels : nullptr;
 }
 
+// stb_image's own function reads 16-bit runs as 8-bit ones, no gray, and changes the colors of pixels that
+// are half transparent.
+stbi_uc* load_planes(stbi__context& context, const ImageHeader& header, const Planes& planes) {
+  const std::size_t pixel_count = std::size_t{header.width} * header.height;
+  StbPixels pixels(static_cast<stbi_uc*>(new_block(4 * pixel_count)));
+  if (pixels == nullptr) return nullptr;
+  for (std::uint32_t c = 0; c < planes.count; ++c) {
+    stbi_uc* const plane = pixels.get() + c;
+    if (planes.is_packed && stbi__psd_decode_rle(&context, plane, static_cast<int>(pixel_count)) == 0)
+      throw ImageError("damaged PSD: its rows do not unpack to their width");
+    for (std::size_t i = 0; !planes.is_packed && i < pixel_count; ++i) {
+      plane[4 * i] = stbi__get8(&context);
+      if (planes.sample_bytes == 2) stbi__get8(&context);
+    }
+  }
+  for (stbi_uc* pixel = pixels.get(); pixel != pixels.get() + 4 * pixel_count; pixel += 4) {
+    if (planes.count == 1) pixel[1] = pixel[2] = pixel[0];
+    if (planes.count < 4) pixel[3] = 255;
+  }
+  return pixels.release();
+}
+
 StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor& monitor) {
   for (const Bytes& piece : file.pieces)
     if (piece.size() > INT_MAX) throw ImageError(type + " over 2 GiB is not supported");
@@ -170,8 +194,10 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   stbi__context context;
   stbi__start_callbacks(&context, &kCallbacks, &reader);
   StbImage image;
-  int width = 0, height = 0, channels = 4;
-  image.pixels.reset(stbi__gif_test(&context) != 0
+  int width = static_cast<int>(file.header.width), height = static_cast<int>(file.header.height),
+      channels = 4;
+  image.pixels.reset(file.planes ? load_planes(context, file.header, *file.planes)
+                     : stbi__gif_test(&context) != 0
                          ? load_first_frame(context, width, height, image.is_whole)
                          : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
   if (budget.out_of_memory) throw std::bad_alloc();
