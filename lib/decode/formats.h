@@ -53,6 +53,17 @@ struct ImageFormat {
 /// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
 
+/// Reads two bytes, the high one first, as PNG, PSD and PNM store them; the caller has checked that they are
+/// there.
+[[nodiscard]] constexpr std::uint32_t load_big16(const std::uint8_t* from) {
+  return std::uint32_t{from[0]} << 8 | from[1];
+}
+
+/// Reads four bytes, highest one first; the caller has checked that they are there.
+[[nodiscard]] constexpr std::uint32_t load_big32(const std::uint8_t* from) {
+  return load_big16(from) << 16 | load_big16(from + 2);
+}
+
 /// Throws ImageError where a file has fewer bytes; `where` they would be.
 void require_bytes(Bytes file, std::uint64_t count, const char* where = "header");
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
-#include "decode/big_endian.h"
+#include "base/bytes.h"
+#include "decode/exif.h"
 #include "decode/formats.h"
-#include "decode/png_orientation.h"
 #include "decode/stb.h"
 
 namespace chunkhit {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decode/big_endian.h"
+#include "base/bytes.h"
 #include "decode/channels.h"
 #include "decode/formats.h"
 

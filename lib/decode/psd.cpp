@@ -2,7 +2,7 @@
 // Specification, 2019.
 #include <string>
 
-#include "decode/big_endian.h"
+#include "base/bytes.h"
 #include "decode/formats.h"
 #include "decode/stb.h"
 
