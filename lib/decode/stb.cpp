@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "decode/channels.h"
 
@@ -141,7 +142,7 @@ class PieceReader {
   bool is_past_end_ = false;
 };
 
-stbi_io_callbacks kCallbacks{
+constexpr stbi_io_callbacks kCallbacks{
     [](void* reader, char* into, int count) { return static_cast<PieceReader*>(reader)->read(into, count); },
     [](void* reader, int count) {
       static_cast<PieceReader*>(reader)->take(nullptr, static_cast<std::size_t>(std::max(count, 0)));
@@ -158,6 +159,8 @@ stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool&
   free_block(gif.history);
   free_block(gif.background);
   if (!has_frame) free_block(gif.out);
+  if (!has_frame && std::string_view(stbi_failure_reason()) == "too many codes")
+    throw ImageError("GIF that uses a full table for more than 4096 codes is not supported");
   width = gif.w;
   height = gif.h;
   is_whole = gif.cur_y >= gif.max_y;
@@ -192,7 +195,8 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
   budget = {file.max_bytes, false, false};
   PieceReader reader(file.pieces, monitor);
   stbi__context context;
-  stbi__start_callbacks(&context, &kCallbacks, &reader);
+  stbi_io_callbacks callbacks = kCallbacks;
+  stbi__start_callbacks(&context, &callbacks, &reader);
   StbImage image;
   int width = static_cast<int>(file.header.width), height = static_cast<int>(file.header.height),
       channels = 4;

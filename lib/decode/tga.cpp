@@ -25,9 +25,11 @@ struct TgaHeader {
   std::uint32_t bits = 0;
   unsigned flags = 0;  ///< 0x10: from right to left, 0x20: the top row comes first, 0xc0: unused
   std::uint64_t palette_offset = 0;
-  [[nodiscard]] std::uint64_t palette_bytes() const { return palette_count * ((palette_bits + 7) / 8); }
+  [[nodiscard]] std::uint64_t palette_bytes() const {
+    return std::uint64_t{palette_count} * ((palette_bits + 7) / 8);
+  }
   [[nodiscard]] std::uint64_t pixels_offset() const { return palette_offset + palette_bytes(); }
-  [[nodiscard]] std::uint64_t row_bytes() const { return width * ((bits + 7) / 8); }
+  [[nodiscard]] std::uint64_t row_bytes() const { return std::uint64_t{width} * ((bits + 7) / 8); }
 };
 
 TgaHeader read_tga_header(Bytes file) {

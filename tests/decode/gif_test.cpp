@@ -63,30 +63,43 @@ TEST(GifWarning, OfATruncatedFrameLeavesItsPixelsAndBlack) {
             (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(GifFault, CodesBehindAWholeFrameEndAtTheLimitOfTime) {
-  // stb_image follows each code's chain of up to 4096 prefixes, also where no pixel is left to draw.
+// Two pixels, behind which codes go on: `tables` full tables, of which `uses` more codes are used each.
+std::string endless_gif(int tables, int uses) {
   std::string codes;
   unsigned held = 0, bits = 0;
   const auto put = [&](unsigned code, unsigned count) {
     for (held |= code << bits, bits += count; bits >= 8; bits -= 8, held >>= 8)
       codes.push_back(static_cast<char>(held & 255));
   };
-  for (int table = 0; table < 1000; ++table) {
+  for (int table = 0; table < tables; ++table) {
     put(256, table == 0 ? 9 : 12);
     put(0, 9);
     for (unsigned next = 258, width = 9; next < 4096; ++next) {  // each code is the one that it makes
       put(next, width);
       if (next + 1 == 1u << width && width < 12) ++width;
     }
-    for (int i = 0; i < 4000; ++i) put(4095, 12);
+    for (int i = 0; i < uses; ++i) put(4095, 12);
   }
+  put(257, 12);
+  put(0, 8);
   std::string file = "GIF89a\2\0\1\0\x80\0\0abcdef\x2c\0\0\0\0\2\0\1\0\0\x08"s;
   for (std::size_t at = 0; at < codes.size(); at += 255) {
     const std::string block = codes.substr(at, 255);
     file += static_cast<char>(block.size()) + block;
   }
-  EXPECT_EQ(decode(as_bytes(file + "\0;"s), {}, {.max_seconds = 1}).fault,
+  return file + "\0;"s;
+}
+
+TEST(GifFault, CodesBehindAWholeFrameEndAtTheLimitOfTime) {
+  EXPECT_EQ(decode(as_bytes(endless_gif(1, 4000))).fault, "");
+  // stb_image follows each code's chain of up to 4096 prefixes, also where no pixel is left to draw.
+  EXPECT_EQ(decode(as_bytes(endless_gif(1000, 4000)), {}, {.max_seconds = 1}).fault,
             "takes longer to decode than --max-seconds-per-image allows: 1 second");
+}
+
+TEST(GifFault, AFullTableThatStaysInUseIsNotCalledDamage) {
+  EXPECT_EQ(decode(as_bytes(endless_gif(1, 5000))).fault,
+            "GIF that uses a full table for more than 4096 codes is not supported");
 }
 
 TEST(GifFault, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
