@@ -33,19 +33,9 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   check("rows", part.samples().rows.size(), listed.samples);
   check("columns", spec.matrix->column_count, manifest.columns);
   check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
-  if (manifest.container != "shard") return;  // whose files were hashed before
-  check("bytes", part.byte_count(), listed.bytes);
+  // The rows of HDF5 parts lie in memory; the hash of a trailer stands for the bytes of its file, too.
+  if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
   check_part_hash(part, listed);
-}
-
-/// Throws bad_data when an HDF5 part is not the file that the manifest lists: it has no hashes of its own.
-void check_hdf5_files(const PackSource& source) {
-  if (source.matrix->container != "hdf5") return;
-  std::vector<std::string> faults;
-  for (const PartRecord& part : source.matrix->parts)
-    if (!check_file(source.folder + "/" + part.file, part.bytes, part.xxh3, faults))
-      throw Error(ErrorCode::bad_data,
-                  faults[0] + " as its pack's manifest says; see pack-verify " + source.folder);
 }
 
 /// The largest magnitude of a rating that a manifest is sure of: where there are many values it lists them by
@@ -75,8 +65,7 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   CheckHashes check_hashes, std::uint64_t memory_bytes,
-                                                   float& magnitude) {
+                                                   std::uint64_t memory_bytes, float& magnitude) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
   const std::string& first_path = sources.front().path;
   for (const PackSource& source : sources) {
@@ -88,7 +77,6 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
-    if (check_hashes != CheckHashes::never) check_hdf5_files(source);
     const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed, memory_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
@@ -146,13 +134,11 @@ std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, CheckHashes check_hashes,
-                           std::uint64_t memory_bytes)
-    : SparseSource(open_sources(paths), check_hashes, memory_bytes) {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t memory_bytes)
+    : SparseSource(open_sources(paths), memory_bytes) {}
 
-SparseSource::SparseSource(const std::vector<PackSource>& sources, CheckHashes check_hashes,
-                           std::uint64_t memory_bytes)
-    : chunks_(open_all(sources, check_hashes, memory_bytes, known_magnitude_)),
+SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t memory_bytes)
+    : chunks_(open_all(sources, memory_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {

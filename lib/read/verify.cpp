@@ -158,7 +158,11 @@ std::set<std::string> known_files(const Manifest& manifest) {
 }
 
 std::vector<std::string> check_lone_part(const std::string& path, const VerifyOptions& options) {
-  const auto check = [&] { return check_part({.path = path, .name = path}, options); };
+  const bool is_matrix = options.names == Hdf5Names{} && is_matrix_part(path);
+  const auto check = [&] {
+    return is_matrix ? check_lone_matrix_part(path, options)
+                     : check_part({.path = path, .name = path}, options);
+  };
   return may_crash(path, options.names) ? check_isolated(path, check) : check();
 }
 
@@ -167,10 +171,7 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  if (options.names == Hdf5Names{} && is_matrix_part(path))
-    report.faults = check_lone_matrix_part(path, options);
-  else
-    report.faults = check_lone_part(path, options);
+  report.faults = check_lone_part(path, options);
   if (!report.faults.empty()) return report;
   const PackInfo info = read_pack_info(path, options.names);
   report.chunks = info.parts[0].chunks;

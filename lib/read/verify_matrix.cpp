@@ -1,12 +1,10 @@
 #include "read/verify_matrix.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <new>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <vector>
@@ -16,8 +14,8 @@
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "read/chunk_sums.h"
-#include "read/isolated.h"
 #include "read/pack_files.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_matrix.h"
 #include "store/part.h"
 #include "store/shard_part.h"
@@ -35,23 +33,6 @@ struct MatrixSums {
       longest_row[matrix] = std::max(longest_row[matrix], other.longest_row[matrix]);
     }
   }
-};
-
-/// Sums that a child process can fill.
-class SharedSums {
- public:
-  SharedSums()
-      : sums_(static_cast<MatrixSums*>(
-            ::mmap(nullptr, sizeof(MatrixSums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    if (sums_ == MAP_FAILED) throw std::bad_alloc();
-  }
-  SharedSums(const SharedSums&) = delete;
-  SharedSums& operator=(const SharedSums&) = delete;
-  ~SharedSums() { ::munmap(sums_, sizeof(MatrixSums)); }
-  [[nodiscard]] MatrixSums& operator*() const { return *sums_; }
-
- private:
-  MatrixSums* sums_;
 };
 
 /// What a part must be; `manifest` is null for a lone part.
@@ -135,8 +116,18 @@ void check_shard(const Expected& expected, const VerifyOptions& options, MatrixS
 
 void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
                 std::vector<std::string>& faults) {
-  if (expected.manifest != nullptr)
-    static_cast<void>(check_file(expected.path, expected.listed().bytes, expected.listed().xxh3, faults));
+  const InputFile input(expected.path);
+  const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
+  if (expected.manifest != nullptr && !trailer) {
+    faults.push_back(
+        expected.path +
+        ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
+    return;
+  }
+  if (expected.manifest != nullptr && trailer->xxh3 != expected.listed().xxh3)
+    faults.push_back(differ(expected, "checksum of the part", hash_text(trailer->xxh3),
+                            hash_text(expected.listed().xxh3)));
+  if (trailer) check_hdf5_hash(input, *trailer);
   if (options.quick) return;
   const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
   if (expected.manifest != nullptr)
@@ -148,7 +139,7 @@ void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSu
   }
 }
 
-/// Everything that needs the part's own reader; runs in a child process.
+/// Everything that needs the part's own reader.
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options,
                                     MatrixSums& sums) {
   std::vector<std::string> faults;
@@ -168,11 +159,9 @@ void check_part_of_pack(const Expected& expected, const VerifyOptions& options, 
                         std::vector<std::string>& faults) {
   if (!check_size(expected.path, expected.listed().bytes, faults) && !std::filesystem::exists(expected.path))
     return;
-  const SharedSums sums;
-  for (std::string& fault :
-       check_isolated(expected.path, [&] { return check_part(expected, options, *sums); }))
-    faults.push_back(std::move(fault));
-  total.add(*sums);
+  MatrixSums sums;
+  for (std::string& fault : check_part(expected, options, sums)) faults.push_back(std::move(fault));
+  total.add(sums);
 }
 
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const MatrixSums& sums,
@@ -216,10 +205,8 @@ VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest&
 }
 
 std::vector<std::string> check_lone_matrix_part(const std::string& path, const VerifyOptions& options) {
-  return check_isolated(path, [&] {
-    MatrixSums sums;
-    return check_part({path, nullptr, 0}, options, sums);
-  });
+  MatrixSums sums;
+  return check_part({path, nullptr, 0}, options, sums);
 }
 
 bool is_matrix_part(const std::string& path) {

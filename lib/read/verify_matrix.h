@@ -12,7 +12,7 @@ namespace chunkhit {
 [[nodiscard]] VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest& manifest,
                                               const VerifyOptions& options);
 
-/// Checks a lone part of matrices in a child process.
+/// Checks a lone part of matrices, which the HDF5 library may crash over where it is an external file.
 [[nodiscard]] std::vector<std::string> check_lone_matrix_part(const std::string& path,
                                                               const VerifyOptions& options);
 

@@ -7,6 +7,7 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_images.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_part.h"
 #include "store/part_rules.h"
 
@@ -100,6 +101,15 @@ void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, P
 bool holds_matrix(const Hdf5Check& check, hid_t file) {
   return !has_object(check, file, kImagesName) &&
          (has_object(check, file, "X") || has_object(check, file, "matrix"));
+}
+
+void refuse_damaged_index(const Hdf5Source& source, const InputFile& input, const char* format_attribute) {
+  const Hdf5Check& check = source.check();
+  if (attribute_count(check, source.file(), format_attribute) == 0 || read_hdf5_trailer(input)) return;
+  const std::uint64_t end = source.end_address();
+  if (end < source.byte_count())
+    check.refuse("the index behind its HDF5 end is damaged: " + std::to_string(source.byte_count() - end) +
+                 " bytes without a trailer");
 }
 
 void refuse_missing(const Hdf5Source& source, const std::string& name, const std::string& advice) {

@@ -29,6 +29,10 @@ void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, P
 /// Whether a file has no images, but a matrix as our parts and AnnData files have it.
 [[nodiscard]] bool holds_matrix(const Hdf5Check& check, hid_t file);
 
+/// Refuses a part of ours, which has `format_attribute`, with damaged bytes behind its HDF5 end. One that
+/// another program changed ends there: the HDF5 library cuts it off.
+void refuse_damaged_index(const Hdf5Source& source, const InputFile& input, const char* format_attribute);
+
 /// Throws that there is no such dataset, and which paths there are instead; `advice` ends the message.
 [[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name,
                                  const std::string& advice = "");

@@ -57,8 +57,8 @@ Hdf5Trailer decode_trailer(const InputFile& file, const TrailerBytes& bytes) {
                                 std::to_string(kHdf5Format));
   if (const std::uint64_t found = xxh3(Bytes(bytes).first(kHashAt)); found != trailer.xxh3)
     throw_bad_trailer(file, "checksum " + hash_text(found) + ", expected " + hash_text(trailer.xxh3));
-  if (kind != static_cast<std::uint32_t>(SampleKind::images))
-    throw_bad_trailer(file, "kind " + std::to_string(kind) + ", expected 1 (images)");
+  if (trailer.kind != SampleKind::images && trailer.kind != SampleKind::matrices)
+    throw_bad_trailer(file, "kind " + std::to_string(kind) + ", expected 1 (images) or 2 (matrices)");
   const std::uint64_t before = file.byte_count() - kHdf5TrailerBytes;
   if (trailer.hdf5_bytes > before || trailer.index_bytes != before - trailer.hdf5_bytes)
     throw_bad_trailer(file, "an HDF5 file of " + std::to_string(trailer.hdf5_bytes) +
@@ -105,6 +105,13 @@ std::optional<Hdf5Trailer> read_hdf5_trailer(const InputFile& file) {
   const Hdf5Trailer trailer = decode_trailer(file, bytes);
   if (end_address(file) != trailer.hdf5_bytes) return std::nullopt;
   return trailer;
+}
+
+void check_hdf5_hash(const InputFile& file, const Hdf5Trailer& trailer) {
+  if (const std::uint64_t found = hash_beside_chunks(file, {}, trailer.hdf5_bytes);
+      found != trailer.hdf5_xxh3)
+    throw Error(ErrorCode::bad_data, file.path() + ": HDF5 file: checksum " + hash_text(found) +
+                                         ", expected " + hash_text(trailer.hdf5_xxh3));
 }
 
 ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer) {

@@ -18,13 +18,17 @@ inline constexpr std::uint32_t kHdf5Format = 2;
 /// Bytes of a trailer.
 inline constexpr std::uint64_t kHdf5TrailerBytes = 64;
 
-/// Appends an index and its trailer to a finished and closed HDF5 file of these chunks; throws cannot_write.
+/// Appends an index and its trailer to a finished and closed HDF5 file of these chunks; parts of matrices
+/// have neither chunks nor an index, only the trailer. Throws cannot_write.
 void append_hdf5_index(PendingFile& file, SampleKind kind, const std::vector<StoredChunk>& chunks,
                        Bytes index);
 
 /// Reads the trailer; nothing where the file has none, or its HDF5 file was changed since. Throws bad_data
 /// when it is damaged or of another version.
 [[nodiscard]] std::optional<Hdf5Trailer> read_hdf5_trailer(const InputFile& file);
+
+/// Compares the hash of the HDF5 file of a part without chunks; throws bad_data when it differs.
+void check_hdf5_hash(const InputFile& file, const Hdf5Trailer& trailer);
 
 /// Reads the index that a trailer tells of; throws bad_data when its hash differs.
 [[nodiscard]] ByteBuffer read_hdf5_index(const InputFile& file, const Hdf5Trailer& trailer);

@@ -43,7 +43,7 @@ class MatrixHdf5Writer {
   /// Appends rows; `held_out` has as many, and none where the part has one matrix.
   void append(const CsrView& x, const CsrView& held_out);
   /// Writes what stands beside the matrices, reads all of it back, and flushes it. The report's hash is that
-  /// of the whole file; its chunks are those of /X/data and /X/indices (or /matrix).
+  /// of the trailer; its chunks are those of /X/data and /X/indices (or /matrix).
   [[nodiscard]] CompletePart complete(const PartSamples& samples);
   /// Completes the part and publishes it.
   PartReport finish(const PartSamples& samples);
@@ -76,12 +76,14 @@ struct Hdf5MatrixNames {
 /// where a row has a column twice.
 [[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
 
-/// Opens parts of ours, or any AnnData files, as row blocks that a child process (store/hdf5_isolated.h)
-/// makes in memory: HDF5's arrays have no chunks of whole rows. Throws as read_matrix_hdf5.
+/// Opens parts of ours, or any AnnData files, as row blocks that are made in memory: HDF5's arrays have no
+/// chunks of whole rows. The HDF5 library reads parts of ours in this process, once the hash of all their
+/// bytes was compared, and others in a child process (store/hdf5_isolated.h). Throws as read_matrix_hdf5.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
     const std::vector<std::string>& paths);
 
-/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks.
+/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks
+/// where it is no part of ours.
 [[nodiscard]] bool is_matrix_hdf5(const std::string& path);
 
 }  // namespace chunkhit

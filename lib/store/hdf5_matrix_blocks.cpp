@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/child_limits.h"
@@ -12,6 +13,7 @@
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "store/contents_message.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_isolated.h"
 #include "store/hdf5_matrix.h"
 
@@ -95,20 +97,40 @@ PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
   return contents;
 }
 
+std::unique_ptr<ChunkReader> make_reader(const std::string& path, const MemoryFile& file,
+                                         PartContents contents) {
+  std::uint64_t bytes = 0;
+  for (const StoredChunk& chunk : contents.chunks) bytes += chunk.stored_bytes;
+  return std::make_unique<ChunkReader>(InputFile(path, file.fd(), bytes), std::move(contents));
+}
+
+/// Reads an external file, over which the HDF5 library may crash.
+std::unique_ptr<ChunkReader> open_isolated(const std::string& path) {
+  MemoryFile file;
+  PartContents contents;
+  read_isolated(
+      {path}, [&](std::size_t) { return encode_contents(read_as_blocks(path, file)); },
+      [&](std::size_t, Bytes message) { contents = decode_contents(message); });
+  return make_reader(path, file, std::move(contents));
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
   MemoryFile file;
   std::vector<std::unique_ptr<ChunkReader>> parts;
-  read_isolated(
-      paths, [&](std::size_t i) { return encode_contents(read_as_blocks(paths[i], file)); },
-      [&](std::size_t i, Bytes contents) {
-        PartContents decoded = decode_contents(contents);
-        std::uint64_t bytes = 0;
-        for (const StoredChunk& chunk : decoded.chunks) bytes += chunk.stored_bytes;
-        parts.push_back(
-            std::make_unique<ChunkReader>(InputFile(paths[i], file.fd(), bytes), std::move(decoded)));
-      });
+  for (const std::string& path : paths) {
+    const InputFile input(path);
+    const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
+    if (!trailer || trailer->kind != SampleKind::matrices) {
+      parts.push_back(open_isolated(path));
+      continue;
+    }
+    check_hdf5_hash(input, *trailer);
+    PartContents contents = read_as_blocks(path, file);
+    contents.trailer = trailer;
+    parts.push_back(make_reader(path, file, std::move(contents)));
+  }
   return parts;
 }
 

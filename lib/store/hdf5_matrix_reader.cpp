@@ -175,6 +175,7 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
   const Hdf5Source source(check, input);
   const std::string x = names.x.substr(std::min(names.x.find_first_not_of('/'), names.x.size()));
   const bool ours = x == kXName && attribute_count(check, source.file(), kMatrixVersionAttribute) != 0;
+  if (ours) refuse_damaged_index(source, input, kMatrixVersionAttribute);
   const bool dense = ours && has_object(check, source.file(), kDenseName);
   SizedRows sized = read_matrix(source, dense ? kDenseName : x);
   Hdf5Matrix matrix;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -6,6 +7,7 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
+#include "store/hdf5_index.h"
 #include "store/hdf5_matrix.h"
 #include "store/hdf5_matrix_names.h"
 #include "store/hdf5_matrix_output.h"
@@ -210,11 +212,16 @@ CompletePart MatrixHdf5Writer::complete(const PartSamples& samples) {
   }
   state.write_beside(samples);
   state.check(H5Fflush(state.file.get(), H5F_SCOPE_GLOBAL), "flush");
-  report.bytes = end_of_hdf5_file(state.check, state.file.get());
+  const std::uint64_t hdf5_bytes = end_of_hdf5_file(state.check, state.file.get());
   state.check(state.file.close(), "close");
   state.check_written(samples);
-  give_back_reserved(state.pending, report.bytes);
-  report.xxh3 = hash_file(state.pending.aside_path());
+  give_back_reserved(state.pending, hdf5_bytes);
+  append_hdf5_index(state.pending, SampleKind::matrices, {}, {});
+  const InputFile written(state.pending.aside_path());
+  const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(written);
+  if (!trailer) state.check.refuse("what was written does not read back: no trailer");
+  report.bytes = written.byte_count();
+  report.xxh3 = trailer->xxh3;
   state.pending.flush();
   return {report, std::move(state.pending)};
 }

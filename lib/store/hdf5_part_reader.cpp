@@ -9,7 +9,6 @@
 
 #include "chunkhit/error.h"
 #include "store/contents_message.h"
-#include "store/hdf5_attributes.h"
 #include "store/hdf5_foreign.h"
 #include "store/hdf5_images.h"
 #include "store/hdf5_index.h"
@@ -65,6 +64,8 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
 std::optional<PartContents> read_own_contents(const InputFile& input) {
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (!trailer) return std::nullopt;
+  if (trailer->kind != SampleKind::images)
+    throw Error(ErrorCode::bad_data, input.path() + ": holds matrices, expected images");
   const ByteBuffer index = read_hdf5_index(input, *trailer);
   return with_path(input.path(), [&] { return decode_index(index, *trailer); });
 }
@@ -78,17 +79,6 @@ void refuse_user_block(const Hdf5Source& source) {
   if (user_block != 0) check.refuse("has a user block");
 }
 
-/// A part of ours that another program changed ends where its HDF5 file does: the HDF5 library cuts it off
-/// there.
-void refuse_damaged_index(const Hdf5Source& source, const InputFile& input) {
-  const Hdf5Check& check = source.check();
-  if (attribute_count(check, source.file(), kFormatAttribute) == 0 || read_hdf5_trailer(input)) return;
-  const std::uint64_t end = source.end_address();
-  if (end < source.byte_count())
-    check.refuse("the index behind its HDF5 end is damaged: " + std::to_string(source.byte_count() - end) +
-                 " bytes without a trailer");
-}
-
 /// Takes a path from the root with or without the root's own slash.
 std::string without_root(const std::string& name) {
   return name.substr(std::min(name.find_first_not_of('/'), name.size()));
@@ -99,7 +89,7 @@ PartContents read_external_contents(const InputFile& input, const Hdf5Names& nam
   const QuietHdf5 quiet;
   Hdf5Source source(Hdf5Check(ErrorCode::bad_data, input.path()), input);
   refuse_user_block(source);
-  refuse_damaged_index(source, input);
+  refuse_damaged_index(source, input, kFormatAttribute);
   PartContents contents = read_foreign_file(source, names);
   with_path(input.path(), [&] { check_foreign_contents(contents, container("hdf5"), input.byte_count()); });
   return contents;

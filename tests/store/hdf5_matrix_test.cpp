@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+
 #include "support/matrix_parts.h"
 
 namespace chunkhit {
@@ -43,16 +46,51 @@ TEST(MatrixHdf5, IsTheSameFileEachTime) {
   EXPECT_TRUE(file_text(folder.path("a.h5")) == file_text(folder.path("b.h5")));
 }
 
-TEST(MatrixHdf5, ReportsTheHashOfTheWholeFile) {
+TEST(MatrixHdf5, ReportsTheHashOfItsTrailer) {
   const TemporaryFolder folder;
   const PartSpec spec = known_matrix_spec(known_shape(ValueType::u8, 1), "none");
   MatrixHdf5Writer writer(folder.path("part.h5"), spec);
   writer.append(known_rows(*spec.matrix, 0, 0, kRows).view(), {});
   const PartReport report = writer.finish(known_users(spec, kRows));
-  EXPECT_EQ(report.xxh3, hash_file(folder.path("part.h5")));
-  EXPECT_EQ(report.bytes, file_text(folder.path("part.h5")).size());
+  const std::string bytes = file_text(folder.path("part.h5"));
+  const Bytes trailer = as_bytes(bytes).last(64);
+  EXPECT_EQ(report.xxh3, xxh3(trailer.first(56)));
+  EXPECT_EQ(load_little<std::uint64_t>(trailer.data() + 24), bytes.size() - 64);
+  EXPECT_EQ(load_little<std::uint64_t>(trailer.data() + 48), xxh3(as_bytes(bytes).first(bytes.size() - 64)));
+  EXPECT_EQ(report.bytes, bytes.size());
   EXPECT_EQ(report.sample_count, kRows);
   EXPECT_EQ(report.chunk_count, 2u);
+}
+
+TEST(MatrixHdf5, WithAFlippedBitIsRejectedThoughNoPackKnowsItsHash) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part.h5");
+  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense}) {
+    write_hdf5(path, known_matrix_spec(kHalfStars, "none"), {.layout = layout});
+    std::string bytes = file_text(path);
+    const std::size_t step = bytes.size() / 300;
+    for (std::size_t at = 0; at < bytes.size(); at += at + 64 < bytes.size() ? step : 1) {
+      const auto flip = static_cast<char>(1 << at % 8);
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      std::ofstream(path, std::ios::binary) << bytes;
+      EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << at;
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+    }
+    for (const std::size_t size : {bytes.size() - 1, bytes.size() - 63, bytes.size() / 2}) {
+      std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
+      EXPECT_THROW(static_cast<void>(open_matrix_part(path)), Error) << size;
+    }
+  }
+}
+
+TEST(MatrixHdf5, IsReadAsAnExternalFileOnceH5repackWroteIt) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part.h5");
+  const std::string moved = folder.path("moved.h5");
+  write_hdf5(path, known_matrix_spec(kHalfStars, "none"));
+  ASSERT_EQ(std::system(("h5repack " + path + " " + moved).c_str()), 0);
+  EXPECT_EQ(open_matrix_part(moved)->samples().files.text, open_matrix_part(path)->samples().files.text);
+  EXPECT_NE(open_matrix_part(moved)->hash_of_all(), open_matrix_part(path)->hash_of_all());
 }
 
 TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {

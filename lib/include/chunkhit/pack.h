@@ -178,11 +178,10 @@ struct VerifyReport {
 [[nodiscard]] CHUNKHIT_API std::string verify_report_json(const VerifyReport& report);
 
 /// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
-/// statistics, foreign or missing parts. External HDF5 files, and parts of matrices, are read in a child
-/// process, so that a damaged file cannot end the caller, which must have no other threads while it calls
-/// for one of those. Throws bad_data only when there is
-/// nothing to check, and try_again where memory, descriptors or storage fail (EIO, too): a fault is what was
-/// seen to be wrong, never what could not be read.
+/// statistics, foreign or missing parts. External HDF5 files are read in a child process, so that a damaged
+/// one cannot end the caller, which must have no other threads while it calls for one. Throws bad_data only
+/// when there is nothing to check, and try_again where memory, descriptors or storage fail (EIO, too): a
+/// fault is what was seen to be wrong, never what could not be read.
 [[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
                                                     const VerifyOptions& options = {});
 

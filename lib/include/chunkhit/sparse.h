@@ -51,7 +51,8 @@ struct SparseLoaderOptions {
   std::uint64_t memory_bytes = 0;
   std::uint32_t threads = 0;   ///< 0: all allowed CPUs
   std::uint32_t prefetch = 4;  ///< batches made ahead
-  /// Whole HDF5 parts of a pack are checked when it is opened: damage there is an error, never skipped.
+  /// Whole HDF5 parts of ours are always checked when they are opened: damage there is an error, never
+  /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
@@ -126,7 +127,8 @@ struct SparseDatasetOptions {
   /// For rows; ids and indices of the shards of each pack may take as much, and 64 MiB at least. 0: half of
   /// what the process may still take.
   std::uint64_t memory_bytes = 0;
-  /// Whole HDF5 parts of a pack are checked when it is opened: damage there is an error, never skipped.
+  /// Whole HDF5 parts of ours are always checked when they are opened: damage there is an error, never
+  /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
 };
 
