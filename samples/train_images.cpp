@@ -1,4 +1,4 @@
-// Trains softmax regression on a pack of pictures and tells how many pictures of another it names rightly.
+// Trains softmax regression on a pack of images and tells how many images of another it names rightly.
 // Usage: train_images TRAIN_PACK TEST_PACK [EPOCHS]
 #include <chunkhit/reader.h>
 
@@ -114,13 +114,13 @@ void train_images(const std::string& train_path, const std::string& test_path, s
   const chunkhit::PackInfo info = chunkhit::read_pack_info(train_path);
   check_classes(info, chunkhit::read_pack_info(test_path));
   const chunkhit::NormalizeSpec normalize = statistics_of(info);
-  // Pictures that may be mirrored would also have .augment = {.flip_horizontal = 0.5}.
+  // Images that may be mirrored would also have .augment = {.flip_horizontal = 0.5}.
   chunkhit::ImageLoader loader(train_path, {.batch_size = kBatchSize,
                                             .shuffle = chunkhit::Shuffle::window,
                                             .seed = 7,
-                                            .as = chunkhit::PixelType::f32,
+                                            .dtype = chunkhit::Dtype::float32,
                                             .normalize = normalize});
-  chunkhit::ImageLoader test(test_path, {.as = chunkhit::PixelType::f32, .normalize = normalize});
+  chunkhit::ImageLoader test(test_path, {.dtype = chunkhit::Dtype::float32, .normalize = normalize});
   SoftmaxRegression model(std::size_t{info.height} * info.width * info.channels, info.classes.size());
 
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {

@@ -144,11 +144,11 @@ Recall test_on(chunkhit::SparseLoader& test, LinearAutoencoder& model, const std
 
 void train_sparse(const std::string& train_path, const std::string& test_path, std::size_t factors,
                   std::uint64_t epochs) {
-  const auto as = chunkhit::SparseAs::csr;
+  const auto format = chunkhit::SparseFormat::csr;
   const auto normalize = chunkhit::RowNorm::l2;
-  chunkhit::SparseLoader loader(train_path,
-                                {.shuffle = chunkhit::Shuffle::global, .as = as, .normalize = normalize});
-  chunkhit::SparseLoader test(test_path, {.as = as, .normalize = normalize});
+  chunkhit::SparseLoader loader(
+      train_path, {.shuffle = chunkhit::Shuffle::global, .format = format, .normalize = normalize});
+  chunkhit::SparseLoader test(test_path, {.format = format, .normalize = normalize});
   if (!test.has_held_out() || test.column_count() != loader.column_count())
     throw chunkhit::Error(chunkhit::ErrorCode::usage,
                           test_path + ": expected held-out ratings of the same items; pack with --split");

@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kDescription = "Times an empty loop over the batches of a pack, epoch by epoch.";
 constexpr const char* kExamples =
-    "Examples, pictures and rows of ratings, these with a training step of 20 ms:\n"
-    "  pack-bench train --batch 100 --shuffle window --flip 0.5 --as f32 --tune\n"
-    "  pack-bench ml20m/train --shuffle global --as csr --step-ms 20";
+    "Examples, images and rows of ratings, these with a training step of 20 ms:\n"
+    "  pack-bench train --batch-size 100 --shuffle window --flip-horizontal 0.5 --dtype float32 --tune\n"
+    "  pack-bench ml20m/train --shuffle global --format csr --step-ms 20";
 
 void run_bench(const BenchSpec& spec, bool json) {
   BenchLoop loop(spec);

@@ -12,9 +12,10 @@ namespace chunkhit {
 struct PackBenchFlags {
   BenchSpec spec;  ///< flags that need no second look are already in it; a batch_size of 0: the loader's own
   std::string shuffle = "none";
-  std::string residency = "automatic";
-  std::string memory;
-  std::string as;  ///< empty: the loader's own
+  std::string cache = "automatic";
+  std::string cache_bytes;
+  std::string dtype;   ///< empty: the loader's default
+  std::string format;  ///< empty: the loader's default
   ImageForm image;
   std::string layout;  ///< empty: as stored
   MatrixForm matrix;

@@ -13,14 +13,14 @@ using Json = nlohmann::ordered_json;
 
 void add_form(const ImageForm& form, Json& settings) {
   settings["flip_horizontal"] = form.flip_horizontal;
-  settings["as"] = name_of(kPixelTypeNames, form.as);
+  settings["dtype"] = name_of(kDtypeNames, form.dtype);
   settings["layout"] = form.layout ? Json(name_of(kLayoutNames, *form.layout)) : Json(nullptr);
   settings["images"] = form.images;
   settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
 }
 
 void add_form(const MatrixForm& form, Json& settings) {
-  settings["as"] = name_of(kSparseAsNames, form.as);
+  settings["format"] = name_of(kSparseFormatNames, form.format);
   settings["binarize"] = form.binarize;
   settings["normalize"] = name_of(kRowNormNames, form.normalize);
 }
@@ -34,8 +34,8 @@ Json settings_json(const BenchSpec& spec) {
                 {"window_chunks", loader.window_chunks},
                 {"echo", loader.echo}};
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
-  settings["residency"] = name_of(kResidencyNames, loader.residency);
-  settings["memory_bytes"] = loader.memory_bytes;
+  settings["cache"] = name_of(kCacheNames, loader.cache);
+  settings["cache_bytes"] = loader.cache_bytes;
   settings["threads"] = loader.threads;
   settings["prefetch"] = loader.prefetch;
   settings["epochs"] = spec.epochs;
@@ -79,7 +79,7 @@ Json stats_json(const LoaderStats& stats) {
           {"stored_bytes", stats.stored_bytes},
           {"corrupt_chunks", stats.corrupt_chunks},
           {"corrupt_samples", stats.corrupt_samples},
-          {"residency", name_of(kResidencyNames, stats.residency)},
+          {"cache", name_of(kCacheNames, stats.cache)},
           {"threads", stats.threads}};
 }
 
@@ -93,7 +93,7 @@ Json try_json(const TuneTry& tried) {
   Json object{{"threads", tried.setting.threads},
               {"prefetch", tried.setting.prefetch},
               {"window_chunks", tried.setting.window_chunks},
-              {"residency", name_of(kResidencyNames, tried.setting.residency)},
+              {"cache", name_of(kCacheNames, tried.setting.cache)},
               {"samples_per_second", tried.samples_per_second},
               {"end", name_of(kEndNames, tried.end)},
               {"again", tried.is_again}};

@@ -16,7 +16,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Adds what `more` counted; its residency and threads are the same.
+/// Adds what `more` counted; its cache and threads are the same.
 void add_stats(LoaderStats& sum, const LoaderStats& more) {
   for (const auto field : {&LoaderStats::seconds, &LoaderStats::wait_seconds, &LoaderStats::step_seconds,
                            &LoaderStats::fetch_seconds, &LoaderStats::decode_seconds,
@@ -37,8 +37,8 @@ Options options_of(const LoaderSetting& setting) {
   options.seed = setting.seed;
   options.window_chunks = setting.window_chunks;
   options.echo = setting.echo;
-  options.residency = setting.residency;
-  options.memory_bytes = setting.memory_bytes;
+  options.cache = setting.cache;
+  options.cache_bytes = setting.cache_bytes;
   options.threads = setting.threads;
   options.prefetch = setting.prefetch;
   return options;
@@ -47,7 +47,7 @@ Options options_of(const LoaderSetting& setting) {
 std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
   if (const auto* form = std::get_if<MatrixForm>(&spec.form)) {
     auto options = options_of<SparseLoaderOptions>(spec.loader);
-    options.as = form->as;
+    options.format = form->format;
     options.binarize = form->binarize;
     options.normalize = form->normalize;
     return SparseLoader(spec.paths, options);
@@ -55,7 +55,7 @@ std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
   const auto& form = std::get<ImageForm>(spec.form);
   auto options = options_of<ImageLoaderOptions>(spec.loader);
   options.augment.flip_horizontal = form.flip_horizontal;
-  options.as = form.as;
+  options.dtype = form.dtype;
   options.layout = form.layout;
   options.images = form.images;
   options.labels = form.labels;

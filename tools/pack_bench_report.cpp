@@ -31,7 +31,7 @@ std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& 
                        (loop.batch_count() == 1 ? " batch" : " batches") + ", and up to " +
                        count_text(ahead) +
                        " are made ahead, before the time of their epoch begins: rates say little; take a "
-                       "smaller --batch or a larger pack");
+                       "smaller --batch-size or a larger pack");
   if (loop.cached_bytes() > 0)
     warnings.push_back(bytes_text(static_cast<double>(loop.cached_bytes())) +
                        " of the files stayed in the page cache: another process maps them, they lie in a "
@@ -60,7 +60,7 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
 
 void print_try(const TuneTry& tried, double best_samples_per_second) {
   std::printf("threads %-4u prefetch %-4u window %-5u %-10s  ", tried.setting.threads, tried.setting.prefetch,
-              tried.setting.window_chunks, name_of(kResidencyNames, tried.setting.residency).c_str());
+              tried.setting.window_chunks, name_of(kCacheNames, tried.setting.cache).c_str());
   if (tried.end == TuneEnd::refused) {
     std::printf("not possible: %s\n", printable_text(tried.reason).c_str());
   } else if (tried.end == TuneEnd::stopped) {

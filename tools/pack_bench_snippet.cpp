@@ -74,13 +74,14 @@ void add_form(const ImageForm& form, Options& options) {
   const std::string share = share_text(form.flip_horizontal);
   options.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
               "{.flip_horizontal = " + share + "}", "dict(flip_horizontal=" + share + ")");
-  add_enumerator(form.as != defaults.as, "as", "PixelType", kPixelTypeNames, form.as, options);
+  add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", kDtypeNames, form.dtype, options);
   if (form.layout) add_enumerator(true, "layout", "Layout", kLayoutNames, *form.layout, options);
 }
 
 void add_form(const MatrixForm& form, Options& options) {
   const MatrixForm defaults;
-  add_enumerator(form.as != defaults.as, "as", "SparseAs", kSparseAsNames, form.as, options);
+  add_enumerator(form.format != defaults.format, "format", "SparseFormat", kSparseFormatNames, form.format,
+                 options);
   options.add(form.binarize, "binarize", "true", "True");
   add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", kRowNormNames, form.normalize,
                  options);
@@ -104,8 +105,8 @@ Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
   options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
   options.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
   std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
-  add_enumerator(true, "residency", "Residency", kResidencyNames, loader.residency, options);
-  options.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
+  add_enumerator(true, "cache", "Cache", kCacheNames, loader.cache, options);
+  options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
   options.add(true, "threads", std::to_string(loader.threads));
   options.add(true, "prefetch", std::to_string(loader.prefetch));
   std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);
@@ -121,8 +122,7 @@ LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader)
   LoaderSnippet snippet;
   for (const Option& option : loader_options(spec, loader)) {
     snippet.cpp += (snippet.cpp.empty() ? "." : ",\n     .") + option.name + " = " + option.cpp;
-    const std::string keyword = option.name == "as" ? "as_" : option.name;  // a word of the language
-    snippet.python += ",\n    " + keyword + "=" + option.python;
+    snippet.python += ",\n    " + option.name + "=" + option.python;
   }
   snippet.cpp = kScope + type + " loader(\n    " +
                 (is_one ? list : "std::vector<std::string>{" + list + "}") + ",\n    {" + snippet.cpp +

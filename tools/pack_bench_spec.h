@@ -1,4 +1,4 @@
-// What pack-bench times: a loader of pictures or of rows of matrices, its setting, and how it is run.
+// What pack-bench times: a loader of images or of rows of matrices, its setting, and how it is run.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@
 
 namespace chunkhit {
 
-// In the order of the enumerators, spelled as they are, with - where C++ has _.
+// In the order of the enumerators, spelled as they are.
 inline constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
-inline constexpr std::array<std::string_view, 4> kResidencyNames{"automatic", "decoded", "compressed",
-                                                                 "stream"};
-inline constexpr std::array<std::string_view, 2> kPixelTypeNames{"u8", "f32"};
-inline constexpr std::array<std::string_view, 4> kSparseAsNames{"dense-f32", "dense-f16", "dense-u8", "csr"};
+inline constexpr std::array<std::string_view, 4> kCacheNames{"automatic", "decoded", "compressed", "none"};
+inline constexpr std::array<std::string_view, 2> kDtypeNames{"uint8", "float32"};
+inline constexpr std::array<std::string_view, 4> kSparseFormatNames{"dense_f32", "dense_f16", "dense_u8",
+                                                                    "csr"};
 inline constexpr std::array<std::string_view, 3> kRowNormNames{"none", "l1", "l2"};
 
 /// Spells an enumerator.
@@ -36,8 +36,8 @@ struct LoaderSetting {
   std::uint64_t seed = 0;
   std::uint32_t window_chunks = 64;
   std::uint32_t echo = 1;
-  Residency residency = Residency::automatic;
-  std::uint64_t memory_bytes = 0;
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;
 };
@@ -45,7 +45,7 @@ struct LoaderSetting {
 /// What only an ImageLoader is told.
 struct ImageForm {
   double flip_horizontal = 0;
-  PixelType as = PixelType::u8;
+  Dtype dtype = Dtype::uint8;
   std::optional<Layout> layout;  ///< as stored where it is not set
   std::string images = ImageLoaderOptions().images;
   std::optional<std::string> labels;  ///< next to the images where it is not set
@@ -53,7 +53,7 @@ struct ImageForm {
 
 /// What only a SparseLoader is told.
 struct MatrixForm {
-  SparseAs as = SparseAs::dense_f32;
+  SparseFormat format = SparseFormat::dense_f32;
   bool binarize = false;
   RowNorm normalize = RowNorm::none;
 };

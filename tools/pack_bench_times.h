@@ -9,7 +9,7 @@ namespace chunkhit {
 /// An epoch's times in seconds, or those of several.
 struct EpochTimes {
   std::uint64_t samples = 0;
-  std::uint64_t ratings = 0;  ///< entries of rows, held-out ones included; 0 of pictures
+  std::uint64_t ratings = 0;  ///< entries of rows, held-out ones included; 0 of images
   std::uint64_t bytes = 0;    ///< of pixels or matrices that were handed out
   double seconds = 0;         ///< from the first request for a batch to the end
   double wait_seconds = 0;    ///< of these, for a batch

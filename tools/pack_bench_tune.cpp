@@ -23,12 +23,12 @@ constexpr double kOversubscribedGain = 1.15;
 constexpr double kBehind = 0.85;  // of the best pace: a try that is slower gives up, and its direction ends
 // Batches come in lumps, a window at a time: before that a pace says nothing.
 constexpr double kJudgeSeconds = 2;
-constexpr double kLeastSeconds = 0.5;      // epochs are repeated until a try took as long
-constexpr double kMostSeconds = 5;         // long epochs are cut off; the first one, too
-constexpr double kSearchSeconds = 240;     // no setting is tried for the first time after these,
-constexpr double kMostRunSeconds = 360;    // and none at all after these
-constexpr std::uint32_t kStep = 4;         // a smaller one is hardly seen in the noise
-constexpr std::uint32_t kLeastWindow = 8;  // chunks; smaller ones hardly mix
+constexpr double kMinSeconds = 0.5;      // epochs are repeated until a try took as long
+constexpr double kMaxSeconds = 5;        // long epochs are cut off; the first one, too
+constexpr double kSearchSeconds = 240;   // no setting is tried for the first time after these,
+constexpr double kMaxRunSeconds = 360;   // and none at all after these
+constexpr std::uint32_t kStep = 4;       // a smaller one is hardly seen in the noise
+constexpr std::uint32_t kMinWindow = 8;  // chunks; smaller ones hardly mix
 constexpr std::size_t kFinalists = 5;
 constexpr int kFinalRounds = 7;
 
@@ -42,7 +42,7 @@ struct NumberKnob {
 /// Whether two settings are the same, as far as they are searched.
 bool same_setting(const LoaderSetting& a, const LoaderSetting& b) {
   return a.threads == b.threads && a.prefetch == b.prefetch && a.window_chunks == b.window_chunks &&
-         a.residency == b.residency;
+         a.cache == b.cache;
 }
 
 std::optional<LoaderSetting> step(const LoaderSetting& from, const NumberKnob& knob, bool up) {
@@ -72,7 +72,7 @@ class Search {
     for (double before = 0; goes_on() && report_.best.samples_per_second >= kRoundGain * before;) {
       before = report_.best.samples_per_second;
       climb_numbers();
-      climb_residency();
+      climb_cache();
     }
     compare_finalists();
     return std::move(report_);
@@ -82,7 +82,7 @@ class Search {
   void begin();
   void climb_numbers();
   void climb(const NumberKnob& knob);
-  void climb_residency();
+  void climb_cache();
   void move_to(const std::optional<TuneTry>& tried);
   void compare_finalists();
   [[nodiscard]] bool measure_again(const std::vector<TuneTry>& best, std::vector<std::vector<double>>& rates);
@@ -108,24 +108,23 @@ class Search {
 void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) const {
   if (!spec_.cold)
     static_cast<void>(loop.run_epoch(
-        [](std::uint64_t, double seconds) { return !stop_requested && seconds < kMostSeconds; }));
+        [](std::uint64_t, double seconds) { return !stop_requested && seconds < kMaxSeconds; }));
   std::uint64_t samples = 0;
   double seconds = 0;
   const auto go_on = [&](std::uint64_t more_samples, double more_seconds) {
     const double taken = seconds + more_seconds;
-    const double least_pace = kBehind * pace_to_beat;
+    const double min_pace = kBehind * pace_to_beat;
     const auto in_epoch = static_cast<double>(loop.batch_count() * tried.setting.batch_size);
     // Even if all the rest of the last epoch came at once.
-    const bool is_lost =
-        taken >= kLeastSeconds && static_cast<double>(samples) + in_epoch < taken * least_pace;
+    const bool is_lost = taken >= kMinSeconds && static_cast<double>(samples) + in_epoch < taken * min_pace;
     const bool is_slow =
-        taken > kJudgeSeconds && static_cast<double>(samples + more_samples) < taken * least_pace;
+        taken > kJudgeSeconds && static_cast<double>(samples + more_samples) < taken * min_pace;
     if (pace_to_beat > 0 && (is_lost || is_slow)) tried.end = TuneEnd::gave_up;
     // What ran for as long as a try must is measured.
-    if (stop_requested && taken < kLeastSeconds) tried.end = TuneEnd::stopped;
-    return !stop_requested && tried.end == TuneEnd::measured && taken < kMostSeconds;
+    if (stop_requested && taken < kMinSeconds) tried.end = TuneEnd::stopped;
+    return !stop_requested && tried.end == TuneEnd::measured && taken < kMaxSeconds;
   };
-  while (seconds < kLeastSeconds && tried.end == TuneEnd::measured) {
+  while (seconds < kMinSeconds && tried.end == TuneEnd::measured) {
     const EpochTimes epoch = loop.run_epoch(go_on);
     samples += epoch.samples;
     seconds += epoch.seconds;
@@ -153,7 +152,7 @@ TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {
 void Search::begin() {
   TuneTry first = measure(spec_.loader, 0);
   first.setting.threads = stats_.threads;
-  first.setting.residency = stats_.residency;
+  first.setting.cache = stats_.cache;
   record(first);
   report_.best = std::move(first);
 }
@@ -202,14 +201,14 @@ void Search::climb_numbers() {
   if (spec_.loader.shuffle != Shuffle::window) return;
   const auto chunks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(report_.best.mixing.chunks, INT32_MAX));
-  if (chunks > kLeastWindow) climb({&LoaderSetting::window_chunks, kLeastWindow, chunks});
+  if (chunks > kMinWindow) climb({&LoaderSetting::window_chunks, kMinWindow, chunks});
 }
 
-void Search::climb_residency() {
+void Search::climb_cache() {
   const LoaderSetting start = report_.best.setting;
-  for (const Residency residency : {Residency::decoded, Residency::compressed, Residency::stream}) {
+  for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none}) {
     LoaderSetting next = start;
-    next.residency = residency;
+    next.cache = cache;
     move_to(result_of(next));
   }
 }
@@ -235,7 +234,7 @@ std::vector<TuneTry> Search::finalists() const {
 bool Search::measure_again(const std::vector<TuneTry>& best, std::vector<std::vector<double>>& rates) {
   std::vector<double> round;
   for (const TuneTry& each : best) {
-    if (stop_requested || seconds() > kMostRunSeconds) return false;
+    if (stop_requested || seconds() > kMaxRunSeconds) return false;
     TuneTry again = measure(each.setting, 0);
     again.is_again = true;
     record(again);

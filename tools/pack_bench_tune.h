@@ -40,7 +40,7 @@ using OnTry = std::function<void(const TuneTry& tried, double best_samples_per_s
 /// least 15 % faster than the best of the others.
 [[nodiscard]] const TuneTry& best_of(std::span<const TuneTry> tries);
 
-/// Climbs greedily: one knob after the other (threads, prefetch, window, residency), in both directions in
+/// Climbs greedily: one knob after the other (threads, prefetch, window, cache), in both directions in
 /// steps of four times, until a round over all of them gains less than 5 %; then the best few are measured
 /// again in turns, and the best median wins, one with more threads than CPUs only by 15 %. No setting is
 /// tried twice before that. Takes six minutes at most, and ends after the try in hand once `stop_requested`

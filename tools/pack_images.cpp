@@ -1,4 +1,4 @@
-// pack-images: a folder of pictures → a pack. Flags → spec → pack_images → report.
+// pack-images: a folder of images → a pack. Flags → spec → pack_images → report.
 #include "pack/pack_images.h"
 
 #include <malloc.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs a folder of pictures, once, into chunked uint8 HDF5 or compressed shards.";
+    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards.";
 constexpr const char* kExamples =
     "Examples, the second with class = first folder level under ROOT:\n"
     "  pack-images photos --labels photos.csv --resize 64 --crop 64x64 -o train\n"
@@ -41,8 +41,8 @@ ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
   shown.done = progress.rows_done;
   shown.total = progress.rows_total;
   shown.skipped = progress.rows_skipped;
-  shown.faults = progress.rejected;
-  shown.fault_name = "rejected";
+  shown.problems = progress.rejected;
+  shown.problem_name = "rejected";
   return shown;
 }
 

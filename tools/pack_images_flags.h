@@ -24,7 +24,7 @@ struct PackImagesFlags {
   std::string resize_long;
   std::string fit;
   std::string pad_color = "black";
-  std::string filter = "bilinear";
+  std::string resample = "bilinear";
   std::string crop;
   std::string channels = "rgb";
   std::string layout = "nhwc";

@@ -48,10 +48,10 @@ void print_labels(const LabelSummary& labels) {
 void print_plan(std::size_t index, const PackImagesPreview& preview) {
   const auto& [path, rows] = preview.packs[index];
   const ChunkPlan& plan = preview.plans[index];
-  std::printf("%s: %s = %s raw, filter %s, %s on disk\n", printable_text(path).c_str(),
+  std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(path).c_str(),
               count_text(rows, "sample").c_str(),
               bytes_text(static_cast<double>(rows * preview.sample.byte_count())).c_str(),
-              preview.filter.c_str(), space_text(preview.needs[index]).c_str());
+              preview.codec.c_str(), space_text(preview.needs[index]).c_str());
   std::printf("  %s, %s of %s (%s; %s)\n", count_text(plan.part_count, "part").c_str(),
               count_text(plan.chunk_count, "chunk").c_str(), count_text(plan.chunk_samples, "sample").c_str(),
               bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(), plan.reason.c_str());
@@ -125,12 +125,12 @@ void print_space(const std::string& output, const PackImagesPreview& preview) {
     all.bytes += need.bytes;
     all.is_least = all.is_least || need.is_least;
   }
-  const std::string fault = space_fault(all, preview.free_bytes);
-  if (fault.empty())
+  const std::string error = space_error(all, preview.free_bytes);
+  if (error.empty())
     std::printf("%s are free for %s\n", bytes_text(static_cast<double>(preview.free_bytes)).c_str(),
                 printable_text(output).c_str());
   else
-    std::printf("warning: %s: %s: packing would be refused\n", printable_text(output).c_str(), fault.c_str());
+    std::printf("warning: %s: %s: packing would be refused\n", printable_text(output).c_str(), error.c_str());
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   if (!flags.crop.empty())
     std::tie(transform.crop_width, transform.crop_height) = parse_crop("--crop", flags.crop);
   transform.pad_color = parse_color("--pad-color", flags.pad_color);
-  transform.filter = parse_choice<Filter>(kFilterNames, flags.filter);
+  transform.resample = parse_choice<Filter>(kFilterNames, flags.resample);
   transform.channels = parse_choice<Channels>(kChannelsNames, flags.channels);
   transform.layout = parse_choice<Layout>(kLayoutNames, flags.layout);
   transform.fast_decode = flags.decode == "fast";
@@ -50,7 +50,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
 std::string root_folder(const PackImagesFlags& flags) {
   const std::string& labels = flags.spec.labels;
   if (!flags.options.root.empty()) return flags.options.root;
-  if (labels.empty()) refuse("ROOT is required: the folder of the pictures; see pack-images --help");
+  if (labels.empty()) refuse("ROOT is required: the folder of the images; see pack-images --help");
   const std::size_t slash = labels.rfind('/');
   return labels == "-" || slash == std::string::npos ? "." : labels.substr(0, slash + 1);
 }

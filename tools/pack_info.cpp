@@ -30,7 +30,7 @@ void print_labels(const PackInfo& info) {
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
     return;
   }
-  if (info.foreign && info.classes.size() == 1 && info.classes[0].id == -1) {
+  if (info.external && info.classes.size() == 1 && info.classes[0].id == -1) {
     std::printf("labels     none: every sample's is -1 (--labels names their dataset)\n");
     return;
   }
@@ -80,26 +80,27 @@ void print_caches(const PackInfo& info) {
 }
 
 std::string kind_text(const PackInfo& info, const char* of_what) {
-  if (info.foreign) return std::string("an HDF5 file").append(of_what).append(" that others wrote");
-  const char* const kind = info.lone_part        ? "a part"
-                           : info.faults.empty() ? "a finished pack"
-                                                 : "a damaged pack";
+  if (info.external) return std::string("an external HDF5 file").append(of_what);
+  const char* const kind = info.single_part        ? "a part"
+                           : info.problems.empty() ? "a finished pack"
+                                                   : "a damaged pack";
   return std::string(kind).append(of_what) + ", pack " + info.pack_id;
 }
 
 /// What the parts' sizes tell; the hashes are pack-verify's.
-void print_faults(const PackInfo& info) {
-  for (const std::string& fault : info.faults) std::printf("damaged    %s\n", printable_text(fault).c_str());
-  if (!info.faults.empty()) std::printf("           pack-verify says what to remove\n");
+void print_problems(const PackInfo& info) {
+  for (const std::string& error : info.problems)
+    std::printf("damaged    %s\n", printable_text(error).c_str());
+  if (!info.problems.empty()) std::printf("           pack-verify says what to remove\n");
 }
 
 void print_provenance(const PackInfo& info) {
-  if (info.foreign) {
+  if (info.external) {
     std::printf("made by    (unknown: no hashes, no manifest; \"stored\" is what its chunks take)\n");
     return;
   }
-  if (info.lone_part) {
-    std::printf("made by    (a lone part: the manifest of its pack knows)\n");
+  if (info.single_part) {
+    std::printf("made by    (a single part: the manifest of its pack knows)\n");
     return;
   }
   std::printf("made by    %s\n           ", info.tool.c_str());
@@ -126,7 +127,7 @@ void print_values(const MatrixInfo& matrix) {
   std::printf("%s\n", matrix.values.size() > kShownValues ? ", … (--json lists all)" : "");
 }
 
-void print_account(const MatrixInfo& matrix) {
+void print_stats(const MatrixInfo& matrix) {
   print_counts("input", matrix.inputs);
   if (matrix.bad_lines > 0) std::printf("bad lines  %s\n", count_text(matrix.bad_lines).c_str());
   print_counts("", matrix.reasons);
@@ -146,7 +147,7 @@ std::uint64_t file_bytes(const PackInfo& info) {
 void print_matrix_info(const PackInfo& info) {
   const MatrixInfo& matrix = *info.matrix;
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, " of matrices").c_str());
-  print_faults(info);
+  print_problems(info);
   std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
               count_text(matrix.columns, "column").c_str());
   if (!matrix.split_name.empty()) std::printf(", %s", matrix.split_name.c_str());
@@ -161,8 +162,8 @@ void print_matrix_info(const PackInfo& info) {
   if (!info.label_columns.empty())
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
   const std::uint64_t files = file_bytes(info);
-  std::printf("stored     %s, filter %s: %s in chunks, %s in files", info.container.c_str(),
-              info.filter.c_str(), bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
+  std::printf("stored     %s, codec %s: %s in chunks, %s in files", info.container.c_str(),
+              info.codec.c_str(), bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
               bytes_text(static_cast<double>(files)).c_str());
   if (entries > 0)
     std::printf(", %.2f bytes a rating in files", static_cast<double>(files) / static_cast<double>(entries));
@@ -170,7 +171,7 @@ void print_matrix_info(const PackInfo& info) {
   std::printf("\ndense      %s a batch of 500 rows in f32\n",
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
   print_parts(info);
-  print_account(matrix);
+  print_stats(matrix);
   print_provenance(info);
 }
 
@@ -181,8 +182,8 @@ std::string warned_text(std::uint64_t warned) {
 void print_info(const PackInfo& info) {
   if (info.matrix) return print_matrix_info(info);
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
-  print_faults(info);
-  if (info.lone_part)
+  print_problems(info);
+  if (info.single_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
     std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
@@ -201,8 +202,8 @@ void print_info(const PackInfo& info) {
   std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
               bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
   const std::uint64_t files = file_bytes(info);
-  std::printf("stored     %s, filter %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
-              info.container.c_str(), info.filter.c_str(),
+  std::printf("stored     %s, codec %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
+              info.container.c_str(), info.codec.c_str(),
               bytes_text(static_cast<double>(info.raw_bytes)).c_str(),
               bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
               bytes_text(static_cast<double>(files)).c_str(),
@@ -254,14 +255,14 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
   return run_command(app, argc, argv, [&] {
-    return look_at_packs(path, [&](const std::string& pack, std::string& text) {
+    return scan_packs(path, [&](const std::string& pack, std::string& text) {
       if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
       const PackInfo info = read_pack_info(pack, names);
       if (json)
         text = pack_info_json(info);
       else
         print_info(info);
-      return info.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+      return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
     });
   });
 }

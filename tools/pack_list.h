@@ -17,7 +17,7 @@ namespace chunkhit {
 /// where that is asked for; gives the largest code. Of a split the JSON is an object of them by the packs'
 /// folders.
 template <class Look>
-int look_at_packs(const std::string& path, const Look& look) {
+int scan_packs(const std::string& path, const Look& look) {
   const std::vector<std::string> packs = packs_of(path);
   std::vector<std::pair<std::string, std::string>> texts;
   int code = 0;

@@ -25,8 +25,8 @@ constexpr const char* kExamples =
 ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   ShownProgress shown;
   shown.place = progress.pack;
-  shown.faults = progress.bad_lines;
-  shown.fault_name = "bad lines";
+  shown.problems = progress.bad_lines;
+  shown.problem_name = "bad lines";
   switch (progress.phase) {
     case PackSparseProgress::Phase::reading:
       shown.phase = "reading", shown.is_first = true;

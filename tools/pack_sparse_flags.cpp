@@ -19,50 +19,51 @@ Names format_names() {
 
 void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingTableSpec& table = flags.spec.input.table;
-  app.add_option("INPUT", flags.options.inputs, "Files of ratings, all of one kind; - for stdin")
+  app.add_option("INPUT", flags.options.inputs, "Rating files, all of one format; - reads stdin")
       ->option_text("...");
   FlagGroup group(app, "Input");
   group
       .add("--format", "WORD", flags.format,
            "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5")
       ->check(CLI::IsMember(format_names()));
-  group.add("--delimiter", "TEXT", table.delimiter, "Between fields: , :: tab blanks ... (detected)");
-  group.add("--header", "WORD", flags.header, "(auto), yes, no")->check(one_of(kHeaderNames));
-  group.add("--user", "NAME|N", table.user, "Column by name or from 1 (usual names are detected)");
-  group.add("--item", "NAME|N", table.item, "The same");
-  group.add("--value", "NAME|N", table.value, "The same; none: every rating is 1");
-  group.add("--time", "NAME|N", table.time, "The same; none");
-  group.add("--quote", "WORD", flags.quote, "(auto), none, double: fields may stand in \"\"")
+  group.add("--delimiter", "TEXT", table.delimiter, "Field delimiter: , :: tab blanks ... (detected)");
+  group.add("--header", "WORD", flags.header, "Whether the first line is a header: (auto), yes, no")
+      ->check(one_of(kHeaderNames));
+  group.add("--user", "NAME|N", table.user, "User column: a name, or a number from 1 (detected)");
+  group.add("--item", "NAME|N", table.item, "Item column");
+  group.add("--value", "NAME|N", table.value, "Value column; none: implicit feedback, every rating is 1");
+  group.add("--time", "NAME|N", table.time, "Time column; none: ignore times");
+  group.add("--quote", "WORD", flags.quote, "Quoting of fields: (auto), none, double: \"...\"")
       ->check(one_of(kQuotingNames));
-  group.add("--comment", "TEXT", table.comment, "Skip lines that begin so");
-  group.add("--decimal", "CHAR", flags.decimal, "Point of values: (.) or ,")
+  group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
+  group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")
       ->check(CLI::IsMember(Names{".", ","}));
-  group
-      .add("--values", "WORD", flags.values, "(auto): an error where f32 is another value; f32: the nearest")
+  group.add("--values", "WORD", flags.values, "Values that float32 cannot hold: (auto): error; f32: round")
       ->check(CLI::IsMember(Names{"auto", "f32"}));
-  group.add_switch("--transpose", flags.transpose, "Matrices: rows are items, columns users (detected)");
-  group.add_switch("--no-transpose", flags.no_transpose, "Rows are users, whatever lies beside the file");
-  group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: a layer, or raw (X)");
-  group.add("--index-base", "WORD", flags.index_base, "svmlight: first column is 0, 1 (auto)")
+  group.add_switch("--transpose", flags.transpose, "Matrix rows are items, columns are users (detected)");
+  group.add_switch("--no-transpose", flags.no_transpose, "Matrix rows are users");
+  group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: AnnData layer, or raw (X)");
+  group.add("--index-base", "WORD", flags.index_base, "svmlight: index of the first column: (auto), 0, 1")
       ->check(CLI::IsMember(Names{"auto", "0", "1"}));
 }
 
 void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
-  group.add("--preset", "vae-cf", flags.preset, "Above 3.5 as 1, users with 5, 10,000 held out twice")
+  group
+      .add("--preset", "vae-cf", flags.preset,
+           "Mult-VAE: >3.5 as 1, users with 5+ items, 2 x 10,000 held out")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
-           "(error), sum, max; last, first: by time where there are times")
+           "Repeated pairs: (error), sum, max, last, first (by time if there is one)")
       ->check(one_of(kDuplicatesNames));
-  group.add("--zeros", "WORD", flags.zeros, "(drop), keep")->check(one_of(kZerosNames));
-  group.add("--min-value", "V", flags.min_value, "Keep values >= V");
-  group.add("--above", "V", flags.above, "Keep values > V");
-  group.add_switch("--binarize", flags.binarize, "Values become 1");
+  group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of(kZerosNames));
+  group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
+  group.add("--above", "V", flags.above, "Keep ratings > V");
+  group.add_switch("--binarize", flags.binarize, "Replace every rating by 1");
   group.add("--min-user", "N", flags.min_user, "Minimum ratings per user (0)");
-  group.add("--min-item", "N", flags.min_item,
-            "Minimum ratings per item; with --min-user: repeated until both hold");
-  group.add_switch("--filter-once", flags.filter_once, "Apply each filter once: items, then users");
+  group.add("--min-item", "N", flags.min_item, "Minimum ratings per item; with --min-user: k-core (0)");
+  group.add_switch("--filter-once", flags.filter_once, "Apply --min-item, then --min-user, once each");
 }
 
 void add_files(FlagGroup& group, const std::string& flag, std::vector<std::string>& files,
@@ -73,60 +74,61 @@ void add_files(FlagGroup& group, const std::string& flag, std::vector<std::strin
 void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingSplitSpec& split = flags.spec.packs.split;
   FlagGroup group(app, "Split");
-  group.add("--split", "WORD", flags.split, "A pack each: users, ratio, leave-one-out, time, given (none)")
+  group.add("--split", "WORD", flags.split, "Split: users, ratio, leave-one-out, time, given (none)")
       ->check(one_of(kSplitKindNames));
-  group.add("--validation", "N|SHARE", flags.validation, "Held-out users, or share of ratings");
-  group.add("--test", "N|SHARE", flags.test, "The same");
-  group.add("--fold-in", "SHARE", flags.fold_in, "users: of the items, given (0.8)");
-  group
-      .add("--split-order", "WORD", flags.split_order,
-           "ratio: (random); leave-one-out: (time); or input; auto: these")
+  group.add("--validation", "N|SHARE", flags.validation, "Validation: number of users, or share of ratings");
+  group.add("--test", "N|SHARE", flags.test, "Test: number of users, or share of ratings");
+  group.add("--fold-in", "SHARE", flags.fold_in,
+            "users: share of a held-out user's items used as input (0.8)");
+  group.add("--split-order", "WORD", flags.split_order, "ratio: (random), leave-one-out: (time), or input")
       ->check(one_of(kSplitOrderNames));
-  group.add("--before", "TIME", flags.before, "time: the test begins then; a number or YYYY-MM-DD");
+  group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
-            "users: hold out those of a list, an id a line");
-  group.add("--test-users", "FILE", split.test_users, "The same");
+            "users: hold out the users of a list, one id per line");
+  group.add("--test-users", "FILE", split.test_users, "The same for the test");
   add_files(group, "--train-file", flags.train_files,
-            "given: for training, instead of INPUT; may be repeated");
-  add_files(group, "--validation-file", flags.validation_files, "given: held-out ratings");
-  add_files(group, "--test-file", flags.test_files, "The same");
+            "given: training ratings, instead of INPUT; repeatable");
+  add_files(group, "--validation-file", flags.validation_files, "given: validation ratings; repeatable");
+  add_files(group, "--test-file", flags.test_files, "given: test ratings; repeatable");
 }
 
 void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   PackSparseSpec& spec = flags.spec;
   FlagGroup group(app, "Output");
-  group.add("-o,--output", "FOLDER", flags.options.output, "Of the pack, or of the packs of --split");
-  group.add("--id-order", "WORD", flags.id_order, "Columns: (popularity), first, sorted")
+  group.add("-o,--output", "FOLDER", flags.options.output,
+            "Output folder (with --split: one subfolder per pack)");
+  group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
       ->check(one_of(kItemOrderNames));
-  group.add("--reuse-ids", "PACK", spec.reuse_ids, "Columns of another pack, or its items.csv");
-  group.add("--order", "WORD", flags.order, "Rows: shuffle by --seed; input (shuffle)")
+  group.add("--reuse-ids", "PACK", spec.reuse_ids, "Take the columns of another pack or its items.csv");
+  group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of(kRowOrderNames));
-  group.add("--seed", "N", flags.seed, "Of the order and the split (0)");
-  group.add("--container", "NAME", spec.container, "shard, hdf5: AnnData (shard)")
+  group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
+  group.add("--container", "NAME", spec.container, "File format: shard, hdf5 as AnnData (shard)")
       ->check(CLI::IsMember(Names{"shard", "hdf5"}));
-  group.add("--compress", "NAME[:N]", spec.compress, "shard: (zstd), none; hdf5: (deflate), none");
-  group.add("--layout", "WORD", flags.layout, "hdf5: (csr), dense")->check(one_of(kMatrixLayoutNames));
-  group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows a block (auto)");
-  group.add("--part-bytes", "SIZE", flags.part_bytes, "Raw bytes a part, at most (1G)");
+  group.add("--codec", "NAME[:N]", spec.codec,
+            "Compression of shard: (zstd), none; of hdf5: (deflate), none");
+  group.add("--layout", "WORD", flags.layout, "hdf5: store X as (csr), dense")
+      ->check(one_of(kMatrixLayoutNames));
+  group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
+  group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part (1G)");
 }
 
 void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Run");
   group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")
       ->check(CLI::IsMember(Names{"skip", "fail"}));
-  group.add("--max-errors", "N|N%", flags.max_errors, "skip: at most so many bad lines (1%, or 1)");
-  group.add("--threads", "N", flags.threads, "At work (all allowed CPUs)");
-  group.add("--memory", "SIZE", flags.memory,
-            "What the process may hold (2G); ratings spill to disk, ids must fit");
-  group.add("--progress", "WORD", flags.progress, "auto, json, none (auto)")
+  group.add("--max-errors", "N|N%", flags.max_errors,
+            "Maximum number or share of bad lines to skip (1%, at least 1)");
+  group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
+  group.add("--memory", "SIZE", flags.memory, "Memory limit (2G); ratings spill to disk, ids must fit");
+  group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
-  group.add_switch("--dry-run", flags.dry_run, "Read, say what would be packed, write nothing; -o may lack")
+  group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing; needs no -o")
       ->configurable(false);
   // A recipe must not remove what somebody else packed.
-  group.add_switch("--force", flags.options.force, "Remove the pack in --output, start afresh")
-      ->configurable(false);
+  group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
   add_config_flag(app, "Run");
-  group.add("--save-config", "FILE", flags.save_config, "Write the recipe, defaults included")
+  group.add("--save-config", "FILE", flags.save_config, "Write the recipe with its defaults to FILE")
       ->configurable(false);
 }
 

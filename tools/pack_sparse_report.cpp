@@ -14,32 +14,32 @@ constexpr std::size_t kShownBadLines = 5;
 constexpr std::size_t kShownInputs = 10;
 constexpr std::size_t kShownValues = 12;
 
-void print_inputs(const MatrixAccount& account) {
-  for (std::size_t index = 0; index < std::min(account.inputs.size(), kShownInputs); ++index) {
-    const InputRecord& input = account.inputs[index];
+void print_inputs(const RatingStats& stats) {
+  for (std::size_t index = 0; index < std::min(stats.inputs.size(), kShownInputs); ++index) {
+    const InputRecord& input = stats.inputs[index];
     std::printf("%s: %s", printable_text(input.file).c_str(), count_text(input.ratings, "rating").c_str());
     if (input.lines > 0) std::printf(" in %s", count_text(input.lines, "line").c_str());
     std::printf("\n");
   }
-  if (account.inputs.size() > kShownInputs)
-    std::printf("… and %s\n", count_text(account.inputs.size() - kShownInputs, "more input").c_str());
+  if (stats.inputs.size() > kShownInputs)
+    std::printf("… and %s\n", count_text(stats.inputs.size() - kShownInputs, "more input").c_str());
 }
 
 void print_bad_lines(const PackSparseReport& report) {
-  if (report.account.bad_lines == 0) return;
-  std::printf("%s left out:\n", count_text(report.account.bad_lines, "bad line").c_str());
-  for (const auto& [reason, count] : report.account.reasons)
+  if (report.stats.bad_lines == 0) return;
+  std::printf("%s left out:\n", count_text(report.stats.bad_lines, "bad line").c_str());
+  for (const auto& [reason, count] : report.stats.reasons)
     std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(reason).c_str());
   for (std::size_t index = 0; index < std::min(report.bad_lines.size(), kShownBadLines); ++index)
     std::printf("  %s\n", printable_text(report.bad_lines[index]).c_str());
 }
 
-void print_steps(const MatrixAccount& account) {
+void print_steps(const RatingStats& stats) {
   std::printf("%-24s %12s %12s %14s\n", "", "users", "items", "ratings");
-  for (const StepRecord& step : account.steps)
+  for (const StepRecord& step : stats.steps)
     std::printf("%-24s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
-  for (const auto& [what, count] : account.left_out)
+  for (const auto& [what, count] : stats.left_out)
     std::printf("left out: %s %s\n", count_text(count).c_str(), what.c_str());
 }
 
@@ -107,13 +107,13 @@ void print_speed(const PackSparseReport& report) {
 }  // namespace
 
 void print_report(const PackSparseReport& report, bool dry_run) {
-  print_inputs(report.account);
+  print_inputs(report.stats);
   print_bad_lines(report);
   for (const std::string& notice : report.notices) std::printf("note: %s\n", printable_text(notice).c_str());
-  if (!report.account.steps.empty()) {
-    print_steps(report.account);
+  if (!report.stats.steps.empty()) {
+    print_steps(report.stats);
     print_values(report.values);
-    print_histogram(report.account.values);
+    print_histogram(report.stats.values);
   }
   for (const MatrixPackReport& pack : report.packs) print_pack(pack, dry_run);
   if (report.interrupted) {

@@ -12,10 +12,10 @@ namespace {
 
 /// What was found, and no more than what was looked at.
 std::string outcome(const VerifyReport& report, bool quick) {
-  if (!report.faults.empty()) return count_text(report.faults.size(), "fault");
+  if (!report.problems.empty()) return count_text(report.problems.size(), "error");
   if (quick) return "nothing wrong (quick: no sample was read)";
-  if (!report.foreign) return "whole";
-  return "every chunk can be decoded; more cannot be told of a file that others wrote: it has no hashes and "
+  if (!report.external) return "whole";
+  return "every chunk can be decoded; more cannot be told of an external file: it has no hashes and "
          "no "
          "manifest";
 }
@@ -27,7 +27,7 @@ void print_repair(const VerifyReport& report) {
 }
 
 void print_report(const std::string& path, const VerifyReport& report, double seconds, bool quick) {
-  for (const std::string& fault : report.faults) std::printf("%s\n", printable_text(fault).c_str());
+  for (const std::string& error : report.problems) std::printf("%s\n", printable_text(error).c_str());
   std::printf("%s: %s, %s, %s, %s in %.2f s: %s\n", path.c_str(), count_text(report.parts, "part").c_str(),
               count_text(report.chunks, "chunk").c_str(), count_text(report.samples, "sample").c_str(),
               bytes_text(static_cast<double>(report.bytes)).c_str(), seconds, outcome(report, quick).c_str());
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors or "
       "storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
   return run_command(app, argc, argv, [&] {
-    return look_at_packs(path, [&](const std::string& pack, std::string& text) {
+    return scan_packs(path, [&](const std::string& pack, std::string& text) {
       const auto begin = std::chrono::steady_clock::now();
       const VerifyReport report = verify_pack(pack, options);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
         text = verify_report_json(report);
       else
         print_report(pack, report, seconds, options.quick);
-      return report.faults.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+      return report.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
     });
   });
 }

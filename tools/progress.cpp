@@ -94,7 +94,7 @@ void ProgressDisplay::show_bar(const ShownProgress& progress) const {
                 amount_text(progress, progress.done).c_str(), of_total.c_str(),
                 amount_text(progress, static_cast<std::uint64_t>(per_second)).c_str(),
                 std::string(progress.rate).c_str(), left_text(progress).c_str(),
-                count_text(progress.faults).c_str(), std::string(progress.fault_name).c_str());
+                count_text(progress.problems).c_str(), std::string(progress.problem_name).c_str());
   const std::size_t columns = terminal_columns();
   const std::size_t taken = std::char_traits<char>::length(numbers) + 3;
   const std::size_t width = columns > taken + 5 ? std::min<std::size_t>(30, columns - taken) : 0;
@@ -114,8 +114,8 @@ void ProgressDisplay::show_line(const ShownProgress& progress) const {
   std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", progress.place.c_str(), percent,
                amount_text(progress, progress.done).c_str(), of_total.c_str(), things.c_str(),
                amount_text(progress, static_cast<std::uint64_t>(rate(progress))).c_str(),
-               std::string(progress.rate).c_str(), left.c_str(), count_text(progress.faults).c_str(),
-               std::string(progress.fault_name).c_str());
+               std::string(progress.rate).c_str(), left.c_str(), count_text(progress.problems).c_str(),
+               std::string(progress.problem_name).c_str());
 }
 
 void ProgressDisplay::show_json(const ShownProgress& progress) const {
@@ -126,7 +126,7 @@ void ProgressDisplay::show_json(const ShownProgress& progress) const {
       "\"seconds\":%.3f}\n",
       std::string(progress.phase).c_str(), things.c_str(), static_cast<unsigned long long>(progress.done),
       things.c_str(), static_cast<unsigned long long>(progress.total),
-      static_cast<unsigned long long>(progress.faults), things.c_str(),
+      static_cast<unsigned long long>(progress.problems), things.c_str(),
       progress.things.empty() ? 0.0 : rate(progress),
       std::chrono::duration<double>(Clock::now() - begin_).count());
 }

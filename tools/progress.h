@@ -24,8 +24,8 @@ struct ShownProgress {
   std::uint64_t done = 0;
   std::uint64_t total = 0;    ///< 0: not known
   std::uint64_t skipped = 0;  ///< of those done, by an earlier run
-  std::uint64_t faults = 0;
-  std::string_view fault_name;  ///< "rejected"
+  std::uint64_t problems = 0;
+  std::string_view problem_name;  ///< "rejected"
 };
 
 /// Writes to stderr: a bar ten times a second, a line after a second and then each 30, JSON once a second;

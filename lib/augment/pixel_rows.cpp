@@ -35,7 +35,7 @@ constexpr std::size_t kLineBytes = 64;
 
 using Sixteen = hn::FixedTag<std::uint8_t, 16>;
 
-constexpr std::size_t kMostPixelBytes = 8;
+constexpr std::size_t kMaxPixelBytes = 8;
 
 using Order = std::array<std::uint8_t, 16>;
 
@@ -66,8 +66,8 @@ struct Reversal {
 constexpr Reversal reversal(std::size_t pixel_bytes) {
   return {first_pixels(pixel_bytes), last_pixels(pixel_bytes)};
 }
-constexpr std::array<Reversal, kMostPixelBytes> kReversals{
-    reversal(1), reversal(2), reversal(3), reversal(4), reversal(5), reversal(6), reversal(7), reversal(8)};
+constexpr std::array<Reversal, kMaxPixelBytes> kReversals{reversal(1), reversal(2), reversal(3), reversal(4),
+                                                          reversal(5), reversal(6), reversal(7), reversal(8)};
 
 // Reads forwards, as memory is read ahead best. Stores 16 bytes at a time, of which the next store overwrites
 // those that are no whole pixel; the last store overlaps the one before, and puts right what it spoils of
@@ -75,7 +75,7 @@ constexpr std::array<Reversal, kMostPixelBytes> kReversals{
 void reverse_pixels(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t pixel_bytes,
                     std::uint8_t* out) {
   const std::size_t bytes = pixel_count * pixel_bytes;
-  if (pixel_bytes > kMostPixelBytes || bytes < 16)
+  if (pixel_bytes > kMaxPixelBytes || bytes < 16)
     return reverse_plainly(pixels, pixel_count, pixel_bytes, out);
   const Sixteen sixteen;
   const Reversal& reversal = kReversals[pixel_bytes - 1];

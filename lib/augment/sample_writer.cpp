@@ -38,12 +38,12 @@ void check_size(const BatchShape& shape) {
 }  // namespace
 
 SampleWriter::SampleWriter(const SampleFormat& format)
-    : format_(checked(format)), random_cut_(format.stored, format.augment) {
+    : format_(checked(format)), random_crop_(format.stored, format.augment) {
   const std::uint32_t channels = format.stored.channels;
-  shape_ = {1, random_cut_.height(), random_cut_.width(), channels, format.layout};
+  shape_ = {1, random_crop_.height(), random_crop_.width(), channels, format.layout};
   check_size(shape_);
-  if (format.as == PixelType::f32) normalizer_ = Normalizer(format.normalize, channels, format.layout);
-  copies_ = format.as == PixelType::u8 && random_cut_.keeps_all() && keeps_layout();
+  if (format.dtype == Dtype::float32) normalizer_ = Normalizer(format.normalize, channels, format.layout);
+  copies_ = format.dtype == Dtype::uint8 && random_crop_.keeps_all() && keeps_layout();
   const std::size_t row_bytes = std::size_t{shape_.width} * channels;
   block_rows_ = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, shape_.height);
 }
@@ -52,14 +52,14 @@ const BatchShape& SampleWriter::shape() const { return shape_; }
 
 std::size_t SampleWriter::sample_bytes() const {
   const std::size_t values = std::size_t{shape_.height} * shape_.width * shape_.channels;
-  return format_.as == PixelType::f32 ? values * sizeof(float) : values;
+  return format_.dtype == Dtype::float32 ? values * sizeof(float) : values;
 }
 
 bool SampleWriter::copies() const { return copies_; }
 
 bool SampleWriter::streams() const { return sample_bytes() >= kStreamedBytes; }
 
-// Values that lie together in each place of a stored picture: a pixel's, or one of a plane.
+// Values that lie together in each place of a stored image: a pixel's, or one of a plane.
 std::size_t SampleWriter::stored_values() const {
   return format_.stored.layout == Layout::nhwc ? shape_.channels : 1;
 }
@@ -84,24 +84,24 @@ void SampleWriter::write(const std::uint8_t* stored, const SampleUse& use, std::
     if (streams()) hwy::FlushStream();
     return;
   }
-  const Cut cut = random_cut_(use);
+  const Crop crop = random_crop_(use);
   for (std::size_t row = 0; row < shape_.height; row += block_rows_)
-    write_rows(stored, cut, {row, std::min<std::size_t>(block_rows_, shape_.height - row)}, out);
+    write_rows(stored, crop, {row, std::min<std::size_t>(block_rows_, shape_.height - row)}, out);
   if (streams()) hwy::FlushStream();
 }
 
-void SampleWriter::write_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
+void SampleWriter::write_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
                               std::uint8_t* out) const {
-  const bool bytes_as_stored = format_.as == PixelType::u8 && keeps_layout();
-  if (bytes_as_stored && !cut.flipped) return copy_rows(stored, cut, range, written_rows(out, range.first));
+  const bool bytes_as_stored = format_.dtype == Dtype::uint8 && keeps_layout();
+  if (bytes_as_stored && !crop.flipped) return copy_rows(stored, crop, range, written_rows(out, range.first));
   // Kept, so that a thread allocates once.
   thread_local ByteBuffer room;
   const std::size_t pixel_count = range.count * shape_.width, bytes = pixel_count * shape_.channels;
   if (room.size() < 2 * bytes) room.resize(2 * bytes);
-  Rows rows = cut_rows(stored, cut, range, room.data());
+  Rows rows = crop_rows(stored, crop, range, room.data());
   // Mirrored rows, too, reach the memory forwards: written backwards they take three times as long.
   if (bytes_as_stored) return copy_pieces(rows, pixel_count, written_rows(out, range.first));
-  if (format_.as == PixelType::u8) return arrange(rows, pixel_count, written_rows(out, range.first));
+  if (format_.dtype == Dtype::uint8) return arrange(rows, pixel_count, written_rows(out, range.first));
   if (!keeps_layout()) {
     const MutableRows arranged{room.data() + bytes, pixel_count * written_values()};
     arrange(rows, pixel_count, arranged);
@@ -123,51 +123,51 @@ void SampleWriter::copy_bytes(const std::uint8_t* bytes, std::size_t count, std:
 }
 
 // Looks at the stored bytes where they can be used as they lie, else copies them to `room`.
-SampleWriter::Rows SampleWriter::cut_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
-                                          std::uint8_t* room) const {
+SampleWriter::Rows SampleWriter::crop_rows(const std::uint8_t* stored, const Crop& crop,
+                                           const RowRange& range, std::uint8_t* room) const {
   const SampleShape& from = format_.stored;
   const std::size_t values = stored_values();
-  const std::int64_t first = cut.top + static_cast<std::int64_t>(range.first);
-  const bool whole_rows = !cut.flipped && cut.left == 0 && from.width == shape_.width;
+  const std::int64_t first = crop.top + static_cast<std::int64_t>(range.first);
+  const bool whole_rows = !crop.flipped && crop.left == 0 && from.width == shape_.width;
   if (whole_rows && first >= 0 && first + static_cast<std::int64_t>(range.count) <= from.height)
     return {stored + static_cast<std::size_t>(first) * from.width * values,
             std::size_t{from.height} * from.width * values};
   const MutableRows to{room, range.count * shape_.width * values};
-  copy_rows(stored, cut, range, to);
+  copy_rows(stored, crop, range, to);
   return {to.bytes, to.piece_bytes};
 }
 
-void SampleWriter::copy_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
+void SampleWriter::copy_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
                              const MutableRows& to) const {
   const std::size_t values = stored_values(), height = format_.stored.height;
   const std::size_t from_row_bytes = format_.stored.width * values, row_bytes = shape_.width * values;
   for (std::size_t piece = 0; piece < shape_.channels / values; ++piece) {
     std::uint8_t* out = to.bytes + piece * to.piece_bytes;
     for (std::size_t i = 0; i < range.count; ++i, out += row_bytes) {
-      const std::int64_t row = cut.top + static_cast<std::int64_t>(range.first + i);
+      const std::int64_t row = crop.top + static_cast<std::int64_t>(range.first + i);
       if (row < 0 || row >= static_cast<std::int64_t>(height)) {
         std::memset(out, 0, row_bytes);
       } else {
-        copy_row(stored + (piece * height + static_cast<std::size_t>(row)) * from_row_bytes, cut, out);
+        copy_row(stored + (piece * height + static_cast<std::size_t>(row)) * from_row_bytes, crop, out);
       }
     }
   }
 }
 
-void SampleWriter::copy_row(const std::uint8_t* row, const Cut& cut, std::uint8_t* out) const {
+void SampleWriter::copy_row(const std::uint8_t* row, const Crop& crop, std::uint8_t* out) const {
   const std::size_t values = stored_values();
   const std::int64_t width = shape_.width, from_width = format_.stored.width;
-  const std::int64_t begin = std::clamp<std::int64_t>(cut.left, 0, from_width);
-  const std::int64_t end = std::clamp<std::int64_t>(cut.left + width, 0, from_width);
+  const std::int64_t begin = std::clamp<std::int64_t>(crop.left, 0, from_width);
+  const std::int64_t end = std::clamp<std::int64_t>(crop.left + width, 0, from_width);
   const auto inside = static_cast<std::size_t>(end - begin);
   // Columns of zeros to the left and right, before mirroring.
-  const auto left = static_cast<std::size_t>(std::clamp<std::int64_t>(begin - cut.left, 0, width));
+  const auto left = static_cast<std::size_t>(std::clamp<std::int64_t>(begin - crop.left, 0, width));
   const std::size_t right = shape_.width - left - inside;
-  const std::size_t zeros = cut.flipped ? right : left;
+  const std::size_t zeros = crop.flipped ? right : left;
   std::memset(out, 0, zeros * values);
   std::memset(out + (zeros + inside) * values, 0, (shape_.width - zeros - inside) * values);
   const std::uint8_t* from = row + static_cast<std::size_t>(begin) * values;
-  if (cut.flipped) return reverse_pixels(from, inside, values, out + zeros * values);
+  if (crop.flipped) return reverse_pixels(from, inside, values, out + zeros * values);
   std::memcpy(out + zeros * values, from, inside * values);
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "augment/normalizer.h"
-#include "augment/random_cut.h"
+#include "augment/random_crop.h"
 #include "base/bytes.h"
 #include "chunkhit/reader.h"
 #include "types/sample_shape.h"
@@ -17,7 +17,7 @@ namespace chunkhit {
 struct SampleFormat {
   SampleShape stored;
   AugmentSpec augment;
-  PixelType as = PixelType::u8;
+  Dtype dtype = Dtype::uint8;
   Layout layout = Layout::nhwc;
   NormalizeSpec normalize;  ///< one mean and std per channel; only for f32
 };
@@ -31,7 +31,7 @@ class SampleWriter {
   [[nodiscard]] const BatchShape& shape() const;
   /// Bytes of one written sample.
   [[nodiscard]] std::size_t sample_bytes() const;
-  [[nodiscard]] PixelType as() const { return format_.as; }
+  [[nodiscard]] Dtype dtype() const { return format_.dtype; }
   /// Whether samples are copied byte for byte.
   [[nodiscard]] bool copies() const;
   /// Writes one sample to `out` (sample_bytes(), aligned to 4 for f32) from its stored bytes. What it wrote
@@ -57,12 +57,13 @@ class SampleWriter {
   [[nodiscard]] bool keeps_layout() const;
   [[nodiscard]] bool streams() const;
   [[nodiscard]] MutableRows written_rows(std::uint8_t* out, std::size_t first) const;
-  void write_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range, std::uint8_t* out) const;
-  [[nodiscard]] Rows cut_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
-                              std::uint8_t* room) const;
-  void copy_rows(const std::uint8_t* stored, const Cut& cut, const RowRange& range,
+  void write_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
+                  std::uint8_t* out) const;
+  [[nodiscard]] Rows crop_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
+                               std::uint8_t* room) const;
+  void copy_rows(const std::uint8_t* stored, const Crop& crop, const RowRange& range,
                  const MutableRows& to) const;
-  void copy_row(const std::uint8_t* row, const Cut& cut, std::uint8_t* out) const;
+  void copy_row(const std::uint8_t* row, const Crop& crop, std::uint8_t* out) const;
   void copy_pieces(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
   void copy_bytes(const std::uint8_t* bytes, std::size_t count, std::uint8_t* out) const;
   void arrange(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
@@ -70,7 +71,7 @@ class SampleWriter {
 
   SampleFormat format_;
   BatchShape shape_;
-  RandomCut random_cut_;
+  RandomCrop random_crop_;
   Normalizer normalizer_;
   bool copies_;
   std::size_t block_rows_;

@@ -75,11 +75,11 @@ void limit_cpu_time(std::uint32_t seconds) {
 
 }  // namespace
 
-void become_child(std::uint32_t most_seconds, int line_end) {
+void become_child(std::uint32_t max_seconds, int line_end) {
   for (const int number : kOwnSignals) ::signal(number, SIG_DFL);
   for (const int number : kSignalsOfParent) ::signal(number, SIG_IGN);
   parent_here = ::getppid();
-  limit_here = most_seconds;
+  limit_here = max_seconds;
   start_ticks();
   sigset_t none;
   ::sigemptyset(&none);

@@ -44,13 +44,13 @@ bool send_message(int end, ChildHeading heading, Bytes bytes) {
 bool ChildLine::receive(ByteBuffer& question) {
   stop_time();
   ChildHeading heading;
-  bool is_there = receive_all(end_.get(), &heading, sizeof heading);
-  if (is_there) {
+  bool is_ready = receive_all(end_.get(), &heading, sizeof heading);
+  if (is_ready) {
     question.resize(heading.bytes);  // our parent's word
-    is_there = receive_all(end_.get(), question.data(), question.size());
+    is_ready = receive_all(end_.get(), question.data(), question.size());
   }
   allow_more_time();
-  return is_there;
+  return is_ready;
 }
 
 void ChildLine::answer(Bytes answer) {

@@ -214,11 +214,11 @@ std::uint64_t InputFile::stamp() const {
   return xxh3({reinterpret_cast<const std::uint8_t*>(facts.data()), sizeof facts});
 }
 
-ByteBuffer read_file(const std::string& path, std::uint64_t most_bytes) {
+ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
   const InputFile file(path);
-  if (file.byte_count() > most_bytes)
+  if (file.byte_count() > max_bytes)
     throw_read_error(path, "has " + std::to_string(file.byte_count()) + " bytes, expected at most " +
-                               std::to_string(most_bytes));
+                               std::to_string(max_bytes));
   ByteBuffer bytes(file.byte_count());
   file.read_at(0, bytes);
   return bytes;

@@ -68,8 +68,8 @@ class InputFile {
   ino_t inode_ = 0;
 };
 
-/// Reads a whole file of at most `most_bytes`; throws bad_data when it is larger or cannot be read.
-[[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t most_bytes);
+/// Reads a whole file of at most `max_bytes`; throws bad_data when it is larger or cannot be read.
+[[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes);
 
 /// Hashes a whole file with XXH3.
 [[nodiscard]] std::uint64_t hash_file(const std::string& path);

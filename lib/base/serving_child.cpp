@@ -33,7 +33,7 @@ constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 [[noreturn]] void run_child(FileDescriptor end, const std::function<void(ChildLine&)>& serve,
                             const ChildOptions& options) {
   const int line_end = end.get();
-  become_child(options.most_seconds, line_end);
+  become_child(options.max_seconds, line_end);
   if (options.max_memory_bytes > 0) limit_memory(options.max_memory_bytes);
   send_message(line_end, {ChildMessage::ready}, {});
   ChildLine line(std::move(end));
@@ -82,7 +82,7 @@ bool is_code(std::uint64_t code) {
 }  // namespace
 
 ServingChild::ServingChild(const std::function<void(ChildLine&)>& serve, ChildOptions options)
-    : most_seconds_(options.most_seconds), max_memory_bytes_(options.max_memory_bytes) {
+    : max_seconds_(options.max_seconds), max_memory_bytes_(options.max_memory_bytes) {
   for (int wait = kFirstWait; wait <= kLongestWait; wait *= 4) {
     start(serve, options.fork == nullptr ? ::fork : options.fork);
     if (is_ready(wait)) return;
@@ -105,15 +105,15 @@ void ServingChild::start(const std::function<void(ChildLine&)>& serve, pid_t (*f
     return;
   }
   ::close(end_.release());
-  run_child(std::move(child_end), serve, {fork, most_seconds_, max_memory_bytes_});
+  run_child(std::move(child_end), serve, {fork, max_seconds_, max_memory_bytes_});
 }
 
 /// A child that was forked while another thread held a lock that no one can give back now never tells that it
 /// is there.
-bool ServingChild::is_ready(int most_milliseconds) {
+bool ServingChild::is_ready(int max_milliseconds) {
   pollfd waited[] = {{end_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}};
   int found = 0;
-  while ((found = ::poll(waited, 2, most_milliseconds)) < 0 && errno == EINTR) {
+  while ((found = ::poll(waited, 2, max_milliseconds)) < 0 && errno == EINTR) {
   }
   ChildHeading heading;
   return found > 0 && receive_all(&heading, sizeof heading) && heading.kind == ChildMessage::ready;
@@ -217,7 +217,7 @@ void ServingChild::throw_end(const std::string& name) {
   const int number = WTERMSIG(status);
   const std::string signal = ::strsignal(number);
   if (number == SIGPROF || number == SIGALRM) {
-    const std::uint32_t seconds = number == SIGPROF ? most_seconds_ : most_seconds_ * kWallFactor;
+    const std::uint32_t seconds = number == SIGPROF ? max_seconds_ : max_seconds_ * kWallFactor;
     throw Error(ErrorCode::bad_data, name + ": reading it did not come on for " + std::to_string(seconds) +
                                          " seconds: its structure is damaged");
   }

@@ -19,7 +19,7 @@ struct ChildOptions {
   pid_t (*fork)() = nullptr;  ///< null: the system's; a library with locks needs its own moment
   /// CPU time that the child may take before its first answer, and from one answer or `allow_more_time` to
   /// the next; 0: no limit. Time on the wall counts a thirtieth; waiting for the parent does not count.
-  std::uint32_t most_seconds = 0;
+  std::uint32_t max_seconds = 0;
   /// Memory that the child may take beside what this process has; 0: no limit.
   std::uint64_t max_memory_bytes = 0;
 };
@@ -43,7 +43,7 @@ class ServingChild {
 
  private:
   void start(const std::function<void(ChildLine&)>& serve, pid_t (*fork)());
-  [[nodiscard]] bool is_ready(int most_milliseconds);
+  [[nodiscard]] bool is_ready(int max_milliseconds);
   [[nodiscard]] bool has_ended() const;
   [[nodiscard]] bool wait_for(short events) const;
   [[nodiscard]] bool send_all(const void* from, std::size_t bytes) const;
@@ -56,7 +56,7 @@ class ServingChild {
   FileDescriptor process_;  ///< readable when the child has ended; none where the system has no such thing
   pid_t child_ = -1;
   std::optional<int> status_;  ///< of the child that has ended
-  std::uint32_t most_seconds_;
+  std::uint32_t max_seconds_;
   std::uint64_t max_memory_bytes_;
 };
 

@@ -1,4 +1,4 @@
-// Numbers and foreign text in messages: the same spelling everywhere.
+// Numbers and external text in messages: the same spelling everywhere.
 #pragma once
 
 #include <cstdint>

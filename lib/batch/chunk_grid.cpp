@@ -20,7 +20,7 @@ std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts) {
 }
 
 // The value that comes most often; the smallest of several.
-std::uint64_t most_frequent(std::span<const std::uint64_t> values) {
+std::uint64_t max_frequent(std::span<const std::uint64_t> values) {
   std::vector<std::uint64_t> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   std::uint64_t winner = 0;
@@ -41,7 +41,7 @@ std::uint64_t most_frequent(std::span<const std::uint64_t> values) {
 ChunkGrid::ChunkGrid(std::span<const std::uint64_t> sample_counts)
     : chunk_count_(sample_counts.size()),
       sample_count_(sum_of(sample_counts)),
-      chunk_samples_(most_frequent(sample_counts)) {
+      chunk_samples_(max_frequent(sample_counts)) {
   for (std::size_t chunk = 0; chunk < sample_counts.size(); ++chunk)
     if (sample_counts[chunk] != chunk_samples_) exceptions_.push_back({chunk, sample_counts[chunk], 0});
   place_exceptions();

@@ -37,15 +37,15 @@ void append_ids(const StoredRow& row, std::size_t id_bytes, std::vector<std::uin
 
 }  // namespace
 
-std::size_t cell_bytes(SparseAs as) {
-  switch (as) {
-    case SparseAs::dense_f32:
+std::size_t cell_bytes(SparseFormat form) {
+  switch (form) {
+    case SparseFormat::dense_f32:
       return 4;
-    case SparseAs::dense_f16:
+    case SparseFormat::dense_f16:
       return 2;
-    case SparseAs::dense_u8:
+    case SparseFormat::dense_u8:
       return 1;
-    case SparseAs::csr:
+    case SparseFormat::csr:
       break;
   }
   return 0;
@@ -57,8 +57,9 @@ void check_half_values(float magnitude, const EntryFormat& format) {
   if (served >= kHalfOverflow) refuse_half(served);
 }
 
-void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, const EntryFormat& format) {
-  if (as == SparseAs::dense_u8) {
+void check_dense_batch(SparseFormat form, std::uint64_t rows, std::uint64_t columns,
+                       const EntryFormat& format) {
+  if (form == SparseFormat::dense_u8) {
     if (format.value_type != ValueType::u8 && format.value_type != ValueType::none)
       throw Error(ErrorCode::usage,
                   "as: dense_u8 needs values that are stored as u8, these are " +
@@ -68,8 +69,8 @@ void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, c
       throw Error(ErrorCode::usage,
                   "as: dense_u8 hands out numbers as they are stored; scale and normalize need dense_f32");
   }
-  const std::uint64_t row_bytes = columns * cell_bytes(as);
-  if (row_bytes == 0 || rows <= kMostDenseBatchBytes / row_bytes) return;
+  const std::uint64_t row_bytes = columns * cell_bytes(form);
+  if (row_bytes == 0 || rows <= kMaxDenseBatchBytes / row_bytes) return;
   throw Error(ErrorCode::usage, "as: a dense batch of " + count_text(rows, "row") + " and " +
                                     count_text(columns, "column") + " has " +
                                     bytes_text(static_cast<double>(rows) * static_cast<double>(row_bytes)) +
@@ -77,18 +78,18 @@ void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, c
 }
 
 // The room of the largest batch, so that no later one allocates.
-DenseBatch::DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
+DenseBatch::DenseBatch(SparseFormat form, std::size_t rows, std::size_t columns, std::uint64_t max_entries,
                        std::uint8_t* cells)
-    : as_(as), rows_(rows), columns_(columns), cells_(cells) {
+    : form_(form), rows_(rows), columns_(columns), cells_(cells) {
   for (Set* set : {&before_, &now_}) {
-    set->columns.reserve(most_entries);
+    set->columns.reserve(max_entries);
     set->row_ends.reserve(rows);
   }
-  values_.resize(std::min<std::uint64_t>(columns, most_entries));
+  values_.resize(std::min<std::uint64_t>(columns, max_entries));
 }
 
 void DenseBatch::restore_zeros() {
-  stream_zeros(cells_, rows_ * columns_ * cell_bytes(as_));
+  stream_zeros(cells_, rows_ * columns_ * cell_bytes(form_));
   before_.columns.clear();
   before_.row_ends.clear();
   is_spoiled_ = false;
@@ -110,18 +111,18 @@ void DenseBatch::replace(std::span<const StoredRow> rows, const EntryValues& val
 
 void DenseBatch::clear(std::size_t at) {
   if (at >= before_.row_ends.size()) return;
-  const std::size_t bytes = cell_bytes(as_);
+  const std::size_t bytes = cell_bytes(form_);
   std::uint8_t* const row = cells_ + at * columns_ * bytes;
   const std::span<const std::uint32_t> columns = before_.row(at);
-  switch (as_) {
-    case SparseAs::dense_f32:
+  switch (form_) {
+    case SparseFormat::dense_f32:
       for (const std::uint32_t column : columns) reinterpret_cast<float*>(row)[column] = 0;
       break;
-    case SparseAs::dense_f16:
+    case SparseFormat::dense_f16:
       for (const std::uint32_t column : columns) reinterpret_cast<std::uint16_t*>(row)[column] = 0;
       break;
-    case SparseAs::dense_u8:
-    case SparseAs::csr:
+    case SparseFormat::dense_u8:
+    case SparseFormat::csr:
       for (const std::uint32_t column : columns) row[column] = 0;
   }
 }
@@ -136,14 +137,14 @@ void DenseBatch::scatter(std::size_t at, const Convert& convert) {
 void DenseBatch::write(std::size_t at, const StoredRow& row, const EntryValues& values) {
   append_ids(row, values.format().id_bytes, now_.columns);
   now_.row_ends.push_back(now_.columns.size());
-  if (as_ == SparseAs::dense_u8) {
+  if (form_ == SparseFormat::dense_u8) {
     const std::uint8_t* const stored = values.format().value_type == ValueType::u8 ? row.values : nullptr;
     return scatter<std::uint8_t>(
         at, [stored](std::size_t i) { return stored != nullptr ? stored[i] : std::uint8_t{1}; });
   }
   const std::span<float> numbers = std::span(values_).first(row.nnz);
   values.calculate(row, numbers);
-  if (as_ == SparseAs::dense_f32)
+  if (form_ == SparseFormat::dense_f32)
     scatter<float>(at, [numbers](std::size_t i) { return numbers[i]; });
   else
     write_halves(at, numbers);
@@ -164,7 +165,7 @@ void DenseBatch::write_halves(std::size_t at, std::span<const float> numbers) {
 }
 
 bool DenseBatch::is_clean() const {
-  const std::size_t bytes = cell_bytes(as_);
+  const std::size_t bytes = cell_bytes(form_);
   for (std::size_t at = 0; at < rows_; ++at) {
     const std::uint8_t* const row = cells_ + at * columns_ * bytes;
     const auto set = at < before_.row_ends.size() ? before_.row(at) : std::span<const std::uint32_t>();

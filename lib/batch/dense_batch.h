@@ -12,14 +12,15 @@
 namespace chunkhit {
 
 /// The largest dense batch that is handed out.
-inline constexpr std::uint64_t kMostDenseBatchBytes = 1ull << 30;
+inline constexpr std::uint64_t kMaxDenseBatchBytes = 1ull << 30;
 
 /// Bytes of one cell; 0 for CSR.
-[[nodiscard]] std::size_t cell_bytes(SparseAs as);
+[[nodiscard]] std::size_t cell_bytes(SparseFormat form);
 
-/// Throws usage, naming what else to do, when a dense batch would take more than kMostDenseBatchBytes, or
-/// SparseAs::dense_u8 is asked for what are no bytes.
-void check_dense_batch(SparseAs as, std::uint64_t rows, std::uint64_t columns, const EntryFormat& format);
+/// Throws usage, naming what else to do, when a dense batch would take more than kMaxDenseBatchBytes, or
+/// SparseFormat::dense_u8 is asked for what are no bytes.
+void check_dense_batch(SparseFormat form, std::uint64_t rows, std::uint64_t columns,
+                       const EntryFormat& format);
 
 /// Numbers from here on become infinite as halves.
 inline constexpr float kHalfOverflow = 65'520;
@@ -31,8 +32,8 @@ void check_half_values(float magnitude, const EntryFormat& format);
 /// Fills one dense buffer with one batch after the other and clears only the cells that it set before.
 class DenseBatch {
  public:
-  /// `cells`: rows · columns · cell_bytes(as) bytes of any content. A batch has at most `most_entries`.
-  DenseBatch(SparseAs as, std::size_t rows, std::size_t columns, std::uint64_t most_entries,
+  /// `cells`: rows · columns · cell_bytes(form) bytes of any content. A batch has at most `max_entries`.
+  DenseBatch(SparseFormat form, std::size_t rows, std::size_t columns, std::uint64_t max_entries,
              std::uint8_t* cells);
   /// Replaces the batch by at most `rows` rows; the others become zero. Throws usage for a number that
   /// dense_f16 cannot hold. Debug builds abort where the buffer was written to without `spoil`.
@@ -60,7 +61,7 @@ class DenseBatch {
   void scatter(std::size_t at, const Convert& convert);
   void restore_zeros();
 
-  SparseAs as_;
+  SparseFormat form_;
   std::size_t rows_;
   std::size_t columns_;
   std::uint8_t* cells_;

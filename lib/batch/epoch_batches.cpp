@@ -9,7 +9,7 @@ namespace {
 
 // What each rank gets of the rest that makes no full block.
 std::uint64_t share_of(std::uint64_t rest, const BatchSpec& spec) {
-  const bool one_more = spec.uneven == Uneven::pad && rest % spec.world_size != 0;
+  const bool one_more = spec.rank_remainder == RankRemainder::pad && rest % spec.world_size != 0;
   const std::uint64_t share = rest / spec.world_size + (one_more ? 1 : 0);
   return spec.drop_last ? share - share % spec.batch_size : share;
 }

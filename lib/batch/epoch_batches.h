@@ -14,7 +14,7 @@ struct BatchSpec {
   std::uint64_t batch_size = 1;  ///< at least 1
   std::uint32_t rank = 0;        ///< below world_size
   std::uint32_t world_size = 1;  ///< at least 1
-  Uneven uneven = Uneven::pad;
+  RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;
   std::uint32_t echo = 1;  ///< at least 1; echo · (sample_count + batch_size) below 2^64
   bool operator==(const BatchSpec&) const = default;
@@ -26,9 +26,9 @@ struct BatchSpec {
 /// A block is E · B places of a rank for echo E and batch size B. Global block g takes the places first_place
 /// + [g · E · B · R, (g + 1) · E · B · R) for R ranks, rank r the E · B of them from r · E · B on. The rest
 /// at the end, m < E · B · R places, is one last block that is shared out evenly: each rank takes ceil(m / R)
-/// places with Uneven::pad (those past the end begin at 0 again, as torch's DistributedSampler pads) or
-/// floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as many after
-/// the rest's first.
+/// places with RankRemainder::pad (those past the end begin at 0 again, as torch's DistributedSampler pads)
+/// or floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as many
+/// after the rest's first.
 ///
 /// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's places
 /// anew, by (seed, epoch, the block's first place, pass), and cuts them into batches of B, the last one of

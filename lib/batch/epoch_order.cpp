@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 // Listing more would take longer than the first samples of the window may wait.
-constexpr std::uint64_t kMostListedChunks = 4096;
+constexpr std::uint64_t kMaxListedChunks = 4096;
 }  // namespace
 
 EpochOrder::EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch)
@@ -78,7 +78,7 @@ void EpochOrder::enter_window(std::uint64_t place, Window& window) const {
 void EpochOrder::list_chunks(Window& window) const {
   window.chunks_.clear();
   const std::uint64_t end = window_end(window.first_slot_);
-  if (end - window.first_slot_ > kMostListedChunks) return;
+  if (end - window.first_slot_ > kMaxListedChunks) return;
   for (std::uint64_t slot = window.first_slot_; slot < end; ++slot) window.chunks_.push_back(shuffled_(slot));
 }
 

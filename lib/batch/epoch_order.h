@@ -67,7 +67,7 @@ class EpochOrder {
   ChunkGrid slots_;       // the chunks in the order of their visits
 };
 
-/// Tells how well an order mixes. Exact where all chunks have as many samples, or one window holds all.
+/// Returns how well an order mixes. Exact where all chunks have as many samples, or one window holds all.
 [[nodiscard]] MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec);
 
 }  // namespace chunkhit

@@ -101,20 +101,20 @@ struct PopularitySampler::OwnItems {
 };
 
 RowItems::RowItems(const SparseMatrix& matrix) {
-  switch (matrix.as()) {
-    case SparseAs::csr:
+  switch (matrix.format()) {
+    case SparseFormat::csr:
       indptr = matrix.csr().indptr;
       indices = matrix.csr().indices;
       return;
-    case SparseAs::dense_f32:
+    case SparseFormat::dense_f32:
       cells = bytes_of(matrix.dense_f32());
       cell_bytes = sizeof(float);
       return;
-    case SparseAs::dense_f16:
+    case SparseFormat::dense_f16:
       cells = bytes_of(matrix.dense_f16());
       cell_bytes = sizeof(std::uint16_t);
       return;
-    case SparseAs::dense_u8:
+    case SparseFormat::dense_u8:
       cells = matrix.dense_u8();
       cell_bytes = 1;
   }

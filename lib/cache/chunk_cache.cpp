@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kLineBytes = 64;
 // Files that are written to without an end are not waited for.
-constexpr int kMostChanges = 8;
+constexpr int kMaxChanges = 8;
 // Stands for samples that are read one by one.
 constexpr std::uint8_t kInFile = 0;
 
@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 [[noreturn]] void throw_with_advice(const Error& error) {
   if (error.code() != ErrorCode::bad_data) throw Error(error);
-  throw Error(error.code(), error.what() + std::string("; pack-verify tells what else is damaged"));
+  throw Error(error.code(), error.what() + std::string("; pack-verify shows what else is damaged"));
 }
 
 }  // namespace
@@ -35,33 +35,32 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
     : chunks_(chunks),
       spec_(spec),
       entries_(chunks.chunk_count()),
-      buffers_(chunks.most_chunk_bytes(),
+      buffers_(chunks.max_chunk_bytes(),
                std::min(chunks.chunk_count(), std::max(spec.kept_chunks, spec.chunks_ahead))) {
-  if (spec.residency == Residency::decoded) {
+  if (spec.cache == Cache::decoded) {
     std::uint64_t bytes = 0;
     for (std::size_t chunk = 0; chunk < chunks.chunk_count(); ++chunk) {
       arena_starts_.push_back(bytes);
       bytes += round_up(chunks.decoded_bytes(chunks.find(chunk)), kLineBytes);
     }
-    arena_ = with_memory("residency decoded: " + bytes_text(static_cast<double>(bytes)) +
-                             " of samples are more memory than can be had: take residency stream",
+    arena_ = with_memory("cache decoded: " + bytes_text(static_cast<double>(bytes)) +
+                             " of samples are more memory than can be had: take cache none",
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
 }
 
 // Whether a chunk's samples are used where its stored bytes are.
 bool ChunkCache::is_in_place(ChunkSet::Place place) const {
-  return spec_.reads_samples || (spec_.residency == Residency::compressed && chunks_.is_raw(place.part));
+  return spec_.reads_samples || (spec_.cache == Cache::compressed && chunks_.is_raw(place.part));
 }
 
 // Whether a chunk, once there, is there for ever.
 bool ChunkCache::stays(ChunkSet::Place place) const {
-  return spec_.residency == Residency::decoded ||
-         (is_in_place(place) && spec_.check_hashes != CheckHashes::always);
+  return spec_.cache == Cache::decoded || (is_in_place(place) && spec_.check_hashes != CheckHashes::always);
 }
 
 const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
-  if (spec_.residency == Residency::decoded) return arena_.data() + arena_starts_[chunk];
+  if (spec_.cache == Cache::decoded) return arena_.data() + arena_starts_[chunk];
   if (spec_.reads_samples) return &kInFile;
   if (is_in_place(place)) return entries_[chunk].stored.data();
   return entries_[chunk].decoded;
@@ -107,8 +106,8 @@ void ChunkCache::settle(std::size_t chunk) {
 }
 
 // Under the lock.
-void ChunkCache::let_idle_go(std::size_t most_decoded) {
-  while (!idle_.empty() && buffers_.taken_count() > most_decoded) {
+void ChunkCache::let_idle_go(std::size_t max_decoded) {
+  while (!idle_.empty() && buffers_.taken_count() > max_decoded) {
     release(entries_[idle_.front()]);
     spare_.splice(spare_.end(), idle_, idle_.begin());
   }
@@ -153,10 +152,10 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Place place, ByteBu
   const std::uint64_t bytes = chunks_.stored(place).stored_bytes;
   Entry& entry = entries_[chunk];
   const bool is_raw = chunks_.is_raw(place.part);
-  if (is_raw && spec_.residency == Residency::stream) return {entry.decoded, bytes};
-  if (is_raw && spec_.residency == Residency::decoded && bytes == chunks_.decoded_bytes(place))
+  if (is_raw && spec_.cache == Cache::none) return {entry.decoded, bytes};
+  if (is_raw && spec_.cache == Cache::decoded && bytes == chunks_.decoded_bytes(place))
     return {arena_.data() + arena_starts_[chunk], bytes};
-  ByteBuffer& buffer = spec_.residency == Residency::compressed ? entry.stored : scratch;
+  ByteBuffer& buffer = spec_.cache == Cache::compressed ? entry.stored : scratch;
   buffer.resize(bytes);
   return buffer;
 }
@@ -196,7 +195,7 @@ void ChunkCache::decode(std::size_t chunk, ChunkSet::Place place, Bytes stored) 
 
 void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
   const std::uint64_t raw_bytes = chunks_.stored(place).raw_bytes;
-  if (spec_.residency != Residency::decoded) {
+  if (spec_.cache != Cache::decoded) {
     const MutableBytes decoded(entries_[chunk].decoded, raw_bytes);
     return decode_chunk(chunks_.part(place), place.chunk, stored, decoded);
   }
@@ -213,7 +212,7 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes
   raw.resize(chunks_.stored(place).raw_bytes);
   decode_chunk(chunks_.part(place), place.chunk, stored, raw);
   const MutableBytes rows(
-      spec_.residency == Residency::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
+      spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
       chunks_.decoded_bytes(place));
   try {
     decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(place).sample_count, rows);
@@ -231,7 +230,7 @@ void ChunkCache::take_buffer(Entry& entry) {
 void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
   const bool in_place = is_in_place(place);
-  if (!in_place && spec_.residency != Residency::decoded) take_buffer(entry);
+  if (!in_place && spec_.cache != Cache::decoded) take_buffer(entry);
   const auto begin = std::chrono::steady_clock::now();
   const Bytes stored = fetch(chunk, place, scratch);
   const double fetch_seconds = seconds_since(begin);
@@ -286,7 +285,7 @@ bool ChunkCache::leaves_out(const Error& error) const {
 void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out) {
   const ChunkSet::Place place = chunks_.find(chunk);
   const ChunkReader& part = chunks_.part(place);
-  for (int change = 0; change < kMostChanges; ++change) {
+  for (int change = 0; change < kMaxChanges; ++change) {
     part.fetch_raw(place.chunk, in_chunk * out.size(), out);
     if (!checks(part) || part.file().stamp() == entries_[chunk].stamp.load(std::memory_order_relaxed)) return;
     hash_in_file(chunk, place);

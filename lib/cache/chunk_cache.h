@@ -18,12 +18,12 @@
 namespace chunkhit {
 
 struct ChunkCacheSpec {
-  Residency residency = Residency::stream;  ///< not automatic
+  Cache cache = Cache::none;  ///< not automatic
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   std::size_t kept_chunks = 0;   ///< up to so many decoded chunks, those stay that nobody has asked for
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
-  /// Residency::stream where all parts are raw: chunks take no memory, samples are read one by one.
+  /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
 };
 
@@ -48,14 +48,14 @@ class ChunkCache {
    public:
     Pin() = default;
     /// `cache`: whom to tell at the end; null for samples that stay anyway.
-    Pin(ChunkCache* cache, std::size_t chunk, const std::uint8_t* samples, bool was_there)
-        : cache_(cache), chunk_(chunk), samples_(samples), was_there_(was_there) {}
+    Pin(ChunkCache* cache, std::size_t chunk, const std::uint8_t* samples, bool hit)
+        : cache_(cache), chunk_(chunk), samples_(samples), hit_(hit) {}
     Pin(Pin&& other) noexcept { *this = std::move(other); }
     Pin& operator=(Pin&& other) noexcept {
       std::swap(cache_, other.cache_);
       std::swap(chunk_, other.chunk_);
       std::swap(samples_, other.samples_);
-      std::swap(was_there_, other.was_there_);
+      std::swap(hit_, other.hit_);
       return *this;
     }
     ~Pin() {
@@ -67,14 +67,14 @@ class ChunkCache {
     /// Whether the samples would not be in memory without this.
     [[nodiscard]] bool holds_memory() const { return cache_ != nullptr; }
     /// Whether nobody had to wait for it.
-    [[nodiscard]] bool was_there() const { return was_there_; }
+    [[nodiscard]] bool hit() const { return hit_; }
 
    private:
     friend class ChunkCache;
     ChunkCache* cache_ = nullptr;
     std::size_t chunk_ = 0;
     const std::uint8_t* samples_ = nullptr;
-    bool was_there_ = false;
+    bool hit_ = false;
   };
 
   /// Keeps a chunk, once it is there, until as many `unwant` were called.
@@ -103,7 +103,7 @@ class ChunkCache {
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
     std::uint8_t* decoded = nullptr;      // where chunks come and go
-    ByteBuffer stored;                    // Residency::compressed
+    ByteBuffer stored;                    // Cache::compressed
     std::atomic<std::uint64_t> stamp{0};  // of the file when it was hashed, where samples are read one by one
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
@@ -124,7 +124,7 @@ class ChunkCache {
   void load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
-  void let_idle_go(std::size_t most_decoded);
+  void let_idle_go(std::size_t max_decoded);
   void end_loading(std::size_t chunk, State state);
   void unpin(std::size_t chunk);
   void settle(std::size_t chunk);
@@ -132,7 +132,7 @@ class ChunkCache {
 
   const ChunkSet& chunks_;
   ChunkCacheSpec spec_;
-  MemoryMap arena_;                          // Residency::decoded: all samples
+  MemoryMap arena_;                          // Cache::decoded: all samples
   std::vector<std::uint64_t> arena_starts_;  // of each chunk there
   std::vector<Entry> entries_;
   mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it

@@ -93,7 +93,7 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
 
 std::uint64_t ChunkSet::decoded_bytes(Place place) const {
   const StoredChunk& chunk = stored(place);
-  if (matrix()) return most_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
+  if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
   return chunk.sample_count * sample().byte_count();
 }
 
@@ -111,7 +111,7 @@ std::uint64_t ChunkSet::stored_bytes() const {
   return bytes;
 }
 
-std::uint64_t ChunkSet::most_chunk_bytes() const {
+std::uint64_t ChunkSet::max_chunk_bytes() const {
   std::uint64_t most = 0;
   for (std::size_t part = 0; part < parts_.size(); ++part)
     for (std::size_t chunk = 0; chunk < parts_[part]->chunks().size(); ++chunk)
@@ -119,7 +119,7 @@ std::uint64_t ChunkSet::most_chunk_bytes() const {
   return most;
 }
 
-std::uint64_t ChunkSet::most_stored_bytes() const {
+std::uint64_t ChunkSet::max_stored_bytes() const {
   std::uint64_t most = 0;
   for (std::size_t part = 0; part < parts_.size(); ++part)
     for (const StoredChunk& chunk : parts_[part]->chunks())

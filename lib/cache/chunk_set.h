@@ -47,11 +47,11 @@ class ChunkSet {
   [[nodiscard]] bool is_raw() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
   [[nodiscard]] std::uint64_t decoded_bytes(Place place) const;
-  [[nodiscard]] std::uint64_t decoded_bytes() const;     ///< of all chunks
-  [[nodiscard]] std::uint64_t stored_bytes() const;      ///< of all chunks
-  [[nodiscard]] std::uint64_t most_chunk_bytes() const;  ///< while and after the largest chunk is decoded
+  [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks
+  [[nodiscard]] std::uint64_t stored_bytes() const;     ///< of all chunks
+  [[nodiscard]] std::uint64_t max_chunk_bytes() const;  ///< while and after the largest chunk is decoded
   /// Stored bytes of the largest chunk, of parts that do not hold samples as they are.
-  [[nodiscard]] std::uint64_t most_stored_bytes() const;
+  [[nodiscard]] std::uint64_t max_stored_bytes() const;
   /// Tells this source from others: a hash over the parts' packs, places and counts.
   [[nodiscard]] std::uint64_t id() const;
 

@@ -32,8 +32,8 @@ std::uint64_t decode_matrix(const RowBlockHeader& header, std::size_t matrix, co
 
 }  // namespace
 
-std::uint64_t most_decoded_bytes(const MatrixShape& shape, std::uint64_t row_count, std::uint64_t raw_bytes) {
-  const std::uint64_t least = least_row_block_bytes(row_count, shape);
+std::uint64_t max_decoded_bytes(const MatrixShape& shape, std::uint64_t row_count, std::uint64_t raw_bytes) {
+  const std::uint64_t least = min_row_block_bytes(row_count, shape);
   const std::uint64_t entry = 1 + value_bytes(shape.value_type);
   const std::uint64_t nnz = raw_bytes < least ? 0 : (raw_bytes - least) / entry;
   const std::uint64_t padding = 2 * kWord * shape.matrix_count;

@@ -17,10 +17,10 @@ namespace chunkhit {
 
 /// The most bytes that a block of `row_count` rows and `raw_bytes` takes once it is decoded: an entry has at
 /// least a byte of the block beside its value.
-[[nodiscard]] std::uint64_t most_decoded_bytes(const MatrixShape& shape, std::uint64_t row_count,
-                                               std::uint64_t raw_bytes);
+[[nodiscard]] std::uint64_t max_decoded_bytes(const MatrixShape& shape, std::uint64_t row_count,
+                                              std::uint64_t raw_bytes);
 
-/// Decodes a row block into `rows`, most_decoded_bytes of it, 8-byte aligned: for each matrix where its three
+/// Decodes a row block into `rows`, max_decoded_bytes of it, 8-byte aligned: for each matrix where its three
 /// arrays begin (u64 each, from the begin of `rows`), then the arrays: u64 ends of the rows, columns, values
 /// as stored. Throws bad_data; a block must have `row_count` rows.
 void decode_rows_to_memory(Bytes raw, const MatrixShape& shape, std::uint64_t row_count, MutableBytes rows);

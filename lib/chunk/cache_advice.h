@@ -15,7 +15,7 @@ struct CacheAdvice {
   double rdcc_w0 = 0.75;
 };
 
-/// What HDF5 takes unless it is told otherwise (before 2.0).
+/// What HDF5 takes by default (before 2.0).
 inline constexpr CacheAdvice kDefaultCache{1 << 20, 521, 0.75};
 
 /// Chunks that a windowed shuffle keeps at hand.

@@ -13,10 +13,10 @@ struct ChunkPlanSpec {
   std::uint64_t sample_count = 0;
   bool hdf5 = true;  ///< the container's rules: HDF5's chunk cache, or none for shards
   bool compressed = false;
-  std::uint64_t most_chunk_bytes = 1ull << 31;  ///< the container's limit, raw
-  std::uint64_t chunk_samples = 0;              ///< 0: computed
-  std::uint64_t chunk_bytes = 0;                ///< at most this many raw bytes a chunk; 0: computed
-  std::uint64_t part_bytes = 1ull << 30;        ///< at most this many raw bytes a part, at least one chunk
+  std::uint64_t max_chunk_bytes = 1ull << 31;  ///< the container's limit, raw
+  std::uint64_t chunk_samples = 0;             ///< 0: computed
+  std::uint64_t chunk_bytes = 0;               ///< at most this many raw bytes a chunk; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;       ///< at most this many raw bytes a part, at least one chunk
 };
 
 /// The sizes chosen, and why.

@@ -40,9 +40,9 @@ HWY_INLINE void store_columns(V32 low, V32 high, std::uint16_t* columns) {
 
 /// Whether 8 bytes may be read of what a group has left, and 8 steps of two bytes added.
 HWY_INLINE bool has_window(const StepReader& reader, const GroupReader& group) {
-  constexpr std::uint64_t kMostNext = UINT32_MAX - kWindow * 0x4000;
+  constexpr std::uint64_t kMaxNext = UINT32_MAX - kWindow * 0x4000;
   return reader.end - group.first >= static_cast<std::ptrdiff_t>(kWindow) &&
-         reader.end - group.more >= static_cast<std::ptrdiff_t>(kWindow) && reader.next <= kMostNext;
+         reader.end - group.more >= static_cast<std::ptrdiff_t>(kWindow) && reader.next <= kMaxNext;
 }
 
 /// Restores up to `most` columns of one group to room for 8, as far as it goes; returns how many, 0 where a

@@ -13,9 +13,9 @@
 namespace chunkhit {
 
 /// The most bytes of a number of 32 bits.
-inline constexpr std::size_t kMostLeb128Bytes = 5;
+inline constexpr std::size_t kMaxLeb128Bytes = 5;
 
-/// Writes a number to room for `kMostLeb128Bytes`; returns the end of what was written.
+/// Writes a number to room for `kMaxLeb128Bytes`; returns the end of what was written.
 inline std::uint8_t* encode_leb128(std::uint32_t number, std::uint8_t* to) {
   for (; number >= 0x80; number >>= 7) *to++ = static_cast<std::uint8_t>(number | 0x80);
   *to++ = static_cast<std::uint8_t>(number);

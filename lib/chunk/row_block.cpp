@@ -15,7 +15,7 @@ constexpr std::size_t kMatrixHeaderBytes = 152;
 constexpr std::size_t kGroupsAt = 24;  // in a matrix's header
 
 /// A piece that is shorter is not worth a beginning of its own.
-constexpr std::size_t kLeastPieceBytes = 64;
+constexpr std::size_t kMinPieceBytes = 64;
 
 [[noreturn]] void throw_broken(const std::string& what) {
   throw Error(ErrorCode::bad_data, "row block: " + what);
@@ -121,8 +121,7 @@ void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shap
   std::size_t most = kHeaderBytes + kMatrixHeaderBytes * matrices.size();
   const std::size_t planes_at = most;
   for (const CsrView& rows : matrices)
-    most +=
-        row_count * kMostLeb128Bytes + rows.nnz() * (kMostLeb128Bytes + value_bytes(shape.value_type)) + 1;
+    most += row_count * kMaxLeb128Bytes + rows.nnz() * (kMaxLeb128Bytes + value_bytes(shape.value_type)) + 1;
   raw.resize(most);
   store_little(raw.data(), static_cast<std::uint32_t>(row_count));
   raw[4] = kVersion;
@@ -166,7 +165,7 @@ std::vector<Bytes> row_block_pieces(Bytes raw, const MatrixShape& shape) {
   std::uint64_t end = kHeaderBytes + kMatrixHeaderBytes * shape.matrix_count;
   for (const std::uint64_t bytes : piece_bytes) {
     end += bytes;
-    if (end == at || (end - at < kLeastPieceBytes && end != raw.size())) continue;
+    if (end == at || (end - at < kMinPieceBytes && end != raw.size())) continue;
     pieces.push_back(raw.subspan(at, end - at));
     at = end;
   }

@@ -23,8 +23,7 @@ inline void set_first_row(MutableBytes block, std::uint64_t first_row) {
 }
 
 /// The fewest bytes that a block of `row_count` rows has.
-[[nodiscard]] constexpr std::uint64_t least_row_block_bytes(std::uint64_t row_count,
-                                                            const MatrixShape& shape) {
+[[nodiscard]] constexpr std::uint64_t min_row_block_bytes(std::uint64_t row_count, const MatrixShape& shape) {
   return 24 + shape.matrix_count * (152 + row_count);
 }
 

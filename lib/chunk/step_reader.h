@@ -83,7 +83,7 @@ inline std::uint32_t read_number(std::uint8_t byte, const std::uint8_t*& from, c
     if (from == end) throw_bad_step("end early");
     byte = *from++;
     number |= std::uint64_t{byte & 0x7fu} << shift;
-    if (shift == 7 * (kMostLeb128Bytes - 1) && (byte >= 0x80 || number > UINT32_MAX))
+    if (shift == 7 * (kMaxLeb128Bytes - 1) && (byte >= 0x80 || number > UINT32_MAX))
       throw_bad_step("a number above 32 bits");
   }
   return static_cast<std::uint32_t>(number);

@@ -1,4 +1,4 @@
-// Between grey, grey + alpha, RGB and RGBA, with Pillow's arithmetic (Pillow 9.4, src/libImaging/Convert.c).
+// Between gray, gray + alpha, RGB and RGBA, with Pillow's arithmetic (Pillow 9.4, src/libImaging/Convert.c).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace chunkhit {
 
 /// Converts `pixel_count` pixels from `from` to `to` channels (1, 2, 3 or 4 each; 2 and 4 end in alpha).
-/// Colour becomes grey by (19595 R + 38470 G + 7471 B + 32768) >> 16; alpha is dropped or 255.
+/// Colour becomes gray by (19595 R + 38470 G + 7471 B + 32768) >> 16; alpha is dropped or 255.
 void convert_channels(const std::uint8_t* source, std::uint32_t from, std::uint8_t* target, std::uint32_t to,
                       std::size_t pixel_count);
 

@@ -11,9 +11,9 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 
-/// One line, the fields in it, and the block that hears of its faults.
+/// One line, the fields in it, and the block that hears of its problems.
 struct EntryLine {
   const LineReader& lines;
   std::string_view line;
@@ -51,7 +51,7 @@ struct EntryLine {
 
 MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
                                        std::unique_ptr<TextStream> opened)
-    : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMostLineBytes),
+    : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMaxLineBytes),
       header_(read_market_header(lines_)),
       rounds_values_(spec.rounds_values) {
   NamesBeside names;

@@ -11,7 +11,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostShownBytes = 40;
+constexpr std::size_t kMaxShownBytes = 40;
 
 std::string lower(std::string_view text) {
   std::string copy(text);
@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
 }
 
 std::string shown(std::string_view text) {
-  return text.empty() ? "nothing" : '"' + printable_text(text.substr(0, kMostShownBytes)) + '"';
+  return text.empty() ? "nothing" : '"' + printable_text(text.substr(0, kMaxShownBytes)) + '"';
 }
 
 /// Reads one word of the banner; `expected` lists the words that there are.

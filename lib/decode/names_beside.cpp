@@ -14,7 +14,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxLineBytes = std::size_t{1} << 16;
 constexpr std::string_view kMatrixName = "matrix.mtx";
 constexpr std::array<std::string_view, 1> kUserFiles{"barcodes.tsv"};
 constexpr std::array<std::string_view, 2> kItemFiles{"features.tsv", "genes.tsv"};
@@ -44,13 +44,13 @@ std::string find_file(const std::string& matrix_path, std::span<const std::strin
 }
 
 /// Reads the first column, but not more lines than could be of use.
-NamesFile read_names(const std::string& path, std::uint64_t most_lines) {
+NamesFile read_names(const std::string& path, std::uint64_t max_lines) {
   NamesFile file;
   file.path = path;
   if (path.empty()) return file;
-  LineReader lines(path, kMostLineBytes);
+  LineReader lines(path, kMaxLineBytes);
   std::string_view line;
-  while (file.line_count <= most_lines && lines.next(line)) {
+  while (file.line_count <= max_lines && lines.next(line)) {
     ++file.line_count;
     const std::string_view name = line.substr(0, line.find('\t'));
     if (name.empty()) lines.fail(1, "expected a name, found an empty one");
@@ -64,12 +64,12 @@ bool fits(const NamesFile& file, std::uint64_t count) {
   return !file.path.empty() && count > 0 && file.line_count == count;
 }
 
-std::string line_count_text(const NamesFile& file, std::uint64_t most_lines) {
-  const bool more = file.line_count > most_lines;
-  return (more ? "more than " + std::to_string(most_lines) : std::to_string(file.line_count)) + " lines";
+std::string line_count_text(const NamesFile& file, std::uint64_t max_lines) {
+  const bool more = file.line_count > max_lines;
+  return (more ? "more than " + std::to_string(max_lines) : std::to_string(file.line_count)) + " lines";
 }
 
-/// Which way round a matrix is cannot be told from files of which one does not fit.
+/// Which way round a matrix is cannot be detected from files of which one does not fit.
 void check_fit(const NamesFile& users, const NamesFile& items, std::uint64_t row_count,
                std::uint64_t column_count) {
   const auto may_name = [](const NamesFile& file, std::uint64_t count) {
@@ -96,7 +96,7 @@ void take(NamesFile& file, IdNames& names, const char* axis, std::vector<std::st
                       " names were there before; they got -1, -2, ... appended");
 }
 
-void tell_unused(const NamesFile& file, std::uint64_t row_count, std::uint64_t column_count,
+void note_unused(const NamesFile& file, std::uint64_t row_count, std::uint64_t column_count,
                  std::vector<std::string>& notices) {
   if (file.path.empty() || file.is_used) return;
   notices.push_back(file.path + ": not used: it has " +
@@ -110,9 +110,9 @@ NamesBeside find_names_beside(const std::string& matrix_path, std::uint64_t row_
                               std::uint64_t column_count, bool must_fit, std::vector<std::string>& notices) {
   NamesBeside names;
   if (matrix_path == "-") return names;
-  const std::uint64_t most_lines = std::max(row_count, column_count);
-  NamesFile users = read_names(find_file(matrix_path, kUserFiles), most_lines);
-  NamesFile items = read_names(find_file(matrix_path, kItemFiles), most_lines);
+  const std::uint64_t max_lines = std::max(row_count, column_count);
+  NamesFile users = read_names(find_file(matrix_path, kUserFiles), max_lines);
+  NamesFile items = read_names(find_file(matrix_path, kItemFiles), max_lines);
   if (must_fit) check_fit(users, items, row_count, column_count);
   // Where a square matrix leaves both open, 10x's own way is taken: features × barcodes.
   const bool users_in_columns =
@@ -127,8 +127,8 @@ NamesBeside find_names_beside(const std::string& matrix_path, std::uint64_t row_
     take(items, names.rows, "rows", notices);
   else if (names.columns.size() == 0 && fits(items, column_count))
     take(items, names.columns, "columns", notices);
-  tell_unused(users, row_count, column_count, notices);
-  tell_unused(items, row_count, column_count, notices);
+  note_unused(users, row_count, column_count, notices);
+  note_unused(items, row_count, column_count, notices);
   return names;
 }
 

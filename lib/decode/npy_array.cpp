@@ -12,8 +12,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostHeaderBytes = std::size_t{1} << 16;
-constexpr std::uint64_t kMostTextBytes = 256;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
+constexpr std::uint64_t kMaxTextBytes = 256;
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 /// IEEE half precision, kept as its bits.
@@ -80,7 +80,7 @@ NpyArray::NpyArray(const std::string& path, const std::string& member) : member_
   std::array<std::uint8_t, 4> length{};
   fill(MutableBytes(length).first(version == 1 ? 2 : 4));
   const auto bytes = load_little<std::uint32_t>(length.data());
-  if (bytes > kMostHeaderBytes) refuse("has an npy header of " + std::to_string(bytes) + " bytes");
+  if (bytes > kMaxHeaderBytes) refuse("has an npy header of " + std::to_string(bytes) + " bytes");
   ByteBuffer dictionary(bytes);
   fill(dictionary);
   header_ = parse_npy_header(as_text(dictionary), place());
@@ -119,7 +119,7 @@ void NpyArray::read(std::span<std::int64_t> numbers) {
 
 std::string NpyArray::read_text() {
   if ((header_.type.kind != 'S' && header_.type.kind != 'U') || count() != 1 ||
-      header_.type.bytes > kMostTextBytes)
+      header_.type.bytes > kMaxTextBytes)
     refuse("is no single text");
   const std::size_t step = header_.type.kind == 'U' ? 4 : 1;
   const Bytes raw = read_raw(1);

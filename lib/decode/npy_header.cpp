@@ -9,8 +9,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
-constexpr std::size_t kMostDimensions = 32;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 60;
+constexpr std::size_t kMaxDimensions = 32;
 
 /// Reads the little of Python's literals that a header may have.
 class LiteralReader {
@@ -57,8 +57,8 @@ class LiteralReader {
     skip_blanks();
     std::uint64_t count = 0;
     const char* const begin = text_.data() + at_;
-    const auto [stop, fault] = std::from_chars(begin, text_.data() + text_.size(), count);
-    if (fault != std::errc()) fail("a length");
+    const auto [stop, error] = std::from_chars(begin, text_.data() + text_.size(), count);
+    if (error != std::errc()) fail("a length");
     at_ += static_cast<std::size_t>(stop - begin);
     static_cast<void>(take('L'));  // Python 2's long numbers
     return count;
@@ -78,7 +78,7 @@ std::vector<std::uint64_t> read_shape(LiteralReader& literal) {
   std::vector<std::uint64_t> shape;
   literal.expect('(');
   while (!literal.take(')')) {
-    if (shape.size() == kMostDimensions) literal.fail("fewer dimensions");
+    if (shape.size() == kMaxDimensions) literal.fail("fewer dimensions");
     shape.push_back(literal.read_count());
     if (!literal.take(',')) {
       literal.expect(')');
@@ -104,8 +104,8 @@ NpyType parse_type(const std::string& descr, const std::string& place) {
     refuse("expected numbers or text");
   type.kind = text[0];
   const char* const end = text.data() + text.size();
-  const auto [stop, fault] = std::from_chars(text.data() + 1, end, type.bytes);
-  if (fault != std::errc() || stop != end || type.bytes > (1u << 20)) refuse("expected a size");
+  const auto [stop, error] = std::from_chars(text.data() + 1, end, type.bytes);
+  if (error != std::errc() || stop != end || type.bytes > (1u << 20)) refuse("expected a size");
   if (type.kind == 'U') {
     type.bytes *= 4;
     return type;
@@ -123,7 +123,7 @@ void check_size(const NpyHeader& header, const std::string& place) {
   std::uint64_t bytes = header.type.bytes == 0 ? 1 : header.type.bytes;
   for (const std::uint64_t side : header.shape) {
     if (side == 0) return;
-    if (bytes > kMostBytes / side) throw Error(ErrorCode::bad_data, place + ": has impossibly many numbers");
+    if (bytes > kMaxBytes / side) throw Error(ErrorCode::bad_data, place + ": has impossibly many numbers");
     bytes *= side;
   }
 }

@@ -10,7 +10,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::string_view kArrayEnding = ".npy";
-constexpr std::uint64_t kMostBlockCells = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxBlockCells = std::uint64_t{1} << 20;
 constexpr std::array<const char*, 8> kArrayNames{"format", "shape", "data", "indices",
                                                  "indptr", "row",   "col",  "offsets"};
 
@@ -139,7 +139,7 @@ EntrySource NpzReader::open_blocks() {
   const std::vector<std::uint64_t>& sides = data.header().shape;
   if (sides.size() != 3 || data.header().fortran_order)
     data.refuse("expected blocks in three dimensions, in C order");
-  if (sides[1] == 0 || sides[2] == 0 || sides[1] > kMostBlockCells / sides[2])
+  if (sides[1] == 0 || sides[2] == 0 || sides[1] > kMaxBlockCells / sides[2])
     data.refuse("has blocks of " + std::to_string(sides[1]) + " x " + std::to_string(sides[2]));
   if (shape_.row_count % sides[1] != 0 || shape_.column_count % sides[2] != 0)
     data.refuse("has blocks that do not divide the shape");

@@ -10,7 +10,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 constexpr std::string_view kGroupMark = "qid:";
 
 }  // namespace
@@ -31,15 +31,15 @@ bool SvmlightReader::next(RatingBlock& block) {
   const bool has_ratings = collector_.finish();
   block.kept_bytes = labels_.memory_bytes();
   if (has_ratings || block.line_count > 0) return true;
-  tell_shape();
+  detect_shape();
   return false;
 }
 
 bool SvmlightReader::open_next() {
   if (next_path_ == paths_.size()) return false;
   const std::string& path = paths_[next_path_++];
-  lines_ = path == "-" && opened_ ? std::make_unique<LineReader>(std::move(opened_), kMostLineBytes)
-                                  : std::make_unique<LineReader>(path, kMostLineBytes);
+  lines_ = path == "-" && opened_ ? std::make_unique<LineReader>(std::move(opened_), kMaxLineBytes)
+                                  : std::make_unique<LineReader>(path, kMaxLineBytes);
   return true;
 }
 
@@ -68,7 +68,7 @@ void SvmlightReader::read_row(std::string_view line, RatingBlock& block) {
   row_labels_.clear();
   row_group_ = RowLabels::kNoGroup;
   if (!parse_row(line)) {
-    add_bad_line(block, lines_->line_number(), fault_column_, fault_, line);
+    add_bad_line(block, lines_->line_number(), error_column_, error_, line);
     row_.clear();
     row_labels_.clear();
     row_group_ = RowLabels::kNoGroup;
@@ -137,8 +137,8 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
 }
 
 bool SvmlightReader::fail_at(std::uint64_t column, const char* expected, std::string_view found) {
-  fault_column_ = column;
-  fault_ = std::string(expected) + ", found " + found_text(found);
+  error_column_ = column;
+  error_ = std::string(expected) + ", found " + found_text(found);
   return false;
 }
 
@@ -149,7 +149,7 @@ void SvmlightReader::keep_labels() {
   if (!labels_.groups.empty() || row_group_ != RowLabels::kNoGroup) labels_.groups.push_back(row_group_);
 }
 
-void SvmlightReader::tell_shape() {
+void SvmlightReader::detect_shape() {
   if (!facts_.notices.empty()) return;
   const bool has_entries = lowest_index_ != UINT64_MAX;
   const int base = spec_.index_base.value_or(lowest_index_ == 0 ? 0 : 1);

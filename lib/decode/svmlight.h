@@ -53,7 +53,7 @@ class SvmlightReader : public RatingReader {
   /// Keeps what is wrong with the line, and where; gives false.
   bool fail_at(std::uint64_t column, const char* expected, std::string_view found);
   void keep_labels();
-  void tell_shape();
+  void detect_shape();
 
   std::vector<std::string> paths_;
   SvmlightSpec spec_;
@@ -65,8 +65,8 @@ class SvmlightReader : public RatingReader {
   std::vector<Entry> row_;         // of the line that is being read
   std::vector<float> row_labels_;  // of that line
   std::int64_t row_group_ = RowLabels::kNoGroup;
-  std::string fault_;
-  std::uint64_t fault_column_ = 0;
+  std::string error_;
+  std::uint64_t error_column_ = 0;
   std::uint64_t row_count_ = 0;
   std::uint64_t lowest_index_ = UINT64_MAX;
   std::uint64_t highest_index_ = 0;

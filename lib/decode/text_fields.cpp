@@ -22,8 +22,8 @@ std::optional<std::uint64_t> parse_count(std::string_view field) {
     return number;
   }
   const char* const end = field.data() + field.size();
-  const auto [stop, fault] = std::from_chars(field.data(), end, number);
-  if (fault != std::errc() || stop != end || number > INT64_MAX) return std::nullopt;
+  const auto [stop, error] = std::from_chars(field.data(), end, number);
+  if (error != std::errc() || stop != end || number > INT64_MAX) return std::nullopt;
   return number;
 }
 

@@ -12,7 +12,7 @@ constexpr std::size_t kFieldBytes = 40;
 
 void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
                   std::string_view text) {
-  if (block.bad_lines.size() == kMostBadLines) {
+  if (block.bad_lines.size() == kMaxBadLines) {
     ++block.more_bad_lines[bad_line_kind(reason)];
     return;
   }

@@ -195,7 +195,7 @@ class ClassFolders {
     const std::size_t first = file.find('/');
     const std::size_t second = file.find('/', first + 1);
     const std::string folder(file.substr(0, first));
-    list_.notices.push_back("no class folder holds a picture itself, only in sub-folders like " +
+    list_.notices.push_back("no class folder holds an image itself, only in sub-folders like " +
                             std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" + folder +
                             " as ROOT, or --split-folders " + folder + ",…?");
   }

@@ -18,7 +18,7 @@ namespace chunkhit {
 /// The plain names that columns for a field have in the data sets that people have, the most telling first.
 [[nodiscard]] std::span<const std::string_view> usual_names(RatingField field);
 
-/// Tells whether a column of this name usually is for this field.
+/// Returns whether a column of this name usually is for this field.
 [[nodiscard]] bool is_usual_name(std::string_view name, RatingField field);
 
 }  // namespace chunkhit

@@ -80,7 +80,7 @@ void CsvReader::read_more() {
   std::memmove(buffer_.data(), buffer_.data() + row_begin_, filled_ - row_begin_);
   filled_ -= row_begin_;
   row_begin_ = 0;
-  if (filled_ >= kMostRowBytes) fail(0, "a row of more than 16 MiB");
+  if (filled_ >= kMaxRowBytes) fail(0, "a row of more than 16 MiB");
   if (filled_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
   while (!at_end_ && filled_ < buffer_.size()) {
     const std::size_t count = source_(MutableBytes(buffer_).subspan(filled_));
@@ -174,7 +174,7 @@ std::string_view CsvReader::unquote(std::string_view field) {
 }
 
 void CsvReader::check_field_bytes(std::size_t begin, std::size_t field_bytes) const {
-  if (field_bytes <= kMostFieldBytes) return;
+  if (field_bytes <= kMaxFieldBytes) return;
   const bool quoted = buffer_[begin] == '"';
   fail(begin,
        std::string("a field of more than 1 MiB begins here") + (quoted ? "; is its quote closed?" : ""));

@@ -19,8 +19,8 @@ using ByteSource = std::function<std::size_t(MutableBytes)>;
 /// Splits a stream into rows of fields. Holds one row and the bytes read ahead, never the table.
 class CsvReader {
  public:
-  static constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kMostRowBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kMaxFieldBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxRowBytes = std::size_t{16} << 20;
 
   /// Reads the first bytes; throws bad_data when they are no UTF-8 text. `name` stands in messages.
   /// `delimiter` 0 means a tab if the first row has one and no comma, else a comma.

@@ -21,7 +21,7 @@ namespace {
 
 // O_NONBLOCK keeps the opening of a FIFO from waiting for its writer.
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-constexpr int kMostTries = 100;
+constexpr int kMaxTries = 100;
 
 int open_beneath(int folder, const char* path, bool follow_symlinks) {
   open_how how{};
@@ -30,7 +30,7 @@ int open_beneath(int folder, const char* path, bool follow_symlinks) {
   // EAGAIN: something was renamed while `..` was resolved.
   for (int tries = 0;; ++tries) {
     const auto fd = static_cast<int>(::syscall(SYS_openat2, folder, path, &how, sizeof how));
-    if (fd >= 0 || (errno != EINTR && errno != EAGAIN) || tries == kMostTries) return fd;
+    if (fd >= 0 || (errno != EINTR && errno != EAGAIN) || tries == kMaxTries) return fd;
   }
 }
 
@@ -76,7 +76,7 @@ bool leads_out(std::string_view path) {
 
 /// What is known to be of the file itself; any other error is the machine's: a disk, a network or a limit
 /// that looked like a few bad images would make a pack without them.
-std::string open_fault(int error_number) {
+std::string open_error(int error_number) {
   switch (error_number) {
     case ENOENT:
       return "no such file";
@@ -106,7 +106,7 @@ FileStamp stamp_of(const struct stat& status) {
           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-std::string kind_fault(const FileDescriptor& file, FileStamp& stamp) {
+std::string kind_error(const FileDescriptor& file, FileStamp& stamp) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_machine_error("cannot be read: ", errno);
   if (S_ISDIR(status.st_mode)) return "is a folder";
@@ -159,18 +159,18 @@ std::string RootFolder::below_root(std::string_view path) const {
 
 RootFolder::File RootFolder::open(std::string_view path) const {
   File file;
-  if (path.empty()) file.fault = "no file name";
-  if (path.find('\0') != std::string_view::npos) file.fault = "a NUL in the file name";
-  if (!file.fault.empty()) return file;
+  if (path.empty()) file.error = "no file name";
+  if (path.find('\0') != std::string_view::npos) file.error = "a NUL in the file name";
+  if (!file.error.empty()) return file;
   const std::string below = path.starts_with('/') ? below_root(path) : std::string(path);
   if (leads_out(below)) {
-    file.fault = open_fault(EXDEV);
+    file.error = open_error(EXDEV);
     return file;
   }
   file.fd = FileDescriptor(open_beneath(fd_.get(), below.c_str(), follow_symlinks_));
   if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
     file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, below.c_str(), follow_symlinks_));
-  file.fault = file.fd.is_open() ? kind_fault(file.fd, file.stamp) : open_fault(errno);
+  file.error = file.fd.is_open() ? kind_error(file.fd, file.stamp) : open_error(errno);
   file.bytes = file.stamp.bytes;
   return file;
 }
@@ -179,7 +179,7 @@ FileStamp RootFolder::stamp(std::string_view path) const {
   struct stat status {};
   if (::fstatat(fd_.get(), std::string(path).c_str(), &status, 0) == 0) return stamp_of(status);
   try {
-    static_cast<void>(open_fault(errno));
+    static_cast<void>(open_error(errno));
     return {};
   } catch (const MachineError& error) {
     throw MachineError(path_ + "/" + std::string(path) + ": " + error.what());

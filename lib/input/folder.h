@@ -46,9 +46,9 @@ auto with_retries(Read read) -> decltype(read()) {
 class RootFolder {
  public:
   /// A file that was opened, or why it was not ("no such file", "leads out of the root folder", "is empty",
-  /// "not a regular file"): then `fault` is not empty and the rest means nothing.
+  /// "not a regular file"): then `error` is not empty and the rest means nothing.
   struct File {
-    std::string fault;
+    std::string error;
     std::uint64_t bytes = 0;
     FileStamp stamp;
     FileDescriptor fd;

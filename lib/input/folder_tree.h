@@ -25,7 +25,7 @@ struct FolderId {
 class FolderReader {
  public:
   /// Opens `relative_path` below the folder `root_fd` (named `root` in messages); throws bad_data when it
-  /// cannot be read, or is a link that is not to be followed, try_again when that is the machine's fault.
+  /// cannot be read, or is a link that is not to be followed, try_again when that is the machine's error.
   FolderReader(int root_fd, const std::string& root, const std::string& relative_path,
                bool follow_symlinks = false);
   FolderReader(const FolderReader&) = delete;

@@ -48,7 +48,7 @@ class IdColumn {
   IdMap ids_;
 };
 
-/// Tells whether text stands for a missing id: nothing, NULL or NaN in upper or lower case, \N.
+/// Returns whether text stands for a missing id: nothing, NULL or NaN in upper or lower case, \N.
 [[nodiscard]] inline bool is_missing_id(std::string_view text) {
   if (text.size() > 4) return false;
   const auto is = [text](std::string_view word) {

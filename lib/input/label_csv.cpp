@@ -24,7 +24,7 @@ constexpr std::size_t kColumnsToName = 20;
 struct UsedFields {
   std::size_t file = 0;
   std::vector<std::size_t> labels;
-  std::size_t least_count = 0;   // a row with fewer fields lacks one that is used
+  std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
   std::size_t column_count = 0;  // of the header
   bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
 };
@@ -108,11 +108,11 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
   UsedFields used;
   used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
   used.file = find_column(table, header, spec.file_column, spec);
-  used.least_count = used.file + 1;
+  used.min_count = used.file + 1;
   used.column_count = header.size();
   for (const std::string& name : spec.label_columns) {
     used.labels.push_back(find_column(table, header, name, spec));
-    used.least_count = std::max(used.least_count, used.labels.back() + 1);
+    used.min_count = std::max(used.min_count, used.labels.back() + 1);
   }
   return used;
 }
@@ -121,7 +121,7 @@ std::string fields_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " field" : " fields");
 }
 
-std::string form_fault(LabelForm form) {
+std::string form_error(LabelForm form) {
   if (form == LabelForm::missing) return "label is missing";
   if (form == LabelForm::not_finite) return "label is not a finite number";
   if (form == LabelForm::not_utf8) return "label is not UTF-8";
@@ -136,8 +136,8 @@ class LabelRows {
 
   void take(const Fields& fields) {
     add_to_hash(fields);
-    const std::string fault = take_sample(fields);
-    if (!fault.empty()) reject(fields, fault);
+    const std::string error = take_sample(fields);
+    if (!error.empty()) reject(fields, error);
   }
 
   void finish() {
@@ -170,23 +170,23 @@ class LabelRows {
 
   // Adds the row to the samples, or gives what is wrong with it.
   std::string take_sample(const Fields& fields) {
-    if (fields.size() < used_.least_count)
+    if (fields.size() < used_.min_count)
       return "row has " + fields_text(fields.size()) + ", expected at least " +
-             std::to_string(used_.least_count);
+             std::to_string(used_.min_count);
     if (has_surplus(fields))
       return "row has " + fields_text(fields.size()) + ", expected " + std::to_string(used_.column_count) +
              " as in the header; quote fields that hold the delimiter";
     const std::string_view file = fields[used_.file];
     if (file.empty()) return "file name is missing";
     if (!is_utf8(file)) return "file name is not UTF-8";
-    std::string fault = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
-    if (fault.empty()) rows_.add(file);
-    return fault;
+    std::string error = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
+    if (error.empty()) rows_.add(file);
+    return error;
   }
 
   std::string take_label(const Fields& fields) {
     const LabelForm form = column_.add(fields[used_.labels[0]]);
-    return can_be_label(form) ? "" : form_fault(form);
+    return can_be_label(form) ? "" : form_error(form);
   }
 
   std::string take_numbers(const Fields& fields) {
@@ -196,7 +196,7 @@ class LabelRows {
       const auto value = parse_number(text);
       if (!value) {
         list_.values.resize(before);
-        return "column \"" + list_.label_columns[column] + "\": " + form_fault(label_form(text));
+        return "column \"" + list_.label_columns[column] + "\": " + form_error(label_form(text));
       }
       list_.values.push_back(*value);
       rounded_.check(text, *value);
@@ -204,11 +204,11 @@ class LabelRows {
     return "";
   }
 
-  void reject(const Fields& fields, const std::string& fault) {
+  void reject(const Fields& fields, const std::string& error) {
     const auto field = [&](std::size_t at) { return at < fields.size() ? fields[at] : std::string_view(); };
     std::vector<std::string> labels;
     for (const std::size_t label : used_.labels) labels.emplace_back(field(label));
-    rows_.reject(field(used_.file), std::move(labels), fault);
+    rows_.reject(field(used_.file), std::move(labels), error);
   }
 
   SampleList& list_;

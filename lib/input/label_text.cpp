@@ -36,10 +36,10 @@ LabelForm label_form(std::string_view text) {
   const std::string_view bare = without_blanks(text);
   if (bare.empty()) return LabelForm::missing;
   std::int64_t integer = 0;
-  const std::errc integer_fault = read_all(without_plus(bare), integer).ec;
-  if (integer_fault == std::errc()) return LabelForm::integer;
+  const std::errc integer_error = read_all(without_plus(bare), integer).ec;
+  if (integer_error == std::errc()) return LabelForm::integer;
   // A longer row of digits is some key: a float would make different ones equal.
-  if (integer_fault == std::errc::result_out_of_range) return LabelForm::name;
+  if (integer_error == std::errc::result_out_of_range) return LabelForm::name;
   if (parse_number(bare)) return LabelForm::number;
   double value = 0;
   if (read_all(without_plus(bare), value).ec == std::errc() && !std::isfinite(value))
@@ -58,7 +58,7 @@ std::optional<float> parse_number(std::string_view text) {
   float value = 0;
   auto result = read_all(digits, value);
   if (result.ec == std::errc::result_out_of_range) {
-    // Numbers too small for a float are reported like those too large; a double tells them apart.
+    // Numbers too small for a float are reported like those too large; a double distinguishes them.
     double wide = 0;
     result = read_all(digits, wide);
     if (std::abs(wide) > 1) return std::nullopt;

@@ -9,7 +9,7 @@
 
 namespace chunkhit {
 
-/// What one label is, told from its text alone.
+/// What one label is, detected from its text alone.
 enum class LabelForm : std::uint8_t {
   integer,     ///< digits with an optional sign that fit 64 bits
   number,      ///< another decimal number that fits a 32-bit float
@@ -21,12 +21,12 @@ enum class LabelForm : std::uint8_t {
 
 inline constexpr std::size_t kLabelFormCount = 6;
 
-/// Tells whether a text of this form is a label in some column.
+/// Returns whether a text of this form is a label in some column.
 [[nodiscard]] constexpr bool can_be_label(LabelForm form) { return form <= LabelForm::name; }
-/// Tells whether a text of this form is a number, whole or not.
+/// Returns whether a text of this form is a number, whole or not.
 [[nodiscard]] constexpr bool is_number(LabelForm form) { return form <= LabelForm::number; }
 
-/// Tells the form of a text on its own.
+/// Returns the form of a text on its own.
 [[nodiscard]] LabelForm label_form(std::string_view text);
 
 /// Reads an integer of 64 bits; blanks around it and one sign are allowed.

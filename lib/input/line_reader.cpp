@@ -17,11 +17,11 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path, std::size_t most_line_bytes)
-    : LineReader(std::make_unique<TextStream>(path), most_line_bytes) {}
+LineReader::LineReader(const std::string& path, std::size_t max_line_bytes)
+    : LineReader(std::make_unique<TextStream>(path), max_line_bytes) {}
 
-LineReader::LineReader(std::unique_ptr<TextStream> stream, std::size_t most_line_bytes)
-    : stream_(std::move(stream)), most_line_bytes_(most_line_bytes), buffer_(kFirstBufferBytes) {}
+LineReader::LineReader(std::unique_ptr<TextStream> stream, std::size_t max_line_bytes)
+    : stream_(std::move(stream)), max_line_bytes_(max_line_bytes), buffer_(kFirstBufferBytes) {}
 
 bool LineReader::next(std::string_view& line) {
   std::size_t searched = 0;
@@ -51,9 +51,9 @@ void LineReader::read_more() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, filled_ - begin_);
   filled_ -= begin_;
   begin_ = 0;
-  if (filled_ > most_line_bytes_) {
+  if (filled_ > max_line_bytes_) {
     ++line_number_;
-    fail("a line of more than " + bytes_text(static_cast<double>(most_line_bytes_)));
+    fail("a line of more than " + bytes_text(static_cast<double>(max_line_bytes_)));
   }
   if (filled_ + kBytesBehind == buffer_.size()) buffer_.resize(buffer_.size() * 2);
   const MutableBytes room = MutableBytes(buffer_).first(buffer_.size() - kBytesBehind);

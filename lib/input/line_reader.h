@@ -16,10 +16,10 @@ namespace chunkhit {
 /// there or not.
 class LineReader {
  public:
-  /// Opens a file, or stdin for "-"; a line of more than `most_line_bytes` is refused.
-  LineReader(const std::string& path, std::size_t most_line_bytes);
+  /// Opens a file, or stdin for "-"; a line of more than `max_line_bytes` is refused.
+  LineReader(const std::string& path, std::size_t max_line_bytes);
   /// Takes a stream of which nothing was read but its head.
-  LineReader(std::unique_ptr<TextStream> stream, std::size_t most_line_bytes);
+  LineReader(std::unique_ptr<TextStream> stream, std::size_t max_line_bytes);
   /// Gives the next line, without its end, valid until the next call; false at the end of the file. Throws
   /// bad_data.
   [[nodiscard]] bool next(std::string_view& line);
@@ -35,7 +35,7 @@ class LineReader {
  private:
   void read_more();
   std::unique_ptr<TextStream> stream_;
-  std::size_t most_line_bytes_;
+  std::size_t max_line_bytes_;
   ByteBuffer buffer_;
   std::size_t begin_ = 0;   // of what was not given yet
   std::size_t filled_ = 0;  // bytes of the file in buffer_

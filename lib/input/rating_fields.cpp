@@ -12,9 +12,9 @@ constexpr const char* kOpenQuote = "quotes: one is never closed (--quote none ta
 }  // namespace
 
 bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
-                       std::string_view& field, std::string& unquoted, SplitFault& fault) {
-  const auto refuse = [&fault](std::size_t place, const char* reason) {
-    fault = {place, reason, 0};
+                       std::string_view& field, std::string& unquoted, SplitError& error) {
+  const auto refuse = [&error](std::size_t place, const char* reason) {
+    error = {place, reason, 0};
     return false;
   };
   const std::size_t begin = at;
@@ -52,8 +52,8 @@ bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_
   if (delimiter == kBlanks) return ends_in_quote(line, " ", at) || ends_in_quote(line, "\t", at);
   std::string_view field;
   std::string unquoted;
-  SplitFault fault;
-  return read_quoted_field(line, delimiter, at, field, unquoted, fault);
+  SplitError error;
+  return read_quoted_field(line, delimiter, at, field, unquoted, error);
 }
 
 std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
@@ -62,10 +62,10 @@ std::vector<std::string> all_fields(std::string_view line, std::string_view deli
   if (blanks) line = BlankDelimiter().strip(line);
   std::string_view field;
   std::string unquoted;
-  SplitFault fault;
+  SplitError error;
   for (std::size_t at = 0;;) {
     if (quoting == Quoting::double_quote) {
-      if (!read_quoted_field(line, delimiter, at, field, unquoted, fault)) return fields;
+      if (!read_quoted_field(line, delimiter, at, field, unquoted, error)) return fields;
     } else {
       const std::size_t end = blanks ? line.find_first_of(" \t", at) : line.find(delimiter, at);
       field = line.substr(at, end - at);
@@ -78,14 +78,14 @@ std::vector<std::string> all_fields(std::string_view line, std::string_view deli
 }
 
 bool QuotedSplitter::split(std::string_view line, RatingFields& fields) {
-  fault_ = {};
+  error_ = {};
   std::size_t at = 0;
   for (std::size_t column = 0;; ++column) {
     const bool wanted = column < columns_.size();
     const auto what = static_cast<std::size_t>(wanted ? columns_[column] : RatingField::other);
-    if (!read_quoted_field(line, delimiter_, at, fields.text[what], unquoted_[what], fault_)) return false;
+    if (!read_quoted_field(line, delimiter_, at, fields.text[what], unquoted_[what], error_)) return false;
     if (at == line.size()) {
-      fault_.column_count = column + 1;
+      error_.column_count = column + 1;
       return column + 1 >= columns_.size() && (max_columns_ == 0 || column < max_columns_);
     }
     at += delimiter_.size();

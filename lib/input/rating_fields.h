@@ -46,7 +46,7 @@ struct RatingFields {
 [[nodiscard]] bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_t at);
 
 /// Why a line could not be split; `at` 0 and no reason: it has `column_count` columns, too few or too many.
-struct SplitFault {
+struct SplitError {
   std::size_t at = 0;  ///< byte in the line
   std::string reason;
   std::size_t column_count = 0;
@@ -131,13 +131,13 @@ class PlainSplitter {
       fields.text[static_cast<std::size_t>(columns_[column])] = {at, static_cast<std::size_t>(stop - at)};
       if (column + 1 == columns_.size()) return stop == end || has_no_more(column + 1, stop, end);
       if (stop == end) {
-        fault_.column_count = line.empty() ? 0 : column + 1;
+        error_.column_count = line.empty() ? 0 : column + 1;
         return false;
       }
       at = delimiter_.skip(stop, end);
     }
   }
-  [[nodiscard]] const SplitFault& fault() const { return fault_; }
+  [[nodiscard]] const SplitError& error() const { return error_; }
   [[nodiscard]] std::size_t column_count() const { return columns_.size(); }
 
  private:
@@ -145,21 +145,21 @@ class PlainSplitter {
   [[nodiscard]] bool has_no_more(std::size_t count, const char* stop, const char* end) {
     if (max_columns_ == 0) return true;
     for (; stop != end; ++count) stop = delimiter_.find(delimiter_.skip(stop, end), end);
-    fault_.column_count = count;
+    error_.column_count = count;
     return count <= max_columns_;
   }
 
   Delimiter delimiter_;
   std::vector<RatingField> columns_;
   std::size_t max_columns_;  // 0: any number
-  SplitFault fault_;
+  SplitError error_;
 };
 
 /// Reads the field at `at`, perhaps in quotes, and moves behind it; `field` is in the line or in `unquoted`.
 [[nodiscard]] bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
-                                     std::string_view& field, std::string& unquoted, SplitFault& fault);
+                                     std::string_view& field, std::string& unquoted, SplitError& error);
 
-/// Gives all fields of a line, those up to a fault where there is one.
+/// Gives all fields of a line, those up to an error where there is one.
 [[nodiscard]] std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter,
                                                   Quoting quoting);
 
@@ -171,14 +171,14 @@ class QuotedSplitter {
       : delimiter_(delimiter), columns_(column_fields(columns)), max_columns_(max_columns) {}
   /// As above; fields are valid until the next call. All of a record's fields are looked at.
   [[nodiscard]] bool split(std::string_view line, RatingFields& fields);
-  [[nodiscard]] const SplitFault& fault() const { return fault_; }
+  [[nodiscard]] const SplitError& error() const { return error_; }
   [[nodiscard]] std::size_t column_count() const { return columns_.size(); }
 
  private:
   std::string_view delimiter_;
   std::vector<RatingField> columns_;
   std::size_t max_columns_;
-  SplitFault fault_;
+  SplitError error_;
   std::array<std::string, 5> unquoted_;  // by what the fields hold
 };
 

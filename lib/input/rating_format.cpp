@@ -48,7 +48,7 @@ bool is_matrix_market(std::string_view text) {
                     [](char banner, char c) { return banner == (c | 0x20); });
 }
 
-/// Tells whether a word is index:value, or a query's id.
+/// Returns whether a word is index:value, or a query's id.
 bool is_entry(std::string_view word) {
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos) return false;
@@ -160,7 +160,7 @@ std::optional<RatingFormat> rating_format_of_name(std::string_view name) {
   return std::nullopt;
 }
 
-RatingFormat tell_rating_format(const TextHead& head, std::string_view name) {
+RatingFormat detect_rating_format(const TextHead& head, std::string_view name) {
   if (head.text.starts_with("PK\x03\x04")) return RatingFormat::npz;
   if (is_hdf5(head.text)) return RatingFormat::hdf5;
   check_text(head.text, name);

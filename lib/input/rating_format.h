@@ -1,4 +1,4 @@
-// What kind of file ratings are in, told by its first bytes.
+// What kind of file ratings are in, detected by its first bytes.
 #pragma once
 
 #include <array>
@@ -38,12 +38,12 @@ struct TextHead {
 /// and .hdf5; nothing where it says nothing. Tables have all sorts of names.
 [[nodiscard]] std::optional<RatingFormat> rating_format_of_name(std::string_view name);
 
-/// Tells a format by the first bytes of a file (undone, TextStream::head). What is told to be nothing else is
-/// `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally many, or
-/// more than the four columns that a table without a header can have.
-/// Throws bad_data, beginning with `name`, for what is known and not read: JSON lines, UTF-16, bytes that are
-/// no text, lines that end in CR alone.
-[[nodiscard]] RatingFormat tell_rating_format(const TextHead& head, std::string_view name);
+/// Detects a format by the first bytes of a file (undone, TextStream::head). What is told to be nothing else
+/// is `text`. Lines are `user_items` when all hold integers with blanks between them, not all equally many,
+/// or more than the four columns that a table without a header can have. Throws bad_data, beginning with
+/// `name`, for what is known and not read: JSON lines, UTF-16, bytes that are no text, lines that end in CR
+/// alone.
+[[nodiscard]] RatingFormat detect_rating_format(const TextHead& head, std::string_view name);
 
 /// Whether what was told to be `text` may as well be `user_items`: all lines hold three or four integers with
 /// blanks between them, and no user comes twice.

@@ -12,7 +12,7 @@
 
 namespace chunkhit {
 
-/// Tells whether 8 bytes from `from` on are readable; `readable_end` may be null, which says no.
+/// Returns whether 8 bytes from `from` on are readable; `readable_end` may be null, which says no.
 [[nodiscard]] inline bool has_eight(const char* from, const char* readable_end) {
   return readable_end != nullptr && readable_end - from >= 8;
 }

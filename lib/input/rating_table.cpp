@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLinesLookedAt = 20;
 constexpr std::size_t kLinesOfIds = 1000;
 constexpr std::size_t kNamesTold = 20;
-constexpr std::int64_t kLeastFractionTime = 100'000'000;  // seconds: 1973
+constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973
 
 /// Reads a column's number, from 1; 0 where it is a name.
 std::size_t column_number(const std::string& wish) {
@@ -32,10 +32,10 @@ bool is_number(std::string_view text, char decimal_point) {
 }
 
 /// Finds columns for one table.
-class TableTeller {
+class TableDetector {
  public:
-  TableTeller(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
-              const RatingTable* earlier)
+  TableDetector(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+                const RatingTable* earlier)
       : spec_(spec),
         name_(name),
         earlier_(earlier),
@@ -110,7 +110,7 @@ class TableTeller {
     if (given == "tab" || given == "\\t") return "\t";
     if (!given.empty()) return given;
     if (earlier_ != nullptr) return earlier_->text.delimiter;
-    return told_delimiter();
+    return detected_delimiter();
   }
 
   /// How many columns each of the first lines has; 0 where they differ.
@@ -124,7 +124,7 @@ class TableTeller {
     return count;
   }
 
-  [[nodiscard]] std::string told_delimiter() const {
+  [[nodiscard]] std::string detected_delimiter() const {
     for (const char* first : {"::", "\t"})
       if (column_count(first) > 1) return first;
     std::string best;
@@ -187,7 +187,7 @@ class TableTeller {
     if (has_quoted_name()) refuse("line 1: names stand in quotes; give --quote double");
   }
 
-  /// Tells whether a column has a number in a later line and none in the first.
+  /// Returns whether a column has a number in a later line and none in the first.
   [[nodiscard]] bool names_a_number(RatingField field, std::size_t usual_number) const {
     const std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
     if (number == 0 || number > first_.size() || is_number(first_[number - 1], spec_.decimal_point))
@@ -313,7 +313,7 @@ class TableTeller {
     const std::string& text = first_[*columns.time];
     if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
     // A small number with a fraction may be anything.
-    return text.find(spec_.decimal_point) == std::string::npos || time >= kLeastFractionTime;
+    return text.find(spec_.decimal_point) == std::string::npos || time >= kMinFractionTime;
   }
 
   /// The time of the first line that has one.
@@ -344,7 +344,7 @@ class TableTeller {
   std::string_view head_;
   std::vector<std::string_view> all_lines_;
   std::array<const std::string*, 4> wishes_;
-  std::vector<std::string_view> lines_;           // of them, those that delimiters are told by
+  std::vector<std::string_view> lines_;           // of them, those that delimiters are detected by
   std::vector<std::string> first_;                // fields of the first line
   std::vector<std::vector<std::string>> others_;  // of the other lines_
   RatingTable table_;
@@ -352,9 +352,9 @@ class TableTeller {
 
 }  // namespace
 
-RatingTable tell_rating_table(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
-                              const RatingTable* earlier) {
-  return TableTeller(head, spec, name, earlier).tell();
+RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+                                const RatingTable* earlier) {
+  return TableDetector(head, spec, name, earlier).tell();
 }
 
 }  // namespace chunkhit

@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 3> kHeaderNames{"auto", "yes", "no
 
 /// What is wanted of a table. Columns are given by name or by number from 1; "none" for no column.
 struct RatingTableSpec {
-  std::string delimiter;  ///< some bytes, or "blanks"; empty: told by the first lines
+  std::string delimiter;  ///< some bytes, or "blanks"; empty: detected by the first lines
   Header header = Header::automatic;
   std::string user;   ///< empty: by the usual names, or the first column where there is no header
   std::string item;   ///< the same; the second
@@ -39,7 +39,7 @@ struct RatingTable {
   std::string unread_time;  ///< why a column that is named as times are is not used; empty: there is none
 };
 
-/// Tells how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
+/// Returns how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
 /// makes most columns, then blanks; the one is taken that is in each of the first lines equally often.
 /// Quotes are detected where the first field that begins with one also ends with one. Where none begins with
 /// one, the quoting stays automatic: one that comes later makes its line bad. Else, and between blanks, they
@@ -54,7 +54,7 @@ struct RatingTable {
 ///
 /// Where there is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with
 /// `name`, or usage.
-[[nodiscard]] RatingTable tell_rating_table(const TextHead& head, const RatingTableSpec& spec,
-                                            std::string_view name, const RatingTable* earlier = nullptr);
+[[nodiscard]] RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec,
+                                              std::string_view name, const RatingTable* earlier = nullptr);
 
 }  // namespace chunkhit

@@ -43,7 +43,7 @@ class TextParser {
                       text_.find('"') != std::string_view::npos;
     LineCursor lines(text_);
     while (next_line(lines)) {
-      if (line_.size() > kMostLineBytes) {
+      if (line_.size() > kMaxLineBytes) {
         refuse(0, std::string(kLongLine));
         break;
       }
@@ -142,18 +142,18 @@ class TextParser {
   }
 
   void refuse_split() {
-    const SplitFault& fault = splitter_.fault();
-    if (!fault.reason.empty()) return refuse(fault.at, fault.reason);
+    const SplitError& error = splitter_.error();
+    if (!error.reason.empty()) return refuse(error.at, error.reason);
     if (line_.find_first_not_of(" \t") == std::string_view::npos) {
       ++block_.blank_lines;
       return;
     }
-    const bool too_few = fault.column_count < splitter_.column_count();
+    const bool too_few = error.column_count < splitter_.column_count();
     const std::string expected = too_few
                                      ? "at least " + std::to_string(splitter_.column_count()) + " columns"
                                      : std::to_string(spec_.column_count) + " columns, as in the first line";
     const bool has_quotes = !Splitter::kQuotes && line_.find('"') != std::string_view::npos;
-    refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(fault.column_count) +
+    refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(error.column_count) +
                              (has_quotes ? "; --quote double keeps fields in quotes whole" : ""));
   }
 

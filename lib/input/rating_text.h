@@ -48,7 +48,7 @@ struct RatingTextSpec {
 };
 
 /// Bytes that a line may have.
-inline constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
 /// The reason of a bad line that has more; nothing behind it was read.
 inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
 

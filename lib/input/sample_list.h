@@ -78,7 +78,7 @@ struct LabelCsvSpec {
   bool labels_are_names = false;  ///< of classes, also where they are numbers
 };
 
-/// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst told by content; "-" is stdin).
+/// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).
 /// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers
 /// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
 /// rejected. Several label columns are floats. Rows with a missing field or label are rejected. Throws

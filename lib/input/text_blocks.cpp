@@ -22,7 +22,7 @@ bool TextBlocks::next(ByteBuffer& text) {
       return true;
     }
     // The CR of a line's end is not one of its bytes.
-    if (text.size() > kMostLineBytes + 1) at_end_ = true;
+    if (text.size() > kMaxLineBytes + 1) at_end_ = true;
     if (at_end_) return true;
   }
 }

@@ -20,7 +20,7 @@ class TextBlocks {
       : stream_(stream), quoting_(quoting), block_bytes_(block_bytes) {}
 
   /// Replaces `text` by the next whole lines, without a byte order mark at the file's beginning; false at the
-  /// end. The last line of the file may have no end. Where a line has more than kMostLineBytes its beginning,
+  /// end. The last line of the file may have no end. Where a line has more than kMaxLineBytes its beginning,
   /// more than as many bytes, ends the last block.
   [[nodiscard]] bool next(ByteBuffer& text);
   /// Bytes that were read, and their hash.

@@ -12,7 +12,7 @@
 
 namespace chunkhit {
 
-/// Reads a file, or stdin for "-", from its beginning to its end. Gzip and zstd are told by content and
+/// Reads a file, or stdin for "-", from its beginning to its end. Gzip and zstd are detected by content and
 /// undone.
 class TextStream {
  public:

@@ -25,7 +25,7 @@ class LineParser {
  protected:
   [[nodiscard]] bool next() {
     while (lines_.next(line_)) {
-      if (line_.size() > kMostLineBytes) {
+      if (line_.size() > kMaxLineBytes) {
         refuse(line_.data(), std::string(kLongLine));
         break;
       }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 // More members than any array file has; a hostile list could go on for long.
-constexpr std::size_t kMostMembers = 4096;
+constexpr std::size_t kMaxMembers = 4096;
 
 struct FreeArchive {
   void operator()(struct archive* reader) const { archive_read_free(reader); }
@@ -54,7 +54,7 @@ class ZipWalk {
   }
   [[nodiscard]] std::string reason() const {
     const char* text = archive_error_string(reader_.get());
-    const std::string_view words = text != nullptr ? text : "unknown fault";
+    const std::string_view words = text != nullptr ? text : "unknown error";
     return std::string(words.substr(0, words.find_last_not_of('\n') + 1));
   }
   InputFile file_;
@@ -71,8 +71,8 @@ std::vector<std::string> list_zip_members(const std::string& path) {
   for (std::string name; walk.next(name);) {
     if (!known.insert(name).second)
       throw Error(ErrorCode::bad_data, path + ": has two members " + printable_text(name));
-    if (names.size() == kMostMembers)
-      throw Error(ErrorCode::bad_data, path + ": has more than " + count_text(kMostMembers) + " members");
+    if (names.size() == kMaxMembers)
+      throw Error(ErrorCode::bad_data, path + ": has more than " + count_text(kMaxMembers) + " members");
     names.push_back(name);
   }
   return names;

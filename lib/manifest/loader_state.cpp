@@ -99,7 +99,7 @@ std::string loader_state_text(const LoaderState& state) {
               {"batch_size", state.batch_size},
               {"world_size", state.world_size},
               {"echo", state.echo},
-              {"uneven", state.uneven},
+              {"rank_remainder", state.rank_remainder},
               {"drop_last", state.drop_last}};
   for (const auto& [name, value] : state.augment) object["augment"][name] = value;
   object["first_place"] = state.first_place;
@@ -120,7 +120,7 @@ LoaderState parse_loader_state(const std::string& text) {
   state.batch_size = fields.count("batch_size");
   state.world_size = fields.count("world_size");
   state.echo = fields.count("echo");
-  state.uneven = fields.text("uneven");
+  state.rank_remainder = fields.text("rank_remainder");
   state.drop_last = fields.truth("drop_last");
   state.augment = parse_augment(fields);
   state.first_place = fields.number("first_place");

@@ -19,7 +19,7 @@ struct LoaderState {
   std::uint64_t batch_size = 1;
   std::uint64_t world_size = 1;
   std::uint64_t echo = 1;
-  std::string uneven;  ///< as the enumerator is spelled
+  std::string rank_remainder;  ///< as the enumerator is spelled
   bool drop_last = false;
   std::vector<std::pair<std::string, double>> augment;  ///< options by name; empty where there are none
   std::uint64_t first_place = 0;                        ///< where the batches are counted from

@@ -108,7 +108,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"input_xxh3", hash_text(manifest.input_xxh3)},
             {"sample", sample_json(manifest.sample)},
             {"container", manifest.container},
-            {"filter", manifest.filter},
+            {"codec", manifest.codec},
             {"chunk_samples", manifest.chunk_samples},
             {"chunk_bytes", manifest.chunk_bytes},
             {"rows", manifest.rows},
@@ -137,7 +137,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.input_xxh3 = hash_field(json, "input_xxh3");
     manifest.sample = parse_sample(json.at("sample"));
     manifest.container = json.at("container").get<std::string>();
-    manifest.filter = json.at("filter").get<std::string>();
+    manifest.codec = json.at("codec").get<std::string>();
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
     manifest.rows = count_field(json, "rows");

@@ -25,7 +25,7 @@ inline constexpr std::string_view kRunName = "run.json";
 inline constexpr std::string_view kInputsExtension = ".inputs";
 
 /// A manifest.json or part-NNNNN.json above this is refused unread.
-inline constexpr std::uint64_t kMostManifestBytes = 1ull << 30;
+inline constexpr std::uint64_t kMaxManifestBytes = 1ull << 30;
 
 /// One recorded choice: the flag's name and its effective value as text.
 struct SpecEntry {
@@ -83,7 +83,7 @@ struct Manifest {
   std::uint64_t input_xxh3 = 0;  ///< of the input list
   SampleShape sample;
   std::string container;
-  std::string filter;
+  std::string codec;
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;  ///< raw
   std::uint64_t rows = 0;         ///< input rows of this pack

@@ -122,7 +122,7 @@ void check_numbers(const Manifest& manifest) {
   check_rows(manifest);
   PartSpec spec;
   spec.sample = manifest.sample;
-  spec.filter = manifest.filter;
+  spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_samples;
   check_part_spec(spec, known_container(manifest.container));
   const std::uint64_t sample_bytes = manifest.sample.byte_count();
@@ -150,7 +150,7 @@ void check_numbers(const MatrixManifest& manifest) {
                  .matrix_count = static_cast<std::uint32_t>(manifest.matrices.size()),
                  .value_type = manifest.value_type,
                  .scale = manifest.scale};
-  spec.filter = manifest.filter;
+  spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(*spec.matrix);
   if (kind.name == "shard") check_part_spec(spec, kind);

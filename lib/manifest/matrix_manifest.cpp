@@ -29,9 +29,9 @@ Json counts_json(const NamedCounts& counts) {
   return object;
 }
 
-Json account_json(const MatrixAccount& account) {
+Json stats_json(const RatingStats& stats) {
   Json inputs = Json::array();
-  for (const InputRecord& each : account.inputs)
+  for (const InputRecord& each : stats.inputs)
     inputs.push_back({{"file", each.file},
                       {"bytes", each.bytes},
                       {"lines", each.lines},
@@ -40,17 +40,17 @@ Json account_json(const MatrixAccount& account) {
                       {"header_lines", each.header_lines},
                       {"ratings", each.ratings}});
   Json steps = Json::array();
-  for (const StepRecord& each : account.steps)
+  for (const StepRecord& each : stats.steps)
     steps.push_back(
         {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
   Json values = Json::array();
-  for (const ValueCount& each : account.values)
+  for (const ValueCount& each : stats.values)
     values.push_back({{"value", each.value}, {"ratings", each.ratings}});
   return {{"inputs", std::move(inputs)},
-          {"bad_lines", account.bad_lines},
-          {"reasons", counts_json(account.reasons)},
+          {"bad_lines", stats.bad_lines},
+          {"reasons", counts_json(stats.reasons)},
           {"steps", std::move(steps)},
-          {"left_out", counts_json(account.left_out)},
+          {"left_out", counts_json(stats.left_out)},
           {"values", std::move(values)}};
 }
 
@@ -72,22 +72,22 @@ NamedCounts parse_counts(const Json& object) {
   return counts;
 }
 
-MatrixAccount parse_account(const Json& object) {
-  MatrixAccount account;
+RatingStats parse_stats(const Json& object) {
+  RatingStats stats;
   for (const Json& entry : list_field(object, "inputs"))
-    account.inputs.push_back({entry.at("file").get<std::string>(), count_field(entry, "bytes"),
-                              count_field(entry, "lines"), count_field(entry, "blank_lines"),
-                              count_field(entry, "comment_lines"), count_field(entry, "header_lines"),
-                              count_field(entry, "ratings")});
-  account.bad_lines = count_field(object, "bad_lines");
-  account.reasons = parse_counts(object.at("reasons"));
+    stats.inputs.push_back({entry.at("file").get<std::string>(), count_field(entry, "bytes"),
+                            count_field(entry, "lines"), count_field(entry, "blank_lines"),
+                            count_field(entry, "comment_lines"), count_field(entry, "header_lines"),
+                            count_field(entry, "ratings")});
+  stats.bad_lines = count_field(object, "bad_lines");
+  stats.reasons = parse_counts(object.at("reasons"));
   for (const Json& entry : list_field(object, "steps"))
-    account.steps.push_back({entry.at("name").get<std::string>(), count_field(entry, "users"),
-                             count_field(entry, "items"), count_field(entry, "ratings")});
-  account.left_out = parse_counts(object.at("left_out"));
+    stats.steps.push_back({entry.at("name").get<std::string>(), count_field(entry, "users"),
+                           count_field(entry, "items"), count_field(entry, "ratings")});
+  stats.left_out = parse_counts(object.at("left_out"));
   for (const Json& entry : list_field(object, "values"))
-    account.values.push_back({entry.at("value").get<float>(), count_field(entry, "ratings")});
-  return account;
+    stats.values.push_back({entry.at("value").get<float>(), count_field(entry, "ratings")});
+  return stats;
 }
 
 ValueType parse_value_type(const Json& values) {
@@ -116,13 +116,13 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                      {{"type", kValueTypeNames[static_cast<std::size_t>(manifest.value_type)]},
                       {"scale", manifest.scale}}},
                     {"container", manifest.container},
-                    {"filter", manifest.filter},
+                    {"codec", manifest.codec},
                     {"chunk_rows", manifest.chunk_rows},
                     {"label_columns", manifest.label_columns},
                     {"parts", std::move(parts)},
                     {"users", file_json(manifest.users)},
                     {"items", file_json(manifest.items)},
-                    {"account", account_json(manifest.account)}});
+                    {"stats", stats_json(manifest.stats)}});
 }
 
 MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
@@ -139,13 +139,13 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.value_type = parse_value_type(json.at("values"));
     manifest.scale = json.at("values").at("scale").get<double>();
     manifest.container = json.at("container").get<std::string>();
-    manifest.filter = json.at("filter").get<std::string>();
+    manifest.codec = json.at("codec").get<std::string>();
     manifest.chunk_rows = count_field(json, "chunk_rows");
     manifest.label_columns = json.at("label_columns").get<std::vector<std::string>>();
     for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
     manifest.users = parse_file(json.at("users"), kUsersName);
     manifest.items = parse_file(json.at("items"), kItemsName);
-    manifest.account = parse_account(json.at("account"));
+    manifest.stats = parse_stats(json.at("stats"));
     check_numbers(manifest);
     return manifest;
   });

@@ -49,7 +49,7 @@ struct ValueCount {
 };
 
 /// What became of the input, of all packs of a run.
-struct MatrixAccount {
+struct RatingStats {
   std::vector<InputRecord> inputs;
   std::uint64_t bad_lines = 0;
   std::vector<std::pair<std::string, std::uint64_t>> reasons;  ///< of bad lines
@@ -70,13 +70,13 @@ struct MatrixManifest {
   ValueType value_type = ValueType::none;
   double scale = 1;
   std::string container;
-  std::string filter;
+  std::string codec;
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
   std::vector<std::string> label_columns;
   std::vector<PartRecord> parts;  ///< file, bytes, xxh3, rows = samples, chunks, stored_bytes
   FileRecord users;
   FileRecord items;
-  MatrixAccount account;
+  RatingStats stats;
 };
 
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
@@ -85,7 +85,7 @@ struct MatrixManifest {
 /// Reads and checks JSON text; `name` is for messages. Throws bad_data when the hash or a field is not right.
 [[nodiscard]] MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name);
 
-/// Tells the format that a manifest says it has: "chunkhit-images", "chunkhit-matrix"; throws bad_data when
+/// Detects the format that a manifest says it has: "chunkhit-images", "chunkhit-matrix"; throws bad_data when
 /// it is no sealed JSON.
 [[nodiscard]] std::string manifest_format(std::string_view text, const std::string& name);
 

@@ -45,7 +45,7 @@ Json counts_json(const std::vector<std::pair<std::string, std::uint64_t>>& count
   return object;
 }
 
-Json account_json(const MatrixInfo& matrix) {
+Json stats_json(const MatrixInfo& matrix) {
   Json inputs = Json::array();
   for (const auto& [file, ratings] : matrix.inputs) inputs.push_back({{"file", file}, {"ratings", ratings}});
   Json steps = Json::array();
@@ -72,10 +72,10 @@ Json matrices_json(const MatrixInfo& matrix) {
 
 Json matrix_info_json(const PackInfo& info, Json spec) {
   return {{"path", info.path},
-          {"lone_part", info.lone_part},
-          {"foreign", info.foreign},
+          {"single_part", info.single_part},
+          {"external", info.external},
           {"container", info.container},
-          {"filter", info.filter},
+          {"codec", info.codec},
           {"rows", info.samples},
           {"columns", info.matrix->columns},
           {"matrices", matrices_json(*info.matrix)},
@@ -86,9 +86,9 @@ Json matrix_info_json(const PackInfo& info, Json spec) {
           {"raw_bytes", info.raw_bytes},
           {"stored_bytes", info.stored_bytes},
           {"parts", parts_json(info)},
-          {"faults", info.faults},
+          {"problems", info.problems},
           {"spec", std::move(spec)},
-          {"account", account_json(*info.matrix)},
+          {"stats", stats_json(*info.matrix)},
           {"tool", info.tool},
           {"pack_id", info.pack_id},
           {"input_xxh3", info.input_xxh3}};
@@ -106,10 +106,10 @@ std::string pack_info_json(const PackInfo& info) {
   if (info.matrix) return text_of(matrix_info_json(info, std::move(spec)));
   Json json{
       {"path", info.path},
-      {"lone_part", info.lone_part},
-      {"foreign", info.foreign},
+      {"single_part", info.single_part},
+      {"external", info.external},
       {"container", info.container},
-      {"filter", info.filter},
+      {"codec", info.codec},
       {"sample",
        {{"height", info.height},
         {"width", info.width},
@@ -129,7 +129,7 @@ std::string pack_info_json(const PackInfo& info) {
       {"raw_bytes", info.raw_bytes},
       {"stored_bytes", info.stored_bytes},
       {"parts", parts_json(info)},
-      {"faults", info.faults},
+      {"problems", info.problems},
       {"spec", std::move(spec)},
       {"tool", info.tool},
       {"pack_id", info.pack_id},
@@ -162,8 +162,8 @@ std::string verify_report_json(const VerifyReport& report) {
                   {"chunks", report.chunks},
                   {"samples", report.samples},
                   {"bytes", report.bytes},
-                  {"foreign", report.foreign},
-                  {"faults", report.faults},
+                  {"external", report.external},
+                  {"problems", report.problems},
                   {"damaged", report.damaged}});
 }
 

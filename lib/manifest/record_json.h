@@ -1,5 +1,5 @@
 // What manifest.json and part-NNNNN.json share: format and version, the spec, a part's row, the naming of
-// faults. Layout: schemas/manifest.md.
+// problems. Layout: schemas/manifest.md.
 #pragma once
 
 #include <nlohmann/json.hpp>

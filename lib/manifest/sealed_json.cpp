@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSealBegin = "  \"xxh3\": \"";
 constexpr std::string_view kSealEnd = "\"\n}\n";
 constexpr std::size_t kSealBytes = kSealBegin.size() + 16 + kSealEnd.size();
-constexpr int kMostNesting = 16;
+constexpr int kMaxNesting = 16;
 
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
@@ -28,7 +28,7 @@ bool nests_too_deep(std::string_view text) {
     else if (!in_string && (text[at] == '}' || text[at] == ']'))
       --depth;
   }
-  return deepest > kMostNesting;
+  return deepest > kMaxNesting;
 }
 
 }  // namespace

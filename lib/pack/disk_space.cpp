@@ -7,7 +7,7 @@ namespace chunkhit {
 namespace {
 
 /// No filter here makes photographs or ratings smaller than this share.
-constexpr double kLeastStoredShare = 0.1;
+constexpr double kMinStoredShare = 0.1;
 
 /// Rejected rows make a pack smaller than planned; this many of all rows may be.
 constexpr double kExpectedRejectShare = 0.01;
@@ -23,16 +23,16 @@ SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hd
   const std::uint64_t metadata =
       hdf5 ? divide_up(sample_count, plan.part_samples) * hdf5_metadata_block_bytes(plan.chunk_bytes) : 0;
   if (plan.compressed)
-    return {static_cast<std::uint64_t>(static_cast<double>(samples) * kLeastStoredShare) + metadata, true};
+    return {static_cast<std::uint64_t>(static_cast<double>(samples) * kMinStoredShare) + metadata, true};
   return {(hdf5 ? chunks : samples) + metadata, false};
 }
 
 SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed) {
   if (!compressed) return {raw_bytes, false};
-  return {static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * kLeastStoredShare), true};
+  return {static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * kMinStoredShare), true};
 }
 
-std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes) {
+std::string space_error(const SpaceNeed& need, std::uint64_t free_bytes) {
   const double least = static_cast<double>(need.bytes) * (need.is_least ? 1 : 1 - kExpectedRejectShare);
   if (static_cast<double>(free_bytes) >= least) return {};
   return "needs " + space_text(need) + ", " + bytes_text(static_cast<double>(free_bytes)) + " are free";

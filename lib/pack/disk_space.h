@@ -15,17 +15,17 @@ struct SpaceNeed {
   bool is_least = false;  ///< compressed: how small nobody knows before, but not smaller
 };
 
-/// Tells what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's
+/// Returns what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's
 /// metadata included.
 [[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
                                      std::uint64_t sample_count);
 
-/// Tells what bytes need that are written as they are, or compressed.
+/// Returns what bytes need that are written as they are, or compressed.
 [[nodiscard]] SpaceNeed needed_space(std::uint64_t raw_bytes, bool compressed);
 
 /// Says why the free bytes cannot be enough ("needs about 31.1 MB, 12.0 MB are free"); empty where they may
 /// be.
-[[nodiscard]] std::string space_fault(const SpaceNeed& need, std::uint64_t free_bytes);
+[[nodiscard]] std::string space_error(const SpaceNeed& need, std::uint64_t free_bytes);
 
 /// Writes a need: "about 31.1 MB", "at least 3.1 MB".
 [[nodiscard]] std::string space_text(const SpaceNeed& need);

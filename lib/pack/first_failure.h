@@ -19,7 +19,7 @@ class FirstFailure {
       try {
         return step();
       } catch (...) {
-        if (!failed_.exchange(true)) fault_ = std::current_exception();
+        if (!failed_.exchange(true)) error_ = std::current_exception();
       }
     }
     return decltype(step())();
@@ -27,12 +27,12 @@ class FirstFailure {
 
   /// Throws what was kept; call when all steps have ended.
   void rethrow() const {
-    if (failed_) std::rethrow_exception(fault_);
+    if (failed_) std::rethrow_exception(error_);
   }
 
  private:
   std::atomic<bool> failed_{false};
-  std::exception_ptr fault_;  ///< written once, by the step that sets failed_
+  std::exception_ptr error_;  ///< written once, by the step that sets failed_
 };
 
 }  // namespace chunkhit

@@ -46,7 +46,7 @@ class PartPipeline {
         writer_(writer),
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
-        makers_([&job] { return SampleMaker(job.context); }) {}
+        makers_([&job] { return SampleDecoder(job.context); }) {}
 
   PartOutcome run() {
     run_steps();
@@ -114,7 +114,7 @@ class PartPipeline {
   }
 
   Block make(Block block) {
-    SampleMaker& maker = makers_.local();
+    SampleDecoder& maker = makers_.local();
     for (std::size_t at = 0; at < block.reasons.size(); ++at) {
       std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
       // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
@@ -183,9 +183,9 @@ class PartPipeline {
     stored.raw_bytes = job_.pads_last_chunk ? bytes.size() : filled;
     std::memset(bytes.data() + filled, 0, stored.raw_bytes - filled);
     const Bytes raw(bytes.data(), stored.raw_bytes);
-    if (job_.filter.name != "none") {
+    if (job_.codec.name != "none") {
       stored.encoded = encoded_.get();
-      job_.filter.encode(raw, job_.context.sample, job_.level, *stored.encoded);
+      job_.codec.encode(raw, job_.context.sample, job_.level, *stored.encoded);
       if (stored.encoded->size() >= raw.size()) stored.encoded.reset();
     }
     stored.xxh3 = chunkhit::xxh3(stored.encoded ? Bytes(*stored.encoded) : raw);
@@ -210,7 +210,7 @@ class PartPipeline {
   std::shared_ptr<ChunkBuffer> open_;
   std::uint64_t next_row_ = 0;
   std::uint64_t next_slot_ = 0;
-  tbb::enumerable_thread_specific<SampleMaker> makers_;
+  tbb::enumerable_thread_specific<SampleDecoder> makers_;
   PartRecord record_;
   PartOutcome outcome_;
   FirstFailure failure_;

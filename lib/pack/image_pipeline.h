@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "manifest/manifest.h"
-#include "pack/sample_maker.h"
+#include "pack/sample_decoder.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -20,10 +20,10 @@ inline constexpr std::uint64_t kBlockSamples = 8;
 
 /// What a part is packed with.
 struct PartJob {
-  MakerContext& context;
+  AssemblerContext& context;
   const SampleList& list;
   std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing
-  const ChunkFilter& filter;
+  const ChunkCodec& codec;
   int level = 0;
   std::uint64_t chunk_samples = 1;
   bool pads_last_chunk = false;    ///< the container wants whole chunks

@@ -9,7 +9,7 @@ namespace chunkhit {
 namespace {
 
 /// Whole numbers up to here are exact as f32.
-constexpr std::int64_t kMostExact = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxExact = std::int64_t{1} << 24;
 
 std::size_t row_of(const IdMap& users, std::uint32_t user) {
   const std::string text = users.text(user);
@@ -37,7 +37,7 @@ std::size_t common_count(const RowLabels& labels, const IdMap& users, std::vecto
 bool has_exact_groups(const RowLabels& labels, std::vector<std::string>& notices) {
   if (labels.groups.empty()) return false;
   for (const std::int64_t group : labels.groups)
-    if (group < -kMostExact || group > kMostExact) {
+    if (group < -kMaxExact || group > kMaxExact) {
       notices.emplace_back("qid is left out: a row has none, or one that no 32-bit float is equal to");
       return false;
     }

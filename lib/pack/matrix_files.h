@@ -17,7 +17,7 @@ namespace chunkhit {
 struct MatrixFileSpec {
   Transpose transpose = Transpose::automatic;
   std::string layer;              ///< of HDF5: a layer's name, "raw", or a path; empty: X
-  std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: told from the indices
+  std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: detected from the indices
   bool rounds_values = false;     ///< of text: values that 32-bit floats do not hold become the nearest
   std::uint64_t memory_bytes = UINT64_MAX;  ///< of HDF5: what names and chunks must fit into
 };

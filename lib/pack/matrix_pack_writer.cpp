@@ -18,8 +18,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kLeastChunkRows = 256;
-constexpr std::uint64_t kMostChunkRows = 1024;
+constexpr std::uint64_t kMinChunkRows = 256;
+constexpr std::uint64_t kMaxChunkRows = 1024;
 constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
 /// Rows that are made at a time for HDF5, whose chunks are not rows.
 constexpr std::uint64_t kHdf5PieceRows = 1024;
@@ -46,13 +46,13 @@ std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, c
   const auto nnz = static_cast<double>(stats.x.nnz + stats.held_out.nnz);
   const double row_bytes =
       1 + nnz / static_cast<double>(std::max<std::uint64_t>(1, row_count)) * rating_bytes(shape.value_type);
-  std::uint64_t rows = kMostChunkRows;
-  while (rows > kLeastChunkRows && static_cast<double>(rows) * row_bytes > kWantedChunkBytes) rows /= 2;
-  const std::uint64_t entry_bytes = kMostLeb128Bytes + value_bytes(shape.value_type);
+  std::uint64_t rows = kMaxChunkRows;
+  while (rows > kMinChunkRows && static_cast<double>(rows) * row_bytes > kWantedChunkBytes) rows /= 2;
+  const std::uint64_t entry_bytes = kMaxLeb128Bytes + value_bytes(shape.value_type);
   const std::uint64_t longest =
-      (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * kMostLeb128Bytes;
-  const std::uint64_t header_bytes = least_row_block_bytes(0, shape);
-  const std::uint64_t most = container("shard").most_chunk_bytes;
+      (stats.x.longest_row + stats.held_out.longest_row) * entry_bytes + 2 * kMaxLeb128Bytes;
+  const std::uint64_t header_bytes = min_row_block_bytes(0, shape);
+  const std::uint64_t most = container("shard").max_chunk_bytes;
   while (rows > 1 && header_bytes + rows * longest > most) rows /= 2;
   return rows;
 }
@@ -74,7 +74,7 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
       folder_(folder),
       recorded_(std::move(recorded)),
       pack_id_(pack_id),
-      compress_(compress_choice(run.spec)),
+      codec_(codec_choice(run.spec)),
       shape_(matrix_shape(run.packs, rows)) {
   if (run.spec.container != "shard") return;
   chunk_rows_ =
@@ -87,9 +87,9 @@ void MatrixPackWriter::check_space() const {
   const std::uint64_t raw_bytes = run_.spec.layout == MatrixLayout::dense
                                       ? rows_.row_count() * shape_.column_count * shape_.matrix_count
                                       : ratings * (1 + value_bytes(shape_.value_type));
-  const std::string fault =
-      space_fault(needed_space(raw_bytes, compress_.filter != "none"), folder_.free_bytes());
-  if (!fault.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + fault);
+  const std::string error =
+      space_error(needed_space(raw_bytes, codec_.codec != "none"), folder_.free_bytes());
+  if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
 
 MatrixPackReport MatrixPackWriter::write() {
@@ -104,8 +104,8 @@ MatrixPackReport MatrixPackWriter::write() {
                    shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats()),
                    shape_,
                    shard,
-                   compress_.filter == "zstd",
-                   compress_.level,
+                   codec_.codec == "zstd",
+                   codec_.level,
                    run_.spec.part_bytes,
                    csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
                    run_.spec.layout == MatrixLayout::dense,
@@ -177,7 +177,7 @@ void MatrixPackWriter::check_counts() const {
 PartSpec MatrixPackWriter::part_spec() const {
   PartSpec spec;
   spec.matrix = shape_;
-  spec.filter = compress_.filter;
+  spec.codec = codec_.codec;
   spec.chunk_samples = chunk_rows_ > 0 ? chunk_rows_ : kHdf5PieceRows;
   spec.classes = run_.item_ids;
   spec.label_columns = run_.labels.columns;
@@ -192,7 +192,7 @@ void MatrixPackWriter::begin_part() {
   const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
   MatrixHdf5Options options;
   options.layout = run_.spec.layout;
-  options.deflate_level = compress_.filter == "deflate" ? compress_.level : 0;
+  options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
   part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
                                : create_matrix_hdf5(path, spec, std::move(options));
@@ -256,13 +256,13 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.value_type = shape_.value_type;
   manifest.scale = shape_.scale;
   manifest.container = run_.spec.container;
-  manifest.filter = compress_.filter;
+  manifest.codec = codec_.codec;
   manifest.chunk_rows = chunk_rows_;
   manifest.label_columns = run_.labels.columns;
   manifest.parts = parts_;
   manifest.users = users_;
   manifest.items = items_;
-  manifest.account = run_.account;
+  manifest.stats = run_.stats;
   return manifest;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "input/id_map.h"
-#include "pack/compress_choice.h"
+#include "pack/codec_choice.h"
 #include "pack/label_table.h"
 #include "pack/matrix_part_writer.h"
 #include "pack/output_folder.h"
@@ -26,7 +26,7 @@ struct MatrixRun {
   const RatingPacks& packs;
   const std::vector<std::string>& item_ids;  ///< by column
   const LabelTable& labels;                  ///< by user
-  const MatrixAccount& account;
+  const RatingStats& stats;
   std::uint64_t input_xxh3 = 0;
   std::uint32_t threads = 1;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time
@@ -80,7 +80,7 @@ class MatrixPackWriter {
   const OutputFolder& folder_;
   std::vector<SpecEntry> recorded_;
   std::uint64_t pack_id_;
-  CompressChoice compress_;
+  CodecChoice codec_;
   MatrixShape shape_;
   std::uint64_t chunk_rows_ = 0;
   std::vector<std::uint32_t> row_ratings_;  ///< in X

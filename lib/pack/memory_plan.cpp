@@ -8,8 +8,8 @@
 #include "base/cpu.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "compress/zstd.h"
-#include "pack/compress_choice.h"
+#include "codec/zstd.h"
+#include "pack/codec_choice.h"
 #include "pack/image_pipeline.h"
 
 namespace chunkhit {
@@ -36,11 +36,11 @@ std::uint64_t resident_bytes() {
 }
 
 /// What a thread holds to encode a chunk.
-std::uint64_t encoder_bytes(const CompressChoice& choice, std::uint64_t chunk_bytes) {
+std::uint64_t encoder_bytes(const CodecChoice& choice, std::uint64_t chunk_bytes) {
   constexpr std::uint64_t kDeflateBytes = 10 * kMiB;
-  if (choice.filter == "none") return 0;
-  if (choice.filter == "deflate") return kDeflateBytes;
-  return zstd_context_bytes(choice.level, chunk_bytes) + (choice.filter == "photo" ? 2 * chunk_bytes : 0);
+  if (choice.codec == "none") return 0;
+  if (choice.codec == "deflate") return kDeflateBytes;
+  return zstd_context_bytes(choice.level, chunk_bytes) + (choice.codec == "photo" ? 2 * chunk_bytes : 0);
 }
 
 [[noreturn]] void refuse(const PackImagesSpec& spec, const PackImagesOptions& options, std::uint64_t enough) {
@@ -57,7 +57,7 @@ std::uint64_t encoder_bytes(const CompressChoice& choice, std::uint64_t chunk_by
 MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options, const ChunkPlan& chunk) {
   const std::uint64_t chunk_bytes = 2 * chunk.chunk_bytes;  // raw and encoded
   const std::uint64_t thread_bytes =
-      kThreadBytes + kMinKeptBytes + encoder_bytes(compress_choice(spec), chunk.chunk_bytes);
+      kThreadBytes + kMinKeptBytes + encoder_bytes(codec_choice(spec), chunk.chunk_bytes);
   const std::uint64_t fixed =
       resident_bytes() + kLaterBytes + kMinChunks * chunk_bytes + spec.max_decode_bytes;
   MemoryPlan plan;

@@ -86,7 +86,7 @@ std::optional<std::string> manifest_text(const std::string& folder, std::string_
   const std::string path = folder + "/" + std::string(kManifestName);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  std::string text(as_text(read_file(path, kMostManifestBytes)));
+  std::string text(as_text(read_file(path, kMaxManifestBytes)));
   const std::string found = format_of(text, path);
   if (found != format && (found == kImagesFormat || found == kMatrixFormat))
     refuse_other_kind(folder, found == kImagesFormat ? PackKind::images : PackKind::matrices);
@@ -138,7 +138,7 @@ void check_outside_packs(const std::string& output) {
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
   made_ = missing_folders(path_);
   lock_ = lock_folder(path_, open_made_folder(path_));
-  check_no_strangers(path_);
+  check_only_our_files(path_);
   remove_entries(force);
   check_kind(path_, kind);
 }
@@ -150,7 +150,7 @@ void OutputFolder::check(const std::string& path, bool force, PackKind kind) {
     return;
   }
   const FileDescriptor lock = lock_folder(path, FileDescriptor(::open(path.c_str(), kFolderFlags)));
-  check_no_strangers(path);
+  check_only_our_files(path);
   if (!force) check_kind(path, kind);
 }
 
@@ -247,7 +247,7 @@ std::optional<PartManifest> OutputFolder::part_manifest(const std::string& folde
   const std::string path = folder + "/" + part_stem(part_index) + ".json";
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  return parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path);
+  return parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
 }
 
 std::string OutputFolder::other_writers_notice() const {

@@ -1,4 +1,4 @@
-// The folder of a pack while it is written: one writer, nothing foreign, finished parts kept.
+// The folder of a pack while it is written: one writer, nothing external, finished parts kept.
 #pragma once
 
 #include <cstdint>

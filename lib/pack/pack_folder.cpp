@@ -119,13 +119,13 @@ std::string held_format(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return "";
   try {
-    return manifest_format(as_text(read_file(path, kMostManifestBytes)), path);
+    return manifest_format(as_text(read_file(path, kMaxManifestBytes)), path);
   } catch (const Error&) {
     return "";  // other programs have a manifest.json, too
   }
 }
 
-std::string foreign_entry(const std::string& folder, const std::set<std::string>& except) {
+std::string unknown_file(const std::string& folder, const std::set<std::string>& except) {
   std::vector<std::string> names = folder_entries(folder);
   std::sort(names.begin(), names.end());
   std::erase_if(names, [&](const std::string& name) { return except.contains(name); });
@@ -142,7 +142,7 @@ bool is_matrix_pack(const std::string& folder) {
   if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
   const std::vector<std::string> names = folder_entries(folder);
   const auto is_strange = [](const std::string& name) { return is_of_other_kind(name, PackKind::matrices); };
-  if (std::any_of(names.begin(), names.end(), is_strange) || !foreign_entry(folder).empty()) return false;
+  if (std::any_of(names.begin(), names.end(), is_strange) || !unknown_file(folder).empty()) return false;
   const auto has = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -151,8 +151,8 @@ bool is_matrix_pack(const std::string& folder) {
                             : has(kItemsName) || (!names.empty() && std::ranges::all_of(names, is_left_over));
 }
 
-void check_no_strangers(const std::string& folder, const std::set<std::string>& except) {
-  const std::string entry = foreign_entry(folder, except);
+void check_only_our_files(const std::string& folder, const std::set<std::string>& except) {
+  const std::string entry = unknown_file(folder, except);
   if (entry.empty()) return;
   if (!held_format(folder + "/" + entry).empty())
     throw Error(ErrorCode::cannot_write,

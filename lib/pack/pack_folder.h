@@ -27,10 +27,10 @@ enum class PackKind { images, matrices };
 /// Names an entry, but those in `except`, that no pack command wrote, or gives "" where all may be removed
 /// with a pack: below a sealed manifest what has a pack's names, without one what also begins as we begin
 /// such a file.
-[[nodiscard]] std::string foreign_entry(const std::string& folder, const std::set<std::string>& except = {});
+[[nodiscard]] std::string unknown_file(const std::string& folder, const std::set<std::string>& except = {});
 
 /// Throws cannot_write where a folder holds such an entry.
-void check_no_strangers(const std::string& folder, const std::set<std::string>& except = {});
+void check_only_our_files(const std::string& folder, const std::set<std::string>& except = {});
 
 /// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
 [[nodiscard]] bool is_matrix_pack(const std::string& folder);

@@ -28,7 +28,7 @@
 namespace chunkhit {
 namespace {
 
-/// The pack's shape comes from the first readable picture among so many rows.
+/// The pack's shape comes from the first readable image among so many rows.
 constexpr std::size_t kProbedRows = 1000;
 
 /// The aspect ratio of an image may become so many times another one without a notice.
@@ -54,7 +54,7 @@ std::vector<std::string> read_classes(const std::string& path) {
   const bool is_folder = std::filesystem::is_directory(path, error);
   const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
   if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
-  const ByteBuffer bytes = read_file(file, kMostManifestBytes);
+  const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
   std::vector<std::string> names;
@@ -104,7 +104,7 @@ struct FirstImage {
 /// Reads a file into `bytes`; throws ImageError where it cannot be packed.
 void load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
   const RootFolder::File opened = root.open(file);
-  if (!opened.fault.empty()) throw ImageError(opened.fault);
+  if (!opened.error.empty()) throw ImageError(opened.error);
   if (opened.bytes > spec.max_input_bytes) throw ImageError("is over --max-input-bytes");
   const std::string reason = opened.read(bytes);
   if (!reason.empty()) throw ImageError(reason);
@@ -125,7 +125,7 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
   const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
   const ImageHeader& header = image.header();
   const TransformPlan plan = plan_sample(spec, header);
-  if (!plan.fault.empty()) throw ImageError(plan.fault);
+  if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
   return {file, swapped ? header.height : header.width, swapped ? header.width : header.height, plan.sample};
 }
@@ -217,7 +217,7 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
   std::vector<std::string> notices = list.notices;
   for (std::string notice : {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size())})
     if (!notice.empty()) notices.push_back(std::move(notice));
-  if (spec.container == "hdf5" && compress_choice(spec).filter == "zstd")
+  if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
     notices.emplace_back(
         "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
         "opens everywhere");
@@ -240,7 +240,7 @@ void check_packs(const PackImagesOptions& options, const std::vector<PackSamples
   for (const PackSamples& samples : packs) OutputFolder::check(pack_path(options, samples), options.force);
 }
 
-/// Pictures of a share of an earlier split would be in two packs: one for training and one to test with, say.
+/// Images of a share of an earlier split would be in two packs: one for training and one to test with, say.
 /// Gives those shares; throws cannot_write where they stay.
 std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,
                                            const std::vector<PackSamples>& packs) {
@@ -251,7 +251,7 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
   for (const std::string& path : stale) {
     if (!options.force)
       throw Error(ErrorCode::cannot_write, path +
-                                               ": holds a share of another split of the same pictures, which "
+                                               ": holds a share of another split of the same images, which "
                                                "this run does not make; --force removes it, another --output "
                                                "keeps both");
     OutputFolder::check(path, true);
@@ -277,13 +277,13 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
   const std::vector<PackSamples> packs = divide_list(list, spec);
   const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
 
-  MakerContext maker{spec,
-                     root,
-                     first.sample,
-                     first.file,
-                     MemoryBudget(memory.decode_bytes),
-                     memory.kept_bytes,
-                     options.reject_unreadable};
+  AssemblerContext maker{spec,
+                         root,
+                         first.sample,
+                         first.file,
+                         MemoryBudget(memory.decode_bytes),
+                         memory.kept_bytes,
+                         options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
   RunContext run{spec,  options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes,
@@ -338,7 +338,7 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
   preview.notices = all_notices(preview.list, spec, first);
   preview.sample = first.sample;
   preview.first_file = first.file;
-  preview.filter = compress_choice(spec).filter;
+  preview.codec = codec_choice(spec).codec;
   const std::vector<PackSamples> packs = divide_list(preview.list, spec);
   static_cast<void>(plan_memory(spec, options, largest_chunks(spec, first.sample, packs)));
   check_packs(options, packs);

@@ -1,4 +1,4 @@
-// Packs a folder of pictures: list, split, order, parts, manifest.
+// Packs a folder of images: list, split, order, parts, manifest.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 #include "decode/image_decoder.h"
 #include "input/sample_list.h"
 #include "manifest/manifest.h"
-#include "pack/compress_choice.h"
+#include "pack/codec_choice.h"
 #include "pack/disk_space.h"
 #include "transform/image_transform.h"
 
@@ -24,7 +24,7 @@ namespace chunkhit {
 /// In which order samples are packed.
 enum class Order { shuffle, input };
 inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"};
-/// Whether pictures are turned as their EXIF orientation says.
+/// Whether images are turned as their EXIF orientation says.
 enum class Exif { apply, ignore };
 inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
 
@@ -55,7 +55,7 @@ struct PackImagesSpec {
   std::uint64_t max_input_bytes = 256ull << 20;
   std::uint64_t max_decode_bytes = 1ull << 30;  ///< what one image may hold while it is decoded and resized
   std::string container = "hdf5";
-  std::string compress;             ///< a filter's name, ":LEVEL" may follow; empty: the container's default
+  std::string codec;                ///< a codec's name, ":LEVEL" may follow; empty: the container's default
   std::uint64_t chunk_samples = 0;  ///< 0: computed
   std::uint64_t chunk_bytes = 0;    ///< 0: computed
   std::uint64_t part_bytes = 1ull << 30;
@@ -77,7 +77,7 @@ struct PackProgress {
 
 /// How to run; not recorded.
 struct PackImagesOptions {
-  std::string root;           ///< folder of the pictures
+  std::string root;           ///< folder of the images
   std::string output;         ///< folder of the pack, or of the packs of a split
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs, or as many as fit memory_bytes
   std::uint64_t memory_bytes =
@@ -140,17 +140,17 @@ struct PackImagesReport {
 struct PackImagesPreview {
   SampleList list;
   std::vector<std::string> notices;
-  SampleShape sample;      ///< of the first picture; whether all have it only packing tells
-  std::string first_file;  ///< that picture
+  SampleShape sample;      ///< of the first image; whether all have it only packing tells
+  std::string first_file;  ///< that image
   std::vector<std::pair<std::string, std::uint64_t>> packs;  ///< folder, rows
   std::vector<ChunkPlan> plans;                              ///< per pack
   std::vector<SpaceNeed> needs;                              ///< per pack
-  std::string filter;
+  std::string codec;
   std::uint64_t free_bytes = 0;
 };
 
-/// Tells the filter that a spec means; throws usage.
-[[nodiscard]] CompressChoice compress_choice(const PackImagesSpec& spec);
+/// Returns the codec that a spec means; throws usage.
+[[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
 
 /// Gives what there is to say of the labels.
 [[nodiscard]] LabelSummary summarize_labels(const SampleList& list);

@@ -17,9 +17,9 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/id_lists.h"
-#include "pack/matrix_account.h"
 #include "pack/matrix_pack_writer.h"
 #include "pack/pack_sparse_spec.h"
+#include "pack/rating_stats.h"
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
 
@@ -61,14 +61,14 @@ RecordedIds recorded_ids(const GivenIds& ids) {
 
 void add_read(const SparseInput& input, PackSparseReport& report) {
   report.notices = input.notices();
-  report.input_bytes = input.account().total().bytes;
+  report.input_bytes = input.stats().total().bytes;
   report.bad_lines.clear();
-  for (const InputBadLine& bad : input.account().first_bad_lines())
+  for (const InputBadLine& bad : input.stats().first_bad_lines())
     report.bad_lines.push_back(bad_line_text(bad));
 }
 
-void add_packs(const RatingPacks& packs, const RatingAccount& read, PackSparseReport& report) {
-  report.account = make_matrix_account(read, packs);
+void add_packs(const RatingPacks& packs, const ReadStats& read, PackSparseReport& report) {
+  report.stats = make_rating_stats(read, packs);
   report.values = packs.stored;
   const double batch_bytes =
       static_cast<double>(dense_batch_bytes(kBatchRows, packs.columns().items.size(), sizeof(float)));
@@ -157,8 +157,8 @@ class SparseRun {
     const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     const LabelTable labels = input.labels();
     add_read(input, report_);
-    add_packs(packs, input.account(), report_);
-    report_.filter = compress_choice(spec_).filter;
+    add_packs(packs, input.stats(), report_);
+    report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
     const MatrixRun run{spec_,
                         options_,
@@ -166,7 +166,7 @@ class SparseRun {
                         packs,
                         item_ids,
                         labels,
-                        report_.account,
+                        report_.stats,
                         input.xxh3(),
                         threads_,
                         input.work_bytes(),
@@ -199,8 +199,8 @@ class SparseRun {
     const RatingPacks packs = input.make_packs();
     static_cast<void>(input.labels());
     add_read(input, report_);
-    add_packs(packs, input.account(), report_);
-    report_.filter = compress_choice(spec_).filter;
+    add_packs(packs, input.stats(), report_);
+    report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) {
       check_has_rows(rows);
       const MatrixShape shape = matrix_shape(packs, rows);

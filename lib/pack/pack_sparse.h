@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 3> kTransposeNames{"auto", "no", "
 
 /// How the inputs are read; they are of one kind.
 struct RatingInputSpec {
-  std::string format;                          ///< of kRatingFormatNames; empty: told by the first bytes
+  std::string format;                          ///< of kRatingFormatNames; empty: detected by the first bytes
   RatingTableSpec table;                       ///< of text
   Transpose transpose = Transpose::automatic;  ///< of files that hold a matrix
   std::string layer;                           ///< of HDF5: a layer, or "raw"; empty: X
@@ -38,7 +38,7 @@ struct PackSparseSpec {
   RatingPacksSpec packs;
   std::string reuse_ids;  ///< a pack whose items.csv, or that file, gives the columns; empty: none
   std::string container = "shard";
-  std::string compress;  ///< a filter's name, ":LEVEL" may follow; empty: the container's default
+  std::string codec;  ///< a codec's name, ":LEVEL" may follow; empty: the container's default
   MatrixLayout layout = MatrixLayout::csr;
   std::uint64_t chunk_rows = 0;  ///< of shards; 0: computed
   std::uint64_t part_bytes = 1ull << 30;
@@ -87,11 +87,11 @@ struct MatrixPackReport {
 /// What happened to all, or would.
 struct PackSparseReport {
   std::vector<MatrixPackReport> packs;
-  MatrixAccount account;
+  RatingStats stats;
   std::vector<std::string> bad_lines;  ///< the first ones: "ratings.csv:7:3: value: expected a number, …"
   StoredValues values;
   std::vector<std::string> notices;
-  std::string filter;
+  std::string codec;
   std::uint64_t input_bytes = 0;  ///< of texts undone, of matrices as the files lie
   double seconds = 0;
   double read_seconds = 0;

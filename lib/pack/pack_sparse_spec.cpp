@@ -12,8 +12,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::array<std::string_view, 2> kShardFilters{"zstd", "none"};
-constexpr std::array<std::string_view, 2> kHdf5Filters{"deflate", "none"};
+constexpr std::array<std::string_view, 2> kShardCodecs{"zstd", "none"};
+constexpr std::array<std::string_view, 2> kHdf5Codecs{"deflate", "none"};
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
@@ -85,8 +85,8 @@ void check_sizes(const PackSparseSpec& spec) {
     refuse("--container: expected shard or hdf5, found " + spec.container);
   if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
   if (spec.chunk_rows > 0 && !shard) refuse("--chunk-rows is for shards: give --container shard");
-  if (spec.chunk_rows > container("shard").most_chunk_bytes)
-    refuse("--chunk-rows: must be at most " + std::to_string(container("shard").most_chunk_bytes));
+  if (spec.chunk_rows > container("shard").max_chunk_bytes)
+    refuse("--chunk-rows: must be at most " + std::to_string(container("shard").max_chunk_bytes));
   if (spec.layout == MatrixLayout::dense && shard)
     refuse("--layout dense is for HDF5: give --container hdf5");
 }
@@ -104,7 +104,7 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
   entries.push_back({"order", name_of(kRowOrderNames, spec.packs.shuffles_rows ? 0 : 1)});
   entries.push_back({"seed", std::to_string(spec.packs.seed)});
   entries.push_back({"container", spec.container});
-  entries.push_back({"compress", compress_text(compress_choice(spec))});
+  entries.push_back({"codec", codec_text(codec_choice(spec))});
   if (spec.container == "hdf5") entries.push_back({"layout", name_of(kMatrixLayoutNames, spec.layout)});
   if (spec.container == "shard")
     entries.push_back({"chunk-rows", spec.chunk_rows == 0 ? "auto" : std::to_string(spec.chunk_rows)});
@@ -113,11 +113,10 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
   return entries;
 }
 
-CompressChoice compress_choice(const PackSparseSpec& spec) {
-  const std::span<const std::string_view> filters =
-      spec.container == "hdf5" ? std::span<const std::string_view>(kHdf5Filters) : kShardFilters;
-  return parse_compress(spec.compress.empty() ? std::string(filters[0]) : spec.compress, spec.container,
-                        filters);
+CodecChoice codec_choice(const PackSparseSpec& spec) {
+  const std::span<const std::string_view> codecs =
+      spec.container == "hdf5" ? std::span<const std::string_view>(kHdf5Codecs) : kShardCodecs;
+  return parse_codec(spec.codec.empty() ? std::string(codecs[0]) : spec.codec, spec.container, codecs);
 }
 
 std::vector<std::string> pack_names(const RatingSplitSpec& split) {
@@ -139,7 +138,7 @@ void check_spec(const PackSparseSpec& spec) {
   } catch (const Error& error) {
     refuse(std::string("--") + error.what());  // which begins with a field's name, and so with a flag's
   }
-  static_cast<void>(compress_choice(spec));
+  static_cast<void>(codec_choice(spec));
 }
 
 }  // namespace chunkhit

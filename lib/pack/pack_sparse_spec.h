@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "manifest/manifest.h"
-#include "pack/compress_choice.h"
+#include "pack/codec_choice.h"
 #include "pack/pack_sparse.h"
 
 namespace chunkhit {
@@ -21,8 +21,8 @@ struct RecordedIds {
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                                    const std::string& split_name);
 
-/// Tells the filter that a spec means; throws usage.
-[[nodiscard]] CompressChoice compress_choice(const PackSparseSpec& spec);
+/// Returns the codec that a spec means; throws usage.
+[[nodiscard]] CodecChoice codec_choice(const PackSparseSpec& spec);
 
 /// Names the packs that a spec makes, train first: one empty name without a split.
 [[nodiscard]] std::vector<std::string> pack_names(const RatingSplitSpec& split);

@@ -123,12 +123,12 @@ void check_split(const std::vector<SplitShare>& split) {
 
 }  // namespace
 
-CompressChoice compress_choice(const PackImagesSpec& spec) {
+CodecChoice codec_choice(const PackImagesSpec& spec) {
   const Container& kind = container(spec.container);
   const bool rgb = spec.transform.channels == Channels::rgb;
-  std::string text = spec.compress;
+  std::string text = spec.codec;
   if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
-  return parse_compress(text, spec.container, kind.filters);
+  return parse_codec(text, spec.container, kind.codecs);
 }
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
@@ -144,7 +144,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
   entries.push_back(resize_entry(transform));
   if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
-  entries.push_back({"filter", std::string(kFilterNames[static_cast<std::size_t>(transform.filter)])});
+  entries.push_back({"resample", std::string(kFilterNames[static_cast<std::size_t>(transform.resample)])});
   entries.push_back(
       {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
   entries.push_back({"channels", std::string(kChannelsNames[static_cast<std::size_t>(transform.channels)])});
@@ -158,7 +158,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
   entries.push_back({"container", spec.container});
   entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
-  entries.push_back({"compress", compress_text(compress_choice(spec))});
+  entries.push_back({"codec", codec_text(codec_choice(spec))});
   entries.push_back({"chunk-samples", std::to_string(plan.chunk_samples)});
   entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
   entries.push_back({"order", std::string(kOrderNames[static_cast<std::size_t>(spec.order)])});
@@ -210,7 +210,7 @@ void check_spec(const PackImagesSpec& spec) {
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);
-  static_cast<void>(compress_choice(spec));
+  static_cast<void>(codec_choice(spec));
 }
 
 }  // namespace chunkhit

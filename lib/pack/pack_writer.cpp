@@ -74,8 +74,8 @@ ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::
   plan.sample_bytes = sample.byte_count();
   plan.sample_count = sample_count;
   plan.hdf5 = spec.container == "hdf5";
-  plan.most_chunk_bytes = container(spec.container).most_chunk_bytes;
-  plan.compressed = compress_choice(spec).filter != "none";
+  plan.max_chunk_bytes = container(spec.container).max_chunk_bytes;
+  plan.compressed = codec_choice(spec).codec != "none";
   plan.chunk_samples = spec.chunk_samples;
   plan.chunk_bytes = spec.chunk_bytes;
   plan.part_bytes = spec.part_bytes;
@@ -89,7 +89,7 @@ std::string pack_path(const PackImagesOptions& options, const PackSamples& sampl
 PackWriter::PackWriter(RunContext& run, const PackSamples& samples)
     : run_(run),
       samples_(samples),
-      compress_(compress_choice(run.spec)),
+      codec_(codec_choice(run.spec)),
       plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
       recorded_(recorded_spec(run.spec, plan_, samples.name, run.list.classes)),
       pack_id_(chunkhit::pack_id(recorded_, run.list.xxh3)),
@@ -228,7 +228,7 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   try {
     for (const Reject& reject : rejects)
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
-    if (!rejects.empty() && !root.open(run_.maker.first_file).fault.empty())
+    if (!rejects.empty() && !root.open(run_.maker.first_file).error.empty())
       throw MachineError(run_.options.root + "/" + run_.maker.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
@@ -256,11 +256,11 @@ void PackWriter::write_parts() {
       write_part(part_index);
     }
   }
-  if (finishing_.valid()) tell_phase(PackProgress::Phase::finishing);
+  if (finishing_.valid()) report_phase(PackProgress::Phase::finishing);
   await_part();
 }
 
-void PackWriter::tell_phase(PackProgress::Phase phase) {
+void PackWriter::report_phase(PackProgress::Phase phase) {
   run_.progress.phase = phase;
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
@@ -268,8 +268,8 @@ void PackWriter::tell_phase(PackProgress::Phase phase) {
 void PackWriter::check_space(std::uint64_t first_missing_row) const {
   const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5",
                                       samples_.indices.size() - first_missing_row);
-  const std::string fault = space_fault(need, folder_.free_bytes());
-  if (!fault.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + fault);
+  const std::string error = space_error(need, folder_.free_bytes());
+  if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
 
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
@@ -277,7 +277,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   const std::uint64_t chunk_count = (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
   PartSpec part;
   part.sample = run_.maker.sample;
-  part.filter = compress_.filter;
+  part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
   part.classes = run_.list.classes;
   part.label_columns = run_.list.label_columns;
@@ -306,8 +306,8 @@ void PackWriter::write_part(std::uint64_t part_index) {
   const PartJob job{run_.maker,
                     run_.list,
                     rows,
-                    chunk_filter(compress_.filter),
-                    compress_.level,
+                    chunk_codec(codec_.codec),
+                    codec_.level,
                     plan_.chunk_samples,
                     container(run_.spec.container).pads_last_chunk,
                     run_.buffer_bytes,
@@ -360,7 +360,7 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.input_xxh3 = run_.list.xxh3;
   manifest.sample = run_.maker.sample;
   manifest.container = run_.spec.container;
-  manifest.filter = compress_.filter;
+  manifest.codec = codec_.codec;
   manifest.chunk_samples = plan_.chunk_samples;
   manifest.chunk_bytes = plan_.chunk_bytes;
   manifest.rejected = rejects_.size();

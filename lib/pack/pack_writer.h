@@ -25,7 +25,7 @@ struct RunContext {
   const PackImagesSpec& spec;
   const PackImagesOptions& options;
   const SampleList& list;
-  MakerContext& maker;
+  AssemblerContext& maker;
   RejectLimit& rejects;
   PackProgress& progress;
   std::uint32_t threads = 1;
@@ -56,7 +56,7 @@ class PackWriter {
   [[nodiscard]] std::span<const std::uint32_t> rows_of(std::uint64_t part_index) const;
   /// The parts that hold files which changed since they were packed; notes what was found.
   [[nodiscard]] std::vector<std::uint64_t> changed_parts();
-  /// Throws try_again where rejects are no fault of their files: a file system went away.
+  /// Throws try_again where rejects are no error of their files: a file system went away.
   void check_mounted(const std::vector<Reject>& rejects) const;
   void write_parts();
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
@@ -65,7 +65,7 @@ class PackWriter {
   void finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
   void keep_part(PartRecord record);
   void check_space(std::uint64_t first_missing_row) const;
-  void tell_phase(PackProgress::Phase phase);
+  void report_phase(PackProgress::Phase phase);
   void await_part();
   /// Publishes a table of rows beside the parts.
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
@@ -77,7 +77,7 @@ class PackWriter {
 
   RunContext& run_;
   const PackSamples& samples_;
-  CompressChoice compress_;
+  CodecChoice codec_;
   ChunkPlan plan_;
   std::vector<SpecEntry> recorded_;
   std::uint64_t pack_id_;

@@ -26,7 +26,7 @@ struct Work {
   std::vector<std::uint32_t> user_numbers;  ///< of the block's users
   std::vector<std::uint32_t> item_numbers;
   std::exception_ptr
-      fault;  ///< of reading or parsing it; thrown when its turn comes, so that the first one is
+      error;  ///< of reading or parsing it; thrown when its turn comes, so that the first one is
 };
 
 void rewrite(std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& numbers) {
@@ -50,15 +50,15 @@ class RatingIntake::Pipeline {
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads());
     tbb::task_arena arena(static_cast<int>(threads()));
     arena.execute([this] { run_steps(); });
-    if (failed_) std::rethrow_exception(fault_);
+    if (failed_) std::rethrow_exception(error_);
   }
 
   /// Ends the files before one; those that no block came from have no lines.
   void go_to_file(std::size_t index) {
     for (; file_ < index; ++file_) {
-      intake_.account_.end(files[file_].bytes, 0);
+      intake_.stats_.end(files[file_].bytes, 0);
       intake_.times_.end(files[file_].name);
-      intake_.account_.begin(files[file_ + 1].name);
+      intake_.stats_.begin(files[file_ + 1].name);
     }
   }
 
@@ -92,7 +92,7 @@ class RatingIntake::Pipeline {
     try {
       step();
     } catch (...) {
-      if (!failed_.exchange(true)) fault_ = std::current_exception();
+      if (!failed_.exchange(true)) error_ = std::current_exception();
     }
   }
 
@@ -110,29 +110,29 @@ class RatingIntake::Pipeline {
   }
 
   bool fill(Work& work) {
-    work.fault = nullptr;
+    work.error = nullptr;
     try {
       return fill_(work);
     } catch (...) {
-      work.fault = std::current_exception();
+      work.error = std::current_exception();
       ended_ = true;
       return true;
     }
   }
 
   void parse(Work& work) {
-    if (work.fault) return;
+    if (work.error) return;
     try {
       parse_(work);
     } catch (...) {
-      work.fault = std::current_exception();
+      work.error = std::current_exception();
     }
   }
 
   void number(Work& work) {
-    if (work.fault) std::rethrow_exception(work.fault);
+    if (work.error) std::rethrow_exception(work.error);
     go_to_file(work.file_index);
-    intake_.account_.add(work.block, has_line_offsets ? lines_ : 0);
+    intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
     intake_.times_.add(work.block.times);
     lines_ += work.block.line_count;
     work.user_numbers = intake_.users_.add(work.block.users);
@@ -171,14 +171,11 @@ class RatingIntake::Pipeline {
   std::size_t file_ = 0;  ///< of `files`
   bool ended_ = false;
   std::atomic<bool> failed_{false};
-  std::exception_ptr fault_;  ///< written once, by the step that sets failed_; read when all steps have ended
+  std::exception_ptr error_;  ///< written once, by the step that sets failed_; read when all steps have ended
 };
 
 RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink)
-    : spec_(std::move(spec)),
-      options_(std::move(options)),
-      sink_(std::move(sink)),
-      account_(options_.limit) {}
+    : spec_(std::move(spec)), options_(std::move(options)), sink_(std::move(sink)), stats_(options_.limit) {}
 
 void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   if (format > RatingFormat::netflix)
@@ -187,8 +184,8 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
                                       ", expected lines of ratings");
   if (format == RatingFormat::text) {
     const Bytes head = input.head();
-    table_ = tell_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
-                               input.name(), table_ ? &*table_ : nullptr);
+    table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
+                                 input.name(), table_ ? &*table_ : nullptr);
   }
   const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
   TextBlocks blocks(input, quoting, options_.block_bytes);
@@ -209,36 +206,36 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
       parse_rating_text(text, table_->text, work.block);
   };
   Pipeline pipeline(*this, fill, parse);
-  const RatingInput before = account_.total();
+  const RatingInput before = stats_.total();
   pipeline.progress = {input.name(), 0, input.byte_count(), before.rating_count, before.bad_lines};
   pipeline.has_line_offsets = true;
-  account_.begin(input.name());
+  stats_.begin(input.name());
   pipeline.run();
   if (!interrupted_ && blocks.ends_within_line()) texts_without_end_.push_back(input.name());
-  account_.end(blocks.byte_count(), blocks.xxh3());
+  stats_.end(blocks.byte_count(), blocks.xxh3());
   times_.end(input.name());
 }
 
-void RatingIntake::tell_copied(const std::string& name, std::uint64_t bytes) const {
+void RatingIntake::report_copied(const std::string& name, std::uint64_t bytes) const {
   if (!options_.on_progress) return;
-  const RatingInput before = account_.total();
+  const RatingInput before = stats_.total();
   options_.on_progress({name, bytes, std::nullopt, before.rating_count, before.bad_lines});
 }
 
 void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
   const auto fill = [&](Work& work) {
-    const bool is_there = input.next(work.block);
+    const bool is_ready = input.next(work.block);
     work.file_index = input.file_index();
-    return is_there;
+    return is_ready;
   };
   Pipeline pipeline(*this, fill, [](Work&) {});
-  const RatingInput before = account_.total();
+  const RatingInput before = stats_.total();
   pipeline.progress = {files[0].name, 0, std::nullopt, before.rating_count, before.bad_lines};
   pipeline.files = files;
-  account_.begin(files[0].name);
+  stats_.begin(files[0].name);
   pipeline.run();
   pipeline.go_to_file(files.size() - 1);
-  account_.end(files.back().bytes, 0);
+  stats_.end(files.back().bytes, 0);
   times_.end(files.back().name);
 }
 

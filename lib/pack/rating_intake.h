@@ -15,7 +15,7 @@
 #include "input/rating_format.h"
 #include "input/rating_table.h"
 #include "input/text_stream.h"
-#include "pack/rating_account.h"
+#include "pack/read_stats.h"
 #include "pack/time_unit.h"
 
 namespace chunkhit {
@@ -62,12 +62,12 @@ class RatingIntake {
   /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
   void read_text(TextStream& input, RatingFormat format);
   /// Reads files of another format, those of one reader; its blocks are made one after the other while
-  /// Tells that so many bytes of an input were made ready to be read.
-  void tell_copied(const std::string& name, std::uint64_t bytes) const;
+  /// Notes for that so many bytes of an input were made ready to be read.
+  void report_copied(const std::string& name, std::uint64_t bytes) const;
   /// earlier ones are numbered.
   void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
   /// Looks at the share of bad lines, once all was read.
-  void finish() const { account_.finish(); }
+  void finish() const { stats_.finish(); }
 
   /// Frees what finds ids; nothing more can be read.
   void drop_id_index() {
@@ -76,7 +76,7 @@ class RatingIntake {
   }
   [[nodiscard]] const IdMap& users() const { return users_; }
   [[nodiscard]] const IdMap& items() const { return items_; }
-  [[nodiscard]] const RatingAccount& account() const { return account_; }
+  [[nodiscard]] const ReadStats& stats() const { return stats_; }
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }
@@ -93,7 +93,7 @@ class RatingIntake {
   RatingSink sink_;
   IdMap users_;
   IdMap items_;
-  RatingAccount account_;
+  ReadStats stats_;
   TimeUnits times_;
   std::optional<RatingTable> table_;
   std::vector<std::string> texts_without_end_;

@@ -23,9 +23,9 @@ struct TrainingStats {
 };
 
 /// Looks at one row: its live items that are for training, and the values of all that are live.
-class RowLook {
+class RowScan {
  public:
-  RowLook(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
+  RowScan(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
   void look(const RatingRow& row, std::vector<std::uint32_t>& item_counts, ValueStats& values) {
     list_live(row, live_, entries_);
     if (split_.divides_rows()) {
@@ -48,13 +48,13 @@ class RowLook {
   std::vector<Part> parts_;
 };
 
-TrainingStats look_at_ratings(const RowStore& rows, const LiveRatings& live, const RatingSplit& split) {
+TrainingStats scan_ratings(const RowStore& rows, const LiveRatings& live, const RatingSplit& split) {
   ItemCounter counter(live.items.size());
   tbb::enumerable_thread_specific<ValueStats> values;
   rows.for_each_bucket([&](const RatingRows& bucket) {
     std::vector<std::uint32_t>& counts = counter.local();
     ValueStats& local = values.local();
-    RowLook look(live, split);
+    RowScan look(live, split);
     for (std::size_t index = 0; index < bucket.row_count(); ++index)
       look.look(bucket.row(index), counts, local);
   });
@@ -78,8 +78,7 @@ void add_stats(const PackStats& from, PackStats& to) {
 }
 
 /// Looks at one bucket for one pack; `is_in` gets 1 for each user whom the pack has.
-PackStats look_for_users(const RatingRows& bucket, Part part, UserRows& rows,
-                         std::vector<std::uint8_t>& is_in) {
+PackStats scan_users(const RatingRows& bucket, Part part, UserRows& rows, std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
     const RatingRow row = bucket.row(index);
@@ -118,7 +117,7 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
     const PackStats stats = spec.split.kind == SplitKind::none ? look_for_whole_users(bucket, rows, is_in)
-                                                               : look_for_users(bucket, part, rows, is_in);
+                                                               : scan_users(bucket, part, rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);
   });
@@ -183,7 +182,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
                     std::move(given));
-  const TrainingStats stats = look_at_ratings(rows, live, split);
+  const TrainingStats stats = scan_ratings(rows, live, split);
   made.values = stats.values.histogram();
   made.stored = stats.values.stored();
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)

@@ -63,7 +63,7 @@ class RepeatFinder {
  public:
   /// Remembers the row that each item was last seen in, unless that takes far more than the rows.
   explicit RepeatFinder(const UnsortedRows& rows) {
-    if (rows.largest_item / kMostItemsOfRating < rows.keys.size())
+    if (rows.largest_item / kMaxItemsOfRating < rows.keys.size())
       last_rows_.resize(std::size_t{rows.largest_item} + 1);
   }
   /// Also true where nothing is known.
@@ -76,7 +76,7 @@ class RepeatFinder {
   }
 
  private:
-  static constexpr std::size_t kMostItemsOfRating = 4;
+  static constexpr std::size_t kMaxItemsOfRating = 4;
   std::vector<std::uint32_t> last_rows_;  ///< by item: the row's number, from 1
   std::uint32_t row_ = 0;
 };

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "pack/time_cut.h"
+#include "pack/time_split.h"
 
 namespace chunkhit {
 namespace {
@@ -28,8 +28,8 @@ std::uint64_t part_of_all(double share, std::uint64_t all) {
   return std::min(all, static_cast<std::uint64_t>(exact + 1e-9 * static_cast<double>(all + 1)));
 }
 
-/// Something with a number by which it is chosen, the lowest first: equal ones are told apart by what it is,
-/// so that nothing depends on the order in which they come.
+/// Something with a number by which it is chosen, the lowest first: equal ones are distinguished by what it
+/// is, so that nothing depends on the order in which they come.
 struct Drawn {
   std::uint64_t bits;
   std::uint32_t number;  ///< of the user, item or place

@@ -98,7 +98,7 @@ class RatingSplit {
   [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
   /// The packs: train, and those that were asked for.
   [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
-  /// Tells the part of each of a row's `entries` (indices into the row, of live ratings), for training or
+  /// Returns the part of each of a row's `entries` (indices into the row, of live ratings), for training or
   /// held out for it; with is_by_user the user's.
   void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Part>& parts) const;
   /// Whether the ratings of a part are given (X) in the pack of another: those for training are; with
@@ -111,7 +111,7 @@ class RatingSplit {
   [[nodiscard]] Part part_of(std::uint32_t user) const {
     return is_by_user() ? part_of_user_[user] : Part::train;
   }
-  /// Tells which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
+  /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
 
  private:

@@ -95,7 +95,7 @@ void drop_empty_users(const RowStore& rows, LiveRatings& live) {
   });
 }
 
-/// Drops items that have ratings, but fewer than `min_item`; tells whether there were any.
+/// Drops items that have ratings, but fewer than `min_item`; returns whether there were any.
 bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item, LiveRatings& live) {
   bool dropped = false;
   for (std::size_t item = 0; item < counts.size(); ++item) {

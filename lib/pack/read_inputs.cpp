@@ -51,13 +51,13 @@ const char* given_table_flag(const RatingTableSpec& table) {
 }
 
 /// The format that the first bytes tell; flags of tables make lines of integers one.
-RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, bool name_tells) {
+RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, bool name_decides) {
   const Bytes bytes = stream.head();
   const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec.table.comment};
-  const RatingFormat told = tell_rating_format(head, stream.name());
+  const RatingFormat told = detect_rating_format(head, stream.name());
   if (told != RatingFormat::text && told != RatingFormat::user_items) return told;
   if (given_table_flag(spec.table) != nullptr) return RatingFormat::text;
-  if (told == RatingFormat::text && !name_tells && may_be_user_items(head))
+  if (told == RatingFormat::text && !name_decides && may_be_user_items(head))
     throw Error(ErrorCode::bad_data,
                 stream.name() +
                     ": each line may be a user, an item and a value, or a user and its items: give --format "
@@ -109,7 +109,7 @@ struct OpenedInputs {
   }
 };
 
-/// Rows and columns of a lone matrix that no rating is in.
+/// Rows and columns of a single matrix that no rating is in.
 void note_empty(const std::string& name, const MatrixFacts& facts, const RatingIntake& intake,
                 std::vector<std::string>& notices) {
   const std::uint64_t users =
@@ -155,7 +155,7 @@ void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const 
   if (is_binary(format) && !stream->byte_count()) {
     const InputCopy& copy =
         opened.copies.emplace_back(*stream, places.spill_folder, stop,
-                                   [&](std::uint64_t bytes) { intake.tell_copied(stream->name(), bytes); });
+                                   [&](std::uint64_t bytes) { intake.report_copied(stream->name(), bytes); });
     opened.paths.push_back(copy.path());
     if (input == "-") opened.files.back().bytes = copy.byte_count();
     return;
@@ -212,7 +212,7 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
 InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, RatingIntake& intake,
                        RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
-  bool is_told_by_name = false;
+  bool is_detected_by_name = false;
   OpenedInputs opened;
   for (std::size_t index = 0; index < inputs.paths.size() && !intake.interrupted(); ++index) {
     auto stream = std::make_unique<TextStream>(inputs.paths[index], stop);
@@ -222,7 +222,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
       throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
                                            ", the inputs before are " + name_of(facts.format) +
                                            "; --format takes all as one kind");
-    is_told_by_name = is_told_by_name || by_name;
+    is_detected_by_name = is_detected_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
       open_matrix(std::move(stream), format, inputs, stop, intake, opened);
@@ -242,7 +242,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, R
     read_matrices(facts.format, files, opened, intake, facts);
   } catch (const Error& error) {
     const std::string words = opened.own_words(error.what());
-    const bool is_misled = is_told_by_name && error.code() == ErrorCode::bad_data;
+    const bool is_misled = is_detected_by_name && error.code() == ErrorCode::bad_data;
     throw Error(error.code(), is_misled ? words + by_name_text(facts.format) : words);
   }
   return facts;
@@ -260,7 +260,7 @@ std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, c
     }
     return all.value();
   }
-  const std::vector<RatingInput>& inputs = intake.account().inputs();
+  const std::vector<RatingInput>& inputs = intake.stats().inputs();
   if (inputs.size() == 1) return inputs[0].xxh3;
   std::string text;
   for (const RatingInput& input : inputs) text += hash_text(input.xxh3) + "\n";

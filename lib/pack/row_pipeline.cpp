@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "compress/zstd.h"
+#include "codec/zstd.h"
 #include "pack/buffer_pool.h"
 #include "pack/first_failure.h"
 #include "pack/rating_records.h"

@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kShownColumns = 20;
 
 /// Says it with the ids that the input has.
-Error duplicate_fault(const DuplicateError& fault, const IdMap& users, const IdMap& items) {
-  const std::string repeats = fault.count == 1 ? " repeats" : " repeat";
-  return {ErrorCode::bad_data, "user " + users.text(fault.user) + " has several ratings of item " +
-                                   items.text(fault.item) + "; " + count_text(fault.count, "rating") +
+Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdMap& items) {
+  const std::string repeats = error.count == 1 ? " repeats" : " repeat";
+  return {ErrorCode::bad_data, "user " + users.text(error.user) + " has several ratings of item " +
+                                   items.text(error.item) + "; " + count_text(error.count, "rating") +
                                    repeats + " a user and item; choose --duplicates sum, last, first or max"};
 }
 
@@ -77,9 +77,9 @@ bool SparseInput::read() {
   if (intake_.interrupted() || is_stopped()) return false;
   intake_.finish();
   if (store_.rating_count() == 0) throw Error(ErrorCode::bad_data, "there are no ratings in the input");
-  if (store_.rating_count() != intake_.account().total().rating_count)
+  if (store_.rating_count() != intake_.stats().total().rating_count)
     throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
-                                             count_text(intake_.account().total().rating_count));
+                                             count_text(intake_.stats().total().rating_count));
   note_table();
   note_times();
   note_ends();
@@ -197,8 +197,7 @@ std::uint64_t SparseInput::xxh3() const {
   const std::uint64_t ratings = hash_inputs(facts_, intake_, hash_);
   if (spec_.packs.split.kind != SplitKind::given) return ratings;
   std::string text = hash_text(ratings) + "\n";
-  for (const RatingInput& input : intake_.account().inputs())
-    text += std::to_string(input.rating_count) + "\n";
+  for (const RatingInput& input : intake_.stats().inputs()) text += std::to_string(input.rating_count) + "\n";
   return chunkhit::xxh3(as_bytes(text));
 }
 
@@ -206,7 +205,7 @@ std::uint64_t SparseInput::xxh3() const {
 void SparseInput::count_given(std::span<const std::uint32_t> users) {
   if (spec_.packs.split.kind != SplitKind::given) return;
   const GivenFiles& files = spec_.packs.split.files;
-  const std::uint64_t file = intake_.account().inputs().size();  // from 1
+  const std::uint64_t file = intake_.stats().inputs().size();  // from 1
   if (file > files.train + files.validation) return;
   std::vector<std::uint32_t>& counts = file > files.train ? parts_.validation_counts : parts_.train_counts;
   for (const std::uint32_t user : users) {
@@ -280,8 +279,8 @@ RatingPacks SparseInput::make_packs() {
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {
     return make_rating_packs(store_, packs, choice, std::move(given));
-  } catch (const DuplicateError& fault) {
-    throw duplicate_fault(fault, intake_.users(), intake_.items());
+  } catch (const DuplicateError& error) {
+    throw duplicate_error(error, intake_.users(), intake_.items());
   }
 }
 

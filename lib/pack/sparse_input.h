@@ -44,7 +44,7 @@ class SparseInput {
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }
-  [[nodiscard]] const RatingAccount& account() const { return intake_.account(); }
+  [[nodiscard]] const ReadStats& stats() const { return intake_.stats(); }
   [[nodiscard]] const std::vector<std::string>& notices() const { return facts_.notices; }
 
  private:

@@ -89,7 +89,7 @@ void check_wanted(const std::string& folder, const StaleFolders& stale) {
   std::set<std::string> gone;
   for (const std::vector<std::string>& paths : {stale.packs, stale.empty})
     for (const std::string& path : paths) gone.insert(std::filesystem::path(path).filename().string());
-  check_no_strangers(folder, gone);
+  check_only_our_files(folder, gone);
 }
 
 /// Finds what stands in the way of the packs; throws cannot_write where it stays. A stale validation pack

@@ -16,7 +16,7 @@ bool is_share_of(const std::string& folder, std::uint64_t input_xxh3) {
   if (held_format(folder) != kImagesFormat) return false;
   const std::string path = folder + "/" + std::string(kManifestName);
   try {
-    const Manifest manifest = parse_manifest(as_text(read_file(path, kMostManifestBytes)), path);
+    const Manifest manifest = parse_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
     const auto names_share = [](const SpecEntry& entry) { return entry.name == "split-name"; };
     return manifest.input_xxh3 == input_xxh3 && std::ranges::any_of(manifest.spec, names_share);
   } catch (const Error&) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMantissaBits = 23;
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
-constexpr double kMostStored = 65'535;
+constexpr double kMaxStored = 65'535;
 
 /// The bounds of the values with these sign and exponent bits.
 ValueHistogram::Bin range_of(std::uint32_t range, std::uint64_t count) {
@@ -36,7 +36,7 @@ void ValueStats::add(float value, std::uint64_t count) {
     ++distinct_;
   }
   slots_[at].count += count;
-  if (distinct_ > kMostDistinctValues) change_to_ranges();
+  if (distinct_ > kMaxDistinctValues) change_to_ranges();
 }
 
 void ValueStats::add(const ValueStats& other) {
@@ -77,7 +77,7 @@ void ValueStats::fit(float value) {
     if (!fits_[scale]) continue;
     const double number = std::round(static_cast<double>(value) / kScales[scale]);
     fits_[scale] =
-        number >= 0 && number <= kMostStored && static_cast<float>(number * kScales[scale]) == value;
+        number >= 0 && number <= kMaxStored && static_cast<float>(number * kScales[scale]) == value;
     if (fits_[scale]) largest_[scale] = std::max(largest_[scale], static_cast<std::uint64_t>(number));
   }
 }

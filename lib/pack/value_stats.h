@@ -10,7 +10,7 @@
 
 namespace chunkhit {
 
-/// How often values occur: each by itself, or by ranges where there are more than kMostDistinctValues.
+/// How often values occur: each by itself, or by ranges where there are more than kMaxDistinctValues.
 struct ValueHistogram {
   struct Bin {
     float low = 0;
@@ -21,7 +21,7 @@ struct ValueHistogram {
   std::vector<Bin> bins;  ///< ascending, none empty
 };
 
-inline constexpr std::size_t kMostDistinctValues = 1000;
+inline constexpr std::size_t kMaxDistinctValues = 1000;
 
 /// How values are stored: as numbers that times `scale` give the value exactly.
 struct StoredValues {

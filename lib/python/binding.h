@@ -70,7 +70,7 @@ auto use_alone(Loader& loader, LoaderAccess& access, const Use& use) {
   return use(loader);
 }
 
-/// Moves a loader to its next batch, which is to be kept; tells whether there is one. Without the GIL while
+/// Moves a loader to its next batch, which is to be kept; returns whether there is one. Without the GIL while
 /// it waits. Throws what a signal's handler raised.
 template <class Loader>
 bool take_next(Loader& loader, LoaderAccess& access) {

@@ -13,12 +13,12 @@ ArrayShape array_shape(const BatchShape& shape) {
 }
 
 /// (images, labels, samples, epoch, index), which keep the batch.
-py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, PixelType as) {
+py::tuple batch_tuple(const std::shared_ptr<const ImageBatch>& batch, Dtype dtype) {
   const py::capsule owner = owner_of(batch);
   const auto count = static_cast<py::ssize_t>(batch->shape.batch);
   const ArrayShape shape = array_shape(batch->shape);
-  py::array images =
-      as == PixelType::u8 ? array_view(batch->pixels, shape, owner) : array_view(batch->values, shape, owner);
+  py::array images = dtype == Dtype::uint8 ? array_view(batch->pixels, shape, owner)
+                                           : array_view(batch->values, shape, owner);
   const auto columns = count == 0 ? 0 : static_cast<py::ssize_t>(batch->label_values.size()) / count;
   py::array labels = columns == 0 ? array_view(batch->labels, {count}, owner)
                                   : array_view(batch->label_values, {count, columns}, owner);
@@ -48,7 +48,7 @@ class PyImageLoader {
   py::object next() {
     const Turn turn(access_);
     if (!take_next(*loader_, access_)) return py::none();
-    return batch_tuple(loader_->keep(), as_);
+    return batch_tuple(loader_->keep(), dtype_);
   }
 
   void restore(const std::string& state) {
@@ -71,9 +71,9 @@ class PyImageLoader {
 
  private:
   PyImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options)
-      : as_(options.as), loader_(make_without_gil<ImageLoader>(paths, options)) {}
+      : dtype_(options.dtype), loader_(make_without_gil<ImageLoader>(paths, options)) {}
 
-  PixelType as_;
+  Dtype dtype_;
   std::unique_ptr<ImageLoader> loader_;
   LoaderAccess access_;
 };

@@ -39,9 +39,9 @@ void translate_error(std::exception_ptr thrown) {
   }
 }
 
-const char* residency_name(Residency residency) {
-  constexpr std::array<const char*, 4> kNames{"automatic", "decoded", "compressed", "stream"};
-  return kNames[static_cast<std::size_t>(residency)];
+const char* cache_name(Cache cache) {
+  constexpr std::array<const char*, 4> kNames{"automatic", "decoded", "compressed", "none"};
+  return kNames[static_cast<std::size_t>(cache)];
 }
 
 std::string stats_text(const LoaderStats& stats) {
@@ -76,11 +76,10 @@ void bind_stats(py::module_& module) {
       .def_readonly("chunk_fetches", &LoaderStats::chunk_fetches)
       .def_readonly("corrupt_chunks", &LoaderStats::corrupt_chunks)
       .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
-      .def_readonly("kept_batches", &LoaderStats::kept_batches)
+      .def_readonly("retained_batches", &LoaderStats::retained_batches)
       .def_readonly("threads", &LoaderStats::threads)
       .def_readwrite("notices", &LoaderStats::notices)
-      .def_property_readonly("residency",
-                             [](const LoaderStats& stats) { return residency_name(stats.residency); })
+      .def_property_readonly("cache", [](const LoaderStats& stats) { return cache_name(stats.cache); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)
       .def("verdict", &LoaderStats::verdict)
       .def("__str__", &stats_text)

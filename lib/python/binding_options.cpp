@@ -10,22 +10,24 @@ using std::string_view;
 
 constexpr std::array<pair<string_view, Shuffle>, 3> kShuffles{
     {{"none", Shuffle::none}, {"window", Shuffle::window}, {"global", Shuffle::global}}};
-constexpr std::array<pair<string_view, Residency>, 4> kResidencies{{{"automatic", Residency::automatic},
-                                                                    {"decoded", Residency::decoded},
-                                                                    {"compressed", Residency::compressed},
-                                                                    {"stream", Residency::stream}}};
-constexpr std::array<pair<string_view, PixelType>, 2> kPixelTypes{
-    {{"u8", PixelType::u8}, {"f32", PixelType::f32}}};
+constexpr std::array<pair<string_view, Cache>, 4> kResidencies{{{"automatic", Cache::automatic},
+                                                                {"decoded", Cache::decoded},
+                                                                {"compressed", Cache::compressed},
+                                                                {"none", Cache::none}}};
+constexpr std::array<pair<string_view, Dtype>, 2> kDtypes{
+    {{"uint8", Dtype::uint8}, {"float32", Dtype::float32}}};
 constexpr std::array<pair<string_view, CheckHashes>, 3> kChecks{
     {{"first_use", CheckHashes::first_use}, {"always", CheckHashes::always}, {"never", CheckHashes::never}}};
 constexpr std::array<pair<string_view, OnCorrupt>, 2> kOnCorrupt{
     {{"fail", OnCorrupt::fail}, {"skip", OnCorrupt::skip}}};
-constexpr std::array<pair<string_view, Uneven>, 2> kUneven{{{"pad", Uneven::pad}, {"drop", Uneven::drop}}};
+constexpr std::array<pair<string_view, RankRemainder>, 2> kUneven{
+    {{"pad", RankRemainder::pad}, {"drop", RankRemainder::drop}}};
 constexpr std::array<pair<string_view, Layout>, 2> kLayouts{{{"nhwc", Layout::nhwc}, {"nchw", Layout::nchw}}};
-constexpr std::array<pair<string_view, SparseAs>, 4> kForms{{{"dense_f32", SparseAs::dense_f32},
-                                                             {"dense_f16", SparseAs::dense_f16},
-                                                             {"dense_u8", SparseAs::dense_u8},
-                                                             {"csr", SparseAs::csr}}};
+constexpr std::array<pair<string_view, SparseFormat>, 4> kSparseFormats{
+    {{"dense_f32", SparseFormat::dense_f32},
+     {"dense_f16", SparseFormat::dense_f16},
+     {"dense_u8", SparseFormat::dense_u8},
+     {"csr", SparseFormat::csr}}};
 constexpr std::array<pair<string_view, RowNorm>, 3> kRowNorms{
     {{"none", RowNorm::none}, {"l1", RowNorm::l1}, {"l2", RowNorm::l2}}};
 
@@ -38,7 +40,7 @@ void take_loader_options(OptionDict& from, Options& options) {
   from.take("window_chunks", options.window_chunks);
   from.take("rank", options.rank);
   from.take("world_size", options.world_size);
-  from.take_word("uneven", options.uneven, kUneven);
+  from.take_word("rank_remainder", options.rank_remainder, kUneven);
   from.take("drop_last", options.drop_last);
   from.take("echo", options.echo);
   from.take("threads", options.threads);
@@ -50,8 +52,8 @@ void take_loader_options(OptionDict& from, Options& options) {
 /// What all readers have in common.
 template <class Options>
 void take_reader_options(OptionDict& from, Options& options) {
-  from.take_word("residency", options.residency, kResidencies);
-  from.take("memory_bytes", options.memory_bytes);
+  from.take_word("cache", options.cache, kResidencies);
+  from.take("cache_bytes", options.cache_bytes);
   from.take_word("check_hashes", options.check_hashes, kChecks);
 }
 
@@ -112,12 +114,13 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   take_loader_options(from, options);
   take_reader_options(from, options);
   options.augment = augment_spec(dict_option(from, "augment"));
-  from.take_word("as_", options.as, kPixelTypes);
+  from.take_word("dtype", options.dtype, kDtypes);
   const py::dict normalize = dict_option(from, "normalize");
   options.normalize = normalize_spec(normalize);
   options.normalize_like = path_option(from, "normalize_like");
-  if (!normalize.empty() && options.as != PixelType::f32)
-    throw Error(ErrorCode::usage, "normalize: is for as_=\"f32\"; batches of u8 have the pixels as they are");
+  if (!normalize.empty() && options.dtype != Dtype::float32)
+    throw Error(ErrorCode::usage,
+                "normalize: is for dtype=\"float32\"; uint8 batches have the pixels as they are");
   Layout layout = Layout::nhwc;
   const bool has_layout = keywords.contains("layout") && !keywords["layout"].is_none();
   from.take_word("layout", layout, kLayouts);
@@ -133,7 +136,7 @@ SparseLoaderOptions sparse_loader_options(const py::dict& keywords) {
   OptionDict from(keywords);
   take_loader_options(from, options);
   take_reader_options(from, options);
-  from.take_word("as_", options.as, kForms);
+  from.take_word("format", options.format, kSparseFormats);
   from.take("binarize", options.binarize);
   from.take("scale", options.scale);
   from.take_word("normalize", options.normalize, kRowNorms);

@@ -9,7 +9,7 @@ namespace {
 
 /// How matrices are handed out.
 struct MatrixForm {
-  SparseAs as = SparseAs::dense_f32;
+  SparseFormat format = SparseFormat::dense_f32;
   bool writable = false;  ///< arrays may be written to
   bool clears_written =
       true;  ///< and their memory is cleared as a whole then; else the caller promises not to
@@ -27,17 +27,17 @@ py::object matrix_view(const SparseMatrix& matrix, const MatrixForm& form, const
                          static_cast<py::ssize_t>(matrix.column_count())};
   // Cells that only we set are cleared one by one; where the caller may write, all are cleared.
   const bool is_spoiled = form.writable && form.clears_written;
-  switch (form.as) {
-    case SparseAs::dense_f32:
+  switch (form.format) {
+    case SparseFormat::dense_f32:
       if (is_spoiled) static_cast<void>(matrix.writable_dense_f32());
       return dense_view(py::dtype::of<float>(), matrix.dense_f32(), shape, owner, form.writable);
-    case SparseAs::dense_f16:
+    case SparseFormat::dense_f16:
       if (is_spoiled) static_cast<void>(matrix.writable_dense_f16());
       return dense_view(py::dtype(kHalfFloat), matrix.dense_f16(), shape, owner, form.writable);
-    case SparseAs::dense_u8:
+    case SparseFormat::dense_u8:
       if (is_spoiled) static_cast<void>(matrix.writable_dense_u8());
       return dense_view(py::dtype::of<std::uint8_t>(), matrix.dense_u8(), shape, owner, form.writable);
-    case SparseAs::csr:
+    case SparseFormat::csr:
       break;
   }
   const CsrBatch& csr = matrix.csr();
@@ -105,7 +105,7 @@ class PySparseLoader {
  private:
   PySparseLoader(const std::vector<std::string>& paths, const SparseLoaderOptions& options, bool writable,
                  bool clears_written)
-      : form_{options.as, writable, clears_written},
+      : form_{options.format, writable, clears_written},
         loader_(make_without_gil<SparseLoader>(paths, options)) {}
 
   MatrixForm form_;

@@ -70,7 +70,7 @@ EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
 }
 
 BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
-                             const MakeBatchMaker& make_maker, const PipelineSpec& spec,
+                             const MakeBatchAssembler& make_maker, const PipelineSpec& spec,
                              const EpochStart& start)
     : grid_(grid),
       cache_(cache),
@@ -92,10 +92,10 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlot
 BatchPipeline::~BatchPipeline() {
   for (std::jthread& thread : threads_) thread.request_stop();
   threads_.clear();
-  for (const auto& plan : plans_) let_go(*plan, plan->next_slot);
+  for (const auto& plan : plans_) release(*plan, plan->next_slot);
 }
 
-void BatchPipeline::run(BatchMaker& maker, const std::stop_token& stop) {
+void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
   leave_cpu_to_caller();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -169,7 +169,7 @@ bool BatchPipeline::take_load(Work& work) {
   return false;
 }
 
-void BatchPipeline::load(const Work& work, BatchMaker& maker) {
+void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
   try {
     static_cast<void>(cache_.acquire(work.chunk, maker.stored()));
   } catch (...) {
@@ -177,14 +177,14 @@ void BatchPipeline::load(const Work& work, BatchMaker& maker) {
   }
 }
 
-void BatchPipeline::make(const Work& work, BatchMaker& maker) {
+void BatchPipeline::make(const Work& work, BatchAssembler& maker) {
   BatchSlots::State& made = state(work.number);
-  made.fault = nullptr;
+  made.error = nullptr;
   try {
     made.made =
         maker.make({work.plan->epoch, work.plan->order, work.plan->batches, work.batch}, slot(work.number));
   } catch (...) {
-    made.fault = std::current_exception();
+    made.error = std::current_exception();
   }
 }
 
@@ -195,26 +195,26 @@ void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
   const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
   while (plans_.size() > 1 && plans_.front().get() != oldest && !plans_.front()->has_batches()) {
-    let_go(*plans_.front(), plans_.front()->next_slot);
+    release(*plans_.front(), plans_.front()->next_slot);
     plans_.pop_front();
   }
   Plan& plan = *plans_.front();
   const std::uint64_t batch = oldest == &plan ? given_out(oldest_number_).batch : plan.next_batch;
-  if (spec_.loads_ahead && batch < plan.batches.batch_count()) let_go(plan, plan.slots_of(batch).first);
+  if (spec_.loads_ahead && batch < plan.batches.batch_count()) release(plan, plan.slots_of(batch).first);
   batch_ready_.notify_one();
   if (spec_.loads_ahead) work_changed_.notify_all();  // chunks that were let go make room for others
 }
 
 // Chunks of slots before `end_slot` are not needed any more.
-void BatchPipeline::let_go(Plan& plan, std::uint64_t end_slot) {
+void BatchPipeline::release(Plan& plan, std::uint64_t end_slot) {
   for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
     cache_.unwant(plan.order.chunk_at(plan.first_slot));
     --wanted_chunks_;
   }
 }
 
-/// Tells the threads that a slot was freed; at its end, where that was not told before: without the lock, for
-/// which a woken thread would only wait.
+/// Notes for the threads that a slot was freed; at its end, where that was not told before: without the lock,
+/// for which a woken thread would only wait.
 class BatchPipeline::RoomNotice {
  public:
   explicit RoomNotice(BatchPipeline& pipeline) : pipeline_(pipeline) {}
@@ -269,8 +269,8 @@ std::optional<std::size_t> BatchPipeline::next() {
   const BatchSlots::State& wanted = state(used_up_);
   if (!wanted.ready) notice.give();
   batch_ready_.wait(lock, [&] { return wanted.ready; });
-  failed_ = wanted.fault != nullptr;
-  if (failed_) std::rethrow_exception(wanted.fault);
+  failed_ = wanted.error != nullptr;
+  if (failed_) std::rethrow_exception(wanted.error);
   ring_.hand_out(slot(used_up_));
   handed_samples_ = wanted.made.samples;
   ++next_batch_;

@@ -16,7 +16,7 @@
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
-#include "read/batch_maker.h"
+#include "read/batch_assembler.h"
 #include "read/batch_ring.h"
 
 namespace chunkhit {
@@ -57,7 +57,7 @@ struct PipelineStats {
 }
 
 /// Makes a maker for a thread.
-using MakeBatchMaker = std::function<std::unique_ptr<BatchMaker>()>;
+using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 
 /// Fills the slots of a ring. Chunks are loaded in one order and batches are
 /// made in one order. A batch is given out once its chunks are loaded; until then threads load the chunks of
@@ -66,16 +66,16 @@ using MakeBatchMaker = std::function<std::unique_ptr<BatchMaker>()>;
 class BatchPipeline {
  public:
   /// Restarts the ring, which has ring_size() slots.
-  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring, const MakeBatchMaker& make_maker,
-                const PipelineSpec& spec, const EpochStart& start);
+  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
+                const MakeBatchAssembler& make_maker, const PipelineSpec& spec, const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
   ~BatchPipeline();
 
   /// The slot of the current epoch's next batch, or nothing at its end, after which the next epoch is the
-  /// current one. A fault of any thread is thrown here, in its place, and again when asked again.
+  /// current one. An error of any thread is thrown here, in its place, and again when asked again.
   [[nodiscard]] std::optional<std::size_t> next();
-  /// Takes the slot back that `next` gave, and waits at most so long until `next` need not; tells whether.
+  /// Takes the slot back that `next` gave, and waits at most so long until `next` need not; returns whether.
   [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   /// How many samples the slot has that `next` gave last; 0 where all of them were left out.
   [[nodiscard]] std::uint64_t handed_samples() const { return handed_samples_; }
@@ -126,15 +126,15 @@ class BatchPipeline {
     std::uint64_t batch = 0;
     bool done = false;
   };
-  void run(BatchMaker& maker, const std::stop_token& stop);
+  void run(BatchAssembler& maker, const std::stop_token& stop);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_load(Work& work);
   [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
-  void load(const Work& work, BatchMaker& maker);
-  void make(const Work& work, BatchMaker& maker);
+  void load(const Work& work, BatchAssembler& maker);
+  void make(const Work& work, BatchAssembler& maker);
   void finish(const Work& work, const BatchCounts& counts);
-  void let_go(Plan& plan, std::uint64_t end_slot);
+  void release(Plan& plan, std::uint64_t end_slot);
   [[nodiscard]] std::unique_lock<std::mutex> take_back(RoomNotice& notice);
   [[nodiscard]] std::size_t slot(std::uint64_t number) const { return number % ring_.size(); }
   [[nodiscard]] BatchSlots::State& state(std::uint64_t number) { return ring_.state(slot(number)); }
@@ -144,7 +144,7 @@ class BatchPipeline {
   ChunkCache& cache_;
   BatchSlots& ring_;
   const PipelineSpec spec_;
-  std::vector<std::unique_ptr<BatchMaker>> makers_;  // one a thread
+  std::vector<std::unique_ptr<BatchAssembler>> makers_;  // one a thread
 
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
   std::condition_variable_any work_changed_;

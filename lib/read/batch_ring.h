@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "read/batch_maker.h"
+#include "read/batch_assembler.h"
 
 namespace chunkhit {
 
@@ -26,7 +26,7 @@ class BatchSlots {
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   struct State {
     MadeBatch made;
-    std::exception_ptr fault;
+    std::exception_ptr error;
     bool ready = false;  ///< filled; guarded by the pipeline's lock
   };
   /// For the thread that fills the slot, too.

@@ -20,18 +20,18 @@
 namespace chunkhit {
 
 /// Fetches and decodes every chunk, shows it to `look` and adds up what that learns (`Sums` has add). Chunks
-/// that are damaged, or that `look` throws bad_data for, are appended to `faults` in their order. Throws
+/// that are damaged, or that `look` throws bad_data for, are appended to `problems` in their order. Throws
 /// try_again and std::bad_alloc as reading does: nothing is known of the part then.
 template <class Sums>
 [[nodiscard]] Sums sum_over_chunks(
-    const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& faults,
+    const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& problems,
     const std::function<void(std::size_t index, Bytes raw, Sums& sums)>& look) {
   std::atomic<std::size_t> next{0};
   std::exception_ptr stopped_by;  // what says nothing of the part
   std::mutex mutex;
   Sums total;
   std::set<std::pair<std::size_t, std::string>> found;
-  const auto add_fault = [&](std::size_t index, std::string text) {
+  const auto add_error = [&](std::size_t index, std::string text) {
     const std::lock_guard lock(mutex);
     found.emplace(index, std::move(text));
   };
@@ -52,7 +52,7 @@ template <class Sums>
         look(index, raw, sums);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::try_again) stop();
-        add_fault(index, error.what());
+        add_error(index, error.what());
       } catch (const std::bad_alloc&) {
         stop();
       }
@@ -69,7 +69,7 @@ template <class Sums>
   work();
   workers.clear();
   if (stopped_by) std::rethrow_exception(stopped_by);
-  for (const auto& [index, text] : found) faults.push_back(text);
+  for (const auto& [index, text] : found) problems.push_back(text);
   return total;
 }
 

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "read/batch_maker.h"
+#include "read/batch_assembler.h"
 
 namespace chunkhit {
 

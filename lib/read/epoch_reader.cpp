@@ -31,9 +31,9 @@ std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) 
   return std::min(grid.chunk_count(), (places + window) / window * window + window);
 }
 
-ResidencySpec residency_spec(const EpochReaderSpec& spec, const ChunkGrid& grid) {
-  return {.residency = spec.residency,
-          .memory_bytes = spec.memory_bytes,
+CacheSpec cache_spec(const EpochReaderSpec& spec, const ChunkGrid& grid) {
+  return {.cache = spec.cache,
+          .cache_bytes = spec.cache_bytes,
           .chunks_needed = chunks_needed(spec, grid),
           .threads = spec.threads,
           .in_order = !is_global(spec)};
@@ -49,12 +49,13 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, Ba
     : chunks_(chunks),
       spec_(spec),
       grid_(chunks.sample_counts()),
-      plan_(plan_residency(chunks, residency_spec(spec, grid_))),
-      cache_(chunks, {plan_.residency, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks,
-                      plan_.chunks_ahead, plan_.reads_samples}),
+      plan_(plan_cache(chunks, cache_spec(spec, grid_))),
+      cache_(chunks, {plan_.cache, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks, plan_.chunks_ahead,
+                      plan_.reads_samples}),
       ring_(ring),
       process_(::getpid()) {
-  require_option(batch_count() > 0, "batch_size: no batch is left of so few samples (uneven, drop_last)");
+  require_option(batch_count() > 0,
+                 "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {
@@ -75,7 +76,7 @@ void EpochReader::require_own_process() const {
 
 // Whether the chunks of a batch, and those in work, are still there when the last of them is loaded.
 bool EpochReader::keeps_chunks() const {
-  if (plan_.residency == Residency::decoded) return true;
+  if (plan_.cache == Cache::decoded) return true;
   if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
   return plan_.kept_chunks >= spec_.batches.batch_size + spec_.threads;
 }
@@ -125,10 +126,10 @@ void EpochReader::begin(std::uint64_t epoch) {
 
 void EpochReader::begin_epoch(std::uint64_t epoch) {
   const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{epoch, 0, 0};
-  const bool is_there = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
+  const bool is_ready = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
                         pipeline_->start().first_place == 0 && pipeline_->next_batch() == 0 &&
                         !pipeline_->failed();
-  if (!is_there) start_pipeline(start);
+  if (!is_ready) start_pipeline(start);
   restored_.reset();
   at_end_ = false;
 }
@@ -142,9 +143,9 @@ void EpochReader::prepare_next() {
 
 bool EpochReader::wait(std::chrono::milliseconds at_most) {
   prepare_next();
-  const bool is_there = at_end_ || pipeline_->wait(at_most);
+  const bool is_ready = at_end_ || pipeline_->wait(at_most);
   clock_.leave(false);
-  return is_there;
+  return is_ready;
 }
 
 std::optional<std::size_t> EpochReader::next() {
@@ -158,7 +159,7 @@ std::optional<std::size_t> EpochReader::next() {
 std::optional<std::size_t> EpochReader::next_slot() {
   if (at_end_) return std::nullopt;
   return with_memory(
-      "chunks and batches need more memory than can be had: lower memory_bytes, batch_size or threads", [&] {
+      "chunks and batches need more memory than can be had: lower cache_bytes, batch_size or threads", [&] {
         std::optional<std::size_t> slot = pipeline_->next();
         // A batch of which OnCorrupt::skip has left nothing is none.
         while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
@@ -175,7 +176,7 @@ LoaderState EpochReader::current_state() const {
   state.batch_size = spec_.batches.batch_size;
   state.world_size = spec_.batches.world_size;
   state.echo = spec_.batches.echo;
-  state.uneven = kUnevenNames[static_cast<std::size_t>(spec_.batches.uneven)];
+  state.rank_remainder = kRankRemainderNames[static_cast<std::size_t>(spec_.batches.rank_remainder)];
   state.drop_last = spec_.batches.drop_last;
   state.augment = spec_.augment;
   const bool runs = pipeline_ && !restored_;
@@ -213,7 +214,7 @@ LoaderStats EpochReader::stats() const {
   stats.chunk_fetches = cache.fetches;
   stats.corrupt_chunks = cache.corrupt_chunks;
   stats.corrupt_samples = pipeline.corrupt_samples;
-  stats.residency = plan_.residency;
+  stats.cache = plan_.cache;
   stats.threads = spec_.threads;
   return stats;
 }

@@ -17,8 +17,8 @@
 #include "cache/chunk_cache.h"
 #include "manifest/loader_state.h"
 #include "read/batch_pipeline.h"
+#include "read/cache_plan.h"
 #include "read/caller_clock.h"
-#include "read/residency.h"
 
 namespace chunkhit {
 
@@ -26,8 +26,8 @@ namespace chunkhit {
 struct EpochReaderSpec {
   OrderSpec order;
   BatchSpec batches;
-  Residency residency = Residency::automatic;
-  std::uint64_t memory_bytes = 0;
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 1;
   std::uint32_t prefetch = 4;
   CheckHashes check_hashes = CheckHashes::first_use;
@@ -54,10 +54,10 @@ template <class Options>
   require_option(!options.allocator.allocate == !options.allocator.release,
                  "allocator: must have both functions, or none");
   return {.order = {options.shuffle, options.seed, options.window_chunks},
-          .batches = {options.batch_size, options.rank, options.world_size, options.uneven, options.drop_last,
-                      options.echo},
-          .residency = options.residency,
-          .memory_bytes = options.memory_bytes,
+          .batches = {options.batch_size, options.rank, options.world_size, options.rank_remainder,
+                      options.drop_last, options.echo},
+          .cache = options.cache,
+          .cache_bytes = options.cache_bytes,
           .threads = options.threads == 0 ? allowed_cpus() : options.threads,
           .prefetch = options.prefetch,
           .check_hashes = options.check_hashes,
@@ -79,14 +79,14 @@ class EpochReader {
   [[nodiscard]] ChunkCache& cache() { return cache_; }
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
   /// Must be called before the first batch; the makers' memory must outlive this.
-  void set_maker(MakeBatchMaker make_maker) { make_maker_ = std::move(make_maker); }
+  void set_maker(MakeBatchAssembler make_maker) { make_maker_ = std::move(make_maker); }
 
   /// Begins an epoch, or goes on in it where `restore` left it; throws usage for another one, where that has
   /// batches left.
   void begin(std::uint64_t epoch);
   /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
   [[nodiscard]] std::optional<std::size_t> next();
-  /// Waits at most so long until `next` need not; tells whether. The slot that was given is taken back.
+  /// Waits at most so long until `next` need not; returns whether. The slot that was given is taken back.
   [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
   [[nodiscard]] MixingInfo mixing() const { return mixing_of(grid_, spec_.order); }
@@ -112,10 +112,10 @@ class EpochReader {
   const ChunkSet& chunks_;
   EpochReaderSpec spec_;
   ChunkGrid grid_;
-  ResidencyPlan plan_;
+  CachePlan plan_;
   ChunkCache cache_;
   BatchSlots& ring_;
-  MakeBatchMaker make_maker_;
+  MakeBatchAssembler make_maker_;
   std::unique_ptr<BatchPipeline> pipeline_;
   std::optional<EpochStart> restored_;  // where the next begin() goes on
   bool at_end_ = false;                 // of the epoch that was begun last

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "chunkhit/reader.h"
 #include "read/batch_buffer.h"
-#include "read/image_batch_maker.h"
+#include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"
 
@@ -40,7 +40,8 @@ SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSou
 /// What a user should know of how the pixels become f32.
 std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool is_given = !options.normalize.mean.empty() && !options.normalize.std.empty();
-  if (options.as != PixelType::f32 || is_given || !options.normalize_like.empty() || source.info().normalize)
+  if (options.dtype != Dtype::float32 || is_given || !options.normalize_like.empty() ||
+      source.info().normalize)
     return {};
   return {source.info().path +
           ": normalised by its own mean and std; for validation pass normalize_like=TRAIN_PACK"};
@@ -49,15 +50,15 @@ std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, co
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool normalizes =
       !options.normalize.mean.empty() || !options.normalize.std.empty() || !options.normalize_like.empty();
-  require_option(options.as == PixelType::f32 || !normalizes,
-                 "normalize: is for as = f32; batches of u8 have the pixels as they are");
+  require_option(options.dtype == Dtype::float32 || !normalizes,
+                 "normalize: is for dtype float32; uint8 batches have the pixels as they are");
   require_option(
       std::none_of(options.normalize.mean.begin(), options.normalize.mean.end(),
                    [](float mean) { return mean > 1; }),
       "normalize.mean: is above 1, but pixels are 0 to 1 there; divide mean and std of 0 to 255 by 255");
-  SampleFormat format{source.chunks().sample(), options.augment, options.as,
+  SampleFormat format{source.chunks().sample(), options.augment, options.dtype,
                       options.layout.value_or(source.chunks().sample().layout), options.normalize};
-  if (options.as != PixelType::f32) return format;
+  if (options.dtype != Dtype::float32) return format;
   require_option(
       options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
       "normalize_like: excludes normalize, which gives mean and std themselves");
@@ -96,7 +97,7 @@ struct ImageLoader::Impl {
              }) {
     core.reader().set_maker([this] {
       EpochReader& reader = core.reader();
-      return std::make_unique<ImageBatchMaker>(
+      return std::make_unique<ImageBatchAssembler>(
           ImageBatchContext{source, reader.grid(), reader.cache(), writer, core.ring(),
                             reader.spec().order.seed, reader.batch_chunks()});
     });

@@ -19,8 +19,8 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
                                            ", expected " + std::to_string(expected));
   };
   const PartRecord& listed = manifest.parts[index];
-  const std::vector<std::string> faults = compare_with_part(part.path(), manifest, part.spec());
-  if (!faults.empty()) throw Error(ErrorCode::bad_data, faults.front());
+  const std::vector<std::string> problems = compare_with_part(part.path(), manifest, part.spec());
+  if (!problems.empty()) throw Error(ErrorCode::bad_data, problems.front());
   check("is part", part.spec().part_index, index);
   check("bytes", part.byte_count(), listed.bytes);
   check("chunks", part.chunks().size(), listed.chunks);

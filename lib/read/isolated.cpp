@@ -9,7 +9,7 @@ namespace chunkhit {
 
 std::vector<std::string> check_isolated(const std::string& name,
                                         const std::function<std::vector<std::string>()>& check) {
-  std::vector<std::string> faults;
+  std::vector<std::string> problems;
   try {
     ServingChild child(
         [&](ChildLine& line) {
@@ -17,17 +17,17 @@ std::vector<std::string> check_isolated(const std::string& name,
           message(check());
           line.answer(message.bytes());
         },
-        {.fork = fork_outside_hdf5, .most_seconds = 0});
+        {.fork = fork_outside_hdf5, .max_seconds = 0});
     const ByteBuffer answer = child.receive(name);
     MessageReader message(answer);
-    message(faults);
+    message(problems);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
-    faults.emplace_back(error.what());
+    problems.emplace_back(error.what());
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::try_again, name + ": " + memory_limit_text());
   }
-  return faults;
+  return problems;
 }
 
 }  // namespace chunkhit

@@ -16,9 +16,9 @@ namespace {
 /// The next number of a line.
 std::uint64_t take_number(std::string_view& text, const std::string& path) {
   std::uint64_t number = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const auto length = static_cast<std::size_t>(end - text.data());
-  if (fault != std::errc() || length >= text.size() || text[length] != ',') refuse_line(path);
+  if (error != std::errc() || length >= text.size() || text[length] != ',') refuse_line(path);
   text.remove_prefix(length + 1);
   return number;
 }

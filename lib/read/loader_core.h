@@ -39,7 +39,7 @@ class LoaderCore {
   [[nodiscard]] std::shared_ptr<const Batch> keep() const { return ring_.keep(); }
   [[nodiscard]] LoaderStats stats() const {
     LoaderStats stats = reader_.stats();
-    stats.kept_batches = ring_.kept_count();
+    stats.retained_batches = ring_.kept_count();
     return stats;
   }
   void reset_stats() {

@@ -23,25 +23,23 @@ std::string percent(double share) {
 
 constexpr const char* kFirstEpoch =
     "reading all samples into memory takes longest, which the first epoch does for all: leave it out with "
-    "reset_stats(), or keep them in their files (residency stream)";
+    "reset_stats(), or keep them in their files (cache none)";
 
 std::string advice(const LoaderStats& stats) {
-  const bool decoded = stats.residency == Residency::decoded;
+  const bool decoded = stats.cache == Cache::decoded;
   const std::string more = stats.threads < allowed_cpus() ? "give more threads" : "give more CPUs";
   const std::array<std::pair<double, std::string>, 3> stages{{
       {stats.fetch_seconds,
-       decoded
-           ? kFirstEpoch
-           : "reading stored bytes takes longest: keep them in memory (residency compressed or decoded, more "
-             "memory_bytes), use faster storage, or echo batches (echo = 2)"},
+       decoded ? kFirstEpoch
+               : "reading stored bytes takes longest: keep them in memory (cache compressed or decoded, more "
+                 "cache_bytes), use faster storage, or echo batches (echo = 2)"},
       {stats.decode_seconds,
-       decoded
-           ? kFirstEpoch
-           : "decompressing takes longest: keep samples decoded (residency decoded, more memory_bytes), " +
-                 more + ", or pack with a faster filter"},
+       decoded ? kFirstEpoch
+               : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " +
+                     more + ", or pack with a faster codec"},
       {stats.assemble_seconds,
        "copying and converting takes longest: " + more +
-           ", or ask for what takes less of it (u8 of pictures, CSR of matrices) and convert it on the GPU"},
+           ", or ask for what takes less of it (u8 of images, CSR of matrices) and convert it on the GPU"},
   }};
   const auto worst = std::max_element(stages.begin(), stages.end(),
                                       [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -52,7 +50,7 @@ std::string advice(const LoaderStats& stats) {
   if (stats.idle_seconds >= 0.5 * (available - busy))
     return "but the threads were idle most of the time, with batches ready: steps take unevenly long; raise "
            "prefetch, or leave the threads a CPU that training does not take";
-  return "the threads waited for one another or for a CPU: pack smaller chunks, give more memory_bytes, or "
+  return "the threads waited for one another or for a CPU: pack smaller chunks, give more cache_bytes, or "
          "leave them a CPU that training does not take";
 }
 
@@ -73,7 +71,7 @@ std::string LoaderStats::verdict() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
-  constexpr std::array<const char*, 4> kResidencies{"automatic", "decoded", "compressed", "stream"};
+  constexpr std::array<const char*, 4> kCaches{"automatic", "decoded", "compressed", "none"};
   std::array<char, 512> text{};
   std::snprintf(
       text.data(), text.size(),
@@ -84,10 +82,9 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       static_cast<unsigned long long>(stats.batches), static_cast<unsigned long long>(stats.samples),
       stats.seconds, stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
       stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
-      kResidencies[static_cast<std::size_t>(stats.residency)], stats.threads, stats.wait_seconds,
-      stats.step_seconds, stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds,
-      stats.idle_seconds, static_cast<unsigned long long>(stats.chunk_hits),
-      static_cast<unsigned long long>(stats.chunk_misses),
+      kCaches[static_cast<std::size_t>(stats.cache)], stats.threads, stats.wait_seconds, stats.step_seconds,
+      stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds, stats.idle_seconds,
+      static_cast<unsigned long long>(stats.chunk_hits), static_cast<unsigned long long>(stats.chunk_misses),
       static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
       static_cast<unsigned long long>(stats.corrupt_chunks),
       static_cast<unsigned long long>(stats.corrupt_samples));

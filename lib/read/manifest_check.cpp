@@ -23,7 +23,7 @@ std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& 
 
 std::vector<std::string> compare_with_parts(const std::string& manifest_path, const Manifest& manifest,
                                             const std::vector<PartManifest>& parts) {
-  std::vector<std::string> faults;
+  std::vector<std::string> problems;
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> counts;
   std::uint64_t warned = 0;
@@ -32,44 +32,44 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
     warned += part.part.warnings.size();
     for (const auto& [id, samples] : part.part.class_counts) counts[id] += samples;
     if (part.spec != manifest.spec)
-      faults.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
-                       first_difference(part.spec, manifest.spec));
+      problems.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
+                         first_difference(part.spec, manifest.spec));
   }
   if (manifest.class_labels && counts != counts_of(manifest.classes))
-    faults.push_back(manifest_path + ": the classes' samples are not those of the parts");
+    problems.push_back(manifest_path + ": the classes' samples are not those of the parts");
   if (manifest.warned != warned)
-    faults.push_back(differ(manifest_path, "samples packed with warnings", std::to_string(manifest.warned),
-                            std::to_string(warned)));
+    problems.push_back(differ(manifest_path, "samples packed with warnings", std::to_string(manifest.warned),
+                              std::to_string(warned)));
   const std::uint32_t channels = manifest.sample.channels;
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
-    faults.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
+    problems.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
   const std::uint64_t chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
   if (manifest.chunk_bytes != chunk_bytes)
-    faults.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
-                            std::to_string(chunk_bytes)));
-  return faults;
+    problems.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
+                              std::to_string(chunk_bytes)));
+  return problems;
 }
 
 std::vector<std::string> compare_with_part(const std::string& part_path, const Manifest& manifest,
                                            const PartSpec& part) {
-  std::vector<std::string> faults;
+  std::vector<std::string> problems;
   if (part.pack_id != manifest.pack_id)
-    faults.push_back(
+    problems.push_back(
         differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
   if (part.sample != manifest.sample)
-    faults.push_back(part_path + ": holds samples of another shape than the manifest says");
-  if (part.filter != manifest.filter)
-    faults.push_back(differ(part_path, "filter", part.filter, manifest.filter));
+    problems.push_back(part_path + ": holds samples of another shape than the manifest says");
+  if (part.codec != manifest.codec)
+    problems.push_back(differ(part_path, "codec", part.codec, manifest.codec));
   if (part.chunk_samples != manifest.chunk_samples)
-    faults.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
-                            std::to_string(manifest.chunk_samples)));
+    problems.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
+                              std::to_string(manifest.chunk_samples)));
   for (const ClassRecord& record : manifest.classes) {
     const auto id = static_cast<std::uint64_t>(record.id);
     const std::string name = record.id >= 0 && id < part.classes.size() ? part.classes[id] : "";
     if (name != record.name)
-      faults.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
+      problems.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
   }
-  return faults;
+  return problems;
 }
 
 }  // namespace chunkhit

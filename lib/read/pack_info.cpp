@@ -38,7 +38,7 @@ void set_cache(PackInfo& info) {
   ChunkPlan plan;
   plan.chunk_samples = info.chunk_samples;
   plan.chunk_bytes = info.chunk_bytes;
-  plan.compressed = info.filter != "none";
+  plan.compressed = info.codec != "none";
   info.default_cache = predict(plan, info.parts[0].chunks, kDefaultCache);
   info.advised_cache = predict(plan, info.parts[0].chunks, advise_cache(plan, info.parts[0].chunks));
 }
@@ -55,7 +55,7 @@ std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std
 }
 
 void check_part_sizes(const std::string& folder, PackInfo& info) {
-  for (const PackPart& part : info.parts) check_size(folder + "/" + part.file, part.bytes, info.faults);
+  for (const PackPart& part : info.parts) check_size(folder + "/" + part.file, part.bytes, info.problems);
 }
 
 /// The entries as CSR: u64 where rows begin, u32 columns, f32 values.
@@ -65,15 +65,15 @@ std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matri
   return bytes;
 }
 
-MatrixInfo account_info(const MatrixAccount& account) {
+MatrixInfo stats_info(const RatingStats& stats) {
   MatrixInfo info;
-  for (const InputRecord& input : account.inputs) info.inputs.emplace_back(input.file, input.ratings);
-  info.bad_lines = account.bad_lines;
-  info.reasons = account.reasons;
-  for (const StepRecord& step : account.steps)
+  for (const InputRecord& input : stats.inputs) info.inputs.emplace_back(input.file, input.ratings);
+  info.bad_lines = stats.bad_lines;
+  info.reasons = stats.reasons;
+  for (const StepRecord& step : stats.steps)
     info.steps.push_back({step.name, step.users, step.items, step.ratings});
-  info.left_out = account.left_out;
-  for (const ValueCount& value : account.values) info.values.emplace_back(value.value, value.ratings);
+  info.left_out = stats.left_out;
+  for (const ValueCount& value : stats.values) info.values.emplace_back(value.value, value.ratings);
   return info;
 }
 
@@ -120,7 +120,7 @@ PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
   return part_info(holds_matrices ? *open_matrix_part(path) : *open_part(path));
 }
 
-/// Describes a pack; nothing where the source is a lone part.
+/// Describes a pack; nothing where the source is a single part.
 std::optional<PackInfo> pack_info(const PackSource& source) {
   if (source.matrix) return manifest_info(source.folder, *source.matrix);
   if (source.manifest) return manifest_info(source.folder, *source.manifest);
@@ -133,7 +133,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info;
   info.path = folder;
   info.container = manifest.container;
-  info.filter = manifest.filter;
+  info.codec = manifest.codec;
   info.samples = manifest.samples;
   info.rows = manifest.rows;
   info.rejected = manifest.rejected;
@@ -164,7 +164,7 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
   PackInfo info;
   info.path = folder;
   info.container = manifest.container;
-  info.filter = manifest.filter;
+  info.codec = manifest.codec;
   info.samples = info.rows = manifest.rows;
   info.class_labels = manifest.label_columns.empty();
   info.label_columns = manifest.label_columns;
@@ -176,7 +176,7 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
     info.stored_bytes += part.stored_bytes;
     info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
   }
-  MatrixInfo matrix = account_info(manifest.account);
+  MatrixInfo matrix = stats_info(manifest.stats);
   matrix.columns = manifest.columns;
   for (const MatrixRecord& record : manifest.matrices)
     matrix.matrices.push_back({record.name, record.nnz, record.longest_row});
@@ -194,9 +194,9 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
 PackInfo part_info(const ChunkReader& part) {
   PackInfo info;
   info.path = part.path();
-  info.lone_part = true;
+  info.single_part = true;
   info.container = container_of(part.path()).name;
-  info.filter = part.spec().filter;
+  info.codec = part.spec().codec;
   info.label_columns = part.spec().label_columns;
   info.class_labels = part.samples().labels.values.empty();
   if (!part.spec().matrix) info.classes = count_classes(part.spec(), part.samples().labels.ids);
@@ -211,7 +211,7 @@ PackInfo part_info(const ChunkReader& part) {
   info.parts.push_back({std::filesystem::path(part.path()).filename().string(), info.samples,
                         part.chunks().size(), part.byte_count()});
   info.pack_id = hash_text(part.spec().pack_id);
-  info.foreign = part.spec().pack_id == 0 && !part.has_hashes();
+  info.external = part.spec().pack_id == 0 && !part.has_hashes();
   if (!part.spec().matrix) {
     set_shape(info, part.spec().sample);
     return info;

@@ -72,7 +72,7 @@ PackSource open_source(const std::string& path) {
   while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
   const std::string manifest = source.folder + "/" + std::string(kManifestName);
   if (!fs::exists(manifest, error)) refuse_folder(source.folder);
-  const ByteBuffer text = read_file(manifest, kMostManifestBytes);
+  const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
   if (manifest_format(as_text(text), manifest) == kMatrixFormat)
     source.matrix = parse_matrix_manifest(as_text(text), manifest);
   else
@@ -97,7 +97,7 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
   const std::string what = first.part.empty() ? first.folder + ": is a pack" : first.part + ": is a shard";
   throw Error(ErrorCode::usage, what +
                                     ", whose images and labels are known; names of datasets are for HDF5 "
-                                    "files that others wrote");
+                                    "external files");
 }
 
 std::vector<std::string> part_paths(const std::string& folder, const std::vector<PartRecord>& parts) {

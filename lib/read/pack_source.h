@@ -1,4 +1,4 @@
-// What a path names: a finished pack, or a lone part.
+// What a path names: a finished pack, or a single part.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace chunkhit {
 
-/// A path that was told apart; exactly one of manifest, matrix and part is set.
+/// A path that was distinguished; exactly one of manifest, matrix and part is set.
 struct PackSource {
   std::string path;                      ///< as it was given
   std::string folder;                    ///< of the pack
   std::optional<Manifest> manifest;      ///< of a pack of images
   std::optional<MatrixManifest> matrix;  ///< of a pack of matrices
-  std::string part;                      ///< path of a lone part
+  std::string part;                      ///< path of a single part
 };
 
-/// Tells what `path` names; throws bad_data with what to do when it is no finished pack and no part.
+/// Detects what `path` names; throws bad_data with what to do when it is no finished pack and no part.
 [[nodiscard]] PackSource open_source(const std::string& path);
 /// The same of all paths, in their order; throws usage when there are none.
 [[nodiscard]] std::vector<PackSource> open_sources(const std::vector<std::string>& paths);
 
-/// Throws usage where datasets are named and none of the sources is a lone HDF5 file: of all else what they
+/// Throws usage where datasets are named and none of the sources is a single HDF5 file: of all else what they
 /// hold is known.
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 

@@ -10,13 +10,13 @@
 #include "base/memory.h"
 #include "batch/chunk_grid.h"
 #include "cache/chunk_cache.h"
-#include "read/residency.h"
+#include "read/cache_plan.h"
 
 namespace chunkhit {
 
 /// What is said where there is no memory even for a source's index.
 inline constexpr const char* kNoDatasetMemory =
-    "opening it needs more memory than can be had: lower memory_bytes";
+    "opening it needs more memory than can be had: lower cache_bytes";
 
 /// Throws usage, "label: sample 7 of 5", where a number is too large.
 void require_below(const std::string& what, std::uint64_t number, std::uint64_t count);
@@ -27,15 +27,15 @@ void require_below(const std::string& what, std::uint64_t number, std::uint64_t 
 /// Fetches the chunks of the samples that are asked for. Any thread may call anything.
 class SampleReader {
  public:
-  /// Takes residency, memory_bytes and check_hashes from a dataset's options.
+  /// Takes cache, cache_bytes and check_hashes from a dataset's options.
   template <class Options>
   SampleReader(const ChunkSet& chunks, const Options& options)
       : grid_(chunks.sample_counts()),
-        plan_(plan_residency(chunks, {.residency = options.residency,
-                                      .memory_bytes = options.memory_bytes,
-                                      .chunks_needed = 1,
-                                      .in_order = false})),
-        cache_(chunks, {plan_.residency, options.check_hashes, OnCorrupt::fail, plan_.kept_chunks, 1,
+        plan_(plan_cache(chunks, {.cache = options.cache,
+                                  .cache_bytes = options.cache_bytes,
+                                  .chunks_needed = 1,
+                                  .in_order = false})),
+        cache_(chunks, {plan_.cache, options.check_hashes, OnCorrupt::fail, plan_.kept_chunks, 1,
                         plan_.reads_samples}) {}
 
   /// Calls use(at, place, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
@@ -48,7 +48,7 @@ class SampleReader {
     for (const std::size_t at : ascending_order(samples)) {
       const ChunkGrid::Place place = grid_.find(samples[at]);
       if (place.chunk != pinned)
-        pin = with_memory("read: a chunk needs more memory than can be had: lower memory_bytes",
+        pin = with_memory("read: a chunk needs more memory than can be had: lower cache_bytes",
                           [&] { return cache_.acquire(place.chunk, stored); });
       pinned = place.chunk;
       use(at, place, pin.samples());
@@ -62,7 +62,7 @@ class SampleReader {
 
  private:
   ChunkGrid grid_;
-  ResidencyPlan plan_;
+  CachePlan plan_;
   ChunkCache cache_;
 };
 

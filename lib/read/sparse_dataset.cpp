@@ -40,7 +40,7 @@ SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& st
 
 struct SparseDataset::Impl {
   Impl(const std::vector<std::string>& paths, const SparseDatasetOptions& options)
-      : source(paths, options.memory_bytes),
+      : source(paths, options.cache_bytes),
         reader(source.chunks(), options),
         values(stored_format(source.matrix())) {}
 

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "chunkhit/sparse.h"
 #include "read/loader_core.h"
-#include "read/sparse_batch_maker.h"
+#include "read/sparse_batch_assembler.h"
 #include "read/sparse_source.h"
 
 namespace chunkhit {
@@ -18,15 +18,15 @@ EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   return spec;
 }
 
-const char* form_name(SparseAs as) {
-  switch (as) {
-    case SparseAs::dense_f32:
+const char* form_name(SparseFormat format) {
+  switch (format) {
+    case SparseFormat::dense_f32:
       return "dense_f32";
-    case SparseAs::dense_f16:
+    case SparseFormat::dense_f16:
       return "dense_f16";
-    case SparseAs::dense_u8:
+    case SparseFormat::dense_u8:
       return "dense_u8";
-    case SparseAs::csr:
+    case SparseFormat::csr:
       break;
   }
   return "csr";
@@ -34,54 +34,55 @@ const char* form_name(SparseAs as) {
 
 }  // namespace
 
-void SparseMatrix::require(SparseAs as) const {
-  if (as_ == as) return;
-  throw Error(ErrorCode::usage, std::string("batches are ") + form_name(as_) + ", not " + form_name(as) +
-                                    ": make the loader with .as = SparseAs::" + form_name(as));
+void SparseMatrix::require(SparseFormat format) const {
+  if (format_ == format) return;
+  throw Error(ErrorCode::usage, std::string("batches are ") + form_name(format_) + ", not " +
+                                    form_name(format) +
+                                    ": make the loader with .format = SparseFormat::" + form_name(format));
 }
 
 std::span<const float> SparseMatrix::dense_f32() const {
-  require(SparseAs::dense_f32);
+  require(SparseFormat::dense_f32);
   return {reinterpret_cast<const float*>(memory_), row_count_ * column_count_};
 }
 
 std::span<const std::uint16_t> SparseMatrix::dense_f16() const {
-  require(SparseAs::dense_f16);
+  require(SparseFormat::dense_f16);
   return {reinterpret_cast<const std::uint16_t*>(memory_), row_count_ * column_count_};
 }
 
 std::span<const std::uint8_t> SparseMatrix::dense_u8() const {
-  require(SparseAs::dense_u8);
+  require(SparseFormat::dense_u8);
   return {memory_, row_count_ * column_count_};
 }
 
 template <class Cell>
-std::span<Cell> SparseMatrix::writable_cells(SparseAs as) const {
-  require(as);
+std::span<Cell> SparseMatrix::writable_cells(SparseFormat format) const {
+  require(format);
   if (was_written_ != nullptr) *was_written_ = true;
   return {reinterpret_cast<Cell*>(memory_), row_count_ * column_count_};
 }
 
 std::span<float> SparseMatrix::writable_dense_f32() const {
-  return writable_cells<float>(SparseAs::dense_f32);
+  return writable_cells<float>(SparseFormat::dense_f32);
 }
 
 std::span<std::uint16_t> SparseMatrix::writable_dense_f16() const {
-  return writable_cells<std::uint16_t>(SparseAs::dense_f16);
+  return writable_cells<std::uint16_t>(SparseFormat::dense_f16);
 }
 
 std::span<std::uint8_t> SparseMatrix::writable_dense_u8() const {
-  return writable_cells<std::uint8_t>(SparseAs::dense_u8);
+  return writable_cells<std::uint8_t>(SparseFormat::dense_u8);
 }
 
 const CsrBatch& SparseMatrix::csr() const {
-  require(SparseAs::csr);
+  require(SparseFormat::csr);
   return csr_;
 }
 
 struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths, options.memory_bytes),
+      : source(paths, options.cache_bytes),
         format(sparse_format(options, source)),
         core(source.chunks(), spec, sparse_buffer_bytes(format, source, spec.batches.batch_size),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
@@ -89,13 +90,13 @@ struct SparseLoader::Impl {
              }) {
     core.reader().set_maker([this] {
       EpochReader& reader = core.reader();
-      return std::make_unique<SparseBatchMaker>(SparseBatchContext{
+      return std::make_unique<SparseBatchAssembler>(SparseBatchContext{
           source, reader.grid(), reader.cache(), format, core.ring(), reader.batch_chunks()});
     });
   }
 
   SparseSource source;
-  SparseFormat format;
+  SparseBatchFormat format;
   LoaderCore<SparseBuffer> core;  // last: its threads use all above
 };
 

@@ -40,9 +40,9 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
 
 /// The largest magnitude of a rating that a manifest is sure of: where there are many values it lists them by
 /// ranges between powers of two, each by its lower end, which for negative ones is the far one.
-float magnitude_of(const MatrixAccount& account) {
+float magnitude_of(const RatingStats& stats) {
   float magnitude = 0;
-  for (const ValueCount& each : account.values)
+  for (const ValueCount& each : stats.values)
     magnitude = std::max(magnitude, each.value < 0 ? -each.value / 2 : each.value);
   return magnitude;
 }
@@ -65,7 +65,7 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   std::uint64_t memory_bytes, float& magnitude) {
+                                                   std::uint64_t cache_bytes, float& magnitude) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
   const std::string& first_path = sources.front().path;
   for (const PackSource& source : sources) {
@@ -73,12 +73,12 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (source.manifest)
       throw Error(ErrorCode::bad_data,
                   source.path + ": holds images, expected matrices; ImageLoader reads it");
-    if (!source.matrix) parts.push_back(open_matrix_part(source.part, memory_bytes));
+    if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes));
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
-    magnitude = std::max(magnitude, magnitude_of(source.matrix->account));
+    magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
     const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
-    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed, memory_bytes);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed, cache_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
       check_listed(*of_pack[i], *source.matrix, i);
       parts.push_back(std::move(of_pack[i]));
@@ -109,7 +109,7 @@ bool share_counts(const MatrixManifest& a, const MatrixManifest& b) {
   return is_split(a) && is_split(b) && a.input_xxh3 == b.input_xxh3 && a.items.xxh3 == b.items.xxh3;
 }
 
-/// Adds up the ratings of all packs' training matrices, each once; none where a source is a lone part.
+/// Adds up the ratings of all packs' training matrices, each once; none where a source is a single part.
 std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& sources) {
   std::vector<std::uint64_t> sums;
   std::vector<const MatrixManifest*> counted;
@@ -127,18 +127,18 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
 }
 
 /// What a chunk's bytes leave room for.
-std::uint64_t most_entries_of(const StoredChunk& chunk, const MatrixShape& shape) {
-  const std::uint64_t least = least_row_block_bytes(chunk.sample_count, shape);
+std::uint64_t max_entries_of(const StoredChunk& chunk, const MatrixShape& shape) {
+  const std::uint64_t least = min_row_block_bytes(chunk.sample_count, shape);
   return chunk.raw_bytes < least ? 0 : (chunk.raw_bytes - least) / (1 + value_bytes(shape.value_type));
 }
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t memory_bytes)
-    : SparseSource(open_sources(paths), memory_bytes) {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes)
+    : SparseSource(open_sources(paths), cache_bytes) {}
 
-SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t memory_bytes)
-    : chunks_(open_all(sources, memory_bytes, known_magnitude_)),
+SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes)
+    : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {
@@ -150,8 +150,8 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
   label_columns_ = count_label_columns(chunks_);
   for (const auto& part : chunks_.parts())
     for (const StoredChunk& chunk : part->chunks()) {
-      longest_row_ = std::max(longest_row_, most_entries_of(chunk, matrix()));
-      most_nnz_ += most_entries_of(chunk, matrix());
+      longest_row_ = std::max(longest_row_, max_entries_of(chunk, matrix()));
+      max_nnz_ += max_entries_of(chunk, matrix());
     }
   item_counts_ = sum_item_counts(sources);
   if (sources.size() > 1 || !first.matrix) return;
@@ -160,9 +160,9 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
     longest_row_ = std::max(longest_row_, record.longest_row);
 }
 
-std::uint64_t SparseSource::most_entries(std::uint64_t rows) const {
+std::uint64_t SparseSource::max_entries(std::uint64_t rows) const {
   const std::uint64_t of_row = std::min(longest_row_, matrix().column_count);
-  return of_row == 0 || rows <= most_nnz_ / of_row ? rows * of_row : most_nnz_;
+  return of_row == 0 || rows <= max_nnz_ / of_row ? rows * of_row : max_nnz_;
 }
 
 std::string_view SparseSource::row_id(std::uint64_t row) const {

@@ -1,4 +1,4 @@
-// What a SparseLoader reads: packs of matrices, or lone parts of them, opened and numbered as one.
+// What a SparseLoader reads: packs of matrices, or single parts of them, opened and numbered as one.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,20 @@ class SparseSource {
  public:
   /// Throws bad_data when a source is damaged, is empty, or differs from the first one in items, values or
   /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
-  /// that. Throws usage when ids and indices of a pack need more than `memory_bytes`, which are 64 MiB at
+  /// that. Throws usage when ids and indices of a pack need more than `cache_bytes`, which are 64 MiB at
   /// least; 0: half of what the process may still take.
-  SparseSource(const std::vector<std::string>& paths, std::uint64_t memory_bytes = 0);
+  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
   [[nodiscard]] std::uint64_t size() const { return chunks_.sample_count(); }
   /// The most entries that `rows` rows of one matrix can have.
-  [[nodiscard]] std::uint64_t most_entries(std::uint64_t rows) const;
+  [[nodiscard]] std::uint64_t max_entries(std::uint64_t rows) const;
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
   [[nodiscard]] const SourceIds& row_ids() const { return row_ids_; }
   [[nodiscard]] const SourceIds& column_ids() const { return column_ids_; }
-  /// The manifests' largest magnitude of a rating, or less than that; 0 for lone parts.
+  /// The manifests' largest magnitude of a rating, or less than that; 0 for single parts.
   [[nodiscard]] float known_magnitude() const { return known_magnitude_; }
   /// Ratings of each item in the training matrices of all packs.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const { return item_counts_; }
@@ -43,7 +43,7 @@ class SparseSource {
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
 
  private:
-  SparseSource(const std::vector<PackSource>& sources, std::uint64_t memory_bytes);
+  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes);
 
   float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;
@@ -51,7 +51,7 @@ class SparseSource {
   SourceIds column_ids_;
   PackInfo info_;
   std::uint64_t longest_row_ = 0;
-  std::uint64_t most_nnz_ = 0;
+  std::uint64_t max_nnz_ = 0;
   std::size_t label_columns_ = 0;
   std::vector<std::uint64_t> item_counts_;
 };

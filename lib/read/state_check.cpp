@@ -48,7 +48,7 @@ std::string difference_of_batches(const LoaderState& state, const LoaderState& o
   for (const std::string& each :
        {count("batch_size", state.batch_size, own.batch_size),
         count("world_size", state.world_size, own.world_size), count("echo", state.echo, own.echo),
-        text("uneven", state.uneven, own.uneven),
+        text("rank_remainder", state.rank_remainder, own.rank_remainder),
         text("drop_last", state.drop_last ? "true" : "false", own.drop_last ? "true" : "false")})
     if (!each.empty()) return each;
   return "";
@@ -56,14 +56,16 @@ std::string difference_of_batches(const LoaderState& state, const LoaderState& o
 
 /// The batches that a state counts.
 EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
-  const auto uneven = std::find(kUnevenNames.begin(), kUnevenNames.end(), state.uneven);
-  if (uneven == kUnevenNames.end())
-    refuse_state("uneven: found \"" + state.uneven + "\", expected pad or drop");
-  const BatchSpec spec{.batch_size = state.batch_size,
-                       .world_size = static_cast<std::uint32_t>(state.world_size),
-                       .uneven = static_cast<Uneven>(uneven - kUnevenNames.begin()),
-                       .drop_last = state.drop_last,
-                       .echo = static_cast<std::uint32_t>(state.echo)};
+  const auto rank_remainder =
+      std::find(kRankRemainderNames.begin(), kRankRemainderNames.end(), state.rank_remainder);
+  if (rank_remainder == kRankRemainderNames.end())
+    refuse_state("rank_remainder: found \"" + state.rank_remainder + "\", expected pad or drop");
+  const BatchSpec spec{
+      .batch_size = state.batch_size,
+      .world_size = static_cast<std::uint32_t>(state.world_size),
+      .rank_remainder = static_cast<RankRemainder>(rank_remainder - kRankRemainderNames.begin()),
+      .drop_last = state.drop_last,
+      .echo = static_cast<std::uint32_t>(state.echo)};
   return {sample_count, spec, state.seed, state.epoch, state.first_place};
 }
 

@@ -12,8 +12,8 @@
 
 namespace chunkhit {
 
-/// How states spell Uneven.
-inline constexpr std::array<std::string_view, 2> kUnevenNames{"pad", "drop"};
+/// How states spell RankRemainder.
+inline constexpr std::array<std::string_view, 2> kRankRemainderNames{"pad", "drop"};
 
 /// The places that all ranks have used once `state.batches` of the batches are; nothing in the midst of a
 /// block.

@@ -28,7 +28,7 @@ bool is_part_record(const std::string& name) { return name.starts_with("part-") 
 /// A part whose record is damaged is not finished: the next run says so, or packs it again.
 void add_part(const std::string& path, UnfinishedPack& pack) {
   try {
-    const PartRecord part = parse_part_manifest(as_text(read_file(path, kMostManifestBytes)), path).part;
+    const PartRecord part = parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path).part;
     ++pack.parts;
     pack.rows += part.rows;
     pack.samples += part.samples;

@@ -26,7 +26,7 @@
 namespace chunkhit {
 namespace {
 
-/// What a part must be, from its own record or from nothing for a lone part.
+/// What a part must be, from its own record or from nothing for a single part.
 struct Expected {
   std::string path;
   std::string name;  ///< for messages
@@ -37,9 +37,9 @@ struct Expected {
 };
 
 /// The sums over all pixels.
-PixelSums check_chunks(const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& faults) {
+PixelSums check_chunks(const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& problems) {
   const SampleShape& sample = part.spec().sample;
-  return sum_over_chunks<PixelSums>(part, threads, faults,
+  return sum_over_chunks<PixelSums>(part, threads, problems,
                                     [&](std::size_t index, Bytes raw, PixelSums& sums) {
                                       for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
                                         sums.add_sample(raw.data() + at * sample.byte_count(), sample);
@@ -47,55 +47,55 @@ PixelSums check_chunks(const ChunkReader& part, std::uint32_t threads, std::vect
 }
 
 void compare_with_record(const ChunkReader& part, const Expected& expected,
-                         std::vector<std::string>& faults) {
-  const auto fault = [&](const std::string& what) { faults.push_back(expected.name + ": " + what); };
+                         std::vector<std::string>& problems) {
+  const auto error = [&](const std::string& what) { problems.push_back(expected.name + ": " + what); };
   const PartSpec& spec = part.spec();
   for (std::string& text : compare_with_part(expected.name, *expected.manifest, spec))
-    faults.push_back(std::move(text));
+    problems.push_back(std::move(text));
   if (spec.part_index != expected.part_index)
-    fault("is part " + std::to_string(spec.part_index) + ", expected " + std::to_string(expected.part_index));
+    error("is part " + std::to_string(spec.part_index) + ", expected " + std::to_string(expected.part_index));
   if (part.chunks().size() != expected.record->chunks)
-    fault("has " + std::to_string(part.chunks().size()) + " chunks, expected " +
+    error("has " + std::to_string(part.chunks().size()) + " chunks, expected " +
           std::to_string(expected.record->chunks));
   if (part.samples().rows.size() != expected.record->samples)
-    fault("has " + std::to_string(part.samples().rows.size()) + " samples, expected " +
+    error("has " + std::to_string(part.samples().rows.size()) + " samples, expected " +
           std::to_string(expected.record->samples));
 }
 
-void compare_hash(const ChunkReader& part, const Expected& expected, std::vector<std::string>& faults) {
+void compare_hash(const ChunkReader& part, const Expected& expected, std::vector<std::string>& problems) {
   const std::uint64_t found = part.hash_of_all();
   if (found != expected.listed->xxh3)
-    faults.push_back(expected.name + ": checksum of the part " + hash_text(found) + ", expected " +
-                     hash_text(expected.listed->xxh3));
+    problems.push_back(expected.name + ": checksum of the part " + hash_text(found) + ", expected " +
+                       hash_text(expected.listed->xxh3));
 }
 
-void add(std::vector<std::string> more, std::vector<std::string>& faults) {
-  for (std::string& fault : more)
-    if (std::ranges::find(faults, fault) == faults.end()) faults.push_back(std::move(fault));
+void add(std::vector<std::string> more, std::vector<std::string>& problems) {
+  for (std::string& error : more)
+    if (std::ranges::find(problems, error) == problems.end()) problems.push_back(std::move(error));
 }
 
 /// Everything that needs the part's own reader.
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options) {
-  std::vector<std::string> faults;
+  std::vector<std::string> problems;
   try {
     const std::unique_ptr<ChunkReader> part = expected.listed != nullptr
                                                   ? container_of(expected.path).open(expected.path)
                                                   : open_part(expected.path, options.names);
-    if (expected.manifest != nullptr) compare_with_record(*part, expected, faults);
-    if (expected.listed != nullptr) compare_hash(*part, expected, faults);
+    if (expected.manifest != nullptr) compare_with_record(*part, expected, problems);
+    if (expected.listed != nullptr) compare_hash(*part, expected, problems);
     part->check_hdf5_bytes();
-    if (options.quick) return faults;
+    if (options.quick) return problems;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-    const PixelSums sums = check_chunks(*part, threads, faults);
-    if (expected.record != nullptr && faults.empty() &&
+    const PixelSums sums = check_chunks(*part, threads, problems);
+    if (expected.record != nullptr && problems.empty() &&
         (sums.sum != expected.record->pixels.sum ||
          sums.sum_of_squares != expected.record->pixels.sum_of_squares))
-      faults.push_back(expected.name + ": the pixels' sums differ from those recorded when it was packed");
+      problems.push_back(expected.name + ": the pixels' sums differ from those recorded when it was packed");
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
-    faults.emplace_back(error.what());
+    problems.emplace_back(error.what());
   }
-  return faults;
+  return problems;
 }
 
 /// Whether the HDF5 library reads the file, which crashes over some damaged ones.
@@ -113,19 +113,19 @@ std::string sidecar_name(const std::string& part_file) {
 
 /// Gives the part's own record where it can be read.
 std::optional<PartManifest> check_sidecar(const std::string& folder, const Manifest& manifest,
-                                          const PartRecord& listed, std::vector<std::string>& faults) {
+                                          const PartRecord& listed, std::vector<std::string>& problems) {
   const std::string sidecar = folder + "/" + sidecar_name(listed.file);
   try {
-    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMostManifestBytes)), sidecar);
+    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMaxManifestBytes)), sidecar);
     const PartRecord& part = own.part;
     if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
         part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
         part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
-      faults.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
+      problems.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
     return own;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
-    faults.emplace_back(error.what());
+    problems.emplace_back(error.what());
     return std::nullopt;
   }
 }
@@ -136,13 +136,13 @@ std::optional<PartManifest> check_part_of_pack(const std::string& folder, const 
                                                VerifyReport& report) {
   const PartRecord& listed = manifest.parts[part_index];
   const std::string path = folder + "/" + listed.file;
-  check_size(path, listed.bytes, report.faults);
-  std::optional<PartManifest> own = check_sidecar(folder, manifest, listed, report.faults);
+  check_size(path, listed.bytes, report.problems);
+  std::optional<PartManifest> own = check_sidecar(folder, manifest, listed, report.problems);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return own;
   Expected expected{path, path, nullptr, &listed, nullptr, part_index};
   if (own) expected.manifest = &manifest, expected.record = &own->part;
-  add(check_part(expected, options), report.faults);
+  add(check_part(expected, options), report.problems);
   return own;
 }
 
@@ -171,12 +171,12 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  report.faults = check_lone_part(path, options);
-  if (!report.faults.empty()) return report;
+  report.problems = check_lone_part(path, options);
+  if (!report.problems.empty()) return report;
   const PackInfo info = read_pack_info(path, options.names);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;
-  report.foreign = info.foreign;
+  report.external = info.external;
   return report;
 }
 
@@ -200,12 +200,13 @@ std::optional<Manifest> find_normalizing_pack(const std::string& folder, const M
   }
 }
 
-void check_normalize(const std::string& folder, const Manifest& manifest, std::vector<std::string>& faults) {
+void check_normalize(const std::string& folder, const Manifest& manifest,
+                     std::vector<std::string>& problems) {
   if (!manifest.normalize) return;
   const std::optional<Manifest> from = find_normalizing_pack(folder, manifest);
   if (!from || (from->mean == manifest.normalize->mean && from->std == manifest.normalize->std)) return;
-  faults.push_back(folder + "/" + std::string(kManifestName) +
-                   ": normalize: its mean and std are not those of " + manifest.normalize->from);
+  problems.push_back(folder + "/" + std::string(kManifestName) +
+                     ": normalize: its mean and std are not those of " + manifest.normalize->from);
 }
 
 /// Whether a file is a pack's manifest whose seal is broken: not one of a later version, nor another
@@ -218,7 +219,7 @@ bool is_damaged_manifest(const std::filesystem::path& manifest) {
        !std::filesystem::exists(folder / "part-00000.zst", error)))
     return false;
   try {
-    const ByteBuffer text = read_file(manifest.string(), kMostManifestBytes);
+    const ByteBuffer text = read_file(manifest.string(), kMaxManifestBytes);
     static_cast<void>(manifest_format(as_text(text), manifest.string()));
     return false;
   } catch (const Error&) {
@@ -234,7 +235,7 @@ VerifyReport report_manifest(const std::string& path, const Error& error) {
   const std::filesystem::path manifest =
       std::filesystem::is_directory(named, failure) ? named / kManifestName : named;
   if (error.code() == ErrorCode::try_again || !is_damaged_manifest(manifest)) throw;
-  return {.faults = {error.what()}, .damaged = {manifest.string()}};
+  return {.problems = {error.what()}, .damaged = {manifest.string()}};
 }
 
 }  // namespace
@@ -255,10 +256,10 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const PartRecord& part = manifest.parts[part_index];
     if (options.on_part) options.on_part(part.file);
-    const std::size_t faults = report.faults.size();
+    const std::size_t problems = report.problems.size();
     if (auto record = check_part_of_pack(source.folder, manifest, part_index, options, report))
       own.push_back(std::move(*record));
-    if (report.faults.size() > faults)
+    if (report.problems.size() > problems)
       for (const std::string& file : {part.file, sidecar_name(part.file)})
         add_damaged(source.folder, file, report);
     ++report.parts;
@@ -267,12 +268,12 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     report.bytes += part.bytes;
   }
   if (own.size() == manifest.parts.size())
-    add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.faults);
-  check_normalize(source.folder, manifest, report.faults);
+    add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.problems);
+  check_normalize(source.folder, manifest, report.problems);
   check_list(source.folder, manifest.rejects, manifest.rejected, report);
   if (manifest.warnings) check_list(source.folder, *manifest.warnings, manifest.warned, report);
-  if (!report.faults.empty()) add_damaged(source.folder, kManifestName, report);
-  check_strangers(source.folder, known_files(manifest), report.faults);
+  if (!report.problems.empty()) add_damaged(source.folder, kManifestName, report);
+  check_unknown_files(source.folder, known_files(manifest), report.problems);
   return report;
 }
 

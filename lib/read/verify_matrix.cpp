@@ -35,7 +35,7 @@ struct MatrixSums {
   }
 };
 
-/// What a part must be; `manifest` is null for a lone part.
+/// What a part must be; `manifest` is null for a single part.
 struct Expected {
   std::string path;
   const MatrixManifest* manifest = nullptr;
@@ -49,28 +49,27 @@ std::string differ(const Expected& expected, const std::string& what, const std:
 }
 
 void compare_count(const Expected& expected, const char* what, std::uint64_t found, std::uint64_t wanted,
-                   std::vector<std::string>& faults) {
+                   std::vector<std::string>& problems) {
   if (found != wanted)
-    faults.push_back(differ(expected, what, std::to_string(found), std::to_string(wanted)));
+    problems.push_back(differ(expected, what, std::to_string(found), std::to_string(wanted)));
 }
 
 void compare_with_manifest(const Expected& expected, const PartSpec& spec, std::uint64_t rows,
-                           std::vector<std::string>& faults) {
+                           std::vector<std::string>& problems) {
   const MatrixManifest& manifest = *expected.manifest;
   const MatrixShape& shape = *spec.matrix;
   if (spec.pack_id != manifest.pack_id)
-    faults.push_back(
+    problems.push_back(
         differ(expected, "belongs to pack", hash_text(spec.pack_id), hash_text(manifest.pack_id)));
-  compare_count(expected, "is part", spec.part_index, expected.part_index, faults);
-  compare_count(expected, "rows", rows, expected.listed().samples, faults);
-  compare_count(expected, "columns", shape.column_count, manifest.columns, faults);
-  compare_count(expected, "matrices", shape.matrix_count, manifest.matrices.size(), faults);
+  compare_count(expected, "is part", spec.part_index, expected.part_index, problems);
+  compare_count(expected, "rows", rows, expected.listed().samples, problems);
+  compare_count(expected, "columns", shape.column_count, manifest.columns, problems);
+  compare_count(expected, "matrices", shape.matrix_count, manifest.matrices.size(), problems);
   if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
-    faults.push_back(expected.path + ": values of another type or scale than the manifest says");
-  if (spec.filter != manifest.filter)
-    faults.push_back(differ(expected, "filter", spec.filter, manifest.filter));
+    problems.push_back(expected.path + ": values of another type or scale than the manifest says");
+  if (spec.codec != manifest.codec) problems.push_back(differ(expected, "codec", spec.codec, manifest.codec));
   if (manifest.chunk_rows > 0)
-    compare_count(expected, "rows of a chunk", spec.chunk_samples, manifest.chunk_rows, faults);
+    compare_count(expected, "rows of a chunk", spec.chunk_samples, manifest.chunk_rows, problems);
 }
 
 void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, MatrixSums& sums) {
@@ -97,41 +96,41 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Matr
 }
 
 void check_shard(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
-                 std::vector<std::string>& faults) {
+                 std::vector<std::string>& problems) {
   const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
   if (expected.manifest != nullptr) {
-    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), faults);
-    compare_count(expected, "chunks", part->chunks().size(), expected.listed().chunks, faults);
+    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), problems);
+    compare_count(expected, "chunks", part->chunks().size(), expected.listed().chunks, problems);
     const std::uint64_t found = part->hash_of_all();
     if (found != expected.listed().xxh3)
-      faults.push_back(
+      problems.push_back(
           differ(expected, "checksum of the part", hash_text(found), hash_text(expected.listed().xxh3)));
   }
   if (options.quick) return;
   const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
   sums = sum_over_chunks<MatrixSums>(
-      *part, threads, faults,
+      *part, threads, problems,
       [&](std::size_t index, Bytes raw, MatrixSums& found) { check_row_block(*part, index, raw, found); });
 }
 
 void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
-                std::vector<std::string>& faults) {
+                std::vector<std::string>& problems) {
   const InputFile input(expected.path);
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (expected.manifest != nullptr && !trailer) {
-    faults.push_back(
+    problems.push_back(
         expected.path +
         ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
     return;
   }
   if (expected.manifest != nullptr && trailer->xxh3 != expected.listed().xxh3)
-    faults.push_back(differ(expected, "checksum of the part", hash_text(trailer->xxh3),
-                            hash_text(expected.listed().xxh3)));
+    problems.push_back(differ(expected, "checksum of the part", hash_text(trailer->xxh3),
+                              hash_text(expected.listed().xxh3)));
   if (trailer) check_hdf5_hash(input, *trailer);
   if (options.quick) return;
   const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
   if (expected.manifest != nullptr)
-    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), faults);
+    compare_with_manifest(expected, part->spec(), part->samples().rows.size(), problems);
   ByteBuffer block;
   for (std::size_t index = 0; index < part->chunks().size(); ++index) {
     part->fetch(index, block);
@@ -142,37 +141,38 @@ void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSu
 /// Everything that needs the part's own reader.
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options,
                                     MatrixSums& sums) {
-  std::vector<std::string> faults;
+  std::vector<std::string> problems;
   try {
     if (container_of(expected.path).name == "hdf5")
-      check_hdf5(expected, options, sums, faults);
+      check_hdf5(expected, options, sums, problems);
     else
-      check_shard(expected, options, sums, faults);
+      check_shard(expected, options, sums, problems);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
-    faults.emplace_back(error.what());
+    problems.emplace_back(error.what());
   }
-  return faults;
+  return problems;
 }
 
 void check_part_of_pack(const Expected& expected, const VerifyOptions& options, MatrixSums& total,
-                        std::vector<std::string>& faults) {
-  if (!check_size(expected.path, expected.listed().bytes, faults) && !std::filesystem::exists(expected.path))
+                        std::vector<std::string>& problems) {
+  if (!check_size(expected.path, expected.listed().bytes, problems) &&
+      !std::filesystem::exists(expected.path))
     return;
   MatrixSums sums;
-  for (std::string& fault : check_part(expected, options, sums)) faults.push_back(std::move(fault));
+  for (std::string& error : check_part(expected, options, sums)) problems.push_back(std::move(error));
   total.add(sums);
 }
 
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const MatrixSums& sums,
-                      std::vector<std::string>& faults) {
+                      std::vector<std::string>& problems) {
   for (std::size_t matrix = 0; matrix < manifest.matrices.size(); ++matrix) {
     const MatrixRecord& record = manifest.matrices[matrix];
     if (sums.nnz[matrix] != record.nnz || sums.longest_row[matrix] != record.longest_row)
-      faults.push_back(folder + "/" + std::string(kManifestName) + ": " + record.name + ": " +
-                       std::to_string(record.nnz) + " entries, longest row " +
-                       std::to_string(record.longest_row) + "; the parts have " +
-                       std::to_string(sums.nnz[matrix]) + ", " + std::to_string(sums.longest_row[matrix]));
+      problems.push_back(folder + "/" + std::string(kManifestName) + ": " + record.name + ": " +
+                         std::to_string(record.nnz) + " entries, longest row " +
+                         std::to_string(record.longest_row) + "; the parts have " +
+                         std::to_string(sums.nnz[matrix]) + ", " + std::to_string(sums.longest_row[matrix]));
   }
 }
 
@@ -188,19 +188,19 @@ VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest&
     const PartRecord& part = manifest.parts[part_index];
     known.insert(part.file);
     if (options.on_part) options.on_part(part.file);
-    const std::size_t faults = report.faults.size();
-    check_part_of_pack({folder + "/" + part.file, &manifest, part_index}, options, sums, report.faults);
-    if (report.faults.size() > faults) add_damaged(folder, part.file, report);
+    const std::size_t problems = report.problems.size();
+    check_part_of_pack({folder + "/" + part.file, &manifest, part_index}, options, sums, report.problems);
+    if (report.problems.size() > problems) add_damaged(folder, part.file, report);
     ++report.parts;
     report.chunks += part.chunks;
     report.samples += part.samples;
     report.bytes += part.bytes;
   }
-  if (!options.quick && report.faults.empty()) compare_matrices(folder, manifest, sums, report.faults);
+  if (!options.quick && report.problems.empty()) compare_matrices(folder, manifest, sums, report.problems);
   check_list(folder, manifest.users, manifest.rows, report);
   check_list(folder, manifest.items, manifest.columns, report);
-  if (!report.faults.empty()) add_damaged(folder, kManifestName, report);
-  check_strangers(folder, known, report.faults);
+  if (!report.problems.empty()) add_damaged(folder, kManifestName, report);
+  check_unknown_files(folder, known, report.problems);
   return report;
 }
 

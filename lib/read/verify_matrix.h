@@ -12,11 +12,11 @@ namespace chunkhit {
 [[nodiscard]] VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest& manifest,
                                               const VerifyOptions& options);
 
-/// Checks a lone part of matrices, which the HDF5 library may crash over where it is an external file.
+/// Checks a single part of matrices, which the HDF5 library may crash over where it is an external file.
 [[nodiscard]] std::vector<std::string> check_lone_matrix_part(const std::string& path,
                                                               const VerifyOptions& options);
 
-/// Tells whether a lone part holds matrices; false where that cannot be told.
+/// Returns whether a single part holds matrices; false where that cannot be told.
 [[nodiscard]] bool is_matrix_part(const std::string& path);
 
 }  // namespace chunkhit

@@ -5,7 +5,7 @@
 
 #include "base/child_limits.h"
 #include "base/message.h"
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/tile_grid.h"
 
 namespace chunkhit {
@@ -17,7 +17,7 @@ constexpr std::size_t kOtherBytes = 64 << 10;
 // PartSpec.
 template <class Stream, class Spec>
 void exchange_spec(Stream& stream, Spec& spec) {
-  stream(spec.sample, spec.matrix, spec.filter, spec.chunk_samples, spec.classes, spec.label_columns,
+  stream(spec.sample, spec.matrix, spec.codec, spec.chunk_samples, spec.classes, spec.label_columns,
          spec.pack_id, spec.part_index, spec.cache_advice);
 }
 
@@ -52,7 +52,7 @@ std::size_t about_bytes(const PartContents& contents) {
 
 /// The name as it stands in the program: a grid only views it.
 std::string_view static_name(const std::string& name) {
-  return name == "fletcher32" ? std::string_view("fletcher32") : chunk_filter(name).name;
+  return name == "fletcher32" ? std::string_view("fletcher32") : chunk_codec(name).name;
 }
 
 }  // namespace

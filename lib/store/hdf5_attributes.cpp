@@ -4,8 +4,8 @@ namespace chunkhit {
 namespace {
 
 // An attribute lies in an object's header, whose messages have at most 64 KiB.
-constexpr hssize_t kMostValues = 65536;
-constexpr std::size_t kMostTextBytes = 65536;
+constexpr hssize_t kMaxValues = 65536;
+constexpr std::size_t kMaxTextBytes = 65536;
 
 Hdf5Handle variable_text_type(const Hdf5Check& check, H5T_cset_t encoding) {
   Hdf5Handle type(check(H5Tcopy(H5T_C_S1), "create a text type"), H5Tclose);
@@ -48,7 +48,7 @@ std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* na
   const Hdf5Handle attribute(check(H5Aopen(object, name, H5P_DEFAULT), "open an attribute"), H5Aclose);
   const Hdf5Handle space(check(H5Aget_space(attribute.get()), "ask for an attribute's size"), H5Sclose);
   const hssize_t count = check(H5Sget_simple_extent_npoints(space.get()), "ask for an attribute's size");
-  if (count > kMostValues) check.refuse(std::string("attribute ") + name + " has too many values");
+  if (count > kMaxValues) check.refuse(std::string("attribute ") + name + " has too many values");
   return static_cast<std::size_t>(count);
 }
 
@@ -66,7 +66,7 @@ std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char
   if (H5Tget_class(stored.get()) != H5T_STRING)
     check.refuse(std::string("attribute ") + name + " is no text");
   if (H5Tis_variable_str(stored.get()) <= 0) {
-    if (H5Tget_size(stored.get()) > kMostTextBytes)
+    if (H5Tget_size(stored.get()) > kMaxTextBytes)
       check.refuse(std::string("attribute ") + name + " is too long");
     std::string text(H5Tget_size(stored.get()), '\0');
     read_attribute(check, object, name, stored.get(), text.data());

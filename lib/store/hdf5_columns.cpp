@@ -11,9 +11,9 @@ namespace {
 constexpr std::size_t kBlockBytes = 1 << 20;
 // Of a file name; longer ones take their memory as they come.
 constexpr std::size_t kUsualNameBytes = 64;
-constexpr std::size_t kMostReserved = std::size_t{64} << 20;
+constexpr std::size_t kMaxReserved = std::size_t{64} << 20;
 // Deflate, the best of HDF5's own filters, makes at most 1,032 bytes of one.
-constexpr std::uint64_t kMostInflation = 1100;
+constexpr std::uint64_t kMaxInflation = 1100;
 
 Hdf5Handle make_space(const Hdf5Check& check, std::span<const hsize_t> dimensions) {
   return {check(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
@@ -94,7 +94,7 @@ void check_links(const Hdf5Check& check, hid_t file, const std::string& path) {
 void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                 std::uint64_t item_bytes) {
   std::uint64_t most = H5Dget_storage_size(dataset) / item_bytes;
-  most = most > UINT64_MAX / 8 / kMostInflation ? 0 : most * kMostInflation;
+  most = most > UINT64_MAX / 8 / kMaxInflation ? 0 : most * kMaxInflation;
   for (const hsize_t dimension : dimensions) {
     if (dimension == 0) return;
     most /= dimension;
@@ -217,9 +217,9 @@ Names read_text_column(const Hdf5Check& check, hid_t file, const char* name) {
   check_column_storage(check, dataset.get(), dimensions, text_bytes);
   Names names;
   if (dimensions[0] == 0) return names;
-  names.ends.reserve(std::min<std::size_t>(dimensions[0], kMostReserved));
+  names.ends.reserve(std::min<std::size_t>(dimensions[0], kMaxReserved));
   names.text.reserve(
-      std::min<std::size_t>(dimensions[0] * std::min(text_bytes, kUsualNameBytes), kMostReserved));
+      std::min<std::size_t>(dimensions[0] * std::min(text_bytes, kUsualNameBytes), kMaxReserved));
   for_each_block(dimensions[0], text_bytes, [&](std::size_t first, std::size_t count, MutableBytes block) {
     const hsize_t rows = count;
     const Hdf5Handle memory = make_space(check, {&rows, 1});

@@ -11,7 +11,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostListedNames = 20;
+constexpr std::size_t kMaxListedNames = 20;
 
 bool has(const Hdf5Check& check, hid_t file, const std::string& place) {
   return has_object(check, file, place.c_str() + 1);
@@ -26,7 +26,7 @@ bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {
 herr_t list_name(hid_t, const char* name, const H5L_info_t*, void* listed) {
   auto& names = *static_cast<std::vector<std::string>*>(listed);
   names.emplace_back(name);
-  return names.size() > kMostListedNames ? 1 : 0;
+  return names.size() > kMaxListedNames ? 1 : 0;
 }
 
 std::vector<std::string> names_in(const Hdf5Check& check, hid_t file, const std::string& group) {

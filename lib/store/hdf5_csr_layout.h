@@ -11,7 +11,7 @@
 
 namespace chunkhit {
 
-/// The kinds of files that are told apart.
+/// The kinds of files that are distinguished.
 enum class CsrFileKind : std::uint8_t {
   anndata,  ///< /X, /layers/..., /raw/X, with /obs and /var
   tenx,     ///< a group with barcodes: CSC of features × barcodes, which is CSR of barcodes × features

@@ -11,7 +11,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::size_t kMostTextBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 16;
 
 void require_count(const Hdf5Check& check, std::uint64_t count, std::uint64_t expected,
                    const std::string& place) {
@@ -55,7 +55,7 @@ Names read_record_index(const Hdf5Check& check, hid_t dataset, const std::string
   const Hdf5Handle text(
       check(H5Tget_member_type(type.get(), static_cast<unsigned>(member)), "ask for a type"), H5Tclose);
   const std::size_t bytes = H5Tget_size(text.get());
-  if (H5Tget_class(text.get()) != H5T_STRING || H5Tis_variable_str(text.get()) > 0 || bytes > kMostTextBytes)
+  if (H5Tget_class(text.get()) != H5T_STRING || H5Tis_variable_str(text.get()) > 0 || bytes > kMaxTextBytes)
     return {};
   const std::vector<hsize_t> dimensions = dataset_dimensions(check, dataset);
   require_count(check, dimensions.size() == 1 ? dimensions[0] : 0, expected, place);
@@ -83,7 +83,7 @@ std::string read_any_text_attribute(const Hdf5Check& check, hid_t object, const 
   const Hdf5Handle space(check(H5Aget_space(attribute.get()), "ask for an attribute's size"), H5Sclose);
   const std::size_t bytes = H5Tget_size(type.get());
   if (H5Tget_class(type.get()) != H5T_STRING || H5Sget_simple_extent_npoints(space.get()) != 1 ||
-      bytes > kMostTextBytes)
+      bytes > kMaxTextBytes)
     return "";
   if (H5Tis_variable_str(type.get()) > 0) {
     char* pointer = nullptr;

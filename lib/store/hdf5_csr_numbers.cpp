@@ -13,7 +13,7 @@ namespace chunkhit {
 namespace {
 
 // More than any program makes a chunk, and what a reader must have room for.
-constexpr std::uint64_t kMostCacheBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kDefaultSlots = 521;
 constexpr std::uint64_t kLookUpsAtOnce = 1 << 16;
@@ -38,7 +38,7 @@ Hdf5Handle cache_for(const Hdf5Check& check, hid_t dataset, std::span<const hsiz
   const hsize_t across = dimensions.size() < 2 ? 1 : (dimensions[1] + chunk[1] - 1) / chunk[1];
   const double bytes = static_cast<double>(chunk[0]) * static_cast<double>(chunk[1]) *
                        static_cast<double>(across) * static_cast<double>(H5Tget_size(type.get()));
-  if (bytes > static_cast<double>(kMostCacheBytes))
+  if (bytes > static_cast<double>(kMaxCacheBytes))
     check.refuse(place + " has chunks that take " + std::to_string(bytes / 1e9) +
                  " GB to read a row; write them smaller: h5repack -l CHUNK=1000000 (one dimension)");
   const std::size_t room = std::max(kDefaultCacheBytes, static_cast<std::size_t>(bytes));

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "compress/deflate.h"
+#include "codec/deflate.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_output.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/hdf5_columns.h"
 
 namespace chunkhit {
@@ -14,7 +14,7 @@ namespace {
 constexpr H5Z_filter_t kZstdFilter = 32015;
 
 void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
-  const auto level = static_cast<unsigned>(chunk_filter(filter).default_level);
+  const auto level = static_cast<unsigned>(chunk_codec(filter).default_level);
   if (filter == "deflate") check(H5Pset_deflate(list, level > 9 ? 9 : level), "set the deflate filter");
   // Optional, or creating the dataset would need the plug-in, which only readers through HDF5 need.
   if (filter == "zstd")
@@ -38,7 +38,7 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
   check(H5Pset_chunk(list.get(), 4, chunk.data()), "set the chunk's shape");
   check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
   check(H5Pset_obj_track_times(list.get(), false), "leave out times");
-  set_filter(check, list.get(), spec.filter);
+  set_filter(check, list.get(), spec.codec);
   return {check(H5Dcreate2(file, kImagesName, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(),
                            H5P_DEFAULT),
                 "create /images"),
@@ -55,7 +55,7 @@ void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, S
     check.refuse("the chunk of sample " + std::to_string(chunk.first_sample) + " was never written");
   chunk.offset = address;
   chunk.stored_bytes = bytes;
-  chunk.filtered = spec.filter != "none" && (mask & 1) == 0;
+  chunk.filtered = spec.codec != "none" && (mask & 1) == 0;
 }
 
 }  // namespace chunkhit

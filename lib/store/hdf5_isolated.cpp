@@ -16,8 +16,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uintmax_t kLeastSeconds = 5;
-constexpr std::uintmax_t kMostSeconds = 60;
+constexpr std::uintmax_t kMinSeconds = 5;
+constexpr std::uintmax_t kMaxSeconds = 60;
 // Slower than anything that a library reads of a file between two answers.
 constexpr std::uintmax_t kBytesOfSecond = 10 << 20;
 
@@ -56,14 +56,14 @@ pid_t fork_outside_hdf5() {
 }
 
 ChildOptions hdf5_child(const std::vector<std::string>& paths) {
-  std::uintmax_t most_bytes = 0;
+  std::uintmax_t max_bytes = 0;
   for (const std::string& path : paths) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (!error) most_bytes = std::max(most_bytes, bytes);
+    if (!error) max_bytes = std::max(max_bytes, bytes);
   }
-  const std::uintmax_t seconds = std::min(kLeastSeconds + most_bytes / kBytesOfSecond, kMostSeconds);
-  return {.fork = fork_outside_hdf5, .most_seconds = static_cast<std::uint32_t>(seconds)};
+  const std::uintmax_t seconds = std::min(kMinSeconds + max_bytes / kBytesOfSecond, kMaxSeconds);
+  return {.fork = fork_outside_hdf5, .max_seconds = static_cast<std::uint32_t>(seconds)};
 }
 
 void read_isolated(const std::vector<std::string>& paths, const std::function<ByteBuffer(std::size_t)>& read,

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "chunkhit/error.h"
-#include "compress/lzf.h"
+#include "codec/lzf.h"
 
 namespace chunkhit {
 namespace {

@@ -28,7 +28,7 @@ struct MatrixHdf5Options {
   int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};
-  std::uint64_t most_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
+  std::uint64_t max_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
 };
 
 /// Writes a part of matrices aside. One thread at a time.
@@ -58,8 +58,8 @@ struct Hdf5Matrix {
   std::uint64_t column_count = 0;
   CsrRows x;
   std::optional<CsrRows> held_out;
-  PartSamples samples;                    ///< of a foreign file: files = the row names, rows = 0, 1, ...
-  std::string filter = "none";            ///< that compresses the values, or the cells
+  PartSamples samples;                    ///< of an external file: files = the row names, rows = 0, 1, ...
+  std::string codec = "none";             ///< that compresses the values, or the cells
   std::vector<std::string> column_names;  ///< the items' own ids; as many as columns, or none
   std::optional<PartSpec> spec;           ///< of a part of ours: with `matrix` and `classes` (= column_names)
   std::vector<std::uint64_t> item_counts;  ///< as they were written
@@ -82,7 +82,7 @@ struct Hdf5MatrixNames {
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
     const std::vector<std::string>& paths);
 
-/// Tells whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks
+/// Returns whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks
 /// where it is no part of ours.
 [[nodiscard]] bool is_matrix_hdf5(const std::string& path);
 

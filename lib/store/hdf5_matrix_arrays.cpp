@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::uint64_t kValuesAtOnce = 1 << 20;
 // Chunks may cover all rows of a few columns: then several reads decode each.
-constexpr std::uint64_t kMostValuesAtOnce = 1 << 26;
+constexpr std::uint64_t kMaxValuesAtOnce = 1 << 26;
 // Each row has at least a byte of indptr or of names, and deflate makes 1,032 bytes of one.
-constexpr std::uint64_t kMostRowsOfByte = 1100;
+constexpr std::uint64_t kMaxRowsOfByte = 1100;
 // From this on not every whole number is an f32.
-constexpr float kMostExact = 1 << 24;
+constexpr float kMaxExact = 1 << 24;
 
 /// A matrix by rows or by columns, as it is stored.
 struct CompressedMatrix {
@@ -34,7 +34,7 @@ struct CompressedMatrix {
 /// More rows than a file of that size can have are a damaged number; memory would be taken for each.
 void check_sides(const Hdf5Source& source, const std::string& path, std::uint64_t rows,
                  std::uint64_t columns) {
-  if (rows / kMostRowsOfByte > source.byte_count() || columns == 0 || columns > UINT32_MAX)
+  if (rows / kMaxRowsOfByte > source.byte_count() || columns == 0 || columns > UINT32_MAX)
     source.check().refuse("/" + path + " has " + std::to_string(rows) + " rows and " +
                           std::to_string(columns) + " columns");
 }
@@ -56,7 +56,7 @@ void for_each_block(const Hdf5Check& check, const Hdf5Column& column, hid_t type
   const std::uint64_t rows = column.dimensions[0];
   const std::uint64_t chunk = chunk_values(check, column.dataset.get(), column.dimensions.size());
   const std::uint64_t wanted = std::max<std::uint64_t>(kValuesAtOnce / width, 1);
-  const std::uint64_t most = std::max<std::uint64_t>(kMostValuesAtOnce / width, 1);
+  const std::uint64_t most = std::max<std::uint64_t>(kMaxValuesAtOnce / width, 1);
   const std::uint64_t at_once = std::min({rows, (wanted / chunk + 1) * chunk, most});
   std::vector<Number> block(at_once * width);
   for (std::uint64_t first = 0; first < rows; first += at_once) {
@@ -87,7 +87,7 @@ void check_values(const Hdf5Check& check, const std::string& path, std::span<con
                   bool is_floating) {
   for (const float value : values) {
     if (!std::isfinite(value)) check.refuse("/" + path + " holds a value that is not a finite f32");
-    if (!is_floating && std::abs(value) >= kMostExact)
+    if (!is_floating && std::abs(value) >= kMaxExact)
       check.refuse("/" + path + " holds a whole number of 2^24 or more, which an f32 may not hold exactly");
   }
 }

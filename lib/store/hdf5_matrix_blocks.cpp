@@ -21,7 +21,7 @@ namespace chunkhit {
 namespace {
 
 /// Rows of a block of a file that is not ours.
-constexpr std::uint64_t kForeignChunkRows = 256;
+constexpr std::uint64_t kExternalChunkRows = 256;
 
 /// A file without a name, in memory; the rows of several parts lie in it one after the other.
 class MemoryFile {
@@ -54,11 +54,11 @@ class MemoryFile {
 PartSpec spec_of(const Hdf5Matrix& matrix) {
   if (matrix.spec) return *matrix.spec;
   PartSpec spec;
-  spec.filter = matrix.filter;
+  spec.codec = matrix.codec;
   const bool has_values = !matrix.x.values.empty();
   spec.matrix = {.column_count = matrix.column_count,
                  .value_type = has_values ? ValueType::f32 : ValueType::none};
-  spec.chunk_samples = kForeignChunkRows;
+  spec.chunk_samples = kExternalChunkRows;
   spec.classes = matrix.column_names;
   return spec;
 }

@@ -110,10 +110,10 @@ class CsrGroup final : public MatrixOutput {
 
 class DenseArray final : public MatrixOutput {
  public:
-  DenseArray(const MatrixTarget& target, std::uint64_t most_bytes)
+  DenseArray(const MatrixTarget& target, std::uint64_t max_bytes)
       : path_(target.path),
         shape_(target.shape),
-        most_bytes_(most_bytes),
+        max_bytes_(max_bytes),
         cells_(target.check, target.file, target.output,
                {.path = target.path,
                 .type = H5T_STD_U8LE,
@@ -127,9 +127,9 @@ class DenseArray final : public MatrixOutput {
 
   void append(const CsrView& rows) override {
     const std::uint64_t bytes = (cells_.row_count() + rows.row_count()) * shape_.column_count;
-    if (bytes > most_bytes_)
+    if (bytes > max_bytes_)
       throw Error(ErrorCode::bad_data, "a dense matrix of " + std::to_string(bytes) +
-                                           " cells and more, at most " + std::to_string(most_bytes_) +
+                                           " cells and more, at most " + std::to_string(max_bytes_) +
                                            ": leave it sparse");
     numbers_.resize(rows.nnz());
     std::ranges::fill(numbers_, std::uint8_t{1});
@@ -154,7 +154,7 @@ class DenseArray final : public MatrixOutput {
  private:
   std::string path_;
   MatrixShape shape_;
-  std::uint64_t most_bytes_;
+  std::uint64_t max_bytes_;
   Hdf5GrowingArray cells_;
   ByteBuffer row_;
   ByteBuffer numbers_;
@@ -170,13 +170,13 @@ std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
   return std::make_unique<CsrGroup>(target);
 }
 
-std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target, std::uint64_t most_bytes) {
+std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target, std::uint64_t max_bytes) {
   const ValueType type = target.shape.value_type;
   if (type != ValueType::none && type != ValueType::u8)
     throw Error(ErrorCode::bad_data, "values of type " +
                                          std::string(kValueTypeNames[static_cast<std::size_t>(type)]) +
                                          " do not fit the 8 bits of a dense matrix");
-  return std::make_unique<DenseArray>(target, most_bytes);
+  return std::make_unique<DenseArray>(target, max_bytes);
 }
 
 }  // namespace chunkhit

@@ -38,8 +38,8 @@ struct MatrixTarget {
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
 
 /// Starts an array of all cells with stored numbers; throws bad_data when a number is 0 or there are more
-/// than `most_bytes` cells.
+/// than `max_bytes` cells.
 [[nodiscard]] std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target,
-                                                              std::uint64_t most_bytes);
+                                                              std::uint64_t max_bytes);
 
 }  // namespace chunkhit

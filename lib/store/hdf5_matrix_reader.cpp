@@ -9,7 +9,7 @@
 #include "store/hdf5_attributes.h"
 #include "store/hdf5_columns.h"
 #include "store/hdf5_data_frame.h"
-#include "store/hdf5_foreign.h"
+#include "store/hdf5_external.h"
 #include "store/hdf5_index.h"
 #include "store/hdf5_isolated.h"
 #include "store/hdf5_matrix.h"
@@ -130,7 +130,7 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   const Hdf5Check& check = source.check();
   const hid_t file = source.file();
   PartSpec spec = read_spec(check, file, matrix.column_count);
-  spec.filter = matrix.filter;
+  spec.codec = matrix.codec;
   const std::uint64_t row_count = matrix.x.row_count();
   if (matrix.held_out.has_value() != (spec.matrix->matrix_count == 2))
     check.refuse("other matrices than it says");
@@ -152,8 +152,8 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   matrix.spec = std::move(spec);
 }
 
-/// Fills what a file of others has: names where they fit, rows by their order.
-void read_foreign_names(const Hdf5Source& source, const std::string& x, Hdf5Matrix& matrix) {
+/// Fills what an external file has: names where they fit, rows by their order.
+void read_external_names(const Hdf5Source& source, const std::string& x, Hdf5Matrix& matrix) {
   PartSamples& samples = matrix.samples;
   const std::uint64_t row_count = matrix.x.row_count();
   const bool is_raw = x.starts_with("raw/");
@@ -181,10 +181,10 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
   Hdf5Matrix matrix;
   if (ours && has_object(check, source.file(), dense ? kDenseHeldOutName : kHeldOutName))
     matrix.held_out = read_held_out(source, dense, sized);
-  matrix.filter = filter_of(source, dense ? kDenseName : x);
+  matrix.codec = filter_of(source, dense ? kDenseName : x);
   matrix.column_count = sized.column_count;
   matrix.x = std::move(sized.rows);
-  read_foreign_names(source, x, matrix);
+  read_external_names(source, x, matrix);
   if (ours) read_own_part(source, dense, matrix);
   return matrix;
 }

@@ -114,7 +114,7 @@ struct MatrixHdf5Writer::State {
   std::unique_ptr<MatrixOutput> start(const char* name) {
     const MatrixTarget target{check, file.get(), pending, name, *spec.matrix, options.deflate_level};
     return options.layout == MatrixLayout::csr ? start_csr_group(target)
-                                               : start_dense_array(target, options.most_dense_bytes);
+                                               : start_dense_array(target, options.max_dense_bytes);
   }
 
   void check_samples(const PartSamples& samples) const {

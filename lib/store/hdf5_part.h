@@ -11,13 +11,13 @@
 namespace chunkhit {
 
 /// HDF5 counts a chunk's bytes in 32 bits; half of that keeps away from the edge.
-inline constexpr std::uint64_t kMostHdf5ChunkBytes = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t kMaxHdf5ChunkBytes = std::uint64_t{1} << 31;
 
 /// Gives the size of the blocks that hold a part's metadata: 1 MiB, so that they lie together, and less where
 /// a chunk of `chunk_bytes` raw bytes is less.
 [[nodiscard]] std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes);
 
-/// Tells an HDF5 file by its first bytes.
+/// Detects an HDF5 file by its first bytes.
 [[nodiscard]] bool is_hdf5_part(Bytes first_bytes);
 
 /// Starts an HDF5 part aside; throws cannot_write.

@@ -9,7 +9,7 @@
 
 #include "chunkhit/error.h"
 #include "store/contents_message.h"
-#include "store/hdf5_foreign.h"
+#include "store/hdf5_external.h"
 #include "store/hdf5_images.h"
 #include "store/hdf5_index.h"
 #include "store/hdf5_isolated.h"
@@ -90,8 +90,8 @@ PartContents read_external_contents(const InputFile& input, const Hdf5Names& nam
   Hdf5Source source(Hdf5Check(ErrorCode::bad_data, input.path()), input);
   refuse_user_block(source);
   refuse_damaged_index(source, input, kFormatAttribute);
-  PartContents contents = read_foreign_file(source, names);
-  with_path(input.path(), [&] { check_foreign_contents(contents, container("hdf5"), input.byte_count()); });
+  PartContents contents = read_external_file(source, names);
+  with_path(input.path(), [&] { check_external_contents(contents, container("hdf5"), input.byte_count()); });
   return contents;
 }
 

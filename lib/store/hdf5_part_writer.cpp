@@ -21,8 +21,8 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kLeastMetadataBlockBytes = 16 << 10;
-constexpr std::uint64_t kMostMetadataBlockBytes = 1 << 20;
+constexpr std::uint64_t kMinMetadataBlockBytes = 16 << 10;
+constexpr std::uint64_t kMaxMetadataBlockBytes = 1 << 20;
 
 void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
   const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
@@ -35,7 +35,7 @@ void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, con
   write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
   write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
   write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
-  write_text_attribute(check, file, "filter", spec.filter);
+  write_text_attribute(check, file, "filter", spec.codec);
 }
 
 void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
@@ -146,7 +146,7 @@ class Hdf5PartWriter final : public ChunkWriter {
   void write_chunk(const EncodedChunk& chunk, StoredChunk& stored) {
     const ImageDimensions extent = image_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
     const ImageDimensions at{sample_count_, 0, 0, 0};
-    const std::uint32_t mask = chunk.filtered || spec_.filter == "none" ? 0 : 1;
+    const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
     check_(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
     const hsize_t before = end_of_hdf5_file(check_, file_.get());
     check_(
@@ -188,8 +188,8 @@ class Hdf5PartWriter final : public ChunkWriter {
 }  // namespace
 
 std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes) {
-  return std::clamp(std::bit_ceil(std::min(chunk_bytes, kMostMetadataBlockBytes)), kLeastMetadataBlockBytes,
-                    kMostMetadataBlockBytes);
+  return std::clamp(std::bit_ceil(std::min(chunk_bytes, kMaxMetadataBlockBytes)), kMinMetadataBlockBytes,
+                    kMaxMetadataBlockBytes);
 }
 
 std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {

@@ -20,7 +20,7 @@ struct ReadWatch {
 namespace {
 
 // HDF5's own drivers go as far.
-constexpr haddr_t kMostAddress = (haddr_t{1} << 63) - 1;
+constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 
 /// What HDF5 hands to the driver's `open`, copied byte by byte.
 struct DriverSettings {
@@ -78,7 +78,7 @@ H5FD_t* open_driver_file(const char*, unsigned, hid_t access, haddr_t) {
 H5FD_class_t make_driver() {
   H5FD_class_t driver{};
   driver.name = "chunkhit";
-  driver.maxaddr = kMostAddress;
+  driver.maxaddr = kMaxAddress;
   driver.fc_degree = H5F_CLOSE_STRONG;
   driver.fapl_size = sizeof(DriverSettings);
   driver.open = open_driver_file;

@@ -37,7 +37,7 @@ Hdf5Handle select(const Hdf5Check& check, hid_t dataset, hsize_t first, hsize_t 
 /// Memory for texts that HDF5 reads, up to a limit: all places may lead to the same long text.
 class TextMemory {
  public:
-  explicit TextMemory(std::uint64_t most_bytes) : left_(most_bytes) {}
+  explicit TextMemory(std::uint64_t max_bytes) : left_(max_bytes) {}
   [[nodiscard]] bool is_spent() const { return is_spent_; }
   void clear() { texts_.clear(); }
   static void* allocate(std::size_t bytes, void* memory) noexcept {

@@ -9,7 +9,7 @@
 #define FILTER_ID 32015
 #define DEFAULT_LEVEL 3
 /* HDF5 counts a chunk's bytes in 32 bits. */
-static const unsigned long long kMostChunkBytes = 0xffffffffu;
+static const unsigned long long kMaxChunkBytes = 0xffffffffu;
 
 /* Puts a new buffer in the place of the old one; returns its size, or 0 when there is none. */
 static size_t replace_buffer(void *made, size_t made_bytes, size_t room, size_t *buffer_bytes,
@@ -27,7 +27,7 @@ static size_t replace_buffer(void *made, size_t made_bytes, size_t room, size_t 
 static size_t decode(size_t bytes, size_t *buffer_bytes, void **buffer) {
   const unsigned long long raw_bytes = ZSTD_getFrameContentSize(*buffer, bytes);
   void *raw;
-  if (raw_bytes == 0 || raw_bytes > kMostChunkBytes) return 0; /* unknown and damaged are larger */
+  if (raw_bytes == 0 || raw_bytes > kMaxChunkBytes) return 0; /* unknown and damaged are larger */
   raw = malloc((size_t)raw_bytes);
   if (raw == NULL) return 0;
   return replace_buffer(raw, ZSTD_decompress(raw, (size_t)raw_bytes, *buffer, bytes), (size_t)raw_bytes,

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "chunkhit/error.h"
-#include "compress/chunk_filter.h"
-#include "compress/raw_frame.h"
+#include "codec/chunk_codec.h"
+#include "codec/raw_frame.h"
 #include "store/hdf5_matrix.h"
 #include "store/hdf5_part.h"
 #include "store/shard_part.h"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kRecognisedBytes = 32;
 constexpr std::uint64_t kHashBlockBytes = 256 << 10;
-constexpr std::array<std::string_view, 3> kHdf5Filters{"none", "deflate", "zstd"};
-constexpr std::array<std::string_view, 3> kShardFilters{"photo", "zstd", "none"};
+constexpr std::array<std::string_view, 3> kHdf5Codecs{"none", "deflate", "zstd"};
+constexpr std::array<std::string_view, 3> kShardCodecs{"photo", "zstd", "none"};
 
 [[noreturn]] void refuse_matrices(const std::string& path) {
   throw Error(ErrorCode::bad_data, path + ": holds matrices, expected images");
@@ -59,9 +59,9 @@ std::unique_ptr<ChunkReader> open_within(const std::string& path, std::uint64_t 
 }
 
 constexpr std::array<Container, 2> kContainers{{
-    {"hdf5", ".h5", kHdf5Filters, kMostHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
+    {"hdf5", ".h5", kHdf5Codecs, kMaxHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
      open_hdf5_part, open_lone_hdf5},
-    {"shard", ".zst", kShardFilters, kMostShardChunkBytes, false, true, is_shard, create_shard,
+    {"shard", ".zst", kShardCodecs, kMaxShardChunkBytes, false, true, is_shard, create_shard,
      open_image_shard, open_lone_shard},
 }};
 
@@ -186,7 +186,7 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
     else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else
-      chunk_filter(chunk.filtered ? spec.filter : "none").decode(stored, spec.sample, raw);
+      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.sample, raw);
   } catch (const Error& error) {
     throw Error(error.code(), part.place(chunk_index) + ": " + error.what());
   }

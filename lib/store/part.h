@@ -29,7 +29,7 @@ enum class SampleKind : std::uint32_t { images = 1, matrices = 2 };
 struct PartSpec {
   SampleShape sample;                      ///< of images; unused with `matrix`
   std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
-  std::string filter = "none";             ///< a name of chunk_filters()
+  std::string codec = "none";              ///< a name of chunk_codecs()
   std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last
   std::vector<std::string> classes;  ///< names of the classes by id, empty when labels are numbers; with
                                      ///< `matrix` the items' own ids by column
@@ -77,11 +77,11 @@ struct StoredChunk {
   std::uint64_t first_sample = 0;  ///< in the part
   std::uint64_t sample_count = 0;
   std::uint64_t xxh3 = 0;  ///< of the stored bytes
-  bool filtered = true;    ///< false: stored raw, as without a filter or where it did not make it smaller
+  bool filtered = true;    ///< false: stored raw, as without a codec or where it did not make it smaller
   bool operator==(const StoredChunk&) const = default;
 };
 
-/// A chunk on its way to the file: encoded by the part's filter, or raw where that is not larger.
+/// A chunk on its way to the file: encoded by the part's codec, or raw where that is not larger.
 struct EncodedChunk {
   Bytes stored;
   std::uint64_t raw_bytes = 0;
@@ -202,16 +202,16 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
 
 /// A kind of file that holds parts; one static row per container.
 struct Container {
-  std::string_view name;                      ///< "hdf5", "shard"
-  std::string_view extension;                 ///< ".h5", ".zst"
-  std::span<const std::string_view> filters;  ///< the default first
-  std::uint64_t most_chunk_bytes;             ///< raw bytes of a chunk
+  std::string_view name;                     ///< "hdf5", "shard"
+  std::string_view extension;                ///< ".h5", ".zst"
+  std::span<const std::string_view> codecs;  ///< the default first
+  std::uint64_t max_chunk_bytes;             ///< raw bytes of a chunk
   bool pads_last_chunk;    ///< the last chunk is given whole too, with zeros behind its samples
   bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours
-  /// A lone part, or an external file.
+  /// A single part, or an external file.
   std::unique_ptr<ChunkReader> (*open_lone)(const std::string& path, const Hdf5Names& names);
 };
 
@@ -221,7 +221,7 @@ struct Container {
 /// Finds a container by name; throws usage with the list of valid names.
 [[nodiscard]] const Container& container(std::string_view name);
 
-/// Tells a part's container by its first bytes; throws bad_data when it is none.
+/// Detects a part's container by its first bytes; throws bad_data when it is none.
 [[nodiscard]] const Container& container_of(const std::string& path);
 
 /// Opens a part of images of any container, or another HDF5 file with an array of bytes under `names.images`;

@@ -40,7 +40,7 @@ PartSpec decode_common_spec(const PartSpecBytes& bytes) {
   spec.pack_id = load_little<std::uint64_t>(bytes.data());
   spec.part_index = load_little<std::uint32_t>(bytes.data() + 8);
   const std::string_view name = as_text(Bytes(bytes).subspan(32, kFilterNameBytes));
-  spec.filter = name.substr(0, name.find('\0'));
+  spec.codec = name.substr(0, name.find('\0'));
   spec.chunk_samples = load_little<std::uint64_t>(bytes.data() + 48);
   return spec;
 }
@@ -62,7 +62,7 @@ PartSpecBytes encode_part_spec(const PartSpec& spec) {
     store_little(bytes.data() + 20, spec.sample.width);
     store_little(bytes.data() + 24, spec.sample.channels);
   }
-  std::memcpy(bytes.data() + 32, spec.filter.data(), std::min(spec.filter.size(), kFilterNameBytes));
+  std::memcpy(bytes.data() + 32, spec.codec.data(), std::min(spec.codec.size(), kFilterNameBytes));
   store_little(bytes.data() + 48, spec.chunk_samples);
   return bytes;
 }

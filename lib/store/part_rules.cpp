@@ -4,7 +4,7 @@
 #include <string>
 
 #include "chunkhit/error.h"
-#include "compress/raw_frame.h"
+#include "codec/raw_frame.h"
 
 namespace chunkhit {
 namespace {
@@ -19,10 +19,10 @@ void check_count(const std::string& what, std::uint64_t found, std::uint64_t exp
 void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
   const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
   if (!spec.matrix) return check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
-  const std::uint64_t least = least_row_block_bytes(raw_samples, *spec.matrix);
-  if (chunk.raw_bytes < least || chunk.raw_bytes > container.most_chunk_bytes)
+  const std::uint64_t least = min_row_block_bytes(raw_samples, *spec.matrix);
+  if (chunk.raw_bytes < least || chunk.raw_bytes > container.max_chunk_bytes)
     throw_broken("raw bytes: " + std::to_string(chunk.raw_bytes) + ", expected " + std::to_string(least) +
-                 " to " + std::to_string(container.most_chunk_bytes));
+                 " to " + std::to_string(container.max_chunk_bytes));
 }
 
 /// Where a chunk's samples and bytes must be, by its place in the part.
@@ -32,7 +32,7 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
   check_count("samples", chunk.sample_count, sample_count);
   check_raw_bytes(chunk, spec, container);
   if (chunk.stored_bytes == 0) throw_broken("no stored bytes");
-  if (chunk.filtered && spec.filter == "none") throw_broken("filtered in a part without a filter");
+  if (chunk.filtered && spec.codec == "none") throw_broken("filtered in a part without a codec");
   if (!chunk.filtered)
     check_count("stored bytes", chunk.stored_bytes,
                 container.frames_raw_chunks ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
@@ -89,24 +89,24 @@ void check_sample_shape(const PartSpec& spec, const Container& container) {
   const SampleShape& sample = spec.sample;
   const std::uint64_t pixels = std::uint64_t{sample.height} * sample.width;
   if (pixels == 0 || sample.channels == 0) throw_broken("a sample without bytes");
-  if (pixels > container.most_chunk_bytes / sample.channels)
+  if (pixels > container.max_chunk_bytes / sample.channels)
     throw_broken("a sample of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
                  " x " + std::to_string(sample.channels) + " bytes is larger than a chunk may be (" +
-                 std::to_string(container.most_chunk_bytes) + ")");
-  if (spec.chunk_samples == 0 || spec.chunk_samples > container.most_chunk_bytes / sample.byte_count())
+                 std::to_string(container.max_chunk_bytes) + ")");
+  if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes / sample.byte_count())
     throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " samples, expected 1 to " +
-                 std::to_string(container.most_chunk_bytes / sample.byte_count()));
+                 std::to_string(container.max_chunk_bytes / sample.byte_count()));
 }
 
 /// A row has at least a byte of each matrix.
 void check_matrix_spec(const PartSpec& spec, const Container& container) {
   if (container.name != "shard") throw_broken("row blocks lie in shards only");
   check_matrix_shape(*spec.matrix);
-  if (spec.chunk_samples == 0 || spec.chunk_samples > container.most_chunk_bytes)
+  if (spec.chunk_samples == 0 || spec.chunk_samples > container.max_chunk_bytes)
     throw_broken("chunks of " + std::to_string(spec.chunk_samples) + " rows, expected 1 to " +
-                 std::to_string(container.most_chunk_bytes));
-  if (spec.filter != "zstd" && spec.filter != "none")
-    throw_broken("matrices with a filter other than zstd and none");
+                 std::to_string(container.max_chunk_bytes));
+  if (spec.codec != "zstd" && spec.codec != "none")
+    throw_broken("matrices with a codec other than zstd and none");
 }
 
 }  // namespace
@@ -116,8 +116,8 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
     check_matrix_spec(spec, container);
   else
     check_sample_shape(spec, container);
-  if (std::ranges::find(container.filters, spec.filter) == container.filters.end())
-    throw_broken("unknown filter in a part of kind " + std::string(container.name));
+  if (std::ranges::find(container.codecs, spec.codec) == container.codecs.end())
+    throw_broken("unknown codec in a part of kind " + std::string(container.name));
 }
 
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
@@ -126,8 +126,8 @@ void check_part_contents(const PartContents& contents, const Container& containe
   check_samples(contents.spec, contents.samples);
 }
 
-void check_foreign_contents(const PartContents& contents, const Container& container,
-                            std::uint64_t file_bytes) {
+void check_external_contents(const PartContents& contents, const Container& container,
+                             std::uint64_t file_bytes) {
   check_part_spec(contents.spec, container);
   if (contents.tiles)
     for (const StoredTile& tile : contents.tiles->tiles)

@@ -11,15 +11,15 @@
 namespace chunkhit {
 
 /// The largest window that `zstd -dc` takes without being asked to: 128 MiB.
-inline constexpr std::uint64_t kMostShardChunkBytes = std::uint64_t{1} << 27;
+inline constexpr std::uint64_t kMaxShardChunkBytes = std::uint64_t{1} << 27;
 
-/// Tells a shard by its first 32 bytes.
+/// Detects a shard by its first 32 bytes.
 [[nodiscard]] bool is_shard(Bytes first_bytes);
 
 /// Starts a shard aside; throws cannot_write.
 [[nodiscard]] std::unique_ptr<ChunkWriter> create_shard(const std::string& path, const PartSpec& spec);
 
-/// Tells whether a shard's header says that it holds matrices; throws bad_data when the header is damaged.
+/// Returns whether a shard's header says that it holds matrices; throws bad_data when the header is damaged.
 [[nodiscard]] bool is_matrix_shard(const std::string& path);
 
 /// Opens a shard; throws bad_data when it is damaged, usage when the index of matrices needs more than

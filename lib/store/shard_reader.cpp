@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
-#include "compress/zstd.h"
+#include "codec/zstd.h"
 #include "store/matrix_index.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
@@ -46,11 +46,11 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
 }
 
 /// Undoes the compression of a matrices' index. A row takes some bytes of the file and not many more of the
-/// index: what claims to be larger than kMostShrinking files is refused before memory is taken for it.
+/// index: what claims to be larger than kMaxShrinking files is refused before memory is taken for it.
 ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_t memory_bytes) {
-  constexpr std::uint64_t kMostShrinking = 1024;
+  constexpr std::uint64_t kMaxShrinking = 1024;
   const std::uint64_t bytes = zstd_content_bytes(compressed);
-  if (bytes / kMostShrinking > file_bytes)
+  if (bytes / kMaxShrinking > file_bytes)
     throw_damaged("index: claims " + std::to_string(bytes) + " bytes in a file of " +
                   std::to_string(file_bytes));
   check_index_memory(bytes, memory_bytes);

@@ -6,8 +6,8 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
-#include "compress/raw_frame.h"
-#include "compress/zstd.h"
+#include "codec/raw_frame.h"
+#include "codec/zstd.h"
 #include "store/matrix_index.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"

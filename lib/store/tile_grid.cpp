@@ -5,7 +5,7 @@
 #include <string>
 
 #include "chunkhit/error.h"
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/fletcher32.h"
 
 namespace chunkhit {
@@ -60,7 +60,7 @@ Bytes undo_filters(const TileGrid& grid, const StoredTile& tile, Bytes stored, B
       continue;
     }
     room.resize(grid.tile_bytes() + checksum_bytes(grid, tile, i));
-    chunk_filter(name).decode(stored, {}, room);
+    chunk_codec(name).decode(stored, {}, room);
     stored = room;
   }
   if (stored.size() != grid.tile_bytes())
@@ -100,7 +100,7 @@ bool decodes_in_place(const TileGrid& grid, const StoredTile& tile, const TileBo
 void decode_tile(const TileGrid& grid, const StoredTile& tile, const TileBox& box, Bytes stored,
                  Sides chunk_sides, MutableBytes raw) {
   if (decodes_in_place(grid, tile, box))
-    return chunk_filter(grid.filters[0]).decode(stored, {}, raw.subspan(box.begin, grid.tile_bytes()));
+    return chunk_codec(grid.filters[0]).decode(stored, {}, raw.subspan(box.begin, grid.tile_bytes()));
   thread_local ByteBuffer room;
   Bytes bytes = room;
   if (tile.stored_bytes == 0) {

@@ -11,7 +11,7 @@ namespace {
 
 using Pixel = std::array<std::uint8_t, 4>;
 
-// An RGB colour as an opaque pixel; grey is Pillow's L of it (src/libImaging/Convert.c).
+// An RGB colour as an opaque pixel; gray is Pillow's L of it (src/libImaging/Convert.c).
 Pixel opaque_pixel(const std::array<std::uint8_t, 3>& color, std::uint32_t channels) {
   if (channels >= 3) return {color[0], color[1], color[2], 255};
   const std::uint32_t gray = (19595u * color[0] + 38470u * color[1] + 7471u * color[2] + 32768u) >> 16;
@@ -79,7 +79,7 @@ std::uint64_t ImageTransform::needed_bytes(const TransformPlan& plan) const {
     return std::uint64_t{rect.width} * rect.height * plan.channels;
   };
   const bool splits = plan.sample.layout == Layout::nchw && plan.channels > 1;
-  return resample_bytes(resample_request(plan, spec_.filter), plan.channels) +
+  return resample_bytes(resample_request(plan, spec_.resample), plan.channels) +
          (weighs_alpha(plan) ? bytes(plan.region) : 0) + (splits ? bytes(plan.window) : 0);
 }
 
@@ -95,12 +95,12 @@ void ImageTransform::release() {
 
 // As Pillow's Image.resize does, alpha weighs the colours unless pixels are only copied.
 bool ImageTransform::weighs_alpha(const TransformPlan& plan) const {
-  return has_alpha(plan.channels) && spec_.filter != Filter::nearest && changes_size(plan);
+  return has_alpha(plan.channels) && spec_.resample != Filter::nearest && changes_size(plan);
 }
 
 void ImageTransform::write_window(const TransformPlan& plan, ImageView region_pixels, std::uint8_t* out,
                                   std::size_t out_row_bytes) {
-  const ResampleRequest request = resample_request(plan, spec_.filter);
+  const ResampleRequest request = resample_request(plan, spec_.resample);
   if (!weighs_alpha(plan)) return resampler_.resample(request, region_pixels, out, out_row_bytes);
   multiply_region(region_pixels, multiplied_);
   resampler_.resample(request, multiplied_.view(), out, out_row_bytes);

@@ -1,4 +1,4 @@
-// From a decoded picture to a sample: resize, crop, pad, layout.
+// From a decoded image to a sample: resize, crop, pad, layout.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// EXIF orientation: how a stored picture is turned upright.
+// EXIF orientation: how a stored image is turned upright.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct FlippedAxes {
 };
 [[nodiscard]] FlippedAxes flipped_axes(int orientation);
 
-/// The stored rectangle that becomes `upright` of a stored picture of `width` × `height`.
+/// The stored rectangle that becomes `upright` of a stored image of `width` × `height`.
 [[nodiscard]] Rect stored_region(Rect upright, int orientation, std::uint32_t width, std::uint32_t height);
 
 /// Turns stored pixels upright, as Pillow's ImageOps.exif_transpose does; an orientation outside 1..8 counts

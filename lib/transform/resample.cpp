@@ -9,7 +9,7 @@
 namespace chunkhit {
 namespace {
 
-// Rows that are mixed side by side: one vector register of most machines, and a strip of a usual picture
+// Rows that are mixed side by side: one vector register of most machines, and a strip of a usual image
 // stays in cache.
 constexpr std::uint32_t kStripRows = 32;
 

@@ -1,4 +1,4 @@
-// Separable resampling of 8-bit pictures with Pillow's arithmetic (Pillow 9.4, src/libImaging/Resample.c).
+// Separable resampling of 8-bit images with Pillow's arithmetic (Pillow 9.4, src/libImaging/Resample.c).
 #pragma once
 
 #include <cstddef>

@@ -98,18 +98,18 @@ Overlap overlap(std::int64_t start, std::uint64_t length, std::uint64_t sample) 
 struct AxisPlacement {
   std::uint32_t sample;
   Overlap canvas;
-  Overlap picture;
+  Overlap image;
 };
 
-// Centres the picture on its canvas (ImageOps.pad), then crops the canvas or surrounds it with zeros
+// Centres the image on its canvas (ImageOps.pad), then crops the canvas or surrounds it with zeros
 // (CenterCrop).
-AxisPlacement place(std::uint64_t picture, std::uint64_t canvas, std::uint64_t crop) {
+AxisPlacement place(std::uint64_t image, std::uint64_t canvas, std::uint64_t crop) {
   const std::uint64_t sample = crop == 0 ? canvas : crop;
   const auto start = crop > canvas ? static_cast<std::int64_t>((crop - canvas) / 2)
                                    : -static_cast<std::int64_t>(round_half(canvas - sample));
-  const auto inside = static_cast<std::int64_t>(round_half(canvas - picture));
+  const auto inside = static_cast<std::int64_t>(round_half(canvas - image));
   return {static_cast<std::uint32_t>(sample), overlap(start, canvas, sample),
-          overlap(start + inside, picture, sample)};
+          overlap(start + inside, image, sample)};
 }
 
 std::uint32_t sample_channels(Channels channels, std::uint32_t source_channels) {
@@ -126,12 +126,12 @@ std::uint32_t sample_channels(Channels channels, std::uint32_t source_channels) 
   return source_channels;
 }
 
-std::string fault_of(Size size, const char* what) {
+std::string error_of(Size size, const char* what) {
   if (std::min(size.width, size.height) == 0) return std::string(what) + " has no pixels";
   const std::uint64_t longest = std::max(size.width, size.height);
-  if (longest <= kMostSidePixels) return {};
+  if (longest <= kMaxSidePixels) return {};
   return std::string(what) + " has a side of " + std::to_string(longest) + " pixels, over the limit of " +
-         std::to_string(kMostSidePixels);
+         std::to_string(kMaxSidePixels);
 }
 
 void plan_source(Size source, Size resized, std::uint32_t shrink, int orientation, TransformPlan& plan) {
@@ -153,10 +153,10 @@ void plan_sample(const TransformSpec& spec, Size resized, TransformPlan& plan) {
       place(resized.width, fits ? spec.resize_width : resized.width, spec.crop_width);
   const AxisPlacement down =
       place(resized.height, fits ? spec.resize_height : resized.height, spec.crop_height);
-  plan.window = {across.picture.first_in_other, down.picture.first_in_other, across.picture.count,
-                 down.picture.count};
-  plan.paste_x = across.picture.first_in_sample;
-  plan.paste_y = down.picture.first_in_sample;
+  plan.window = {across.image.first_in_other, down.image.first_in_other, across.image.count,
+                 down.image.count};
+  plan.paste_x = across.image.first_in_sample;
+  plan.paste_y = down.image.first_in_sample;
   plan.canvas = {across.canvas.first_in_sample, down.canvas.first_in_sample, across.canvas.count,
                  down.canvas.count};
   plan.sample = {down.sample, across.sample, plan.channels, spec.layout};
@@ -168,17 +168,17 @@ TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width, std
                              std::uint32_t source_channels, bool scales, int orientation) {
   TransformPlan plan;
   const Size source{width, height};
-  plan.fault = fault_of(source, "the picture");
-  if (!plan.fault.empty()) return plan;
+  plan.error = error_of(source, "the image");
+  if (!plan.error.empty()) return plan;
   Size resized = resized_size(spec, source);
   resized = {std::max<std::uint64_t>(resized.width, 1), std::max<std::uint64_t>(resized.height, 1)};
-  plan.fault = fault_of(resized, "the resized picture");
-  if (!plan.fault.empty()) return plan;
+  plan.error = error_of(resized, "the resized image");
+  if (!plan.error.empty()) return plan;
   const bool shrinks = spec.fast_decode && scales && spec.resize != Resize::none;
   plan_source(source, resized, shrinks ? shrink_for(source, resized) : 1, orientation, plan);
   plan.channels = sample_channels(spec.channels, source_channels);
   plan_sample(spec, resized, plan);
-  plan.region = source_region(resample_request(plan, spec.filter));
+  plan.region = source_region(resample_request(plan, spec.resample));
   return plan;
 }
 

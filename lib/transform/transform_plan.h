@@ -1,4 +1,4 @@
-// What is done to every picture, and what that means for one of known size: no pixels, only geometry.
+// What is done to every image, and what that means for one of known size: no pixels, only geometry.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ enum class Resize { none, exact, short_side, long_side, fit };
 enum class Channels { rgb, gray, rgba, keep };
 inline constexpr std::array<std::string_view, 4> kChannelsNames{"rgb", "gray", "rgba", "keep"};
 
-/// No side of a source or of a resized picture is longer: a float holds every edge and tables of weights stay
+/// No side of a source or of a resized image is longer: a float holds every edge and tables of weights stay
 /// small.
-inline constexpr std::uint32_t kMostSidePixels = 1u << 20;
+inline constexpr std::uint32_t kMaxSidePixels = 1u << 20;
 
-/// What is done to every picture; recorded in the pack.
+/// What is done to every image; recorded in the pack.
 struct TransformSpec {
   Resize resize = Resize::none;
   std::uint32_t resize_width = 0;   ///< pixels; for short_side and long_side the side's length
   std::uint32_t resize_height = 0;  ///< pixels; unused for short_side and long_side
-  Filter filter = Filter::bilinear;
+  Filter resample = Filter::bilinear;
   std::uint32_t crop_width = 0;  ///< 0: no crop
   std::uint32_t crop_height = 0;
   std::array<std::uint8_t, 3> pad_color{0, 0, 0};  ///< RGB, around what `fit` leaves free
@@ -34,11 +34,11 @@ struct TransformSpec {
   Layout layout = Layout::nhwc;
 };
 
-/// What one picture of known size needs; all sizes are of the upright picture.
+/// What one image of known size needs; all sizes are of the upright image.
 struct TransformPlan {
-  std::string fault;         ///< why there can be no sample, in words; then all sizes are 0. Empty as a rule
+  std::string error;         ///< why there can be no sample, in words; then all sizes are 0. Empty as a rule
   std::uint32_t shrink = 1;  ///< by how much the decoder shrinks
-  std::uint32_t source_width = 0;  ///< the picture after shrinking
+  std::uint32_t source_width = 0;  ///< the image after shrinking
   std::uint32_t source_height = 0;
   float box_x =
       0;  ///< the part of it that is resized, fractional after shrinking: [box_x, box_x + box_width) ×
@@ -47,7 +47,7 @@ struct TransformPlan {
   float box_height = 0;
   std::uint32_t resized_width = 0;
   std::uint32_t resized_height = 0;
-  Rect window;                ///< the part of the resized picture that the sample shows
+  Rect window;                ///< the part of the resized image that the sample shows
   Rect region;                ///< the part of the source that the window depends on
   std::uint32_t paste_x = 0;  ///< where the window lies in the sample
   std::uint32_t paste_y = 0;
@@ -56,10 +56,10 @@ struct TransformPlan {
   SampleShape sample;
 };
 
-/// Plans for an upright picture of `width` × `height` with `source_channels`; `scales` says that its decoder
+/// Plans for an upright image of `width` × `height` with `source_channels`; `scales` says that its decoder
 /// can shrink. Resized sizes follow torchvision's Resize (short_side: long = floor(side · long / short)) and
-/// Pillow's ImageOps.pad (fit); crops torchvision's CenterCrop, zeros where the picture is smaller. A side
-/// over kMostSidePixels, before or after resizing, is a fault. `orientation` tells at which sides of the
+/// Pillow's ImageOps.pad (fit); crops torchvision's CenterCrop, zeros where the image is smaller. A side
+/// over kMaxSidePixels, before or after resizing, is an error. `orientation` tells at which sides of the
 /// upright image its stored right and bottom lie, where shrinking leaves pixels that are only partly covered.
 [[nodiscard]] TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width,
                                            std::uint32_t height, std::uint32_t source_channels, bool scales,

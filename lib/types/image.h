@@ -1,4 +1,4 @@
-// Pictures of 8-bit channels in memory: row by row, channels interleaved.
+// Images of 8-bit channels in memory: row by row, channels interleaved.
 #pragma once
 
 #include <cstddef>

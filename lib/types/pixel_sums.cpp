@@ -21,7 +21,7 @@ using U8 = hn::Vec<hn::ScalableTag<std::uint8_t>>;
 struct ChannelSums {
   using I32 = hn::ScalableTag<std::int32_t>;
   using U64 = hn::ScalableTag<std::uint64_t>;
-  static constexpr std::size_t kMostSteps = 4096;  // 4 · 65,025 a step and lane stays below 2^31
+  static constexpr std::size_t kMaxSteps = 4096;  // 4 · 65,025 a step and lane stays below 2^31
   hn::Vec<U64> sum;
   hn::Vec<I32> even_squares;
   hn::Vec<I32> odd_squares;
@@ -72,7 +72,7 @@ void add_interleaved(const std::uint8_t* pixels, std::size_t pixel_count, std::s
   while (done + lanes <= pixel_count) {
     ChannelSums channels[kChannels];
     for (ChannelSums& channel : channels) channel.clear();
-    for (std::size_t step = 0; step < ChannelSums::kMostSteps && done + lanes <= pixel_count;
+    for (std::size_t step = 0; step < ChannelSums::kMaxSteps && done + lanes <= pixel_count;
          ++step, done += lanes) {
       std::array<U8, 4> values;
       load<kChannels>(pixels + done * kChannels, values);

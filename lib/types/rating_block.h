@@ -36,7 +36,7 @@ struct RatingBlock {
   BlockIds items;
   std::vector<float> values;                            ///< empty: every value is 1
   std::vector<std::int64_t> times;                      ///< empty: there are none
-  std::vector<BadLine> bad_lines;                       ///< the first kMostBadLines
+  std::vector<BadLine> bad_lines;                       ///< the first kMaxBadLines
   std::map<std::string, std::uint64_t> more_bad_lines;  ///< how many others, by kind (input/bad_line.h)
   std::uint64_t line_count = 0;                         ///< all of them, bad and skipped ones too
   std::uint64_t blank_lines = 0;                        ///< skipped

@@ -47,8 +47,8 @@ def packs(options, folder):
     if options.packs:
         return options.packs
     found = [os.path.join(QUICKSTART, split) for split in ("train", "test")]
-    is_there = all(os.path.exists(os.path.join(path, "manifest.json")) for path in found)
-    return found if is_there else pack(folder)
+    is_ready = all(os.path.exists(os.path.join(path, "manifest.json")) for path in found)
+    return found if is_ready else pack(folder)
 
 
 def train(model, loader, epochs):
@@ -87,7 +87,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         train_pack, test_pack = packs(options, folder)
         info = chunkhit.pack_info(train_pack)
-        common = dict(batch_size=BATCH, as_="f32", device=options.device, normalize=dict(
+        common = dict(batch_size=BATCH, dtype="float32", device=options.device, normalize=dict(
             mean=[value / 255 for value in info["mean"]], std=[value / 255 for value in info["std"]]))
         loader = chunkhit.torch.ImageLoader(train_pack, shuffle="window", augment=dict(flip_horizontal=0.5), **common)
         # Channels last is twice as fast on a CPU.

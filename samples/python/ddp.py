@@ -4,7 +4,7 @@ with other numbers of processes. Says what it proved; the exit code is 1 where s
 
 usage: torchrun --nproc_per_node 2 samples/python/ddp.py [PACK] [--batch N] [--checkpoint FILE]
 (Debian 12: /usr/bin/torchrun --redirects 9:1 --tee 9:1 ...; its Python is too new for its torchrun's defaults.) Without PACK it
-packs small pictures of its own.
+packs small images of its own.
 With --checkpoint the first run ends in the middle of an epoch, and the next one, of any number of processes, goes on there;
 without it, each process plays those of other numbers for the rest of that epoch.
 """
@@ -22,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 import chunkhit
 import chunkhit.torch
 
-OWN_PICTURES = 1003  # no multiple of anything
+OWN_IMAGES = 1003  # no multiple of anything
 ORDER = dict(shuffle="window", window_chunks=4, seed=7)
 EPOCH = 1  # the one that is left in its middle
 
@@ -60,13 +60,13 @@ def all_samples(ranks):
 
 
 def own_pack(folder):
-    """A pack of random pictures."""
+    """A pack of random images."""
     draw = random.Random(1)
-    for number in range(OWN_PICTURES):
-        os.makedirs(f"{folder}/pictures/{number % 3}", exist_ok=True)
-        with open(f"{folder}/pictures/{number % 3}/{number}.ppm", "wb") as file:
+    for number in range(OWN_IMAGES):
+        os.makedirs(f"{folder}/images/{number % 3}", exist_ok=True)
+        with open(f"{folder}/images/{number % 3}/{number}.ppm", "wb") as file:
             file.write(b"P6 8 8 255\n" + draw.randbytes(8 * 8 * 3))
-    chunkhit.pack_images(f"{folder}/pictures", f"{folder}/pack", chunk_samples=50, progress=False)
+    chunkhit.pack_images(f"{folder}/images", f"{folder}/pack", chunk_samples=50, progress=False)
     return f"{folder}/pack"
 
 
@@ -75,7 +75,7 @@ class Training:
 
     def __init__(self, path, options):
         # rank and world_size are those of torch.distributed.
-        self.loader = chunkhit.torch.ImageLoader(path, as_="f32", batch_size=own_batch(options, distributed.get_world_size()),
+        self.loader = chunkhit.torch.ImageLoader(path, dtype="float32", batch_size=own_batch(options, distributed.get_world_size()),
                                                  **ORDER)
         torch.manual_seed(0)
         pixels, classes = torch.Size(self.loader.batch_shape[1:]).numel(), len(self.loader.info["classes"])

@@ -3,8 +3,8 @@
 of it waited for data.
 
 usage: photos.py PHOTOS [--epochs N] [--workers N] [--batch N] [--device cpu|cuda] [--no-training] [--json]
-PHOTOS has class folders of pictures. The ways: decoding in __getitem__; decoding all up front; a chunked HDF5 file
-through h5py with a chunk cache that holds it all; and a pack of chunkhit. All give 64 x 64 pictures, mirrored at random.
+PHOTOS has class folders of images. The ways: decoding in __getitem__; decoding all up front; a chunked HDF5 file
+through h5py with a chunk cache that holds it all; and a pack of chunkhit. All give 64 x 64 images, mirrored at random.
 Utilisation is how long the same steps take on a batch that is there, beside how long they took.
 """
 import argparse
@@ -115,7 +115,7 @@ def ways(options, files, folder):
     def packed():
         chunkhit.pack_images(options.photos, f"{folder}/pack", resize=64, crop=64)
         return chunkhit.torch.ImageLoader(
-            f"{folder}/pack", batch_size=options.batch, shuffle="window", drop_last=True, as_="f32",
+            f"{folder}/pack", batch_size=options.batch, shuffle="window", drop_last=True, dtype="float32",
             augment=dict(flip_horizontal=0.5), normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]), device=options.device)
 
     yield "decoding in __getitem__", lambda: loaded(Files(files))

@@ -25,7 +25,7 @@ import chunkhit
 import chunkhit.torch
 
 SHOWN = 20
-MOST_KL = 0.2  # weight of the divergence, reached at the end
+MAX_KL = 0.2  # weight of the divergence, reached at the end
 AHEAD = 4  # batches
 
 
@@ -55,7 +55,7 @@ class Training:
 
     def step(self, x):
         scores, divergence = self.model(x)
-        weight = min(MOST_KL, MOST_KL * self.done / self.steps)
+        weight = min(MAX_KL, MAX_KL * self.done / self.steps)
         self.loss = -(functional.log_softmax(scores, 1) * x).sum(1).mean() + weight * divergence
         self.optimizer.zero_grad(set_to_none=True)
         self.loss.backward()
@@ -96,9 +96,9 @@ class Ways:
         self.device = torch.device(options.device)
         common = dict(batch_size=min(options.batch, chunkhit.pack_info(train)["rows"]), shuffle="global", seed=1,
                       drop_last=True, binarize=True)
-        rows = chunkhit.SparseLoader(train, as_="csr", **common)
+        rows = chunkhit.SparseLoader(train, format="csr", **common)
         self.orders = [[batch.rows.astype(np.int64) for batch in rows.epoch(epoch)] for epoch in range(options.epochs)]
-        self.matrix = chunkhit.SparseDataset(train, as_="csr")[:].to_scipy()
+        self.matrix = chunkhit.SparseDataset(train, format="csr")[:].to_scipy()
         self.matrix.data[:] = 1
         self.loader = chunkhit.torch.SparseLoader(train, device=options.device, writable=False, **common)
 

@@ -27,9 +27,9 @@ std::size_t value_index(const SampleShape& shape, std::size_t y, std::size_t x, 
 
 // The written bytes by the words of the header, value by value.
 ByteBuffer write_by_the_words(const SampleFormat& format, const ByteBuffer& stored, const SampleUse& use) {
-  const RandomCut random_cut(format.stored, format.augment);
-  const Cut cut = random_cut(use);
-  const SampleShape written{random_cut.height(), random_cut.width(), format.stored.channels, format.layout};
+  const RandomCrop random_crop(format.stored, format.augment);
+  const Crop cut = random_crop(use);
+  const SampleShape written{random_crop.height(), random_crop.width(), format.stored.channels, format.layout};
   std::vector<std::uint8_t> values(written.byte_count());
   std::vector<float> floats(values.size());
   for (std::size_t y = 0; y < written.height; ++y)
@@ -45,11 +45,11 @@ ByteBuffer write_by_the_words(const SampleFormat& format, const ByteBuffer& stor
                                           : 0;
         const std::size_t at = value_index(written, y, x, c);
         values[at] = value;
-        if (format.as == PixelType::f32)
+        if (format.dtype == Dtype::float32)
           floats[at] =
               (static_cast<float>(value) / 255.0f - format.normalize.mean[c]) / format.normalize.std[c];
       }
-  if (format.as == PixelType::u8) return {values.begin(), values.end()};
+  if (format.dtype == Dtype::uint8) return {values.begin(), values.end()};
   ByteBuffer bytes(floats.size() * sizeof(float));
   std::memcpy(bytes.data(), floats.data(), bytes.size());
   return bytes;
@@ -71,11 +71,11 @@ std::string name_of(const SampleFormat& format) {
          std::to_string(shape.channels) + " " +
          std::string(kLayoutNames[static_cast<std::size_t>(shape.layout)]) + " to " +
          std::string(kLayoutNames[static_cast<std::size_t>(format.layout)]) +
-         (format.as == PixelType::f32 ? " f32" : " u8") + " crop " + std::to_string(spec.crop_height) + "x" +
-         std::to_string(spec.crop_width) + " padding " + std::to_string(spec.crop_padding);
+         (format.dtype == Dtype::float32 ? " f32" : " u8") + " crop " + std::to_string(spec.crop_height) +
+         "x" + std::to_string(spec.crop_width) + " padding " + std::to_string(spec.crop_padding);
 }
 
-// No crop; a smaller one; one of the padded picture; one that may miss the picture; for odd and even places.
+// No crop; a smaller one; one of the padded image; one that may miss the image; for odd and even places.
 std::vector<AugmentSpec> augments(const SampleShape& shape) {
   const std::uint32_t height = shape.height, width = shape.width;
   std::vector<AugmentSpec> specs;
@@ -99,10 +99,10 @@ std::vector<SampleFormat> formats() {
     for (const std::uint32_t channels : {1u, 2u, 3u, 4u, 5u, 18u})
       for (const Layout stored : {Layout::nhwc, Layout::nchw})
         for (const Layout layout : {Layout::nhwc, Layout::nchw})
-          for (const PixelType as : {PixelType::u8, PixelType::f32})
+          for (const Dtype dtype : {Dtype::uint8, Dtype::float32})
             for (const AugmentSpec& augment : augments({height, width, channels, stored}))
               formats.push_back(
-                  {{height, width, channels, stored}, augment, as, layout, normalize_of(channels)});
+                  {{height, width, channels, stored}, augment, dtype, layout, normalize_of(channels)});
   return formats;
 }
 
@@ -133,7 +133,7 @@ TEST(SampleWriter, WritesWhatTheHeaderSaysOnEveryInstructionSet) {
 }
 
 TEST(SampleWriter, TellsTheShapeAndBytesOfASample) {
-  SampleFormat format{{10, 12, 3, Layout::nhwc}, {}, PixelType::f32, Layout::nchw, normalize_of(3)};
+  SampleFormat format{{10, 12, 3, Layout::nhwc}, {}, Dtype::float32, Layout::nchw, normalize_of(3)};
   format.augment.crop_height = 4;
   format.augment.crop_width = 5;
   const SampleWriter writer(format);
@@ -145,7 +145,7 @@ TEST(SampleWriter, TellsTheShapeAndBytesOfASample) {
 TEST(SampleWriter, CopiesWhereNothingIsToBeChanged) {
   const SampleShape stored{10, 12, 3, Layout::nhwc};
   const auto copies = [&](const AugmentSpec& augment, Layout layout) {
-    return SampleWriter({stored, augment, PixelType::u8, layout, {}}).copies();
+    return SampleWriter({stored, augment, Dtype::uint8, layout, {}}).copies();
   };
   EXPECT_TRUE(copies({}, Layout::nhwc));
   EXPECT_TRUE(copies({0, 10, 12, true, 0}, Layout::nhwc));
@@ -157,7 +157,7 @@ TEST(SampleWriter, CopiesWhereNothingIsToBeChanged) {
 
 TEST(SampleWriter, GivesTorchvisionsBitsForAllBytes) {
   const SampleFormat format{
-      {1, 256, 1, Layout::nhwc}, {}, PixelType::f32, Layout::nhwc, {{0.2860f}, {0.3530f}}};
+      {1, 256, 1, Layout::nhwc}, {}, Dtype::float32, Layout::nhwc, {{0.2860f}, {0.3530f}}};
   ByteBuffer stored(256), out(256 * sizeof(float));
   for (std::size_t i = 0; i < 256; ++i) stored[i] = static_cast<std::uint8_t>(i);
   SampleWriter(format).write(stored.data(), {}, out.data());
@@ -173,7 +173,7 @@ TEST(SampleWriter, GivesTorchvisionsBitsForAllBytes) {
 TEST(SampleWriter, DividesWhereMultiplyingWouldGiveOtherBits) {
   for (const float std : {1e-38f, 1e-45f, 3e38f, -0.5f, 1.0f, 0x1.fffffep-1f}) {
     for (const float mean : {0.0f, -3e38f, 1e-40f, 0.5f}) {
-      const SampleFormat format{{1, 256, 1, Layout::nhwc}, {}, PixelType::f32, Layout::nhwc, {{mean}, {std}}};
+      const SampleFormat format{{1, 256, 1, Layout::nhwc}, {}, Dtype::float32, Layout::nhwc, {{mean}, {std}}};
       ByteBuffer stored(256);
       for (std::size_t i = 0; i < 256; ++i) stored[i] = static_cast<std::uint8_t>(i);
       ASSERT_EQ(write(SampleWriter(format), stored, {}), write_by_the_words(format, stored, {}))
@@ -195,7 +195,7 @@ std::string refusal(const SampleFormat& format) {
 TEST(SampleWriter, RefusesFormatsThatMakeNoSenseByName) {
   const SampleShape stored{10, 12, 3, Layout::nhwc};
   const auto with_augment = [&](const AugmentSpec& augment) {
-    return refusal({stored, augment, PixelType::u8, Layout::nhwc, {}});
+    return refusal({stored, augment, Dtype::uint8, Layout::nhwc, {}});
   };
   EXPECT_EQ(with_augment({1.5, 0, 0, false, 0}), "augment.flip_horizontal: must be from 0 to 1");
   EXPECT_EQ(with_augment({-0.1, 0, 0, false, 0}), "augment.flip_horizontal: must be from 0 to 1");
@@ -207,13 +207,13 @@ TEST(SampleWriter, RefusesFormatsThatMakeNoSenseByName) {
   EXPECT_EQ(with_augment({0, 5, 5, false, UINT32_MAX}), "augment.crop_padding: must be at most 16777216");
 
   const auto with_normalize = [&](const NormalizeSpec& normalize) {
-    return refusal({stored, {}, PixelType::f32, Layout::nhwc, normalize});
+    return refusal({stored, {}, Dtype::float32, Layout::nhwc, normalize});
   };
   EXPECT_EQ(with_normalize({{0.5f}, {0.5f}}), "normalize.mean: 1 values for 3 channels");
   EXPECT_EQ(with_normalize({{0, 0, 0}, {1, 1}}), "normalize.std: 2 values for 3 channels");
   EXPECT_EQ(with_normalize({{0, 0, 0}, {1, 0, 1}}), "normalize.std: must not be 0");
   EXPECT_EQ(with_normalize({{0, 0, 1.0f / 0.0f}, {1, 1, 1}}), "normalize.mean: must be finite");
-  EXPECT_EQ(refusal({{0, 5, 3, Layout::nhwc}, {}, PixelType::u8, Layout::nhwc, {}}),
+  EXPECT_EQ(refusal({{0, 5, 3, Layout::nhwc}, {}, Dtype::uint8, Layout::nhwc, {}}),
             "samples without pixels cannot be written");
 }
 

@@ -44,7 +44,7 @@ def run_probe(probe, stored, stored_layout, layout, kind, augment, constants):
 
 
 def cut(stored, augment):
-    """CenterCrop of the padded pictures, then hflip."""
+    """CenterCrop of the padded images, then hflip."""
     padding = augment["padding"]
     stored = np.pad(stored, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
     if augment["crop"]:
@@ -70,7 +70,7 @@ def same_bits(a, b):
 
 
 def is_random_crop(got, stored, augment):
-    """Whether every sample is some crop of its padded picture, and not all of them the same."""
+    """Whether every sample is some crop of its padded image, and not all of them the same."""
     padding, (height, width) = augment["padding"], augment["crop"]
     padded = np.pad(stored, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
     places = set()
@@ -93,7 +93,7 @@ def cases(height, width):
 
 def main():
     probe, random = sys.argv[1], np.random.default_rng(1)
-    checked, faults = 0, []
+    checked, problems = 0, []
     for height, width in [(1, 1), (5, 3), (16, 16), (33, 47), (64, 64)]:
         for channels, all_constants in CONSTANTS.items():
             stored = random.integers(0, 256, (SAMPLES, height, width, channels), np.uint8)
@@ -109,14 +109,14 @@ def main():
                         got = run_probe(probe, stored, stored_layout, layout, kind, augment, constants)
                         checked += 1
                         if not same_bits(got, expected):
-                            faults.append(f"{stored.shape} {stored_layout} to {layout} {kind} {augment} {constants}")
+                            problems.append(f"{stored.shape} {stored_layout} to {layout} {kind} {augment} {constants}")
     stored = random.integers(0, 256, (8, 20, 21, 3), np.uint8)
     augment = {"flip": 0, "crop": (18, 19), "random": True, "padding": 2}
     if not is_random_crop(run_probe(probe, stored, 0, 0, "u8", augment, ((), ())), stored, augment):
-        faults.append("random crops are not crops of the padded pictures")
-    print("\n".join(faults[:10]))
-    print(f"{checked} results {'beside torch ' + torch.__version__ if torch else 'without torch'}, {len(faults)} faults")
-    return 1 if faults else 0
+        problems.append("random crops are not crops of the padded images")
+    print("\n".join(problems[:10]))
+    print(f"{checked} results {'beside torch ' + torch.__version__ if torch else 'without torch'}, {len(problems)} problems")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@
 namespace chunkhit {
 namespace {
 
-std::string fault_of(const std::function<void(ChildLine&)>& serve, ErrorCode expected = ErrorCode::bad_data,
-                     std::uint32_t most_seconds = 0) {
-  ServingChild child(serve, {.most_seconds = most_seconds});
+std::string error_of(const std::function<void(ChildLine&)>& serve, ErrorCode expected = ErrorCode::bad_data,
+                     std::uint32_t max_seconds = 0) {
+  ServingChild child(serve, {.max_seconds = max_seconds});
   try {
     static_cast<void>(child.receive("a.h5"));
   } catch (const Error& error) {
@@ -47,25 +47,25 @@ TEST(ServingChild, AnswersQuestionsOfAnySize) {
 }
 
 TEST(ServingChild, TellsWhatTheChildThrew) {
-  EXPECT_EQ(fault_of([](ChildLine&) { throw Error(ErrorCode::usage, "no such layer"); }, ErrorCode::usage),
+  EXPECT_EQ(error_of([](ChildLine&) { throw Error(ErrorCode::usage, "no such layer"); }, ErrorCode::usage),
             "no such layer");
-  EXPECT_THROW(fault_of([](ChildLine&) { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW(error_of([](ChildLine&) { throw std::bad_alloc(); }), std::bad_alloc);
 }
 
 TEST(ServingChild, TellsThatTheChildCrashed) {
-  EXPECT_EQ(fault_of([](ChildLine&) {
+  EXPECT_EQ(error_of([](ChildLine&) {
               ::signal(SIGSEGV, SIG_DFL);
               ::raise(SIGSEGV);
             }),
             "a.h5: reading it crashed (Segmentation fault): its structure is damaged");
-  EXPECT_EQ(fault_of([](ChildLine&) { ::_exit(3); }), "a.h5: reading it failed");
+  EXPECT_EQ(error_of([](ChildLine&) { ::_exit(3); }), "a.h5: reading it failed");
 }
 
 TEST(ServingChild, BlamesNoFileForWhatKilledTheChild) {
-  EXPECT_EQ(fault_of([](ChildLine&) { ::raise(SIGKILL); }, ErrorCode::try_again),
+  EXPECT_EQ(error_of([](ChildLine&) { ::raise(SIGKILL); }, ErrorCode::try_again),
             "a.h5: the process that read it was killed (Killed), perhaps for lack of memory");
   EXPECT_EQ(
-      fault_of([](ChildLine&) { ::raise(SIGXCPU); }, ErrorCode::try_again),
+      error_of([](ChildLine&) { ::raise(SIGXCPU); }, ErrorCode::try_again),
       "a.h5: the process that read it was killed (CPU time limit exceeded), perhaps for lack of memory");
 }
 
@@ -122,7 +122,7 @@ TEST(ServingChild, TakesNoTimeWhileItWaitsForItsParent) {
         ByteBuffer question;
         if (line.receive(question)) line.answer(ByteBuffer(1 << 22));  // more than a line holds
       },
-      {.most_seconds = 1});
+      {.max_seconds = 1});
   pid_t process = -1;
   const ByteBuffer told = child.receive("a.h5");
   ASSERT_EQ(told.size(), sizeof process);
@@ -188,7 +188,7 @@ TEST(ServingChild, EndsAChildThatDoesNotComeOn) {
     volatile bool goes_on = true;
     while (goes_on) continue;
   };
-  EXPECT_EQ(fault_of(hang, ErrorCode::bad_data, 1),
+  EXPECT_EQ(error_of(hang, ErrorCode::bad_data, 1),
             "a.h5: reading it did not come on for 1 seconds: its structure is damaged");
 }
 

@@ -20,12 +20,12 @@ struct Floats {
 const EntryValues kHalfStars({2, ValueType::u8, 0.5});
 using U8Row = RowBytes<std::uint16_t, std::uint8_t>;
 
-constexpr std::uint64_t kMostEntries = 8;
+constexpr std::uint64_t kMaxEntries = 8;
 using Rows = std::vector<StoredRow>;
 
 TEST(DenseBatch, HoldsTheEntriesOfItsRowsAndZeros) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  DenseBatch batch(SparseFormat::dense_f32, 2, kColumns, kMaxEntries, floats.data());
   const U8Row none({}, {}), some({0, 5}, {2, 3});
   batch.replace(Rows{none.row(), some.row()}, kHalfStars);
   EXPECT_EQ(floats.cells, (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1.5f}));
@@ -34,7 +34,7 @@ TEST(DenseBatch, HoldsTheEntriesOfItsRowsAndZeros) {
 
 TEST(DenseBatch, ClearsWhatTheBatchBeforeSet) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  DenseBatch batch(SparseFormat::dense_f32, 2, kColumns, kMaxEntries, floats.data());
   const U8Row first({0, 2, 5}, {2, 3, 4}), second({2}, {8});
   batch.replace(Rows{first.row(), first.row()}, kHalfStars);
   batch.replace(Rows{second.row()}, kHalfStars);
@@ -45,7 +45,7 @@ TEST(DenseBatch, ClearsWhatTheBatchBeforeSet) {
 
 TEST(DenseBatch, ClearsEverythingOnceSomebodyElseWroteToIt) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  DenseBatch batch(SparseFormat::dense_f32, 2, kColumns, kMaxEntries, floats.data());
   const U8Row first({1}, {2}), second({0}, {2});
   batch.replace(Rows{first.row()}, kHalfStars);
   floats.cells[4] = 7;
@@ -59,7 +59,7 @@ TEST(DenseBatch, ClearsEveryByteOfBuffersThatBeginAndEndAnywhere) {
   for (std::size_t begin = 0; begin < 70; begin += 3)
     for (const std::size_t columns : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{1000}}) {
       std::vector<std::uint8_t> bytes(begin + columns + 1, 77);
-      DenseBatch batch(SparseAs::dense_u8, 1, columns, kMostEntries, bytes.data() + begin);
+      DenseBatch batch(SparseFormat::dense_u8, 1, columns, kMaxEntries, bytes.data() + begin);
       batch.replace({}, kHalfStars);
       EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end() - 1,
                               [](std::uint8_t byte) { return byte == 0; }));
@@ -71,7 +71,7 @@ TEST(DenseBatch, ClearsEveryByteOfBuffersThatBeginAndEndAnywhere) {
 #ifndef NDEBUG
 TEST(DenseBatchDeathTest, EndsADebugBuildWhereSomebodyWroteToItInSecret) {
   Floats floats(2);
-  DenseBatch batch(SparseAs::dense_f32, 2, kColumns, kMostEntries, floats.data());
+  DenseBatch batch(SparseFormat::dense_f32, 2, kColumns, kMaxEntries, floats.data());
   const U8Row first({1}, {2});
   batch.replace(Rows{first.row()}, kHalfStars);
   floats.cells[4] = 7;
@@ -82,13 +82,13 @@ TEST(DenseBatchDeathTest, EndsADebugBuildWhereSomebodyWroteToItInSecret) {
 TEST(DenseBatch, GivesHalfFloatsAndStoredNumbers) {
   const U8Row row({1, 5}, {2, 3}), other({0, 5}, {2, 3});
   std::vector<std::uint16_t> halves(kColumns, 77);
-  DenseBatch half(SparseAs::dense_f16, 1, kColumns, kMostEntries,
+  DenseBatch half(SparseFormat::dense_f16, 1, kColumns, kMaxEntries,
                   reinterpret_cast<std::uint8_t*>(halves.data()));
   half.replace(Rows{row.row()}, kHalfStars);
   EXPECT_EQ(halves, (std::vector<std::uint16_t>{0, 0x3c00, 0, 0, 0, 0x3e00}));
 
   std::vector<std::uint8_t> bytes(kColumns, 77);
-  DenseBatch stored(SparseAs::dense_u8, 1, kColumns, kMostEntries, bytes.data());
+  DenseBatch stored(SparseFormat::dense_u8, 1, kColumns, kMaxEntries, bytes.data());
   stored.replace(Rows{row.row()}, kHalfStars);
   EXPECT_EQ(bytes, (std::vector<std::uint8_t>{0, 2, 0, 0, 0, 3}));
   stored.replace(Rows{other.row()}, EntryValues({2, ValueType::u8, 0.5, true}));
@@ -104,7 +104,7 @@ TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
   EXPECT_NO_THROW(check_half_values(1e9F, EntryFormat{2, ValueType::u8, 1000, true}));
   EXPECT_NO_THROW(check_half_values(1e9F, EntryFormat{2, ValueType::u8, 1000, false, 1, RowNorm::l2}));
   std::vector<std::uint16_t> halves(kColumns);
-  DenseBatch batch(SparseAs::dense_f16, 1, kColumns, kMostEntries,
+  DenseBatch batch(SparseFormat::dense_f16, 1, kColumns, kMaxEntries,
                    reinterpret_cast<std::uint8_t*>(halves.data()));
   const U8Row fits({1, 5}, {2, 65}), too_large({1, 5}, {2, 66});
   batch.replace(Rows{fits.row()}, EntryValues(format));
@@ -122,7 +122,7 @@ TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
 // Its cells stayed in all batches that followed, for callers who went on after the error.
 TEST(DenseBatch, ClearsABatchThatFailed) {
   std::vector<std::uint16_t> halves(2 * kColumns);
-  DenseBatch batch(SparseAs::dense_f16, 2, kColumns, kMostEntries,
+  DenseBatch batch(SparseFormat::dense_f16, 2, kColumns, kMaxEntries,
                    reinterpret_cast<std::uint8_t*>(halves.data()));
   const EntryValues thousands({2, ValueType::u8, 1000});
   const U8Row fits({1, 5}, {2, 65}), too_large({0, 3}, {2, 66}), last({2}, {0});
@@ -133,10 +133,10 @@ TEST(DenseBatch, ClearsABatchThatFailed) {
 
 TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
   const EntryFormat format{4, ValueType::u8};
-  EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_f32, 256, 1 << 20, format));
-  EXPECT_NO_THROW(check_dense_batch(SparseAs::csr, 1 << 20, 1 << 20, format));
+  EXPECT_NO_THROW(check_dense_batch(SparseFormat::dense_f32, 256, 1 << 20, format));
+  EXPECT_NO_THROW(check_dense_batch(SparseFormat::csr, 1 << 20, 1 << 20, format));
   try {
-    check_dense_batch(SparseAs::dense_f32, 500, 3'000'000, format);
+    check_dense_batch(SparseFormat::dense_f32, 500, 3'000'000, format);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
@@ -148,9 +148,9 @@ TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
 }
 
 TEST(DenseBatch, IsRefusedAsBytesOfWhatAreNone) {
-  EXPECT_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::f32}), Error);
-  EXPECT_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::u8, 1, false, 2}), Error);
-  EXPECT_NO_THROW(check_dense_batch(SparseAs::dense_u8, 1, 1, {4, ValueType::none}));
+  EXPECT_THROW(check_dense_batch(SparseFormat::dense_u8, 1, 1, {4, ValueType::f32}), Error);
+  EXPECT_THROW(check_dense_batch(SparseFormat::dense_u8, 1, 1, {4, ValueType::u8, 1, false, 2}), Error);
+  EXPECT_NO_THROW(check_dense_batch(SparseFormat::dense_u8, 1, 1, {4, ValueType::none}));
 }
 
 }  // namespace

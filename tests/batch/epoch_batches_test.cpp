@@ -48,12 +48,13 @@ void for_each_case(const Check& check) {
     for (const std::uint64_t batch_size : {1u, 2u, 3u, 5u, 100u})
       for (const std::uint32_t world_size : {1u, 2u, 3u, 4u})
         for (const std::uint32_t echo : {1u, 2u, 3u})
-          for (const Uneven uneven : {Uneven::pad, Uneven::drop})
+          for (const RankRemainder rank_remainder : {RankRemainder::pad, RankRemainder::drop})
             for (const bool drop_last : {false, true}) {
-              const BatchSpec spec{batch_size, 0, world_size, uneven, drop_last, echo};
-              SCOPED_TRACE(testing::Message() << sample_count << " samples, batch " << batch_size
-                                              << ", ranks " << world_size << ", echo " << echo << ", drop "
-                                              << (uneven == Uneven::drop) << ", drop_last " << drop_last);
+              const BatchSpec spec{batch_size, 0, world_size, rank_remainder, drop_last, echo};
+              SCOPED_TRACE(testing::Message()
+                           << sample_count << " samples, batch " << batch_size << ", ranks " << world_size
+                           << ", echo " << echo << ", drop " << (rank_remainder == RankRemainder::drop)
+                           << ", drop_last " << drop_last);
               check(sample_count, spec);
               if (testing::Test::HasFatalFailure()) return;
             }
@@ -67,7 +68,7 @@ TEST(EpochBatches, SharesAGlobalBatchAmongRanksInTheirOrder) {
 TEST(EpochBatches, PadsFromTheBeginningAndDropsTheEnd) {
   BatchSpec spec = spec_of(4, 2, 3);
   EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {18, 0, 1}}));
-  spec.uneven = Uneven::drop;
+  spec.rank_remainder = RankRemainder::drop;
   EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {16, 17}}));
   spec.drop_last = true;
   EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}}));
@@ -78,7 +79,7 @@ TEST(EpochBatches, GivesEachRankAPlaceOfASampleCountBelowTheWorldSize) {
   for (std::uint32_t rank = 0; rank < 5; ++rank)
     EXPECT_EQ(all_of(2, spec_of(4, rank, 5)), (std::vector<Places>{{rank % 2}})) << rank;
   BatchSpec spec = spec_of(4, 1, 5);
-  spec.uneven = Uneven::drop;
+  spec.rank_remainder = RankRemainder::drop;
   EXPECT_TRUE(all_of(2, spec).empty());
 }
 
@@ -89,7 +90,7 @@ TEST(EpochBatches, HasNoneOfNoSamples) {
 
 TEST(EpochBatches, TakesABatchLargerThanAllNumbers) {
   BatchSpec spec = spec_of(~std::uint64_t{0}, 0, 4'000'000'000u);
-  spec.uneven = Uneven::drop;
+  spec.rank_remainder = RankRemainder::drop;
   EXPECT_TRUE(all_of(1000, spec).empty());
   spec.world_size = 1;
   spec.drop_last = true;
@@ -120,7 +121,7 @@ TEST(EpochBatches, UseEverySampleAsOftenAsAsked) {
     }
     const std::uint64_t once = sample_count * spec.echo;
     const std::uint64_t one_each = std::uint64_t{spec.world_size} * spec.echo;
-    if (spec.uneven == Uneven::pad) {
+    if (spec.rank_remainder == RankRemainder::pad) {
       ASSERT_LT(sum, once + one_each);
       for (const std::uint64_t count : uses) ASSERT_GE(count, spec.drop_last ? 0 : spec.echo);
     } else {
@@ -197,14 +198,14 @@ TEST(EpochBatches, GoesOnWithAnotherWorldSize) {
             ASSERT_LE(batches.batch(index).places_done, place);
           }
         spec.world_size = later_size;
-        spec.uneven = Uneven::drop;
+        spec.rank_remainder = RankRemainder::drop;
         for (spec.rank = 0; spec.rank < later_size; ++spec.rank)
           for (const Places& places : all_of(100, spec, place))
             for (const std::uint64_t used : places) ++uses[used];
         const auto missed = std::count(uses.begin(), uses.end(), 0u);
         ASSERT_EQ(missed, static_cast<std::ptrdiff_t>((100 - place) % later_size));
         ASSERT_EQ(std::count(uses.begin(), uses.end(), echo), 100 - missed);
-        spec.uneven = Uneven::pad;
+        spec.rank_remainder = RankRemainder::pad;
       }
     }
 }

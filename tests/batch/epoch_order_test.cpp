@@ -107,7 +107,7 @@ TEST(EpochOrder, NeedsTheSlotsItNamesAndNoOthers) {
       for (const std::uint32_t window_chunks : {1u, 3u}) {
         const ChunkGrid grid(counts);
         const EpochOrder order(grid, {shuffle, 5, window_chunks}, 2);
-        std::uint64_t least_end = 0;
+        std::uint64_t min_end = 0;
         for (std::uint64_t place = 0; place < grid.sample_count(); ++place) {
           const EpochOrder::Slots slots = order.slots_of(place, place + 1);
           std::set<std::uint64_t> chunks;
@@ -116,8 +116,8 @@ TEST(EpochOrder, NeedsTheSlotsItNamesAndNoOthers) {
           ASSERT_EQ(chunks.size(), slots.end - slots.first);
           ASSERT_TRUE(chunks.contains(order(place).chunk));
           ASSERT_LE(chunks.size(), shuffle == Shuffle::none ? 1 : window_chunks);
-          ASSERT_LE(least_end, slots.end);
-          least_end = slots.end;
+          ASSERT_LE(min_end, slots.end);
+          min_end = slots.end;
         }
         EXPECT_EQ(order.slots_of(0, grid.sample_count()), (EpochOrder::Slots{0, grid.chunk_count()}));
       }

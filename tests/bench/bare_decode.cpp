@@ -1,5 +1,5 @@
 // The limit to measure against: libjpeg-turbo alone, decoding whole files from memory to RGB on all threads.
-// usage: bare_decode THREADS FILE... ; prints pictures per second.
+// usage: bare_decode THREADS FILE... ; prints images per second.
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h needs the two above.

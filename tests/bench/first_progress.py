@@ -18,12 +18,12 @@ ROUNDS = 5
 
 def make_folder(root):
     os.makedirs(root)
-    Image.new("RGB", (64, 64), (90, 120, 30)).save(f"{root}/picture.jpg")
+    Image.new("RGB", (64, 64), (90, 120, 30)).save(f"{root}/image.jpg")
     for index in range(COUNT):
         folder = f"{root}/class{index % 100:03d}"
         if index < 100:
             os.makedirs(folder)
-        os.link(f"{root}/picture.jpg", f"{folder}/{index:06d}.jpg")
+        os.link(f"{root}/image.jpg", f"{folder}/{index:06d}.jpg")
     with open(f"{root}/labels.csv", "w") as file:
         file.write("file,label\n" + "".join(f"class{index % 100:03d}/{index:06d}.jpg,{index % 100}\n" for index in range(COUNT)))
 
@@ -50,7 +50,7 @@ def main():
         make_folder(f"{folder}/root")
         for name, arguments in (("class folders", []), ("label CSV", ["--labels", f"{folder}/root/labels.csv"])):
             rounds = [seconds_to_phases(f"{folder}/root", f"{folder}/pack", arguments) for _ in range(ROUNDS)]
-            for phase, what in (("listing", "first line"), ("packing", "first packed picture")):
+            for phase, what in (("listing", "first line"), ("packing", "first packed image")):
                 times = sorted(seconds[phase] for seconds in rounds)
                 print(f"{COUNT:,} files, {name}: {what} after {times[ROUNDS // 2]:.3f} s (of {ROUNDS}: {times[0]:.3f} to {times[-1]:.3f})")
 

@@ -1,4 +1,4 @@
-// Orders and residencies as the benchmarks of the reader name them.
+// Orders and caches as the benchmarks of the reader name them.
 #pragma once
 
 #include <array>
@@ -9,13 +9,13 @@
 namespace chunkhit {
 
 constexpr std::array<Shuffle, 3> kOrders{Shuffle::none, Shuffle::window, Shuffle::global};
-constexpr std::array<Residency, 3> kResidencies{Residency::stream, Residency::compressed, Residency::decoded};
+constexpr std::array<Cache, 3> kResidencies{Cache::none, Cache::compressed, Cache::decoded};
 
-inline std::string case_name(Shuffle order, Residency residency) {
+inline std::string case_name(Shuffle order, Cache cache) {
   static constexpr std::array<const char*, 3> kOrderNames{"none", "window", "global"};
-  static constexpr std::array<const char*, 4> kResidencyNames{"automatic", "decoded", "compressed", "stream"};
+  static constexpr std::array<const char*, 4> kCacheNames{"automatic", "decoded", "compressed", "none"};
   return std::string(kOrderNames[static_cast<std::size_t>(order)]) + ", " +
-         kResidencyNames[static_cast<std::size_t>(residency)];
+         kCacheNames[static_cast<std::size_t>(cache)];
 }
 
 }  // namespace chunkhit

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What users do today: Pillow and h5py, one process. usage: peer_h5py.py CORPUS OUT.h5; prints pictures per second."""
+"""What users do today: Pillow and h5py, one process. usage: peer_h5py.py CORPUS OUT.h5; prints images per second."""
 import csv
 import sys
 import time
@@ -16,8 +16,8 @@ with h5py.File(out, "w", rdcc_nslots=11213, rdcc_nbytes=1024**3, rdcc_w0=1) as f
     labels = file.create_dataset("labels", (len(rows),), np.uint8, chunks=(min(20000, len(rows)),))
     batch = []
     for index, row in enumerate(rows):
-        picture = Image.open(f"{corpus}/{row['file']}").convert("RGB").resize((96, 128), Image.BILINEAR)
-        batch.append(np.asarray(picture.crop((16, 32, 80, 96))))
+        image = Image.open(f"{corpus}/{row['file']}").convert("RGB").resize((96, 128), Image.BILINEAR)
+        batch.append(np.asarray(image.crop((16, 32, 80, 96))))
         labels[index] = int(row["label"])
         if len(batch) == 100 or index + 1 == len(rows):
             images[index + 1 - len(batch) : index + 1] = np.stack(batch)

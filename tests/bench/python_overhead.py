@@ -2,7 +2,7 @@
 """Measures the Python package: what a batch costs, a pass beside the C++ loop, and beside DataLoader over tuned h5py.
 
 usage: PYTHONPATH=BUILD_FOLDER/lib/python python_overhead.py BUILD_FOLDER [SAMPLES]
-Makes an HDF5 file of SAMPLES (20,000) random pictures of 64 x 64 x 3, uncompressed, in the temporary folder. Runs take
+Makes an HDF5 file of SAMPLES (20,000) random images of 64 x 64 x 3, uncompressed, in the temporary folder. Runs take
 turns; medians of 5, of the best of four epochs each. Prints one table.
 """
 import functools
@@ -66,7 +66,7 @@ def seconds(batches):
 
 def cpp_rate(shuffle):
     """Of the epochs after the first, which checks hashes."""
-    text = subprocess.run([f"{build}/tools/pack-bench", path, "--batch", str(BATCH), "--shuffle", shuffle, "--epochs", "5",
+    text = subprocess.run([f"{build}/tools/pack-bench", path, "--batch-size", str(BATCH), "--shuffle", shuffle, "--epochs", "5",
                            "--json"], check=True, stdout=subprocess.PIPE).stdout
     return max(each["samples_per_second"] for each in json.loads(text)["epochs"][1:])
 
@@ -78,7 +78,7 @@ def python_rate(make, shuffle):
 
 
 def caller_microseconds(make):
-    """What a batch takes of the caller's CPU where there is nothing to copy: 4 pictures of one byte."""
+    """What a batch takes of the caller's CPU where there is nothing to copy: 4 images of one byte."""
     loader = make(tiny, batch_size=4)
     found = []
     for epoch in range(5):

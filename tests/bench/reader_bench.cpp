@@ -42,7 +42,7 @@ void on_threads(const std::function<void(std::uint32_t thread)>& work) {
 class BareMemory {
  public:
   explicit BareMemory(const std::string& pack)
-      : dataset_(pack, {.residency = Residency::stream}),
+      : dataset_(pack, {.cache = Cache::none}),
         sample_bytes_(dataset_.info().raw_bytes / dataset_.size()),
         samples_(MemoryMap::of_memory(dataset_.info().raw_bytes)) {
     std::vector<std::uint64_t> all(dataset_.size());
@@ -107,7 +107,7 @@ class BareDecode {
     std::atomic<std::size_t> next{0};
     const double seconds = seconds_of([&] {
       on_threads([&](std::uint32_t) {
-        ByteBuffer raw(source_.chunks().most_chunk_bytes());
+        ByteBuffer raw(source_.chunks().max_chunk_bytes());
         for (std::size_t chunk = next++; chunk < stored_.size(); chunk = next++) {
           const ChunkSet::Place place = source_.chunks().find(chunk);
           decode_chunk(source_.chunks().part(place), place.chunk, stored_[chunk],
@@ -171,23 +171,20 @@ void print(const std::vector<Case>& cases, int rounds) {
 void run(const std::string& raw, const std::string& photo, int rounds) {
   const BareMemory memory(raw);
   const BareDecode bare_decode(photo);
-  Loading decoded(raw,
-                  {.batch_size = kBenchBatch, .shuffle = Shuffle::global, .residency = Residency::decoded});
-  Loading window(raw,
-                 {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
-  Loading none(raw, {.batch_size = kBenchBatch, .residency = Residency::stream});
+  Loading decoded(raw, {.batch_size = kBenchBatch, .shuffle = Shuffle::global, .cache = Cache::decoded});
+  Loading window(raw, {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .cache = Cache::none});
+  Loading none(raw, {.batch_size = kBenchBatch, .cache = Cache::none});
   // What `automatic` chooses where memory suffices.
-  Loading window_decoded(
-      raw, {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::decoded});
-  Loading none_decoded(raw, {.batch_size = kBenchBatch, .residency = Residency::decoded});
+  Loading window_decoded(raw,
+                         {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .cache = Cache::decoded});
+  Loading none_decoded(raw, {.batch_size = kBenchBatch, .cache = Cache::decoded});
   Loading floats(raw, {.batch_size = kBenchBatch,
                        .shuffle = Shuffle::global,
                        .augment = {.flip_horizontal = 0.5},
-                       .as = PixelType::f32,
+                       .dtype = Dtype::float32,
                        .layout = Layout::nchw,
-                       .residency = Residency::decoded});
-  Loading shards(photo,
-                 {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .residency = Residency::stream});
+                       .cache = Cache::decoded});
+  Loading shards(photo, {.batch_size = kBenchBatch, .shuffle = Shuffle::window, .cache = Cache::none});
   const auto next_of = [](Loading& loading) { return [&loading] { return loading.epoch(); }; };
   print({{"bare gather", "", [&] { return memory.gather(); }},
          {"global, decoded", "bare gather", next_of(decoded), decoded.first()},

@@ -1,4 +1,4 @@
-// The reader's memory beside what it may take: memory_bytes and its ring of batches; the aim is 1.10 of their
+// The reader's memory beside what it may take: cache_bytes and its ring of batches; the aim is 1.10 of their
 // sum at most. usage: reader_memory_bench PACK [BUDGET_MIB]; two epochs, or 20 s, of each case in a process
 // of its own. The budget (256 MiB) is that of stream; of compressed beside the stored bytes; of decoded the
 // raw bytes are. A peak is the process's own memory, with the program, the index and the labels. Mapped files
@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kMib = 1 << 20;
 /// A global order that decompresses a chunk for each sample is at its peak long before.
-constexpr std::chrono::seconds kMostTime{20};
+constexpr std::chrono::seconds kMaxTime{20};
 
 struct Memory {
   std::uint64_t own_bytes = 0;
@@ -64,43 +64,42 @@ class PeakWatch {
 };
 
 struct Allowance {
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t cache_bytes = 0;
   std::uint64_t ring_bytes = 0;
 };
 
-Allowance allowance(const std::string& pack, Residency residency, std::uint64_t budget_bytes) {
+Allowance allowance(const std::string& pack, Cache cache, std::uint64_t budget_bytes) {
   const PackInfo info = read_pack_info(pack);
   const ImageLoaderOptions defaults;
   const std::uint64_t buffers = 1 + std::max(defaults.prefetch, allowed_cpus());
   Allowance allowed{budget_bytes, buffers * kBenchBatch * (info.raw_bytes / info.samples)};
-  if (residency == Residency::decoded)
-    allowed.memory_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.chunk_bytes;
-  if (residency == Residency::compressed) allowed.memory_bytes += info.stored_bytes;
+  if (cache == Cache::decoded)
+    allowed.cache_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.chunk_bytes;
+  if (cache == Cache::compressed) allowed.cache_bytes += info.stored_bytes;
   return allowed;
 }
 
 Memory run_epochs(const std::string& pack, const ImageLoaderOptions& options) {
   PeakWatch watch;
   ImageLoader loader(pack, options);
-  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  const auto end = std::chrono::steady_clock::now() + kMaxTime;
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch)
     for ([[maybe_unused]] const ImageBatch& batch : loader.epoch(epoch))
       if (std::chrono::steady_clock::now() > end) break;
   return watch.finish();
 }
 
-void print_memory(const std::string& pack, Shuffle order, Residency residency, std::uint64_t budget_bytes) {
-  const Allowance allowed = allowance(pack, residency, budget_bytes);
+void print_memory(const std::string& pack, Shuffle order, Cache cache, std::uint64_t budget_bytes) {
+  const Allowance allowed = allowance(pack, cache, budget_bytes);
   const Memory peak = in_own_process([&] {
-    return run_epochs(pack, {.batch_size = kBenchBatch,
-                             .shuffle = order,
-                             .residency = residency,
-                             .memory_bytes = allowed.memory_bytes});
+    return run_epochs(
+        pack,
+        {.batch_size = kBenchBatch, .shuffle = order, .cache = cache, .cache_bytes = allowed.cache_bytes});
   });
   const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMib; };
-  std::printf("%-20s peak %7.1f MiB  %.2f of memory_bytes %.1f + ring %.1f MiB  (mapped files %.1f MiB)\n",
-              case_name(order, residency).c_str(), mib(peak.own_bytes),
-              mib(peak.own_bytes) / mib(allowed.memory_bytes + allowed.ring_bytes), mib(allowed.memory_bytes),
+  std::printf("%-20s peak %7.1f MiB  %.2f of cache_bytes %.1f + ring %.1f MiB  (mapped files %.1f MiB)\n",
+              case_name(order, cache).c_str(), mib(peak.own_bytes),
+              mib(peak.own_bytes) / mib(allowed.cache_bytes + allowed.ring_bytes), mib(allowed.cache_bytes),
               mib(allowed.ring_bytes), mib(peak.file_bytes));
 }
 
@@ -111,9 +110,9 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::uint64_t budget_bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 256) << 20;
   for (const chunkhit::Shuffle order : chunkhit::kOrders)
-    for (const chunkhit::Residency residency : chunkhit::kResidencies) try {
-        chunkhit::print_memory(argv[1], order, residency, budget_bytes);
+    for (const chunkhit::Cache cache : chunkhit::kResidencies) try {
+        chunkhit::print_memory(argv[1], order, cache, budget_bytes);
       } catch (const std::exception& error) {
-        std::printf("%-20s %s\n", chunkhit::case_name(order, residency).c_str(), error.what());
+        std::printf("%-20s %s\n", chunkhit::case_name(order, cache).c_str(), error.what());
       }
 }

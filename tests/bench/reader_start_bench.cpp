@@ -50,16 +50,15 @@ Start start_loader(const std::string& pack, const ImageLoaderOptions& options) {
   return start;
 }
 
-void print_start(const std::string& pack, Shuffle order, Residency residency, int rounds) {
+void print_start(const std::string& pack, Shuffle order, Cache cache, int rounds) {
   std::vector<double> open;
   std::vector<double> first;
   std::vector<double> cpu;
   std::uint64_t chunks = 0;
   for (int round = 0; round < rounds; ++round) {
     touch_free_memory();
-    const Start start = in_own_process([&] {
-      return start_loader(pack, {.batch_size = kBenchBatch, .shuffle = order, .residency = residency});
-    });
+    const Start start = in_own_process(
+        [&] { return start_loader(pack, {.batch_size = kBenchBatch, .shuffle = order, .cache = cache}); });
     open.push_back(start.open_seconds);
     first.push_back(start.first_batch_seconds);
     cpu.push_back(start.cpu_seconds);
@@ -67,7 +66,7 @@ void print_start(const std::string& pack, Shuffle order, Residency residency, in
   }
   std::printf("%-20s opened %6.1f ms  first batch %6.1f ms  %5.2f of %.0f ms  (CPU %6.1f ms, %" PRIu64
               " chunks)\n",
-              case_name(order, residency).c_str(), median(open) * 1e3, median(first) * 1e3,
+              case_name(order, cache).c_str(), median(open) * 1e3, median(first) * 1e3,
               median(first) / kAimSeconds, kAimSeconds * 1e3, median(cpu) * 1e3, chunks);
 }
 
@@ -78,6 +77,6 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   for (const chunkhit::Shuffle order : chunkhit::kOrders)
-    for (const chunkhit::Residency residency : chunkhit::kResidencies)
-      chunkhit::print_start(argv[1], order, residency, rounds);
+    for (const chunkhit::Cache cache : chunkhit::kResidencies)
+      chunkhit::print_start(argv[1], order, cache, rounds);
 }

@@ -43,8 +43,8 @@ double per_batch(double seconds, const LoaderStats& stats) {
   return seconds / static_cast<double>(stats.batches);
 }
 
-void print_step(const std::string& pack, Shuffle order, Residency residency, int rounds) {
-  ImageLoaderOptions options{.batch_size = kBenchBatch, .shuffle = order, .residency = residency};
+void print_step(const std::string& pack, Shuffle order, Cache cache, int rounds) {
+  ImageLoaderOptions options{.batch_size = kBenchBatch, .shuffle = order, .cache = cache};
   Epochs on_all(pack, options);
   options.threads = 1;
   Epochs on_one(pack, options);
@@ -63,7 +63,7 @@ void print_step(const std::string& pack, Shuffle order, Residency residency, int
   std::printf(
       "%-20s one thread loads a batch in %7.3f ms; step %7.3f ms, %u threads: waited %5.2f %%  %5.2f of"
       " %.0f %%\n",
-      case_name(order, residency).c_str(), median(load_seconds) * 1e3, median(step_seconds) * 1e3, threads,
+      case_name(order, cache).c_str(), median(load_seconds) * 1e3, median(step_seconds) * 1e3, threads,
       median(waited) * 100, median(waited) / kAimShare, kAimShare * 100);
 }
 
@@ -75,11 +75,11 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   // Else a sleep takes 50 µs longer than it was asked to, which would flatter the loader.
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
-  using enum chunkhit::Shuffle;
-  using enum chunkhit::Residency;
-  for (const auto& [order, residency] : {std::pair{chunkhit::Shuffle::none, stream},
-                                         {window, stream},
-                                         {window, compressed},
-                                         {global, decoded}})
-    chunkhit::print_step(argv[1], order, residency, rounds);
+  using chunkhit::Cache;
+  using chunkhit::Shuffle;
+  for (const auto& [order, cache] : {std::pair{Shuffle::none, Cache::none},
+                                     {Shuffle::window, Cache::none},
+                                     {Shuffle::window, Cache::compressed},
+                                     {Shuffle::global, Cache::decoded}})
+    chunkhit::print_step(argv[1], order, cache, rounds);
 }

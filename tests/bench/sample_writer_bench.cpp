@@ -52,13 +52,13 @@ void write_u8(benchmark::State& state) { time_writer(state, format_of(state)); }
 
 void write_f32(benchmark::State& state) {
   SampleFormat format = format_of(state);
-  format.as = PixelType::f32;
+  format.dtype = Dtype::float32;
   time_writer(state, format);
 }
 
 void crop_f32(benchmark::State& state) {
   SampleFormat format = format_of(state);
-  format.as = PixelType::f32;
+  format.dtype = Dtype::float32;
   format.augment.crop_height = format.augment.crop_width = format.stored.width - 8;
   format.augment.random_crop = true;
   time_writer(state, format);

@@ -37,13 +37,13 @@ Measured measure(const std::string& pack, const SparseLoaderOptions& options) {
     for (const SparseBatch& batch : loader.epoch(epoch)) static_cast<void>(batch);
   };
   run(0);
-  const std::uint64_t faults = page_faults();
+  const std::uint64_t problems = page_faults();
   std::vector<double> seconds;
   for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch) seconds.push_back(seconds_of([&] { run(epoch); }));
   const auto batches = static_cast<double>(loader.batch_count());
   const double epoch = median(seconds);
   return {epoch, epoch / batches, static_cast<double>(loader.size()) / epoch,
-          static_cast<double>(page_faults() - faults) / (batches * kEpochs)};
+          static_cast<double>(page_faults() - problems) / (batches * kEpochs)};
 }
 
 /// The share of an epoch that a training step waits: a GPU's step leaves the CPUs free, so it sleeps.
@@ -62,22 +62,22 @@ double wait_fraction(const std::string& pack, double step_seconds) {
 }
 
 void print_all(const std::string& pack, double step_seconds) {
-  const auto with = [](SparseAs as, Shuffle shuffle, Residency residency, std::uint32_t threads) {
+  const auto with = [](SparseFormat format, Shuffle shuffle, Cache cache, std::uint32_t threads) {
     return SparseLoaderOptions{.batch_size = 500,
                                .shuffle = shuffle,
                                .seed = 1,
-                               .as = as,
-                               .residency = residency,
+                               .format = format,
+                               .cache = cache,
                                .threads = threads,
                                .prefetch = threads + 1};
   };
-  const auto decoded = Residency::decoded;
-  const Measured dense = measure(pack, with(SparseAs::dense_f32, Shuffle::global, decoded, 1));
-  const Measured half = measure(pack, with(SparseAs::dense_f16, Shuffle::global, decoded, 1));
-  const Measured bytes = measure(pack, with(SparseAs::dense_u8, Shuffle::global, decoded, 1));
-  const Measured csr = measure(pack, with(SparseAs::csr, Shuffle::global, decoded, 1));
-  const Measured both = measure(pack, with(SparseAs::dense_f32, Shuffle::global, decoded, 2));
-  const Measured stream = measure(pack, with(SparseAs::csr, Shuffle::window, Residency::stream, 1));
+  const auto decoded = Cache::decoded;
+  const Measured dense = measure(pack, with(SparseFormat::dense_f32, Shuffle::global, decoded, 1));
+  const Measured half = measure(pack, with(SparseFormat::dense_f16, Shuffle::global, decoded, 1));
+  const Measured bytes = measure(pack, with(SparseFormat::dense_u8, Shuffle::global, decoded, 1));
+  const Measured csr = measure(pack, with(SparseFormat::csr, Shuffle::global, decoded, 1));
+  const Measured both = measure(pack, with(SparseFormat::dense_f32, Shuffle::global, decoded, 2));
+  const Measured stream = measure(pack, with(SparseFormat::csr, Shuffle::window, Cache::none, 1));
   std::printf(
       "{\"dense_f32_ms\": %.4f, \"dense_f16_ms\": %.4f, \"dense_u8_ms\": %.4f, \"csr_ms\": %.4f,\n"
       " \"dense_faults_per_batch\": %.4f, \"csr_faults_per_batch\": %.4f,\n"

@@ -2,7 +2,7 @@
 """Compares the settings that pack-bench --tune ends with to the best of all combinations.
 
 usage: tune_against_grid.py BUILD_FOLDER PACK [ROUNDS] [FLAGS...]
-FLAGS go to every pack-bench (--shuffle window, --as f32, ...). All combinations of threads, prefetch, window and residency
+FLAGS go to every pack-bench (--shuffle window, --dtype float32, ...). All combinations of threads, prefetch, window and cache
 that --tune can reach from its start are tried once, in steps of four times; then the five best and --tune's own are measured
 again in ROUNDS (5) turns. Prints medians in samples per second and --tune's share of the best; the aim is 0.95.
 """
@@ -19,7 +19,7 @@ rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
 flags = sys.argv[4:]
 AIM = 0.95
 FINALISTS = 5
-LEAST_SECONDS = 0.5  # of a measure, as in --tune; shorter epochs are repeated
+MIN_SECONDS = 0.5  # of a measure, as in --tune; shorter epochs are repeated
 USAGE_ERROR = 2  # the loader refuses a setting: too little memory, say
 
 
@@ -30,16 +30,16 @@ def bench(*more):
 
 def rate(setting, epochs=3):
     """Gives the samples per second of the epochs after the first, in which hashes are checked; 0 where it is refused."""
-    threads, prefetch, window, residency = setting
-    run = bench("--threads", str(threads), "--prefetch", str(prefetch), "--window", str(window), "--residency", residency,
+    threads, prefetch, window, cache = setting
+    run = bench("--threads", str(threads), "--prefetch", str(prefetch), "--window-chunks", str(window), "--cache", cache,
                 "--epochs", str(1 + epochs))
     if run.returncode == USAGE_ERROR:
         return 0
     run.check_returncode()
     measured = json.loads(run.stdout)["epochs"][1:]
     seconds = sum(epoch["seconds"] for epoch in measured)
-    if seconds < LEAST_SECONDS / 2:
-        return rate(setting, math.ceil(epochs * LEAST_SECONDS / seconds))
+    if seconds < MIN_SECONDS / 2:
+        return rate(setting, math.ceil(epochs * MIN_SECONDS / seconds))
     return sum(epoch["samples"] for epoch in measured) / seconds
 
 
@@ -54,7 +54,7 @@ def grid(shuffle):
     windows = [64]
     if shuffle == "window":
         windows = [window for window in (8, 32, 128, 512) if window < chunk_count()] or windows
-    return itertools.product(threads, (1, 4, 16, 64), windows, ("decoded", "compressed", "stream"))
+    return itertools.product(threads, (1, 4, 16, 64), windows, ("decoded", "compressed", "none"))
 
 
 def words(setting):
@@ -65,7 +65,7 @@ tuning = bench("--tune")
 tuning.check_returncode()
 report = json.loads(tuning.stdout)
 best = report["best"]
-tuned = best["threads"], best["prefetch"], best["window_chunks"], best["residency"]
+tuned = best["threads"], best["prefetch"], best["window_chunks"], best["cache"]
 print(f"--tune: {len(report['tries'])} tries, {words(tuned)}")
 
 tried = {setting: rate(setting) for setting in grid(report["settings"]["shuffle"])}

@@ -84,7 +84,7 @@ TEST(ChunkPlan, FillsPartsWithWholeChunks) {
 
 TEST(ChunkPlan, RefusesAChunkThatTheContainerCannotHold) {
   ChunkPlanSpec spec = photos(1'000'000);
-  spec.most_chunk_bytes = 12'288 * 1'000;
+  spec.max_chunk_bytes = 12'288 * 1'000;
   spec.chunk_samples = 1'000;
   EXPECT_EQ(plan_chunks(spec).chunk_samples, 1'000u);
   spec.chunk_samples = 1'001;

@@ -97,16 +97,16 @@ TEST(RowBlock, RefusesToRoundAValue) {
 TEST(RowBlock, RejectsABlockThatWasTruncated) {
   const ByteBuffer raw = encode(three_rows(), kStars);
   for (std::size_t bytes = 0; bytes < raw.size(); ++bytes)
-    EXPECT_NE(fault_of(Bytes(raw).first(bytes), kStars), "") << bytes;
+    EXPECT_NE(error_of(Bytes(raw).first(bytes), kStars), "") << bytes;
   ByteBuffer longer = raw;
   longer.push_back(0);
-  EXPECT_NE(fault_of(longer, kStars), "");
+  EXPECT_NE(error_of(longer, kStars), "");
 }
 
 TEST(RowBlock, RejectsAnotherVersion) {
   ByteBuffer raw = encode(three_rows(), kStars);
   raw[4] = 2;
-  EXPECT_NE(fault_of(raw, kStars).find("version 2, this reader knows version 1"), std::string::npos);
+  EXPECT_NE(error_of(raw, kStars).find("version 2, this reader knows version 1"), std::string::npos);
 }
 
 TEST(RowBlock, NeverGivesAColumnThatIsNotThereForAnyFlippedBit) {
@@ -132,33 +132,33 @@ TEST(RowBlock, RejectsColumnsAtOrAboveTheMatrixWidth) {
   MatrixShape narrower = kStars;
   narrower.column_count = 300;
   const ByteBuffer raw = encode(three_rows(), kStars);
-  EXPECT_NE(fault_of(raw, narrower).find("column 300 of 300"), std::string::npos);
+  EXPECT_NE(error_of(raw, narrower).find("column 300 of 300"), std::string::npos);
 }
 
 /// Three rows with other counts of their groups: steps of 4, further bytes of 4, steps of 5 and further bytes
 /// of 6, where 3, 0, 0 and 1 are right.
-std::string fault_of_groups(const std::array<std::uint32_t, 4>& counts, int more_bytes = 0) {
+std::string error_of_groups(const std::array<std::uint32_t, 4>& counts, int more_bytes = 0) {
   ByteBuffer raw = encode(three_rows(), kStars);
   constexpr std::array<std::size_t, 4> kPlaces{48 + 4 * 8, 48 + 4 * 8 + 4, 48 + 5 * 8, 48 + 6 * 8 + 4};
   for (std::size_t i = 0; i < counts.size(); ++i) store_little(raw.data() + kPlaces[i], counts[i]);
   if (more_bytes > 0) raw.insert(raw.end() - 4, static_cast<std::size_t>(more_bytes), 0);
   if (more_bytes < 0) raw.erase(raw.end() - 4 + more_bytes, raw.end() - 4);
-  std::string fault;
+  std::string error;
   for_each_simd_target([&](const char* target) {
-    const std::string found = fault_of(raw, kStars);
-    EXPECT_TRUE(fault.empty() || fault == found) << target << ": " << found;
-    fault = found;
+    const std::string found = error_of(raw, kStars);
+    EXPECT_TRUE(error.empty() || error == found) << target << ": " << found;
+    error = found;
   });
-  return fault;
+  return error;
 }
 
 TEST(RowBlock, RejectsGroupsThatDoNotHoldTheStepsOfTheirRows) {
-  EXPECT_EQ(fault_of_groups({3, 0, 0, 1}), "");
-  EXPECT_NE(fault_of_groups({2, 0, 1, 1}).find("a group ends early"), std::string::npos);
-  EXPECT_NE(fault_of_groups({3, 0, 0, 0}, -1).find("end early"), std::string::npos);
-  EXPECT_NE(fault_of_groups({3, 1, 0, 0}).find("a group has bytes too many"), std::string::npos);
-  EXPECT_NE(fault_of_groups({3, 0, 0, 2}, 1).find("a group has bytes too many"), std::string::npos);
-  EXPECT_NE(fault_of_groups({3, 0, 1, 1}, 1).find("its steps are not as many as its entries"),
+  EXPECT_EQ(error_of_groups({3, 0, 0, 1}), "");
+  EXPECT_NE(error_of_groups({2, 0, 1, 1}).find("a group ends early"), std::string::npos);
+  EXPECT_NE(error_of_groups({3, 0, 0, 0}, -1).find("end early"), std::string::npos);
+  EXPECT_NE(error_of_groups({3, 1, 0, 0}).find("a group has bytes too many"), std::string::npos);
+  EXPECT_NE(error_of_groups({3, 0, 0, 2}, 1).find("a group has bytes too many"), std::string::npos);
+  EXPECT_NE(error_of_groups({3, 0, 1, 1}, 1).find("its steps are not as many as its entries"),
             std::string::npos);
 }
 
@@ -190,7 +190,7 @@ TEST(RowBlock, RejectsAHeaderThatDoesNotFitItsPlanes) {
       ByteBuffer raw = good;
       store_little(raw.data() + at, number);
       if (raw == good) continue;
-      EXPECT_NE(fault_of(raw, kStars), "") << at << " " << number;
+      EXPECT_NE(error_of(raw, kStars), "") << at << " " << number;
     }
   }
 }

@@ -35,9 +35,10 @@ bool reads(const std::string& pack, std::uint64_t samples) {
 /// negatives are none of them.
 bool reads_ratings(const std::string& pack, std::uint64_t rows) {
   chunkhit::SparseLoader dense(pack, {.batch_size = 2, .shuffle = chunkhit::Shuffle::global, .seed = 7});
-  chunkhit::SparseLoader sparse(
-      pack,
-      {.batch_size = 2, .shuffle = chunkhit::Shuffle::global, .seed = 7, .as = chunkhit::SparseAs::csr});
+  chunkhit::SparseLoader sparse(pack, {.batch_size = 2,
+                                       .shuffle = chunkhit::Shuffle::global,
+                                       .seed = 7,
+                                       .format = chunkhit::SparseFormat::csr});
   const chunkhit::SparseDataset dataset(pack);
   const chunkhit::PopularitySampler sampler(dense.item_counts());
   std::uint64_t seen = 0;

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Installs the build in $1 below $2, packs pictures and ratings with it, and builds and runs a stranger's project on them.
+# Installs the build in $1 below $2, packs images and ratings with it, and builds and runs a stranger's project on them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$2"
 cmake --install "$1" --prefix "$2/prefix" >/dev/null
 "$2/prefix/bin/pack-info" --version
 
-# Ten pictures of 2×1 pixels in two classes.
-mkdir -p "$2"/pictures/{ant,bee}
+# Ten images of 2×1 pixels in two classes.
+mkdir -p "$2"/images/{ant,bee}
 for digit in 0 1 2 3 4; do
-  printf 'P6 2 1 255\n%s12345' "$digit" >"$2/pictures/ant/$digit.ppm"
-  printf 'P6 2 1 255\n12345%s' "$digit" >"$2/pictures/bee/$digit.ppm"
+  printf 'P6 2 1 255\n%s12345' "$digit" >"$2/images/ant/$digit.ppm"
+  printf 'P6 2 1 255\n12345%s' "$digit" >"$2/images/bee/$digit.ppm"
 done
-"$2/prefix/bin/pack-images" "$2/pictures" --chunk-samples 3 --progress none --output "$2/pack"
+"$2/prefix/bin/pack-images" "$2/images" --chunk-samples 3 --progress none --output "$2/pack"
 
 # Three users; nobody rated everything.
 printf '%s\n' user,item,rating u1,a,3 u1,b,2 u2,a,1 u2,c,4.5 u3,d,5 >"$2/ratings.csv"

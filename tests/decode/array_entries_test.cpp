@@ -56,7 +56,7 @@ Texts compressed(std::uint64_t rows, std::uint64_t columns, const Integers& indp
                                                               .values = source(values)}));
 }
 
-std::string fault(const Integers& indptr, const Integers& indices) {
+std::string error(const Integers& indptr, const Integers& indices) {
   try {
     static_cast<void>(compressed(3, 4, indptr, indices));
   } catch (const Error& error) {
@@ -76,19 +76,19 @@ TEST(ArrayEntries, WalksOverCompressedColumns) {
 }
 
 TEST(ArrayEntries, RefusesPointersThatDoNotFit) {
-  EXPECT_EQ(fault({1, 2, 2, 3}, {1, 1, 1}), "a: indptr does not begin with 0");
-  EXPECT_EQ(fault({0, 2, 1, 3}, {1, 1, 1}),
+  EXPECT_EQ(error({1, 2, 2, 3}, {1, 1, 1}), "a: indptr does not begin with 0");
+  EXPECT_EQ(error({0, 2, 1, 3}, {1, 1, 1}),
             "a: indptr has 1 behind 2; it must not fall, nor exceed 3 entries");
-  EXPECT_EQ(fault({0, 2, 4, 4}, {1, 1, 1}),
+  EXPECT_EQ(error({0, 2, 4, 4}, {1, 1, 1}),
             "a: indptr has 4 behind 2; it must not fall, nor exceed 3 entries");
-  EXPECT_EQ(fault({0, -2, 1, 3}, {1, 1, 1}),
+  EXPECT_EQ(error({0, -2, 1, 3}, {1, 1, 1}),
             "a: indptr has -2 behind 0; it must not fall, nor exceed 3 entries");
-  EXPECT_EQ(fault({0, 1, 2, 2}, {1, 1, 1}), "a: indptr ends with 2, but there are 3 entries");
+  EXPECT_EQ(error({0, 1, 2, 2}, {1, 1, 1}), "a: indptr ends with 2, but there are 3 entries");
 }
 
 TEST(ArrayEntries, RefusesIndicesBeyondTheShape) {
-  EXPECT_EQ(fault({0, 1, 1, 1}, {4}), "a: has index 4, expected 0 to 3");
-  EXPECT_EQ(fault({0, 1, 1, 1}, {-1}), "a: has index -1, expected 0 to 3");
+  EXPECT_EQ(error({0, 1, 1, 1}, {4}), "a: has index 4, expected 0 to 3");
+  EXPECT_EQ(error({0, 1, 1, 1}, {-1}), "a: has index -1, expected 0 to 3");
 }
 
 TEST(ArrayEntries, FindsTheColumnsThatNobodyTold) {

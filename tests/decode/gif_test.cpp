@@ -22,7 +22,7 @@ std::vector<int> values(const Image& image) { return {image.pixels.begin(), imag
 
 TEST(Gif, GivesTheFirstFrameOnItsScreen) {
   const Decoded decoded = decode(as_bytes(kGif));
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.header.channels, 3u);
   EXPECT_EQ(values(decoded.image), (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 0, 0, 0}));
 }
@@ -31,23 +31,23 @@ TEST(Gif, MakesATransparentColourAnAlphaChannel) {
   std::string file = kGif;
   file.insert(25, "!\xf9\4\1\0\0\2\0"sv);
   const Decoded decoded = decode(as_bytes(file));
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(values(decoded.image),
             (std::vector<int>{'a', 'b', 'c', 255, 'd', 'e', 'f', 0, 'd', 'e', 'f', 0}));
 }
 
-TEST(GifFault, FindsTruncationInTheFirstFrame) {
+TEST(GifError, FindsTruncationInTheFirstFrame) {
   for (std::size_t size = 6; size < kGif.size() - 1; ++size)
-    EXPECT_NE(decode(as_bytes(kGif.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kGif.substr(0, size))).error, "") << size;
 }
 
-TEST(GifFault, AFrameThatEndsEarlyWasTakenAsWhole) {
+TEST(GifError, AFrameThatEndsEarlyWasTakenAsWhole) {
   std::string file = kGif;
   file[30] = 3;  // the frame is three pixels wide, and the data ends after two
-  EXPECT_EQ(decode(as_bytes(file)).fault, "truncated: the data ends before the last pixel");
+  EXPECT_EQ(decode(as_bytes(file)).error, "truncated: the data ends before the last pixel");
   file = kGif;
   file[file.size() - 4] = 0;  // a hole where the block of data was
-  EXPECT_NE(decode(as_bytes(file)).fault, "");
+  EXPECT_NE(decode(as_bytes(file)).error, "");
 }
 
 TEST(GifWarning, OfATruncatedFrameLeavesItsPixelsAndBlack) {
@@ -55,9 +55,9 @@ TEST(GifWarning, OfATruncatedFrameLeavesItsPixelsAndBlack) {
   file[8] = 2;   // the screen is two pixels high
   file[32] = 2;  // and so is the frame
   const std::string warning = "truncated: the data ends before the last pixel";
-  EXPECT_EQ(decode(as_bytes(file)).fault, warning);
+  EXPECT_EQ(decode(as_bytes(file)).error, warning);
   const Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
-  EXPECT_EQ(decoded.fault, "");
+  EXPECT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.warnings, warning);
   EXPECT_EQ(values(decoded.image),
             (std::vector<int>{'a', 'b', 'c', 'd', 'e', 'f', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
@@ -90,29 +90,29 @@ std::string endless_gif(int tables, int uses) {
   return file + "\0;"s;
 }
 
-TEST(GifFault, CodesBehindAWholeFrameEndAtTheLimitOfTime) {
-  EXPECT_EQ(decode(as_bytes(endless_gif(1, 4000))).fault, "");
+TEST(GifError, CodesBehindAWholeFrameEndAtTheLimitOfTime) {
+  EXPECT_EQ(decode(as_bytes(endless_gif(1, 4000))).error, "");
   // stb_image follows each code's chain of up to 4096 prefixes, also where no pixel is left to draw.
-  EXPECT_EQ(decode(as_bytes(endless_gif(1000, 4000)), {}, {.max_seconds = 1}).fault,
+  EXPECT_EQ(decode(as_bytes(endless_gif(1000, 4000)), {}, {.max_seconds = 1}).error,
             "takes longer to decode than --max-seconds-per-image allows: 1 second");
 }
 
-TEST(GifFault, AFullTableThatStaysInUseIsNotCalledDamage) {
-  EXPECT_EQ(decode(as_bytes(endless_gif(1, 5000))).fault,
+TEST(GifError, AFullTableThatStaysInUseIsNotCalledDamage) {
+  EXPECT_EQ(decode(as_bytes(endless_gif(1, 5000))).error,
             "GIF that uses a full table for more than 4096 codes is not supported");
 }
 
-TEST(GifFault, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
+TEST(GifError, RejectsAFrameWithoutPixelsAndAFileWithoutFrame) {
   std::string file = kGif;
   file[30] = 0;
-  EXPECT_EQ(decode(as_bytes(file)).fault, "damaged GIF: its first frame has no pixels");
-  EXPECT_EQ(decode(as_bytes(kGif.substr(0, 25) + ";")).fault, "damaged GIF: it has no frame");
+  EXPECT_EQ(decode(as_bytes(file)).error, "damaged GIF: its first frame has no pixels");
+  EXPECT_EQ(decode(as_bytes(kGif.substr(0, 25) + ";")).error, "damaged GIF: it has no frame");
 }
 
-TEST(GifFault, KeepsToTheLimitOfPixelsWhereTheFrameLeavesTheScreen) {
+TEST(GifError, KeepsToTheLimitOfPixelsWhereTheFrameLeavesTheScreen) {
   std::string file = kGif;
   file[27] = '\x7f';  // 0x7f00 pixels to the right
-  EXPECT_EQ(decode(as_bytes(file), {}, {.max_pixels = 1000}).fault,
+  EXPECT_EQ(decode(as_bytes(file), {}, {.max_pixels = 1000}).error,
             "is 32514 x 1 pixels, over the limit of 1000 pixels");
 }
 

@@ -10,35 +10,35 @@ namespace {
 
 using std::literals::string_view_literals::operator""sv;
 
-std::string fault_of(std::string_view file) { return decode(as_bytes(file)).fault; }
+std::string error_of(std::string_view file) { return decode(as_bytes(file)).error; }
 
 std::vector<std::uint8_t> small_png() {
   return write_png({.width = 2, .height = 2}, as_bytes("\0abcdef\0ghijkl"sv));
 }
 
 TEST(ImageDecoder, RejectsWhatIsNoImage) {
-  EXPECT_EQ(fault_of(""), "is empty");
-  EXPECT_EQ(fault_of("hello, world: this is text and not a picture"), "not an image of a known type");
-  EXPECT_EQ(fault_of("\0"sv), "not an image of a known type");
-  EXPECT_EQ(fault_of(std::string(5000, '\0')), "not an image of a known type");
+  EXPECT_EQ(error_of(""), "is empty");
+  EXPECT_EQ(error_of("hello, world: this is text and not an image"), "not an image of a known type");
+  EXPECT_EQ(error_of("\0"sv), "not an image of a known type");
+  EXPECT_EQ(error_of(std::string(5000, '\0')), "not an image of a known type");
 }
 
 TEST(ImageDecoder, NamesTypesThatItDoesNotDecode) {
-  EXPECT_EQ(fault_of("RIFF\x24\0\0\0WEBPVP8 "sv), "WebP is not supported");
-  EXPECT_EQ(fault_of("II*\0\x08\0\0\0"sv), "TIFF is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x1c"
+  EXPECT_EQ(error_of("RIFF\x24\0\0\0WEBPVP8 "sv), "WebP is not supported");
+  EXPECT_EQ(error_of("II*\0\x08\0\0\0"sv), "TIFF is not supported");
+  EXPECT_EQ(error_of("\0\0\0\x1c"
                      "ftypavif\0\0\0\0"sv),
             "AVIF is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x18"
+  EXPECT_EQ(error_of("\0\0\0\x18"
                      "ftypheic\0\0\0\0"sv),
             "HEIC is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x0cJXL \r\n\x87\n"sv), "JPEG XL is not supported");
-  EXPECT_EQ(fault_of("\0\0\0\x0cjP  \r\n\x87\n"sv), "JPEG 2000 is not supported");
-  EXPECT_EQ(fault_of("%PDF-1.4"), "PDF is not supported");
-  EXPECT_EQ(fault_of("PK\3\4rest"), "ZIP is not supported");
-  EXPECT_EQ(fault_of("\n<!DOCTYPE HTML><html>"), "HTML is not supported");
-  EXPECT_EQ(fault_of("<?xml version='1.0'?><svg/>"), "SVG is not supported");
-  EXPECT_EQ(fault_of("<?xml version='1.0'?><feed/>"), "XML is not supported");
+  EXPECT_EQ(error_of("\0\0\0\x0cJXL \r\n\x87\n"sv), "JPEG XL is not supported");
+  EXPECT_EQ(error_of("\0\0\0\x0cjP  \r\n\x87\n"sv), "JPEG 2000 is not supported");
+  EXPECT_EQ(error_of("%PDF-1.4"), "PDF is not supported");
+  EXPECT_EQ(error_of("PK\3\4rest"), "ZIP is not supported");
+  EXPECT_EQ(error_of("\n<!DOCTYPE HTML><html>"), "HTML is not supported");
+  EXPECT_EQ(error_of("<?xml version='1.0'?><svg/>"), "SVG is not supported");
+  EXPECT_EQ(error_of("<?xml version='1.0'?><feed/>"), "XML is not supported");
 }
 
 TEST(ImageDecoder, ReadsTheHeaderBeforeThePixels) {
@@ -54,16 +54,16 @@ TEST(ImageDecoder, ReadsTheHeaderBeforeThePixels) {
 }
 
 TEST(ImageDecoder, KeepsToTheLimitOfPixels) {
-  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 4}).fault, "");
-  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).fault, "is 2 x 2 pixels, over the limit of 3 pixels");
+  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 4}).error, "");
+  EXPECT_EQ(decode(small_png(), {}, {.max_pixels = 3}).error, "is 2 x 2 pixels, over the limit of 3 pixels");
 }
 
 TEST(ImageDecoder, RejectsARegionThatTheImageLacks) {
-  const std::string fault = "the region wanted is not in the image";
-  EXPECT_EQ(decode(small_png(), {.region = {1, 0, 2, 1}}).fault, fault);
-  EXPECT_EQ(decode(small_png(), {.region = {0, 2, 1, 1}}).fault, fault);
-  EXPECT_EQ(decode(small_png(), {.region = {0xffffffff, 0, 2, 1}}).fault, fault);
-  EXPECT_EQ(decode(small_png(), {.shrink = 2, .region = {0, 0, 1, 1}}).fault, fault);
+  const std::string error = "the region wanted is not in the image";
+  EXPECT_EQ(decode(small_png(), {.region = {1, 0, 2, 1}}).error, error);
+  EXPECT_EQ(decode(small_png(), {.region = {0, 2, 1, 1}}).error, error);
+  EXPECT_EQ(decode(small_png(), {.region = {0xffffffff, 0, 2, 1}}).error, error);
+  EXPECT_EQ(decode(small_png(), {.shrink = 2, .region = {0, 0, 1, 1}}).error, error);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 using File = std::vector<std::uint8_t>;
 
-File photo(const JpegWriteSpec& spec = {}) { return write_jpeg(make_picture(200, 150, 3, 1), spec); }
+File photo(const JpegWriteSpec& spec = {}) { return write_jpeg(make_image(200, 150, 3, 1), spec); }
 
 std::size_t find_marker(const File& file, std::uint8_t marker) {
   for (std::size_t i = 0; i + 1 < file.size(); ++i)
@@ -38,18 +38,18 @@ Rect draw_region(std::uint64_t& place, const Image& whole) {
 }
 
 // Decodes random regions at every shrink and counts those that differ from the same region of the whole
-// picture.
+// image.
 int count_differing_regions(const File& file, int regions_each) {
   int differing = 0;
   std::uint64_t place = 0;
   for (const std::uint32_t shrink : {1u, 2u, 4u, 8u}) {
     const Decoded whole = decode(file, {.shrink = shrink});
-    EXPECT_EQ(whole.fault, "");
+    EXPECT_EQ(whole.error, "");
     for (int i = 0; i < regions_each; ++i) {
       const Rect region = draw_region(place, whole.image);
       const Decoded part = decode(file, {.shrink = shrink, .region = region});
-      EXPECT_EQ(part.fault, "");
-      if (!part.fault.empty() || !is_region(part.image, whole.image, region)) ++differing;
+      EXPECT_EQ(part.error, "");
+      if (!part.error.empty() || !is_region(part.image, whole.image, region)) ++differing;
     }
   }
   return differing;
@@ -72,41 +72,40 @@ int differing_for_all_samplings(JpegWriteSpec spec, std::uint32_t channels) {
     spec.h_samp = sampling.horizontal;
     spec.v_samp = sampling.vertical;
     for (const auto& [width, height] : kSizes)
-      differing +=
-          count_differing_regions(write_jpeg(make_picture(width, height, channels, width), spec), 40);
+      differing += count_differing_regions(write_jpeg(make_image(width, height, channels, width), spec), 40);
   }
   return differing;
 }
 
-TEST(JpegRegion, EqualsThatOfTheWholePicture) { EXPECT_EQ(differing_for_all_samplings({}, 3), 0); }
+TEST(JpegRegion, EqualsThatOfTheWholeImage) { EXPECT_EQ(differing_for_all_samplings({}, 3), 0); }
 
-TEST(JpegRegion, EqualsThatOfAWholeProgressivePicture) {
+TEST(JpegRegion, EqualsThatOfAWholeProgressiveImage) {
   EXPECT_EQ(differing_for_all_samplings({.progressive = true}, 3), 0);
 }
 
-TEST(JpegRegion, EqualsThatOfAPictureThatIsSmoothedForLackOfScans) {
+TEST(JpegRegion, EqualsThatOfAImageThatIsSmoothedForLackOfScans) {
   EXPECT_EQ(differing_for_all_samplings({.progressive = true, .first_scan_only = true}, 3), 0);
 }
 
-TEST(JpegRegion, EqualsThatOfAnArithmeticCodedPicture) {
+TEST(JpegRegion, EqualsThatOfAnArithmeticCodedImage) {
   EXPECT_EQ(differing_for_all_samplings({.arithmetic = true}, 3), 0);
 }
 
-TEST(JpegRegion, EqualsThatOfAPictureWithRestartMarkers) {
+TEST(JpegRegion, EqualsThatOfAImageWithRestartMarkers) {
   EXPECT_EQ(differing_for_all_samplings({.restart_rows = 1}, 3), 0);
 }
 
-TEST(JpegRegion, EqualsThatOfAPictureInRgb) {
+TEST(JpegRegion, EqualsThatOfAImageInRgb) {
   EXPECT_EQ(differing_for_all_samplings({.adobe_rgb = true}, 3), 0);
 }
 
-TEST(JpegRegion, EqualsThatOfAGreyOrCmykPicture) {
+TEST(JpegRegion, EqualsThatOfAGreyOrCmykImage) {
   EXPECT_EQ(differing_for_all_samplings({}, 1), 0);
   EXPECT_EQ(differing_for_all_samplings({}, 4), 0);
 }
 
 TEST(JpegRegion, OfTwoColumnsInTheLastMcuIsUpsampledLikeTheRest) {
-  const File file = write_jpeg(make_picture(130, 98, 3, 4), {});
+  const File file = write_jpeg(make_image(130, 98, 3, 4), {});
   const Decoded whole = decode(file);
   const Rect region{129, 88, 1, 4};
   EXPECT_TRUE(is_region(decode(file, {.region = region}).image, whole.image, region));
@@ -120,11 +119,11 @@ TEST(JpegHeader, TellsSizeChannelsAndScaling) {
   EXPECT_EQ(header.channels, 3u);
   EXPECT_EQ(header.orientation, 1);
   EXPECT_TRUE(header.scales);
-  EXPECT_EQ(decode(write_jpeg(make_picture(8, 8, 1, 1), {})).header.channels, 1u);
-  EXPECT_EQ(decode(write_jpeg(make_picture(8, 8, 4, 1), {})).header.channels, 3u);
+  EXPECT_EQ(decode(write_jpeg(make_image(8, 8, 1, 1), {})).header.channels, 1u);
+  EXPECT_EQ(decode(write_jpeg(make_image(8, 8, 4, 1), {})).header.channels, 3u);
 }
 
-TEST(JpegHeader, CountsTheCoefficientsOfAProgressivePicture) {
+TEST(JpegHeader, CountsTheCoefficientsOfAProgressiveImage) {
   const ImageHeader header = decode(photo({.progressive = true})).header;
   // 4:2:0: 208 × 160 samples of luma, padded to MCUs, and half as many of chroma; two bytes each.
   EXPECT_GE(header.extra_bytes, 208u * 160 * 3 / 2 * 2);
@@ -138,33 +137,33 @@ TEST(JpegHeader, TellsTheOrientation) {
 }
 
 TEST(JpegShrink, RoundsSizesUp) {
-  const File file = write_jpeg(make_picture(33, 17, 3, 1), {});
+  const File file = write_jpeg(make_image(33, 17, 3, 1), {});
   for (const std::uint32_t shrink : {2u, 4u, 8u}) {
     const Decoded decoded = decode(file, {.shrink = shrink});
-    ASSERT_EQ(decoded.fault, "");
+    ASSERT_EQ(decoded.error, "");
     EXPECT_EQ(decoded.image.width, (33 + shrink - 1) / shrink);
     EXPECT_EQ(decoded.image.height, (17 + shrink - 1) / shrink);
   }
 }
 
-TEST(JpegFault, NamesTheRowWhereTheDataEnds) {
+TEST(JpegError, NamesTheRowWhereTheDataEnds) {
   File file = photo();
   file.resize(file.size() / 2);
-  const std::string fault = decode(file).fault;
-  ASSERT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
-  const int row = std::stoi(fault.substr(34));
+  const std::string error = decode(file).error;
+  ASSERT_TRUE(starts_with(error, "truncated: the data ends near row ")) << error;
+  const int row = std::stoi(error.substr(34));
   EXPECT_GE(row, 40);
   EXPECT_LE(row, 110);
-  EXPECT_NE(fault.find(" of 150"), std::string::npos) << fault;
+  EXPECT_NE(error.find(" of 150"), std::string::npos) << error;
 }
 
-TEST(JpegFault, FindsTruncationBelowTheRegion) {
+TEST(JpegError, FindsTruncationBelowTheRegion) {
   File file = photo();
   file.resize(file.size() - 40);
   const Rect top{0, 0, 200, 16};
-  const std::string fault = decode(file, {.region = top}).fault;
-  EXPECT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
-  EXPECT_EQ(decode(file, {.region = top}, {.check = Check::region}).fault,
+  const std::string error = decode(file, {.region = top}).error;
+  EXPECT_TRUE(starts_with(error, "truncated: the data ends near row ")) << error;
+  EXPECT_EQ(decode(file, {.region = top}, {.check = Check::region}).error,
             "truncated: there is no end-of-image marker after the last row");
 }
 
@@ -174,42 +173,42 @@ File with_hole(File file, std::size_t begin) {
   return file;
 }
 
-TEST(JpegFault, FindsDamageThatTheRegionHides) {
+TEST(JpegError, FindsDamageThatTheRegionHides) {
   const File file = with_hole(photo(), photo().size() - 1000);
   for (const std::uint32_t shrink : {1u, 4u}) {
     const DecodePlan top{.shrink = shrink, .region = {0, 0, 40, 16}};
-    EXPECT_TRUE(starts_with(decode(file, top).fault, "Corrupt JPEG data")) << decode(file, top).fault;
-    EXPECT_EQ(decode(file, top, {.check = Check::region}).fault, "");
+    EXPECT_TRUE(starts_with(decode(file, top).error, "Corrupt JPEG data")) << decode(file, top).error;
+    EXPECT_EQ(decode(file, top, {.check = Check::region}).error, "");
   }
 }
 
-TEST(JpegFault, FindsDamageAboveAndBesideTheRegion) {
+TEST(JpegError, FindsDamageAboveAndBesideTheRegion) {
   const File file = with_hole(photo(), photo().size() - 1000);
-  EXPECT_NE(decode(file, {.region = {0, 140, 8, 8}}).fault, "");
-  EXPECT_NE(decode(file, {.region = {190, 100, 8, 8}}).fault, "");
+  EXPECT_NE(decode(file, {.region = {0, 140, 8, 8}}).error, "");
+  EXPECT_NE(decode(file, {.region = {190, 100, 8, 8}}).error, "");
 }
 
-TEST(JpegFault, FindsTruncationAtEveryLength) {
-  const File file = write_jpeg(make_picture(40, 40, 3, 1), {});
+TEST(JpegError, FindsTruncationAtEveryLength) {
+  const File file = write_jpeg(make_image(40, 40, 3, 1), {});
   for (std::size_t size = 0; size + 2 <= file.size(); ++size) {
     const File start(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_NE(decode(start).fault, "") << size;
-    EXPECT_NE(decode(start, {.region = {3, 3, 10, 10}}).fault, "") << size;
+    EXPECT_NE(decode(start).error, "") << size;
+    EXPECT_NE(decode(start, {.region = {3, 3, 10, 10}}).error, "") << size;
   }
 }
 
-TEST(JpegFault, FindsTruncationOfAProgressivePicture) {
+TEST(JpegError, FindsTruncationOfAProgressiveImage) {
   File file = photo({.progressive = true});
   file.resize(file.size() / 2);
-  const std::string fault = decode(file, {.region = {0, 0, 8, 8}}).fault;
-  EXPECT_TRUE(starts_with(fault, "truncated: the data ends near row ")) << fault;
-  EXPECT_NE(fault.find(" in scan "), std::string::npos) << fault;
+  const std::string error = decode(file, {.region = {0, 0, 8, 8}}).error;
+  EXPECT_TRUE(starts_with(error, "truncated: the data ends near row ")) << error;
+  EXPECT_NE(error.find(" in scan "), std::string::npos) << error;
 }
 
-TEST(JpegFault, SaysThatTheDataEndsInTheHeader) {
+TEST(JpegError, SaysThatTheDataEndsInTheHeader) {
   File file = photo();
   file.resize(100);
-  EXPECT_EQ(decode(file).fault, "truncated: the data ends in the header");
+  EXPECT_EQ(decode(file).error, "truncated: the data ends in the header");
 }
 
 TEST(JpegWarning, IsAcceptedOnRequest) {
@@ -217,7 +216,7 @@ TEST(JpegWarning, IsAcceptedOnRequest) {
   const Decoded whole = decode(file);
   file.resize(file.size() / 2);
   const Decoded decoded = decode(file, {}, {.accept_warnings = true});
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_TRUE(starts_with(decoded.warnings, "truncated: the data ends near row ")) << decoded.warnings;
   const Rect intact{0, 0, 200, 16};
   EXPECT_TRUE(std::equal(decoded.image.row(0), decoded.image.row(intact.height), whole.image.row(0)));
@@ -228,10 +227,10 @@ TEST(JpegWarning, IsAFaultWithLibjpegsWords) {
   const std::size_t restart = find_marker(file, 0xd1);
   ASSERT_LT(restart, file.size());
   file[restart + 1] = 0xd5;
-  EXPECT_NE(decode(file).fault.find("marker"), std::string::npos) << decode(file).fault;
+  EXPECT_NE(decode(file).error.find("marker"), std::string::npos) << decode(file).error;
 }
 
-TEST(JpegFault, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
+TEST(JpegError, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
   File file = photo();
   const std::size_t frame = find_marker(file, 0xc0);
   for (const auto& [sof, reason] : {std::pair(0xc3, "lossless JPEG (SOF 0xc3) is not supported"),
@@ -239,11 +238,11 @@ TEST(JpegFault, SaysThatAProcessIsNotSupportedWhereItIsNoDamage) {
                                     std::pair(0xcf, "hierarchical lossless JPEG (SOF 0xcf) is not supported"),
                                     std::pair(0xf7, "JPEG-LS is not supported")}) {
     file[frame + 1] = static_cast<std::uint8_t>(sof);
-    EXPECT_EQ(decode(file).fault, reason);
+    EXPECT_EQ(decode(file).error, reason);
   }
   file = photo();
   file[frame + 4] = 12;
-  EXPECT_EQ(decode(file).fault, "JPEG of 12 bits a sample is not supported");
+  EXPECT_EQ(decode(file).error, "JPEG of 12 bits a sample is not supported");
 }
 
 TEST(JpegOddity, InTheHeaderIsPackedWithAWarning) {
@@ -253,7 +252,7 @@ TEST(JpegOddity, InTheHeaderIsPackedWithAWarning) {
   junk.insert(junk.begin() + static_cast<std::ptrdiff_t>(find_marker(junk, 0xdb)), {1, 2, 3});
   for (const File& file : {later, junk}) {
     const Decoded decoded = decode(file);
-    EXPECT_EQ(decoded.fault, "");
+    EXPECT_EQ(decoded.error, "");
     EXPECT_NE(decoded.warnings, "");
     EXPECT_EQ(decoded.image.pixels, decode(photo()).image.pixels);
   }
@@ -263,10 +262,10 @@ TEST(JpegOddity, InTheHeaderIsPackedWithAWarning) {
 TEST(JpegOddity, BehindAScanIsDamage) {
   File file = photo();
   file.insert(file.end() - 2, 40, 7);
-  EXPECT_NE(decode(file).fault.find("extraneous bytes before marker 0xd9"), std::string::npos);
+  EXPECT_NE(decode(file).error.find("extraneous bytes before marker 0xd9"), std::string::npos);
 }
 
-TEST(JpegFault, RejectsManyPixelsFromTheHeader) {
+TEST(JpegError, RejectsManyPixelsFromTheHeader) {
   File file = photo();
   const std::size_t frame = find_marker(file, 0xc0);
   ASSERT_LT(frame, file.size());
@@ -274,10 +273,10 @@ TEST(JpegFault, RejectsManyPixelsFromTheHeader) {
     file[at] = 65500 >> 8;
     file[at + 1] = 65500 & 255;
   }
-  EXPECT_EQ(decode(file).fault, "is 65500 x 65500 pixels, over the limit of 256000000 pixels");
+  EXPECT_EQ(decode(file).error, "is 65500 x 65500 pixels, over the limit of 256000000 pixels");
 }
 
-TEST(JpegFault, RejectsMoreThanAHundredScans) {
+TEST(JpegError, RejectsMoreThanAHundredScans) {
   const File file = photo({.progressive = true});
   const std::size_t last = file.size() - 2;
   std::size_t scan = last;
@@ -287,15 +286,15 @@ TEST(JpegFault, RejectsMoreThanAHundredScans) {
     bomb.insert(bomb.end(), file.begin() + static_cast<std::ptrdiff_t>(scan),
                 file.begin() + static_cast<std::ptrdiff_t>(last));
   bomb.insert(bomb.end(), {0xff, 0xd9});
-  EXPECT_EQ(decode(bomb, {}, {.accept_warnings = true}).fault, "has more than 100 scans");
+  EXPECT_EQ(decode(bomb, {}, {.accept_warnings = true}).error, "has more than 100 scans");
 }
 
-TEST(JpegFault, IsRepeatable) {
+TEST(JpegError, IsRepeatable) {
   const File good = photo();
   File bad = good;
   bad.resize(bad.size() / 2);
   const Decoded before = decode(good);
-  EXPECT_NE(decode(bad).fault, "");
+  EXPECT_NE(decode(bad).error, "");
   EXPECT_EQ(decode(good).image.pixels, before.image.pixels);
 }
 

@@ -17,7 +17,7 @@ class MatrixMarket : public testing::Test {
     MatrixMarketReader reader(folder_.write("a.mtx", text), {.transpose = transpose});
     return read_all(reader);
   }
-  std::string fault(const std::string& text) {
+  std::string error(const std::string& text) {
     try {
       static_cast<void>(read(text));
     } catch (const Error& error) {
@@ -98,31 +98,31 @@ TEST_F(MatrixMarket, NamesBadLines) {
 
 TEST_F(MatrixMarket, NoticesACountThatLies) {
   const std::string head = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
-  EXPECT_EQ(fault(head + "1 1 5\n"), ":3: expected 2 entries, got 1");
-  EXPECT_EQ(fault(head + "1 1 5\n1 2 5\n2 2 5\n"), ":5: expected 2 entries, found more");
-  EXPECT_EQ(fault("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n"),
+  EXPECT_EQ(error(head + "1 1 5\n"), ":3: expected 2 entries, got 1");
+  EXPECT_EQ(error(head + "1 1 5\n1 2 5\n2 2 5\n"), ":5: expected 2 entries, found more");
+  EXPECT_EQ(error("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n"),
             ":5: expected 4 entries, got 3");
 }
 
 TEST_F(MatrixMarket, RefusesOtherBannersAndSizes) {
-  EXPECT_EQ(fault(""), ":0: is empty, expected \"%%MatrixMarket matrix ...\"");
-  EXPECT_EQ(fault("1 1 5\n"), ":1:1: expected \"%%MatrixMarket matrix ...\", found \"1 1 5\"");
-  EXPECT_EQ(fault("%%MatrixMarket vector coordinate real general\n"),
+  EXPECT_EQ(error(""), ":0: is empty, expected \"%%MatrixMarket matrix ...\"");
+  EXPECT_EQ(error("1 1 5\n"), ":1:1: expected \"%%MatrixMarket matrix ...\", found \"1 1 5\"");
+  EXPECT_EQ(error("%%MatrixMarket vector coordinate real general\n"),
             ":1:16: expected matrix, found \"vector\"");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate complex general\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate complex general\n"),
             ":1:34: complex values are no ratings; write the real part or the magnitude");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate real hermitian\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate real hermitian\n"),
             ":1:39: hermitian matrices are complex: no ratings");
-  EXPECT_EQ(fault("%%MatrixMarket matrix array pattern general\n"), ":1: an array cannot be a pattern");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate real general\n% nothing more"),
+  EXPECT_EQ(error("%%MatrixMarket matrix array pattern general\n"), ":1: an array cannot be a pattern");
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate real general\n% nothing more"),
             ":2: ends before the size line");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n"),
             ":2: a symmetric matrix has as many rows as columns, found 2 and 3");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate real general\n-2 3 1\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate real general\n-2 3 1\n"),
             ":2:1: expected the number of rows, found \"-2\"");
-  EXPECT_EQ(fault("%%MatrixMarket matrix coordinate real general\n2 3 1 7\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix coordinate real general\n2 3 1 7\n"),
             ":2:7: expected the end of the size line, found \"7\"");
-  EXPECT_EQ(fault("%%MatrixMarket matrix array real general\n9223372036854775807 9223372036854775807\n"),
+  EXPECT_EQ(error("%%MatrixMarket matrix array real general\n9223372036854775807 9223372036854775807\n"),
             ":2: an array of so many values cannot be");
 }
 
@@ -154,7 +154,7 @@ TEST_F(MatrixMarket, LeavesNamesThatDoNotFitAndSaysSo) {
 TEST_F(MatrixMarket, RefusesNamesThatDoNotFitWhereTheyTellTheOrientation) {
   const std::string path =
       folder_.write("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n");
-  const auto fault = [&](const std::string& barcodes, const std::string& features) {
+  const auto error = [&](const std::string& barcodes, const std::string& features) {
     folder_.write("barcodes.tsv", barcodes);
     folder_.write("features.tsv", features);
     try {
@@ -164,14 +164,14 @@ TEST_F(MatrixMarket, RefusesNamesThatDoNotFitWhereTheyTellTheOrientation) {
     }
     return std::string("none");
   };
-  EXPECT_EQ(fault("a\nb\nc\n", "x\ny\n"), "none");
-  EXPECT_EQ(fault("a\nb\n", "x\ny\nz\n"), "none");
+  EXPECT_EQ(error("a\nb\nc\n", "x\ny\n"), "none");
+  EXPECT_EQ(error("a\nb\n", "x\ny\nz\n"), "none");
   for (const auto& [barcodes, features] :
        {std::pair("a\n", "x\ny\n"), std::pair("a\nb\nc\n", "x\n"), std::pair("a\nb\n", "x\ny\n"),
         std::pair("a\nb\nc\nd\ne\n", "x\n")})
-    EXPECT_NE(fault(barcodes, features).find("the matrix has 2 rows and 3 columns"), std::string::npos)
+    EXPECT_NE(error(barcodes, features).find("the matrix has 2 rows and 3 columns"), std::string::npos)
         << barcodes << features;
-  EXPECT_NE(fault("a\nb\xe9\nc\n", "x\ny\n").find("barcodes.tsv:2:1: name: expected UTF-8"),
+  EXPECT_NE(error("a\nb\xe9\nc\n", "x\ny\n").find("barcodes.tsv:2:1: name: expected UTF-8"),
             std::string::npos);
 }
 

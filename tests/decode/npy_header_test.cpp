@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 
-std::string fault(std::string_view dictionary) {
+std::string error(std::string_view dictionary) {
   try {
     static_cast<void>(parse_npy_header(dictionary, "a.npz: data.npy"));
   } catch (const Error& error) {
@@ -37,7 +37,7 @@ TEST(NpyHeader, ReadsOtherSpellings) {
 
 TEST(NpyHeader, RefusesWhatIsNoArrayOfNumbers) {
   const auto refuse = [](const std::string& descr) {
-    return fault("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (3,)}");
+    return error("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (3,)}");
   };
   EXPECT_NE(refuse("|O").find("Python objects, which are never loaded"), std::string::npos);
   EXPECT_NE(refuse("<c16").find("complex"), std::string::npos);
@@ -46,7 +46,7 @@ TEST(NpyHeader, RefusesWhatIsNoArrayOfNumbers) {
   EXPECT_NE(refuse("<i3").find("no numbers of this size"), std::string::npos);
   EXPECT_NE(refuse("<i").find("expected a size"), std::string::npos);
   EXPECT_NE(refuse("").find("expected numbers or text"), std::string::npos);
-  EXPECT_NE(fault("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,)}").find("expected a text"),
+  EXPECT_NE(error("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3,)}").find("expected a text"),
             std::string::npos);
 }
 
@@ -62,11 +62,11 @@ TEST(NpyHeader, RefusesBrokenDictionaries) {
         "{'descr': '<f8', 'fortran_order': False, 'shape': (3 4)}",
         "{'descr': '<f8, 'fortran_order': False, 'shape': (3,)}",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}"})
-    EXPECT_NE(fault(broken).find("a.npz: data.npy: broken npy header"), std::string::npos) << broken;
+    EXPECT_NE(error(broken).find("a.npz: data.npy: broken npy header"), std::string::npos) << broken;
 }
 
 TEST(NpyHeader, RefusesAShapeWhoseBytesNoFileHas) {
-  EXPECT_NE(fault("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}")
+  EXPECT_NE(error("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}")
                 .find("impossibly many"),
             std::string::npos);
 }

@@ -1,4 +1,4 @@
-"""Compares decoded pictures with Pillow's: whole pictures, random regions and channels, bit for bit but for 16-bit
+"""Compares decoded images with Pillow's: whole images, random regions and channels, bit for bit but for 16-bit
 BMP (a level). What Pillow reads and stb_image does not is a reject.
 
 Usage: pillow_test.py PATH_OF_DECODE_PROBE
@@ -18,7 +18,7 @@ from PIL import Image
 
 sys.dont_write_bytecode = True  # the folder of the sources stays as it is
 
-from picture_files import bmp, framed_gif, picture, png_chunk, psd, raw_png, saved  # noqa: E402
+from image_files import bmp, framed_gif, image, png_chunk, psd, raw_png, saved  # noqa: E402
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 98)]  # 130, 98: two pixels in the last MCU
@@ -46,10 +46,10 @@ class Comparison:
     def __init__(self, probe, folder):
         self.probe, self.folder = probe, folder
         self.files = self.comparisons = 0
-        self.faults = []
+        self.problems = []
 
     def write(self, data):
-        path = os.path.join(self.folder, "picture")
+        path = os.path.join(self.folder, "image")
         with open(path, "wb") as file:
             file.write(data)
         self.files += 1
@@ -59,32 +59,32 @@ class Comparison:
         """What Pillow reads and stb_image does not is a reject."""
         header, got = self.probe.decode(self.write(data))
         if header is not None or got != reason:
-            self.faults.append("%s: %s, not rejected with: %s" % (name, got, reason))
+            self.problems.append("%s: %s, not rejected with: %s" % (name, got, reason))
 
     def check(self, name, data, channels=(1, 3, 4), regions=3, orientation=1, natural=None, pixels=None, levels=0):
-        """`pixels`: what to expect instead of Pillow's picture; an RGBA, RGB or L array. `levels`: by how much a
+        """`pixels`: what to expect instead of Pillow's image; an RGBA, RGB or L array. `levels`: by how much a
         value may differ."""
         path = self.write(data)
-        picture = Image.open(io.BytesIO(data)) if pixels is None else Image.fromarray(pixels)
-        width, height = picture.size
+        image = Image.open(io.BytesIO(data)) if pixels is None else Image.fromarray(pixels)
+        width, height = image.size
         places = [(0, 0, 0, 0)] + [random_region(width, height) for _ in range(regions)]
         for count in channels:
-            whole = np.asarray(picture.convert(MODES[count])).reshape(height, width, count)
+            whole = np.asarray(image.convert(MODES[count])).reshape(height, width, count)
             for place in places:
                 self.comparisons += 1
                 header, got = self.probe.decode(path, place, count)
                 if header is None:
-                    self.faults.append("%s: %s" % (name, got))
+                    self.problems.append("%s: %s" % (name, got))
                     return
                 x, y, w, h = place if place[2] else (0, 0, width, height)
                 if (np.abs(got.astype(int) - whole[y:y + h, x:x + w]) > levels).any():
-                    self.faults.append("%s: %d channels, region %s differ" % (name, count, place))
+                    self.problems.append("%s: %d channels, region %s differ" % (name, count, place))
                     return
         header, got = self.probe.decode(path)
         if (header["width"], header["height"], header["orientation"]) != (width, height, orientation):
-            self.faults.append("%s: header %s" % (name, header))
+            self.problems.append("%s: header %s" % (name, header))
         if header["channels"] != got.shape[2] or (natural and header["channels"] != natural):
-            self.faults.append("%s: %d channels in the header, %d decoded, %s expected"
+            self.problems.append("%s: %d channels in the header, %d decoded, %s expected"
                                % (name, header["channels"], got.shape[2], natural))
 
 
@@ -99,13 +99,13 @@ def check_jpeg(comparison):
             for quality in (30, 85, 97):
                 for progressive in (False, True):
                     name = "jpeg %s s%d q%d p%d" % (size, subsampling, quality, progressive)
-                    data = saved(picture(size, "RGB", seed), "JPEG", subsampling=subsampling, quality=quality,
+                    data = saved(image(size, "RGB", seed), "JPEG", subsampling=subsampling, quality=quality,
                                  progressive=progressive)
                     comparison.check(name, data, regions=12, natural=3)
         for progressive in (False, True):
-            gray = saved(picture(size, "L", seed), "JPEG", progressive=progressive)
-            comparison.check("grey jpeg %s p%d" % (size, progressive), gray, natural=1)
-            cmyk = saved(picture(size, "CMYK", seed), "JPEG", progressive=progressive)
+            gray = saved(image(size, "L", seed), "JPEG", progressive=progressive)
+            comparison.check("gray jpeg %s p%d" % (size, progressive), gray, natural=1)
+            cmyk = saved(image(size, "CMYK", seed), "JPEG", progressive=progressive)
             comparison.check("cmyk jpeg %s p%d" % (size, progressive), cmyk, natural=3)
             adobe = cmyk.index(b"\xff\xee")
             unmarked = cmyk[:adobe] + cmyk[adobe + 2 + struct.unpack_from(">H", cmyk, adobe + 2)[0]:]
@@ -117,9 +117,9 @@ def check_jpeg(comparison):
         exif = Image.Exif()
         exif[0x112] = orientation
         exif[0x10F] = "camera"
-        data = saved(picture((20, 10), "RGB", 1), "JPEG", exif=exif)
+        data = saved(image((20, 10), "RGB", 1), "JPEG", exif=exif)
         comparison.check("jpeg orientation %d" % orientation, data, orientation=orientation)
-        png = saved(picture((20, 10), "RGB", 1), "PNG", exif=exif)
+        png = saved(image((20, 10), "RGB", 1), "PNG", exif=exif)
         comparison.check("png orientation %d" % orientation, png, orientation=orientation)
         check_exif_places(comparison, png, orientation)
 
@@ -154,12 +154,12 @@ def check_raw_png(comparison, size, seed, interlaced):
 
     for depth in (1, 2, 4, 8):
         gray = samples(depth, 1)
-        comparison.check("grey%d png" % depth + name, raw_png(gray, depth, 0, interlaced=interlaced), natural=1)
-        # Pillow compares scaled greys with the unscaled transparent one, so alpha is checked against the format.
+        comparison.check("gray%d png" % depth + name, raw_png(gray, depth, 0, interlaced=interlaced), natural=1)
+        # Pillow compares scaled grays with the unscaled transparent one, so alpha is checked against the format.
         value = int(gray[0, 0, 0])
         scaled = (gray * (255 // ((1 << depth) - 1))).astype(np.uint8)
         alpha = np.where(gray == value, 0, 255).astype(np.uint8)
-        comparison.check("grey%d tRNS png" % depth + name,
+        comparison.check("gray%d tRNS png" % depth + name,
                          raw_png(gray, depth, 0, png_chunk(b"tRNS", struct.pack(">H", value)), interlaced),
                          natural=2, pixels=np.concatenate([scaled, scaled, scaled, alpha], axis=2))
         used = max(2, (1 << depth) - 1)  # the last index has no entry
@@ -171,7 +171,7 @@ def check_raw_png(comparison, size, seed, interlaced):
         comparison.check("palette%d tRNS png" % depth + name,
                          raw_png(indices, depth, 3, colors + alphas, interlaced), natural=4)
         grays = png_chunk(b"PLTE", bytes(v for v in palette[:used] for _ in range(3)))
-        comparison.check("grey palette%d png" % depth + name, raw_png(indices, depth, 3, grays, interlaced),
+        comparison.check("gray palette%d png" % depth + name, raw_png(indices, depth, 3, grays, interlaced),
                          natural=1)
     rgb = samples(8, 3)
     rgb[0, 0] = (1, 2, 3)
@@ -182,16 +182,16 @@ def check_raw_png(comparison, size, seed, interlaced):
         comparison.check("16-bit type %d png" % color_type + name,
                          raw_png(deep, 16, color_type, interlaced=interlaced), natural=natural)
     deep = samples(16, 1)
-    comparison.check("16-bit grey png" + name, raw_png(deep, 16, 0, interlaced=interlaced), natural=1,
+    comparison.check("16-bit gray png" + name, raw_png(deep, 16, 0, interlaced=interlaced), natural=1,
                      pixels=(deep[:, :, 0] >> 8).astype(np.uint8))
 
 
 def check_png(comparison):
     for seed, size in enumerate(SIZES):
         for mode, natural in (("L", 1), ("LA", 2), ("RGB", 3), ("RGBA", 4)):
-            comparison.check("%s png %s" % (mode, size), saved(picture(size, mode, seed), "PNG"), natural=natural)
+            comparison.check("%s png %s" % (mode, size), saved(image(size, mode, seed), "PNG"), natural=natural)
         for mode in ("1", "P"):
-            comparison.check("%s png %s" % (mode, size), saved(picture(size, "RGB", seed).convert(mode), "PNG"))
+            comparison.check("%s png %s" % (mode, size), saved(image(size, "RGB", seed).convert(mode), "PNG"))
         for interlaced in (False, True):
             check_raw_png(comparison, size, seed, interlaced)
 
@@ -200,7 +200,7 @@ def check_bmp(comparison):
     random_source = np.random.default_rng(5)
     for seed, size in enumerate(SIZES):
         for mode in ("1", "L", "P", "RGB", "RGBA"):
-            comparison.check("%s bmp %s" % (mode, size), saved(picture(size, "RGB", seed).convert(mode), "BMP"))
+            comparison.check("%s bmp %s" % (mode, size), saved(image(size, "RGB", seed).convert(mode), "BMP"))
         for bits in (1, 4, 8):
             colors = 1 << bits
             palette = random_source.integers(0, 256, (colors, 4)).astype(np.uint8)
@@ -222,21 +222,21 @@ def check_bmp(comparison):
 
 def check_gif(comparison):
     for seed, size in enumerate(SIZES + [(300, 280)]):
-        colors = picture(size, "RGB", seed)
+        colors = image(size, "RGB", seed)
         for count in (2, 7, 16, 200):
             for interlace in (0, 1):
-                image = colors.quantize(count)
+                paletted = colors.quantize(count)
                 name = "gif %s of %d colours, interlace %d" % (size, count, interlace)
-                comparison.check(name, saved(image, "GIF", interlace=interlace))
+                comparison.check(name, saved(paletted, "GIF", interlace=interlace))
                 comparison.check("transparent " + name,
-                                 saved(image, "GIF", interlace=interlace, transparency=image.getpixel((0, 0))))
-        comparison.check("grey gif %s" % (size,), saved(picture(size, "L", seed), "GIF"), natural=1)
-        image = colors.quantize(16)
+                                 saved(paletted, "GIF", interlace=interlace, transparency=paletted.getpixel((0, 0))))
+        comparison.check("gray gif %s" % (size,), saved(image(size, "L", seed), "GIF"), natural=1)
+        paletted = colors.quantize(16)
         screen, place = (size[0] + 9, size[1] + 4), (5, 2)
-        comparison.check("gif %s on a screen" % (size,), framed_gif(screen, place, image))
-        comparison.check("gif %s on a screen, transparent" % (size,), framed_gif(screen, place, image, 3))
-        comparison.check("gif %s beyond its screen" % (size,), framed_gif((2, 2), place, image))
-        frames = [picture(size, "RGB", seed + k).quantize(16) for k in range(3)]
+        comparison.check("gif %s on a screen" % (size,), framed_gif(screen, place, paletted))
+        comparison.check("gif %s on a screen, transparent" % (size,), framed_gif(screen, place, paletted, 3))
+        comparison.check("gif %s beyond its screen" % (size,), framed_gif((2, 2), place, paletted))
+        frames = [image(size, "RGB", seed + k).quantize(16) for k in range(3)]
         comparison.check("animated gif %s" % (size,),
                          saved(frames[0], "GIF", save_all=True, append_images=frames[1:]))
 
@@ -244,11 +244,11 @@ def check_gif(comparison):
 def check_tga(comparison):
     for seed, size in enumerate(SIZES):
         for mode, natural in (("L", 1), ("LA", 2), ("RGB", 3), ("RGBA", 4), ("P", 3)):
-            image = picture(size, "RGB" if mode == "P" else mode, seed)
-            image = image.quantize(50) if mode == "P" else image
+            drawn = image(size, "RGB" if mode == "P" else mode, seed)
+            drawn = drawn.quantize(50) if mode == "P" else drawn
             for compression in (None, "tga_rle"):
                 for orientation in (1, -1):
-                    data = bytearray(saved(image, "TGA", compression=compression, orientation=orientation))
+                    data = bytearray(saved(drawn, "TGA", compression=compression, orientation=orientation))
                     name = "%s tga %s %s %d" % (mode, size, compression, orientation)
                     comparison.check(name, bytes(data), natural=natural)
                     data[17] |= 0x10
@@ -271,7 +271,7 @@ def check_tga(comparison):
 def check_pnm(comparison):
     for seed, size in enumerate(SIZES):
         for mode, natural in (("L", 1), ("RGB", 3)):
-            data = saved(picture(size, mode, seed), "PPM")
+            data = saved(image(size, mode, seed), "PPM")
             comparison.check("%s pnm %s" % (mode, size), data, natural=natural)
         for largest in (1, 3, 100, 254, 255, 256, 1023, 4095, 65535):
             values = np.random.default_rng(seed).integers(0, largest + 1, (size[1], size[0], 3))
@@ -280,16 +280,16 @@ def check_pnm(comparison):
             comparison.check("pnm %s up to %d" % (size, largest), data, natural=3)
             gray = values[:, :, 0]
             body = gray.astype(">u2" if largest > 255 else np.uint8).tobytes()
-            # Pillow keeps 16 bits of grey and then saturates.
+            # Pillow keeps 16 bits of gray and then saturates.
             scaled = np.array([[round(int(v) / largest * 255) for v in row] for row in gray], np.uint8)
-            comparison.check("grey pnm %s up to %d" % (size, largest),
+            comparison.check("gray pnm %s up to %d" % (size, largest),
                              b"P5\n%d %d %d\n" % (*size, largest) + body, natural=1, pixels=scaled)
 
 
 def check_psd(comparison):
     for seed, size in enumerate(SIZES):
         for color, mode, natural in (("L", 1, 1), ("RGB", 3, 3), ("RGBA", 3, 4)):
-            pixels = np.asarray(picture(size, color, seed)).reshape(size[1], size[0], natural)
+            pixels = np.asarray(image(size, color, seed)).reshape(size[1], size[0], natural)
             planes = np.ascontiguousarray(pixels.transpose(2, 0, 1)) // 60 * 60
             for packed in (False, True):
                 comparison.check("%s psd %s packed %d" % (color, size, packed), psd(planes, mode, packed),
@@ -303,10 +303,10 @@ def main():
         comparison = Comparison(Probe(sys.argv[1]), folder)
         for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm, check_psd):
             check(comparison)
-    for fault in comparison.faults:
-        print(fault)
-    print("%d files, %d comparisons, %d faults" % (comparison.files, comparison.comparisons, len(comparison.faults)))
-    return 1 if comparison.faults or comparison.files < 1000 else 0
+    for error in comparison.problems:
+        print(error)
+    print("%d files, %d comparisons, %d problems" % (comparison.files, comparison.comparisons, len(comparison.problems)))
+    return 1 if comparison.problems or comparison.files < 1000 else 0
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ long peak_kilobytes() {
 
 TEST(Png, GivesItsPixels) {
   const Decoded decoded = decode(write_png(kSmall, as_bytes(kSmallLines)));
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(as_text(decoded.image.pixels), "abcdefghijkl");
 }
 
 TEST(Png, KeepsTheHighByteOf16Bits) {
   const Decoded decoded = decode(
       write_png({.width = 2, .height = 1, .depth = 16, .color_type = 0}, as_bytes("\0\x12\xff\xab\0"sv)));
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(values(decoded.image), (std::vector<int>{0x12, 0xab}));
 }
 
@@ -43,7 +43,7 @@ TEST(Png, MakesATransparentGreyAnAlphaChannel) {
   append_png_chunk(file, "IDAT", zlib_stream(as_bytes("\0\5\7\6"sv)));
   append_png_chunk(file, "IEND", {});
   const Decoded decoded = decode(file);
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(decoded.header.channels, 2u);
   EXPECT_EQ(values(decoded.image), (std::vector<int>{5, 255, 7, 0, 6, 255}));
 }
@@ -54,64 +54,64 @@ TEST(Png, GivesIndicesWithoutAPaletteEntryTheGreyOfTheirNumber) {
   append_png_chunk(file, "IDAT", zlib_stream(as_bytes("\0\0\1\xc8"sv)));
   append_png_chunk(file, "IEND", {});
   const Decoded decoded = decode(file);
-  ASSERT_EQ(decoded.fault, "");
+  ASSERT_EQ(decoded.error, "");
   EXPECT_EQ(values(decoded.image), (std::vector<int>{'a', 'b', 'c', 1, 1, 1, 200, 200, 200}));
 }
 
-TEST(PngFault, FindsTruncationAtEveryLength) {
+TEST(PngError, FindsTruncationAtEveryLength) {
   const File file = write_png(kSmall, as_bytes(kSmallLines));
   for (std::size_t size = 0; size < file.size(); ++size)
-    EXPECT_NE(decode(Bytes(file).first(size)).fault, "") << size;
+    EXPECT_NE(decode(Bytes(file).first(size)).error, "") << size;
 }
 
-TEST(PngFault, FindsAnyFlippedBitOfAChunk) {
+TEST(PngError, FindsAnyFlippedBitOfAChunk) {
   const File file = write_png(kSmall, as_bytes(kSmallLines));
   for (std::size_t bit = 8 * 8; bit < file.size() * 8; ++bit) {
     File flipped = file;
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
-    EXPECT_NE(decode(flipped).fault, "") << bit;
+    EXPECT_NE(decode(flipped).error, "") << bit;
   }
 }
 
-TEST(PngFault, NamesTheChunkWhoseChecksumDiffers) {
+TEST(PngError, NamesTheChunkWhoseChecksumDiffers) {
   File file = write_png(kSmall, as_bytes(kSmallLines));
   file[file.size() - 20] ^= 1;
-  EXPECT_EQ(decode(file).fault, "damaged PNG: the checksum of chunk IDAT does not match");
+  EXPECT_EQ(decode(file).error, "damaged PNG: the checksum of chunk IDAT does not match");
 }
 
-TEST(PngFault, RejectsDataThatDoesNotFillThePicture) {
-  EXPECT_EQ(decode(write_png({.width = 2, .height = 3}, as_bytes(kSmallLines))).fault,
+TEST(PngError, RejectsDataThatDoesNotFillTheImage) {
+  EXPECT_EQ(decode(write_png({.width = 2, .height = 3}, as_bytes(kSmallLines))).error,
             "damaged PNG: not enough pixels");
 }
 
-TEST(PngFault, StopsABombBeforeItFillsTheMemory) {
+TEST(PngError, StopsABombBeforeItFillsTheMemory) {
   File file = begin_png(kSmall);
   append_png_chunk(file, "IDAT", zlib_bomb(1u << 29));
   append_png_chunk(file, "IEND", {});
   const long before = peak_kilobytes();
-  EXPECT_EQ(decode(file).fault, "damaged PNG: its data inflates to more than its size allows");
+  EXPECT_EQ(decode(file).error, "damaged PNG: its data inflates to more than its size allows");
   EXPECT_LT(peak_kilobytes() - before, 100 << 10);
 }
 
-TEST(PngFault, RejectsAHugeHeaderWithoutFillingTheMemory) {
+TEST(PngError, RejectsAHugeHeaderWithoutFillingTheMemory) {
   const long before = peak_kilobytes();
   const File file = write_png({.width = 16000, .height = 15999}, as_bytes(kSmallLines));
-  EXPECT_NE(decode(file).fault, "");
-  EXPECT_NE(decode(write_png({.width = 1u << 31, .height = 1}, as_bytes(kSmallLines))).fault, "");
+  EXPECT_NE(decode(file).error, "");
+  EXPECT_NE(decode(write_png({.width = 1u << 31, .height = 1}, as_bytes(kSmallLines))).error, "");
   EXPECT_LT(peak_kilobytes() - before, 100 << 10);
 }
 
-TEST(PngFault, RejectsChunksThatAreOutOfPlace) {
+TEST(PngError, RejectsChunksThatAreOutOfPlace) {
   File two_palettes = begin_png({.width = 3, .height = 1, .color_type = 3});
   append_png_chunk(two_palettes, "PLTE", as_bytes("abcdef"));
   append_png_chunk(two_palettes, "PLTE", as_bytes("abc"));
-  EXPECT_EQ(decode(two_palettes).fault, "damaged PNG: chunk PLTE is out of place");
+  EXPECT_EQ(decode(two_palettes).error, "damaged PNG: chunk PLTE is out of place");
   File no_palette = begin_png({.width = 3, .height = 1, .color_type = 3});
   append_png_chunk(no_palette, "IDAT", as_bytes("abc"));
-  EXPECT_EQ(decode(no_palette).fault, "damaged PNG: it has no palette");
+  EXPECT_EQ(decode(no_palette).error, "damaged PNG: it has no palette");
   File no_data = begin_png(kSmall);
   append_png_chunk(no_data, "IEND", {});
-  EXPECT_EQ(decode(no_data).fault, "damaged PNG: it has no pixel data");
+  EXPECT_EQ(decode(no_data).error, "damaged PNG: it has no pixel data");
 }
 
 TEST(Png, EachOfManyPackedTextsWasInflated) {
@@ -123,7 +123,7 @@ TEST(Png, EachOfManyPackedTextsWasInflated) {
   append_png_chunk(file, "IDAT", zlib_stream(as_bytes(kSmallLines)));
   append_png_chunk(file, "IEND", {});
   const std::clock_t begin = std::clock();
-  EXPECT_EQ(decode(file).fault, "");
+  EXPECT_EQ(decode(file).error, "");
   EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC);
 }
 

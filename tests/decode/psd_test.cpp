@@ -29,7 +29,7 @@ const std::string kPacked = kHeader +
 
 std::string pixels(const std::string& file, const DecodePlan& plan = {}) {
   const Decoded decoded = decode(as_bytes(file), plan);
-  return decoded.fault.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.fault;
+  return decoded.error.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.error;
 }
 
 TEST(Psd, JoinsItsPlanes) {
@@ -39,14 +39,14 @@ TEST(Psd, JoinsItsPlanes) {
 
 TEST(Psd, UnpacksItsRows) { EXPECT_EQ(pixels(kPacked), "zyczydaxwbxw"); }
 
-TEST(PsdFault, FindsTruncationAtEveryLength) {
+TEST(PsdError, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kPlain.size(); ++size)
-    EXPECT_NE(decode(as_bytes(kPlain.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kPlain.substr(0, size))).error, "") << size;
   for (std::size_t size = 0; size < kPacked.size(); ++size)
-    EXPECT_NE(decode(as_bytes(kPacked.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kPacked.substr(0, size))).error, "") << size;
 }
 
-TEST(PsdFault, FindsRowsThatDoNotUnpackToTheirWidth) {
+TEST(PsdError, FindsRowsThatDoNotUnpackToTheirWidth) {
   const std::string reason = "damaged PSD: its rows do not unpack to their width";
   std::string file = kPacked;
   file[kHeader.size() + 2 + 12] = '\xfe';  // three pixels instead of two
@@ -59,13 +59,13 @@ TEST(PsdFault, FindsRowsThatDoNotUnpackToTheirWidth) {
   EXPECT_EQ(pixels(file), reason);
 }
 
-TEST(PsdFault, ATruncatedFileStaysAnErrorBecauseItLacksColors) {
+TEST(PsdError, ATruncatedFileStaysAnErrorBecauseItLacksColors) {
   const Decoded decoded =
       decode(as_bytes(kPlain.substr(0, kPlain.size() - 2)), {}, {.accept_warnings = true});
-  EXPECT_EQ(decoded.fault, "truncated: the data ends before the last row");
+  EXPECT_EQ(decoded.error, "truncated: the data ends before the last row");
 }
 
-TEST(PsdFault, RejectsSixteenBitsInPackBits) {
+TEST(PsdError, RejectsSixteenBitsInPackBits) {
   std::string file = kPacked;
   file[23] = 16;
   EXPECT_EQ(pixels(file), "PSD of 16 bits and PackBits is not supported");
@@ -87,7 +87,7 @@ TEST(Psd, TakesNoExtraChannelForTransparency) {
   EXPECT_EQ(pixels(file), "abcdefghijkl");
 }
 
-TEST(PsdFault, RejectsOtherModes) {
+TEST(PsdError, RejectsOtherModes) {
   std::string file = kPlain;
   file[25] = 4;
   EXPECT_EQ(pixels(file), "PSD that is neither gray nor RGB is not supported");

@@ -34,7 +34,7 @@ const std::string kPnm = "P6\n# two by two\n2 2\n255\nabcdefghijkl"s;
 
 std::string pixels(const std::string& file, const DecodePlan& plan = {}) {
   const Decoded decoded = decode(as_bytes(file), plan);
-  return decoded.fault.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.fault;
+  return decoded.error.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.error;
 }
 
 std::string changed(std::string file, std::size_t at, std::string_view bytes) {
@@ -47,12 +47,12 @@ TEST(Bmp, GivesItsPixels) {
   EXPECT_EQ(pixels(changed(kBmp, 22, "\xfe\xff\xff\xff"sv)), "ghijklabcdef");
 }
 
-TEST(BmpFault, FindsTruncationAtEveryLength) {
+TEST(BmpError, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kBmp.size() - 2; ++size)  // the last padding may be missing
-    EXPECT_NE(decode(as_bytes(kBmp.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kBmp.substr(0, size))).error, "") << size;
 }
 
-TEST(BmpFault, RejectsHeadersThatLie) {
+TEST(BmpError, RejectsHeadersThatLie) {
   EXPECT_EQ(pixels(changed(kBmp, 22, "\0\0\0\x80"sv)),
             "is 2 x 2147483648 pixels, over the limit of 256000000 pixels");
   EXPECT_EQ(pixels(changed(kBmp, 18, "\xff\xff\xff\x7f"sv)),
@@ -74,14 +74,14 @@ TEST(Tga, GivesItsPixels) {
 
 TEST(Tga, UndoesRunsThatGoOnInTheNextRow) { EXPECT_EQ(pixels(kTgaByRuns), "abcabcabcjkl"); }
 
-TEST(TgaFault, FindsTruncationAtEveryLength) {
+TEST(TgaError, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kTga.size(); ++size)
-    EXPECT_NE(decode(as_bytes(kTga.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kTga.substr(0, size))).error, "") << size;
   for (std::size_t size = 0; size < kTgaByRuns.size(); ++size)
-    EXPECT_NE(decode(as_bytes(kTgaByRuns.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kTgaByRuns.substr(0, size))).error, "") << size;
 }
 
-TEST(TgaFault, TakesOnlyPlausibleHeaders) {
+TEST(TgaError, TakesOnlyPlausibleHeaders) {
   const std::string unknown = "not an image of a known type";
   for (const auto& [at, bytes] : {std::pair{1, "\2"sv},
                                   {1, "\1"sv},
@@ -103,13 +103,13 @@ TEST(Pnm, ScalesWhereTheLargestValueIsAnother) {
   EXPECT_EQ(pixels("P5 2 1 1023 \2\0\3\xff"s), "\x80\xff"s);
 }
 
-TEST(PnmFault, FindsTruncationAtEveryLength) {
+TEST(PnmError, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kPnm.size(); ++size)
-    EXPECT_NE(decode(as_bytes(kPnm.substr(0, size))).fault, "") << size;
+    EXPECT_NE(decode(as_bytes(kPnm.substr(0, size))).error, "") << size;
   EXPECT_EQ(pixels(kPnm.substr(0, kPnm.size() - 1)), "truncated: the data ends near row 1 of 2");
 }
 
-TEST(PnmFault, RejectsHeadersThatLie) {
+TEST(PnmError, RejectsHeadersThatLie) {
   const std::string damaged = "damaged PNM: its header is not width, height and largest value";
   EXPECT_EQ(pixels("P5 2 1 0 ab"), damaged);
   EXPECT_EQ(pixels("P5 2 1 65536 abcd"), damaged);
@@ -124,7 +124,7 @@ TEST(PnmFault, RejectsHeadersThatLie) {
 std::string accepted(const std::string& file, std::string& warnings) {
   const Decoded decoded = decode(as_bytes(file), {}, {.accept_warnings = true});
   warnings = decoded.warnings;
-  return decoded.fault.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.fault;
+  return decoded.error.empty() ? std::string(as_text(decoded.image.pixels)) : decoded.error;
 }
 
 TEST(PackedPixelsWarning, OfATruncatedFileLeavesItsRowsAndBlack) {
@@ -166,18 +166,18 @@ TEST(Bmp, APaletteWithoutAllColorsGavePixelsOfUnwrittenMemory) {
 TEST(DecodeTime, EndsBetweenTheRowsOfAnyFormat) {
   const Decoded decoded =
       decode(as_bytes("P5 1 240000000 255 a"sv), {}, {.accept_warnings = true, .max_seconds = 1});
-  EXPECT_EQ(decoded.fault, "takes longer to decode than --max-seconds-per-image allows: 1 second");
+  EXPECT_EQ(decoded.error, "takes longer to decode than --max-seconds-per-image allows: 1 second");
 }
 
-TEST(TgaFault, OfATruncatedFileSaysSo) {
+TEST(TgaError, OfATruncatedFileSaysSo) {
   std::vector<std::uint8_t> file(18 + 40 * 30 * 3, 7);
   const std::array<std::uint8_t, 18> header{0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 40, 0, 30, 0, 24, 0};
   std::copy(header.begin(), header.end(), file.begin());
-  EXPECT_EQ(decode(file).fault, "");
+  EXPECT_EQ(decode(file).error, "");
   file.resize(18 + 40 * 3 * 20 + 5);
-  EXPECT_EQ(decode(file).fault, "truncated: the data ends near row 20 of 30");
+  EXPECT_EQ(decode(file).error, "truncated: the data ends near row 20 of 30");
   file.resize(18);
-  EXPECT_EQ(decode(file).fault, "truncated: the data ends in the header");
+  EXPECT_EQ(decode(file).error, "truncated: the data ends in the header");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Pictures that ask for far more than they are: rejected with a reason, in bounded memory; the run goes on."""
+"""Images that ask for far more than they are: rejected with a reason, in bounded memory; the run goes on."""
 import csv
 import io
 import os
@@ -13,11 +13,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
 from limits import run_limited
 from packing import Workspace, check, run
-from picture_files import png_chunk, saved
+from image_files import png_chunk, saved
 
 MEMORY = 512 << 20
 HUGE = 65500
-PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8))
+IMAGE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (30, 40, 3), dtype=np.uint8))
 
 
 def png(width, height, data, depth=8, color_type=2, before=b""):
@@ -36,7 +36,7 @@ def zeros(count):
 
 def jpeg_of_size(width, height, **options):
     """A small JPEG whose header claims another size."""
-    data = bytearray(saved(PICTURE, "JPEG", **options))
+    data = bytearray(saved(IMAGE, "JPEG", **options))
     frame = data.index(b"\xff\xc2" if options.get("progressive") else b"\xff\xc0")
     data[frame + 5:frame + 9] = struct.pack(">HH", height, width)
     return bytes(data)
@@ -55,7 +55,7 @@ def gif(screen, frame, data=b"\x02\x02\x4c\x01\x00"):
 
 
 def with_exif(exif):
-    data = saved(PICTURE, "JPEG")
+    data = saved(IMAGE, "JPEG")
     return data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif + data[2:]
 
 
@@ -89,7 +89,7 @@ def bombs():
 
 
 def harmless():
-    """Name → bytes of what looks odd, yet is a picture."""
+    """Name → bytes of what looks odd, yet is an image."""
     tiff = b"II*\0" + struct.pack("<I", 8)
     loop = tiff + struct.pack("<HHHIII", 1, 0x8769, 4, 1, 8, 8)  # a directory that is its own child and successor
     notes = b"".join(png_chunk(b"zTXt", b"note\0\0" + zeros(64 << 20)) for _ in range(3))
@@ -99,11 +99,11 @@ def harmless():
     return {
         "exif-loop.jpg": with_exif(loop),
         "exif-large.jpg": with_exif(loop + bytes(65000)),
-        "icc-large.jpg": saved(PICTURE, "JPEG", icc_profile=bytes(3 << 20)),
+        "icc-large.jpg": saved(IMAGE, "JPEG", icc_profile=bytes(3 << 20)),
         "png-notes-inflate.png": png(40, 30, rows, before=notes),
         "png-crumbs.png": b"\x89PNG\r\n\x1a\n" + header + crumbs + png_chunk(b"IEND", b""),
-        "animated.gif": saved(PICTURE, "GIF", save_all=True, append_images=[PICTURE.rotate(k) for k in range(200)]),
-        "cmyk.jpg": saved(PICTURE.convert("CMYK"), "JPEG", progressive=True),
+        "animated.gif": saved(IMAGE, "GIF", save_all=True, append_images=[IMAGE.rotate(k) for k in range(200)]),
+        "cmyk.jpg": saved(IMAGE.convert("CMYK"), "JPEG", progressive=True),
     }
 
 

@@ -5,7 +5,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import SHIM, Workspace, check, fingerprint, make_images, pack, run
 from PIL import Image
 from shard_reader import xxh3
 
@@ -13,7 +13,7 @@ from shard_reader import xxh3
 def begin(space, name, count=200):
     """A fresh copy of the images, packed."""
     root, out = space(name), space(name + "-pack")
-    make_pictures(root, count)
+    make_images(root, count)
     pack(root, out)
     return root, out
 

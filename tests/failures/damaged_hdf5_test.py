@@ -1,4 +1,4 @@
-"""HDF5 files of others, damaged at random: the library under us crashes or hangs over some, the commands do not.
+"""external HDF5 files, damaged at random: the library under us crashes or hangs over some, the commands do not.
 
 Usage: damaged_hdf5_test.py TOOLS SHIM"""
 import os

@@ -13,8 +13,8 @@ from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../decode"))
-from packing import Workspace, check, fingerprint, make_pictures, run
-from picture_files import png_chunk, saved
+from packing import Workspace, check, fingerprint, make_images, run
+from image_files import png_chunk, saved
 
 
 def photo(seed, width=512, height=384):
@@ -140,7 +140,7 @@ def test_warnings_outlive_a_restart_and_a_changed_list_is_found(space):
 
 def test_too_many_rejects_left_no_list_of_warnings(space):
     """rejects.csv was written for the rows so far, warnings.csv was not."""
-    rows = make_pictures(space("bad"), 60, bad=20, odd=True)
+    rows = make_images(space("bad"), 60, bad=20, odd=True)
     odd = {name for index, (name, _) in enumerate(rows) if index % 7 == 0 and name.endswith("jpg") and index < 40}
     text = run("pack-images", space("bad"), "--labels", space("bad/labels.csv"), *TINY, "--order", "input", "--output", space("bad-out"), expect=1)
     check("rejects.csv (rows so far)" in text, text)

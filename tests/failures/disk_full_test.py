@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import BIN, SHIM, SMALL, Workspace, check, fingerprint, make_images, pack, run
 
 ENOSPC, EDQUOT = 28, 122
 SMALL_DISK = 150 << 10
@@ -53,7 +53,7 @@ def check_sizes(root, container, disk, golden):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 600)
+    make_images(root, 600)
     for container in ("hdf5", "shard"):
         pack(root, space(container), "--container", container)
         golden = fingerprint(space(container))

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 import sparse_packs
-from packing import BIN, SMALL, Workspace, check, make_pictures
+from packing import BIN, SMALL, Workspace, check, make_images
 
 
 def exit_code(command, *arguments):
@@ -62,7 +62,7 @@ def check_outputs(space, command, other, split):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 60)
+    make_images(root, 60)
     images = ["pack-images", root, "--labels", f"{root}/labels.csv", *SMALL]
     check_outputs(space, images, [*images, "--seed", "5"], ["--split", "train=0.5,test=0.5"])
     check_alike(space, space("stale"), 0, *images, "--split", "train=0.5,test=0.5")

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, pack, run
+from packing import SMALL, Workspace, check, draw_seed, fingerprint, make_images, pack, run
 
 
 SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
@@ -91,9 +91,9 @@ def check_rejects(root, folder, bad):
 
 def test_pixels_threads_and_rejects(space):
     root = space("photos")
-    rows = make_pictures(root, 400, bad=9)
-    for arguments in (["--compress", "none"], ["--compress", "deflate"], ["--compress", "zstd:3"],
-                      ["--container", "shard"], ["--container", "shard", "--compress", "none", "--layout", "nchw"]):
+    rows = make_images(root, 400, bad=9)
+    for arguments in (["--codec", "none"], ["--codec", "deflate"], ["--codec", "zstd:3"],
+                      ["--container", "shard"], ["--container", "shard", "--codec", "none", "--layout", "nchw"]):
         packs = []
         for threads in (1, 2, 4, 7):
             out = space("out-" + "-".join(a.strip("-:") for a in arguments) + str(threads))
@@ -111,7 +111,7 @@ def test_every_row_ends_in_one_place(space):
     """A random list of good, broken, missing and repeated files, and of rows without a label."""
     seed = draw_seed()
     rng = random.Random(seed)
-    rows = make_pictures(space("mixed"), 120, bad=25, seed=seed)
+    rows = make_images(space("mixed"), 120, bad=25, seed=seed)
     for number in range(4):
         listed = [(file, label if rng.random() < 0.9 else "") if rng.random() < 0.9 else (f"missing{rng.random()}.png", label)
                   for file, label in rng.choices(rows, k=300)]
@@ -132,7 +132,7 @@ def test_every_row_ends_in_one_place(space):
 
 def test_the_same_bytes_in_any_surroundings(space):
     """Locale, time zone, umask, memory, threads, the order of the folder's entries, a path with a blank."""
-    rows = make_pictures(space("there"), 90)
+    rows = make_images(space("there"), 90)
     os.makedirs(space("some where"))
     for name, _ in sorted(rows, key=lambda row: row[0][::-1], reverse=True):
         path = space(f"some where/{name}")
@@ -152,7 +152,7 @@ def test_the_same_bytes_in_any_surroundings(space):
         check(packs[-1] == packs[0], root, env, arguments, "other bytes")
 
 
-def test_turned_pictures_are_upright_as_in_pillow(space):
+def test_turned_images_are_upright_as_in_pillow(space):
     os.makedirs(space("turned/x"))
     source = Image.fromarray(np.random.default_rng(3).integers(0, 256, (12, 12, 3), dtype=np.uint8))
     expected = {}
@@ -208,16 +208,16 @@ def test_split_covers_every_row_once(space):
 
 
 def test_rejects_are_an_input_again(space):
-    text = run("pack-images", space("photos"), "--labels", space("out-compress-none1/rejects.csv"), "--resize", "16x12",
+    text = run("pack-images", space("photos"), "--labels", space("out-codec-none1/rejects.csv"), "--resize", "16x12",
                "--accept-warnings", "--output", space("again"), "--max-errors", "100%", expect=(0, 1, 65))[1]
     check("9 rows" in text or "9 files" in text, text)
-    text = run("pack-images", space("photos"), "--labels", space("out-compress-none1/rejects.csv"), "--resize", "16x12",
+    text = run("pack-images", space("photos"), "--labels", space("out-codec-none1/rejects.csv"), "--resize", "16x12",
                "--accept-warnings", "--output", space("again"), "--dry-run")
     check("--classes PACK keeps them" in text, text)
 
 
 def test_same_command_again_does_nothing(space):
-    out = space("out-compress-none1")
+    out = space("out-codec-none1")
     before = fingerprint(out)
     check("already packed" in pack(space("photos"), out, "--max-errors", "10%"), "already packed")
     check(fingerprint(out) == before, "the finished pack changed")

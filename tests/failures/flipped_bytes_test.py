@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, draw_seed, make_pictures, pack, run
+from packing import Workspace, check, draw_seed, make_images, pack, run
 
 FLIPS_A_FILE = 25
 
 
-def expect_fault(folder, what):
+def expect_error(folder, what):
     text = run("pack-verify", folder, expect=65)
     check("part-" in text or ".json" in text or ".csv" in text, what, text)
     return text
@@ -30,14 +30,14 @@ def check_pages(good, path):
     for keep in pages(len(data)):
         if keep < len(data):
             open(path, "wb").write(data[:keep])
-            expect_fault(good, f"{path}: cut to {keep} bytes")
+            expect_error(good, f"{path}: cut to {keep} bytes")
     for at in pages(len(data))[::3]:
         zeroed = data[:at] + bytes(4096) + data[at + 4096:]
         if zeroed[:len(data)] != data:
             open(path, "wb").write(zeroed[:len(data)])
-            expect_fault(good, f"{path}: zeros from {at}")
+            expect_error(good, f"{path}: zeros from {at}")
     open(path, "wb").write(data + random.Random(1).randbytes(4096))
-    expect_fault(good, f"{path}: a page behind the end")
+    expect_error(good, f"{path}: a page behind the end")
     open(path, "wb").write(data)
 
 
@@ -58,21 +58,21 @@ def check_swaps(space, root, good, parts, arguments):
         for ending in (parts[0][parts[0].rindex("."):], *([".json"] if with_sidecar else [])):
             for a, b in ((stems[0], stems[1]), (stems[1], stems[0])):
                 shutil.copy(f"{saved}/{a}{ending}", f"{good}/{b}{ending}")
-        expect_fault(good, f"two parts swapped, sidecars too: {with_sidecar}")
+        expect_error(good, f"two parts swapped, sidecars too: {with_sidecar}")
         restore()
         for ending in (parts[0][parts[0].rindex("."):], *([".json"] if with_sidecar else [])):
             shutil.copy(f"{other}/{stems[0]}{ending}", f"{good}/{stems[0]}{ending}")
-        expect_fault(good, f"a part of another recipe, its sidecar too: {with_sidecar}")
+        expect_error(good, f"a part of another recipe, its sidecar too: {with_sidecar}")
         restore()
     os.rename(first, first.replace("00000", "00100"))
-    text = expect_fault(good, "a part renamed")
+    text = expect_error(good, "a part renamed")
     check("00000" in text and "00100" in text, text)
     restore()
     os.remove(second[:second.rindex(".")] + ".json")
-    expect_fault(good, "a sidecar missing")
+    expect_error(good, "a sidecar missing")
     restore()
     shutil.copy(f"{other}/manifest.json", f"{good}/manifest.json")
-    expect_fault(good, "the manifest of another recipe")
+    expect_error(good, "the manifest of another recipe")
     restore()
     shutil.rmtree(saved)
 
@@ -108,7 +108,7 @@ def edits():
             "a class's count": change("classes", 0, "samples", by=1), "a sample to another class": move_a_sample,
             "a reject that there is not": pretend_a_reject, "a class's name": change("classes", 1, "name", to="wasp"),
             "another pack's id": change("pack_id", to="0123456789abcdef"), "a taller sample": change("sample", "height", by=1),
-            "another filter": change("filter", to="zstd"), "another layout": change("sample", "layout", to="nchw"),
+            "another filter": change("codec", to="zstd"), "another layout": change("sample", "layout", to="nchw"),
             "a longer part": change("parts", 0, "bytes", by=1), "another hash": change("parts", 0, "xxh3", to="0123456789abcdef"),
             "a path out of the folder": change("parts", 0, "file", to="../other/part-00000.h5"),
             "an absolute path": change("parts", 0, "file", to="/etc/passwd"), "more chunks": change("parts", 0, "chunks", by=1),
@@ -138,10 +138,10 @@ def check_edits(good):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 160, bad=2)
+    make_images(root, 160, bad=2)
     seed = draw_seed()
     rng = random.Random(seed)
-    for arguments in (["--container", "hdf5"], ["--container", "hdf5", "--compress", "deflate"], ["--container", "shard"]):
+    for arguments in (["--container", "hdf5"], ["--container", "hdf5", "--codec", "deflate"], ["--container", "shard"]):
         good = space("pack")
         pack(root, good, *arguments, "--max-errors", "10", "--force")
         for name in sorted(os.listdir(good)):
@@ -157,23 +157,23 @@ with Workspace() as space:
                 damaged = bytearray(data)
                 damaged[place] ^= 1 << rng.randrange(8)
                 open(path, "wb").write(damaged)
-                expect_fault(good, f"{name}: byte {place} flipped")
+                expect_error(good, f"{name}: byte {place} flipped")
             for keep in (0, 1, size // 3, size - 1):
                 open(path, "wb").write(data[:keep])
-                expect_fault(good, f"{name}: cut to {keep} bytes")
+                expect_error(good, f"{name}: cut to {keep} bytes")
             open(path, "wb").write(data + b"\0")
-            expect_fault(good, f"{name}: a byte appended")
+            expect_error(good, f"{name}: a byte appended")
             open(path, "wb").write(data)
         parts = sorted(name for name in os.listdir(good) if name.startswith("part-") and not name.endswith((".json", ".inputs")))
         a, b = (os.path.join(good, name) for name in parts[:2])
         shutil.copy(a, space("kept"))
         shutil.copy(b, a)
-        expect_fault(good, "a part twice")
+        expect_error(good, "a part twice")
         os.remove(a)
-        check("part-00000" in expect_fault(good, "a part missing"), "names the missing part")
+        check("part-00000" in expect_error(good, "a part missing"), "names the missing part")
         shutil.copy(space("kept"), a)
         shutil.copy(a, os.path.join(good, parts[0].replace("00000", "00099")))
-        check("00099" in expect_fault(good, "a stranger"), "names the stranger")
+        check("00099" in expect_error(good, "a stranger"), "names the stranger")
         os.remove(os.path.join(good, parts[0].replace("00000", "00099")))
         for name in (parts[0], "manifest.json", parts[-1]):
             check_pages(good, os.path.join(good, name))

@@ -87,7 +87,7 @@ def expected_packs(table, columns=None):
 
 def check_packs(folder, expected, what):
     packs = {part: Pack(os.path.join(folder, part)) for part in PARTS}
-    left_out = dict(packs["train"].manifest["account"]["left_out"].items())
+    left_out = dict(packs["train"].manifest["stats"]["left_out"].items())
     for part, (x, asked, users, cold) in expected.items():
         check(packs[part].x == x, what, part, "X differs")
         check(packs[part].held_out == asked, what, part, "held_out differs")
@@ -242,7 +242,7 @@ def check_listed(ratings, packs, listed):
         check(users == {user for user, count in seen.items() if count >= 5}, part, "other users")
         asked = {user: sum(pair[0] == user for pair in packs[part].held_out) for user in users}
         check(all(asked[user] == int(0.2 * seen[user] + 1e-9) for user in users), part, "another share is asked for")
-        left_out = packs[part].manifest["account"]["left_out"].get(f"{part}: users without both given and held-out ratings", 0)
+        left_out = packs[part].manifest["stats"]["left_out"].get(f"{part}: users without both given and held-out ratings", 0)
         check(left_out == len(own - users), part, left_out)
 
 
@@ -252,8 +252,8 @@ def test_listed_users_without_ratings_went_unsaid(space):
     pack(source, "--split", "users", "--test-users", space("zero.txt"), "--min-user", "3", "-o", space("zero"))
     test = Pack(space("zero/test"))
     check([user for user, _ in test.users] == ["7"], test.users)
-    check(test.manifest["account"]["left_out"] == {"test: users without both given and held-out ratings": 1},
-          test.manifest["account"]["left_out"])
+    check(test.manifest["stats"]["left_out"] == {"test: users without both given and held-out ratings": 1},
+          test.manifest["stats"]["left_out"])
     for name, lines, words in (("unknown", "3\n77\n0078\n4\n", "--test-users: 2 of 4 users are not in the input, the first is 0078"),
                                ("twice", "3\n4\n3\n", "twice.txt: user 3 is there twice"), ("none", "\n\n", "found none")):
         open(space(f"{name}.txt"), "w").write(lines)

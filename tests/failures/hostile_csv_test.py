@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from limits import run_limited
-from packing import BIN, Workspace, check, make_pictures, run
+from packing import BIN, Workspace, check, make_images, run
 
 A, B, C = "images/ant/00000.png", "images/bee/00001.jpg", "images/cat/00002.jpg"
 HEAD = b"file,label\n"
@@ -28,7 +28,7 @@ REFUSED = {
     "NUL in a name": (HEAD + ROW + b"images\0.png,a\n", ["line 3", "NUL"]),
     "long field": (HEAD + b"x" * (2 << 20) + b",a\n", ["line 2", "1 MiB"]),
     "truncated gzip": (gzip.compress(HEAD + ROW * 5000)[:-30], ["cannot be read"]),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, ["file"]),
+    "an image": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, ["file"]),
     "no usable row": (HEAD + b"only-one-field\n", ["none of its 1 rows"]),
 }
 
@@ -119,7 +119,7 @@ def test_a_compressed_bomb_is_read_in_bounded_memory(space):
 
 
 with Workspace() as workspace:
-    make_pictures(workspace("photos"), 3)
+    make_images(workspace("photos"), 3)
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             test(workspace)

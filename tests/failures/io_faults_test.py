@@ -6,10 +6,10 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import SHIM, Workspace, check, fingerprint, make_images, pack, run
 
 
-def faulty(op, nth, what, path):
+def bad(op, nth, what, path):
     return {"LD_PRELOAD": SHIM, "FAULT": f"{op}:{nth}:{what}", "FAULT_PATH": path}
 
 
@@ -52,13 +52,13 @@ def check_bare_mount_point(space, root):
 
 
 def check_listing(space, root):
-    """A folder that could not be listed ended the run with 65, as if its images were at fault."""
+    """A folder that could not be listed ended the run with 65, as if its images were at error."""
     arguments = ("pack-images", root, "--resize", "16x12", "--progress", "none", "--output")
     run(*arguments, space("listed"))
-    run(*arguments, space("listed-late"), env=faulty("readdir", 5, errno.ESTALE, root))
+    run(*arguments, space("listed-late"), env=bad("readdir", 5, errno.ESTALE, root))
     check(fingerprint(space("listed-late")) == fingerprint(space("listed")), "a passing error changed the list")
     for nth in (1, 40):
-        text = run(*arguments, space("unlisted"), expect=75, env=faulty("readdir", nth, f"{errno.ESTALE}:sticky", root))
+        text = run(*arguments, space("unlisted"), expect=75, env=bad("readdir", nth, f"{errno.ESTALE}:sticky", root))
         check(os.strerror(errno.ESTALE) in text and root in text and not os.path.exists(space("unlisted")), text)
     print("a folder that cannot be listed now is no bad input")
 
@@ -76,7 +76,7 @@ def check_outside_is_a_reject(space, root):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 300)
+    make_images(root, 300)
     for container in ("hdf5", "shard"):
         pack(root, space(container), "--container", container)
         golden = fingerprint(space(container))
@@ -87,58 +87,58 @@ with Workspace() as space:
         for op, nth, how in cases:
             out = space(f"{container}-{op}-{nth}{how.replace(':', '-')}")
             code, text = pack(root, out, "--container", container, expect=(0, 65, 73, 75),
-                              env=faulty(op, nth, f"{errno.EIO}{how}", out))
+                              env=bad(op, nth, f"{errno.EIO}{how}", out))
             failed += code != 0
             if code == 0:
                 check(fingerprint(out) == golden, out, "exit 0, but other bytes")
             else:
                 check_given_up(out, text)
             pack(root, out, "--container", container)
-            check(fingerprint(out) == golden, out, "differs after the fault")
-        check(failed >= 20, "only", failed, "faults were noticed")
+            check(fingerprint(out) == golden, out, "differs after the error")
+        check(failed >= 20, "only", failed, "problems were noticed")
         # A flush or a close that failed once is not tried again: the part is given up and written anew.
         for op, words in (("fsync", "cannot flush to disk"), ("close", "cannot close")):
             said = ""
             for nth in range(1, 13):
                 out = space(f"{container}-once-{op}-{nth}")
-                code, text = pack(root, out, "--container", container, expect=(0, 73), env=faulty(op, nth, errno.EIO, out))
+                code, text = pack(root, out, "--container", container, expect=(0, 73), env=bad(op, nth, errno.EIO, out))
                 check(code == 0 or "Input/output error" in text, text)
                 said += text
                 pack(root, out, "--container", container)
-                check(fingerprint(out) == golden, out, "differs after the fault")
+                check(fingerprint(out) == golden, out, "differs after the error")
             check(words in said, op, "never failed where it counts:", said)
         for op in ("pwrite", "pread", "read"):
             out = space(f"{container}-short-{op}")
-            pack(root, out, "--container", container, env=faulty(op, 1, "short:sticky", out if op != "read" else root))
+            pack(root, out, "--container", container, env=bad(op, 1, "short:sticky", out if op != "read" else root))
             check(fingerprint(out) == golden, op, "short calls changed the pack")
         out = space(f"{container}-eintr")
-        pack(root, out, "--container", container, env=faulty("pwrite", 2, errno.EINTR, out))
+        pack(root, out, "--container", container, env=bad("pwrite", 2, errno.EINTR, out))
         check(fingerprint(out) == golden, "EINTR changed the pack")
-        print(container, "passed:", failed, "faults ended a run, none spoilt a pack")
+        print(container, "passed:", failed, "problems ended a run, none spoilt a pack")
     golden = fingerprint(space("hdf5"))
     for op, nth in (("read", 5), ("openat2", 30)):
         out = space(f"passing-{op}")
-        text = pack(root, out, env=faulty(op, nth, errno.ESTALE, root))
+        text = pack(root, out, env=bad(op, nth, errno.ESTALE, root))
         check("0 rejected" in text and fingerprint(out) == golden, text)
     print("an error that passes changed nothing")
     for op, nth, error in MACHINE_ERRORS:
         out = space(f"unreadable-{op}-{error}")
-        text = pack(root, out, "--max-errors", "100%", expect=75, env=faulty(op, nth, f"{error}:sticky", root))
+        text = pack(root, out, "--max-errors", "100%", expect=75, env=bad(op, nth, f"{error}:sticky", root))
         check(os.strerror(error) in text and "images/" in text and "same command goes on" in text, text)
         check_unfinished(out, golden)
         pack(root, out)
-        check(fingerprint(out) == golden, out, "differs after the fault")
+        check(fingerprint(out) == golden, out, "differs after the error")
     print("errors of the machine are no rejects")
     for op, path, error in (("openat2", root, errno.EIO), ("read", f"{root}/labels.csv", errno.ESTALE), ("open", f"{root}/labels.csv", errno.EMFILE)):
-        text = pack(root, space("first"), expect=75, env=faulty(op, 1, f"{error}:sticky", path))
+        text = pack(root, space("first"), expect=75, env=bad(op, 1, f"{error}:sticky", path))
         check(os.strerror(error) in text and ("labels.csv" if op != "openat2" else "images/") in text, text)
     check_listing(space, f"{root}/images")
     out = space("gone")
-    text = pack(root, out, "--max-errors", "100%", expect=75, env=faulty("openat2", 90, f"{errno.ENOENT}:sticky", root))
+    text = pack(root, out, "--max-errors", "100%", expect=75, env=bad("openat2", 90, f"{errno.ENOENT}:sticky", root))
     check("could be read when the run began" in text, text)
     check_unfinished(out, golden)
     text = pack(root, space("allowed"), "--max-errors", "100%", "--on-io-error", "reject",
-                env=faulty("read", 250, f"{errno.EIO}:sticky", root))
+                env=bad("read", 250, f"{errno.EIO}:sticky", root))
     check("cannot be read" in text and " 0 rejected" not in text, text)
     check_bare_mount_point(space, root)
     check_outside_is_a_reject(space, root)

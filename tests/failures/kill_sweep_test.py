@@ -7,7 +7,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, make_pictures, run
+from packing import SHIM, Workspace, check, fingerprint, make_images, run
 from sparse_packs import random_ratings, write_csv
 
 ALL = len(sys.argv) > 3
@@ -69,7 +69,7 @@ def sweep_spilled(space):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 60)
+    make_images(root, 60)
     images = ["pack-images", root, "--labels", f"{root}/labels.csv", "--resize", "16x12", "--chunk-samples", "8",
               "--part-bytes", "20000", "--progress", "none"]
     ratings = ["pack-sparse", write_csv(space("ratings.csv"), random_ratings(1, users=100, items=40, count=1500)),

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, pack, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_images, pack, run
 
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
 
@@ -26,7 +26,7 @@ def finish(root, out, golden):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 900, odd=True)
+    make_images(root, 900, odd=True)
     pack(root, space("golden"))
     golden = fingerprint(space("golden"))
     check(os.path.getsize(space("golden/warnings.csv")) > 1000, "warnings.csv lists the odd images")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from packing import BIN, SHIM, Workspace, check, make_pictures, pack, run  # noqa: E402
+from packing import BIN, SHIM, Workspace, check, make_images, pack, run  # noqa: E402
 
 MIB = 1 << 20
 NOT_STARTED = 127  # by the dynamic linker, for lack of memory or descriptors
@@ -35,7 +35,7 @@ def asks_to_try_again(code, text, names):
 
 def packs(space):
     root = space("root")
-    make_pictures(root, 300)
+    make_images(root, 300)
     table = space("ratings.csv")
     with open(table, "w") as file:
         file.write("user,item,rating\n")
@@ -86,7 +86,7 @@ if __name__ == "__main__":
                                        ("open", errno.ENFILE, "Too many open files in system"),
                                        ("open", errno.ENOMEM, "Cannot allocate")):
                 for nth in range(1, 60, 6):
-                    fault = {"LD_PRELOAD": SHIM, "FAULT": f"{call}:{nth}:{error}", "FAULT_PATH": path}
-                    refused += asks_to_try_again(*verify(path, **fault), names)
+                    shim = {"LD_PRELOAD": SHIM, "FAULT": f"{call}:{nth}:{error}", "FAULT_PATH": path}
+                    refused += asks_to_try_again(*verify(path, **shim), names)
         bad_sector_is_damage(made[0])
         print("healthy packs:", refused, "runs ask to try again, none called damaged")

@@ -12,7 +12,7 @@ from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from limits import MemoryGroup, run_limited
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack, run, sanitizer_runtimes
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run, sanitizer_runtimes
 
 MIB = 1 << 20
 LIMIT = ("--max-decode-bytes", "8M")
@@ -27,8 +27,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 CLEAN = (1, 65, 73, 75)
 
 
-def make_large_pictures(root):
-    """Eight pictures of 64 megapixels; a whole one is 192 MB."""
+def make_large_images(root):
+    """Eight images of 64 megapixels; a whole one is 192 MB."""
     os.makedirs(f"{root}/x")
     coarse = np.random.default_rng(1).integers(0, 256, (80, 80, 3), dtype=np.uint8)
     Image.fromarray(coarse).resize((8000, 8000), Image.BICUBIC).save(f"{root}/x/0.jpg", quality=80)
@@ -39,7 +39,7 @@ def make_large_pictures(root):
 
 def test_what_is_packed_and_the_memory_do_not_depend_on_threads(space):
     """--memory was passed by each thread's buffers, and more images were rejected the more threads there were."""
-    make_large_pictures(space("large"))
+    make_large_images(space("large"))
     for memory, decode, threads, packed in ((1024, 512, 4, 8), (512, 256, 1, 4), (512, 256, 32, 4), (256, 128, 4, 0)):
         out = space(f"large{memory}-{threads}")
         done = run_limited("pack-images", space("large"), "--resize", "64x64", "--threads", threads, "--memory", f"{memory}M",
@@ -162,7 +162,7 @@ def test_a_memory_cgroup_is_survived(space):
 
 
 with Workspace() as workspace:
-    make_pictures(workspace("photos"), 300)
+    make_images(workspace("photos"), 300)
     pack(workspace("photos"), workspace("golden"), *LIMIT)
     for name, test in list(globals().items()):
         if name.startswith("test_"):

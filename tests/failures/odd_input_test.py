@@ -9,14 +9,14 @@ import sys
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, Workspace, check, make_pictures, run
+from packing import BIN, Workspace, check, make_images, run
 
 
 def info(out):
     return json.loads(run("pack-info", out, "--json"))
 
 
-def picture(path, size=(8, 8)):
+def image(path, size=(8, 8)):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     Image.new("RGB", size, (9, 8, 7)).save(path)
 
@@ -24,7 +24,7 @@ def picture(path, size=(8, 8)):
 def test_nothing_to_pack(space):
     os.makedirs(space("empty/class"))
     os.makedirs(space("flat"))
-    picture(space("flat/a.png"))
+    image(space("flat/a.png"))
     for root in ("empty", "flat"):
         text = run("pack-images", space(root), "--output", space("none"), expect=65)
         check("sub-folder" in text and "--labels" in text, text)
@@ -37,8 +37,8 @@ def test_nothing_to_pack(space):
     check(not os.path.exists(space("none")), "left an output")
 
 
-def test_one_picture_of_one_pixel(space):
-    picture(space("pixel/k/a.png"), (1, 1))
+def test_one_image_of_one_pixel(space):
+    image(space("pixel/k/a.png"), (1, 1))
     for container in ("hdf5", "shard"):
         for arguments in ([], ["--resize", "5x3"], ["--crop", "4x4"], ["--resize", "2", "--crop", "1x1"]):
             out = space(f"pixel-{container}-{len(arguments)}-{'crop' in str(arguments)}")
@@ -64,7 +64,7 @@ def test_every_label_rejected(space):
 
 
 def test_a_part_whose_rows_are_all_rejected(space):
-    """Only the first picture is one; every part but its own stays empty."""
+    """Only the first image is one; every part but its own stays empty."""
     with open(space("sparse.csv"), "w") as file:
         file.write("file,label\nimages/ant/00000.png,a\n" + "missing.png,b\n" * 30)
     for container in ("hdf5", "shard"):
@@ -78,14 +78,14 @@ def test_a_part_whose_rows_are_all_rejected(space):
         run("pack-info", out + "/" + found["parts"][-1]["file"])
 
 
-def test_every_picture_of_a_pack_rejected(space):
-    """The header of a picture gives the shape, but its data is cut off."""
+def test_every_image_of_a_pack_rejected(space):
+    """The header of an image gives the shape, but its data is cut off."""
     os.makedirs(space("cut/x"))
     with open(space("photos/images/bee/00001.jpg"), "rb") as file:
-        picture_bytes = file.read()
+        image_bytes = file.read()
     for name in ("a", "b"):
         with open(space(f"cut/x/{name}.jpg"), "wb") as file:
-            file.write(picture_bytes[:len(picture_bytes) * 3 // 4])
+            file.write(image_bytes[:len(image_bytes) * 3 // 4])
     text = run("pack-images", space("cut"), "--max-errors", "100%", "--output", space("nothing"))
     check("warning: no sample was packed" in text, text)
     check("mean" not in run("pack-info", space("nothing")) and info(space("nothing"))["mean"] == [], "mean of nothing")
@@ -95,8 +95,8 @@ def test_every_picture_of_a_pack_rejected(space):
 
 
 def test_control_characters_are_shown_and_not_obeyed(space):
-    picture(space("control/\x1b[31mred/line\nend.png"))
-    picture(space("control/plain/b.png"), (9, 9))
+    image(space("control/\x1b[31mred/line\nend.png"))
+    image(space("control/plain/b.png"), (9, 9))
     text = run("pack-images", space("control"), "--output", space("none"), expect=65)
     check("\\x1b[31mred/line\\nend.png" in text and "\x1b" not in text, text)
     text = run("pack-images", space("control"), "--resize", "8x8", "--output", space("escaped"))
@@ -115,12 +115,12 @@ def test_dry_run_says_why(space):
     text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--output", space("none"), "--dry-run")
     check("all samples in one chunk" in text and "no tuning needed" in text and "above every" not in text, text)
     check("64 wide x 48 high x 3 channels" in text and "images/ant/00000.png" in text, text)
-    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--compress", "zstd", "--output", space("none"), "--dry-run")
+    text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--codec", "zstd", "--output", space("none"), "--dry-run")
     check("HDF5_PLUGIN_PATH" in text, text)
 
 
 def test_ten_thousand_classes(space):
-    picture(space("one.png"))
+    image(space("one.png"))
     for index in range(10_000):
         os.makedirs(space(f"many/c{index:05d}"))
         os.link(space("one.png"), space(f"many/c{index:05d}/a.png"))
@@ -165,7 +165,7 @@ def test_strange_outputs(space):
 
 def test_force_removes_no_pack_of_a_split_before_all_may_go(space):
     split = ("pack-images", space("thirty"), "--output", space("parts"), "--split", "a=0.5,b=0.5")
-    make_pictures(space("thirty"), 30)
+    make_images(space("thirty"), 30)
     run(*split)
     before = open(space("parts/a/manifest.json")).read()
     with open(space("parts/b/notes.txt"), "w") as file:
@@ -203,7 +203,7 @@ def test_contradictions(space):
                              (["--chunk-samples", "3", "--chunk-bytes", "1M"], "exclude"), (["--threads", "0"], "threads"),
                              (["--split", "../a=0.5,b=0.5"], "no name for a folder"), (["--split", "a=0.5,a=0.5"], "twice"),
                              (["--max-errors", "101%"], "max-errors"), (["--resize", "60000x60000"], "chunk"),
-                             (["--container", "shard", "--channels", "gray", "--compress", "deflate"], "photo")):
+                             (["--container", "shard", "--channels", "gray", "--codec", "deflate"], "photo")):
         text = run("pack-images", space("pixel"), "--output", space("none"), *arguments, expect=2)
         check(words in text, arguments, text)
         check(not os.path.exists(space("none")), arguments, "left an output")
@@ -214,7 +214,7 @@ def test_without_rights(space):
         return print("  not run: who is not root may not become another user")
     os.makedirs(space("secret/x"))
     for index in range(8):
-        picture(space(f"secret/x/{index}.png"))
+        image(space(f"secret/x/{index}.png"))
     os.chmod(space("secret/x/3.png"), 0)
     os.makedirs(space("mine"))
     for folder, mode in ((space.path, 0o755), (space("mine"), 0o777)):
@@ -247,7 +247,7 @@ def test_what_is_no_pack(space):
 
 
 with Workspace() as workspace:
-    make_pictures(workspace("photos"), 20)
+    make_images(workspace("photos"), 20)
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             test(workspace)

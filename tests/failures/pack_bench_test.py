@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 import sparse_packs
-from packing import BIN, Workspace, check, make_pictures, pack, run
+from packing import BIN, Workspace, check, make_images, pack, run
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib/include")
 PIXELS = 16 * 12 * 3  # values a sample, as packing.SMALL says
@@ -31,7 +31,7 @@ def compile_snippet(space, snippet):
 
 def check_numbers(train):
     for more in ([], ["--cold"]):
-        found = bench(train, "--batch", 32, "--epochs", 3, *more)
+        found = bench(train, "--batch-size", 32, "--epochs", 3, *more)
         check(KEYS <= set(found), "keys that are missing:", KEYS - set(found))
         check([epoch["samples"] for epoch in found["epochs"]] == [400] * 3, found["epochs"])
         check([epoch["batches"] for epoch in found["epochs"]] == [13] * 3, found["epochs"])
@@ -46,15 +46,15 @@ def check_numbers(train):
 
 
 def check_settings(train):
-    found = bench(train, "--batch", 30, "--shuffle", "window", "--window", 4, "--seed", 2**64 - 1, "--residency", "stream",
-                  "--threads", 3, "--memory", "64M", "--prefetch", 2, "--echo", 2, "--flip", 0.5, "--as", "f32",
+    found = bench(train, "--batch-size", 30, "--shuffle", "window", "--window-chunks", 4, "--seed", 2**64 - 1, "--cache", "none",
+                  "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--echo", 2, "--flip-horizontal", 0.5, "--dtype", "float32",
                   "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
-    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
-              "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "as": "f32",
+    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "cache": "none",
+              "threads": 3, "cache_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "dtype": "float32",
               "layout": "nchw", "images": "images", "labels": None, "epochs": 1, "step_ms": 1, "cold": False,
               "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
-    check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])
+    check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
     check(found["stats"]["samples"] == 800, "each sample twice by --echo 2:", found["stats"])
     check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * PIXELS) < 1e-6, "four bytes a value", found)
     # A sleep is never shorter than was asked for.
@@ -63,13 +63,13 @@ def check_settings(train):
 
 
 def check_wrong_use(space, train):
-    for arguments, words in (([], "PATH is required"), ([train, "--nonsense"], "nonsense"), ([train, "--batch", 0], "--batch"),
-                             ([train, "--shuffle", "well"], "--shuffle"), ([train, "--window", 0], "--window"),
+    for arguments, words in (([], "PATH is required"), ([train, "--nonsense"], "nonsense"), ([train, "--batch-size", 0], "--batch-size"),
+                             ([train, "--shuffle", "well"], "--shuffle"), ([train, "--window-chunks", 0], "--window-chunks"),
                              ([train, "--seed", -1], "--seed"), ([train, "--echo", 0], "--echo"),
-                             ([train, "--flip", 1.5], "--flip"), ([train, "--as", "f16"], "--as"),
-                             ([train, "--layout", "chwn"], "--layout"), ([train, "--memory", "lots"], "--memory"),
+                             ([train, "--flip-horizontal", 1.5], "--flip-horizontal"), ([train, "--dtype", "f16"], "--dtype"),
+                             ([train, "--layout", "chwn"], "--layout"), ([train, "--cache-bytes", "lots"], "--cache-bytes"),
                              ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
-                             ([train, "--residency", "decoded", "--memory", "1K"], "residency decoded needs"),
+                             ([train, "--cache", "decoded", "--cache-bytes", "1K"], "cache decoded needs"),
                              ([train, "--tune", "--epochs", 2], "--epochs")):
         text = run("pack-bench", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -121,8 +121,8 @@ def check_interrupt(train):
 
 
 def check_warnings(space, train):
-    check("rates say little" in run("pack-bench", train, "--batch", 200, "--prefetch", 4), "two batches are always ready")
-    check(bench(train, "--batch", 20)["warnings"] == [], "20 batches are not")
+    check("rates say little" in run("pack-bench", train, "--batch-size", 200, "--prefetch", 4), "two batches are always ready")
+    check(bench(train, "--batch-size", 20)["warnings"] == [], "20 batches are not")
     with open(os.path.join(train, "part-00000.h5"), "rb") as file, \
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         check(sum(mapped[::4096]) > 0, "its pages are there, and mapped")
@@ -141,34 +141,34 @@ def check_damage(space, train):
 
 
 def check_tune(space, train):
-    arguments = [train, "--tune", "--batch", 20, "--shuffle", "window", "--flip", 0.5]
+    arguments = [train, "--tune", "--batch-size", 20, "--shuffle", "window", "--flip-horizontal", 0.5]
     text = run("pack-bench", *arguments)
     check("best of" in text and "neighbours from one chunk" in text, text)
     cpp, python = snippets(text, "ImageLoader")
     compile_snippet(space, cpp)
     run_snippet(python)
 
-    found = bench(*arguments, "--as", "f32", "--layout", "nchw", "--seed", 2**64 - 1)
+    found = bench(*arguments, "--dtype", "float32", "--layout", "nchw", "--seed", 2**64 - 1)
     compile_snippet(space, found["snippet"]["cpp"])
     run_snippet(found["snippet"]["python"])
-    tries = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+    tries = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "cache"))
              for one in found["tries"] if not one["again"]]
     check(len(tries) == len(set(tries)) >= 5, "no setting is tried twice:", tries)
-    for knob, name in enumerate(("threads", "prefetch", "window_chunks", "residency")):
+    for knob, name in enumerate(("threads", "prefetch", "window_chunks", "cache")):
         check(len({one[knob] for one in tries}) >= 2, name, "was not searched:", tries)
-    best = tuple(found["best"][key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+    best = tuple(found["best"][key] for key in ("threads", "prefetch", "window_chunks", "cache"))
     check(best in tries and found["best"]["end"] == "measured", found["best"])
     for key, value in (("threads", best[0]), ("prefetch", best[1]), ("window_chunks", best[2])):
         check(f".{key} = {value}" in found["snippet"]["cpp"], key, found["snippet"])
         check(f" {key}={value}" in found["snippet"]["python"], key, found["snippet"])
 
-    again = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "residency"))
+    again = [tuple(one[key] for key in ("threads", "prefetch", "window_chunks", "cache"))
              for one in found["tries"] if one["again"]]
     check(set(again) <= set(tries) and (best in again or not again), "the best of those that were measured in turns", again)
 
-    refused = bench(train, "--tune", "--memory", "100K", "--residency", "stream")
-    check(any(one["end"] == "refused" and "memory_bytes" in one["reason"] for one in refused["tries"]), refused["tries"])
-    check(refused["best"]["residency"] != "decoded", refused["best"])
+    refused = bench(train, "--tune", "--cache-bytes", "100K", "--cache", "none")
+    check(any(one["end"] == "refused" and "cache_bytes" in one["reason"] for one in refused["tries"]), refused["tries"])
+    check(refused["best"]["cache"] != "decoded", refused["best"])
 
 
 def make_matrices(space):
@@ -190,12 +190,12 @@ def check_matrices(path):
         manifest = json.load(file)
     rows, columns = manifest["rows"], manifest["columns"]
     entries = [matrix["nnz"] for matrix in manifest["matrices"]]
-    bytes_of = {f"dense-{name}": len(entries) * rows * columns * width for name, width in (("f32", 4), ("f16", 2), ("u8", 1))}
+    bytes_of = {f"dense_{name}": len(entries) * rows * columns * width for name, width in (("f32", 4), ("f16", 2), ("u8", 1))}
     bytes_of["csr"] = sum(csr_bytes(rows, nnz) for nnz in entries)
     for form, size in bytes_of.items():
-        found = bench(path, "--as", form, "--epochs", 3)
+        found = bench(path, "--format", form, "--epochs", 3)
         check(KEYS | {"ratings_per_second"} <= set(found), "keys that are missing:", KEYS - set(found))
-        check(found["settings"]["as"] == form and found["settings"]["batch_size"] == 500, found["settings"])
+        check(found["settings"]["format"] == form and found["settings"]["batch_size"] == 500, found["settings"])
         check([(epoch["samples"], epoch["batches"], epoch["ratings"]) for epoch in found["epochs"]]
               == [(rows, 1, sum(entries))] * 3, "rows, and entries of all matrices", found["epochs"])
         check(found["stats"]["batch_bytes"] == 3 * size, form, found["stats"], "expected", size, "each epoch")
@@ -204,39 +204,39 @@ def check_matrices(path):
 
 
 def check_matrix_settings(path):
-    found = bench(path, "--batch", 30, "--shuffle", "window", "--window", 4, "--seed", 2**64 - 1, "--residency", "stream",
-                  "--threads", 3, "--memory", "64M", "--prefetch", 2, "--echo", 2, "--as", "csr", "--binarize",
+    found = bench(path, "--batch-size", 30, "--shuffle", "window", "--window-chunks", 4, "--seed", 2**64 - 1, "--cache", "none",
+                  "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--echo", 2, "--format", "csr", "--binarize",
                   "--normalize", "l2", "--epochs", 2, "--step-ms", 1, "--cold")
-    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "residency": "stream",
-              "threads": 3, "memory_bytes": 64 << 20, "prefetch": 2, "echo": 2, "as": "csr", "binarize": True,
+    wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "cache": "none",
+              "threads": 3, "cache_bytes": 64 << 20, "prefetch": 2, "echo": 2, "format": "csr", "binarize": True,
               "normalize": "l2", "epochs": 2, "step_ms": 1, "cold": True, "paths": [path]}
     check(found["settings"] == wanted, found["settings"])
-    check(found["stats"]["threads"] == 3 and found["stats"]["residency"] == "stream", found["stats"])
+    check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
     check(0 < found["utilization"] <= 1, found)
-    check(bench(path)["settings"]["as"] == "dense-f32", "unless told otherwise")
+    check(bench(path)["settings"]["format"] == "dense_f32", "by default")
     check(" a second; a sample is a row" in run("pack-bench", path), "people are told of ratings, too")
 
 
 def check_kinds(images, matrices):
-    for arguments, words in (([matrices, "--as", "f32"], "--as f32: is for images"),
+    for arguments, words in (([matrices, "--dtype", "float32"], "--dtype: is for images"),
                              ([matrices, "--layout", "nchw"], "--layout: is for images"),
-                             ([matrices, "--flip", 0.5], "--flip: is for images"),
-                             ([images, "--as", "csr"], "--as csr: is for matrices"),
+                             ([matrices, "--flip-horizontal", 0.5], "--flip-horizontal: is for images"),
+                             ([images, "--format", "csr"], "--format: is for matrices"),
                              ([images, "--binarize"], "--binarize: is for matrices"),
                              ([images, "--normalize", "l1"], "--normalize: is for matrices"),
-                             ([matrices, "--as", "dense"], "--as"), ([matrices, "--normalize", "l3"], "--normalize"),
-                             ([matrices, "--as", "dense-u8", "--normalize", "l1"], "dense_u8")):
+                             ([matrices, "--format", "dense"], "--format"), ([matrices, "--normalize", "l3"], "--normalize"),
+                             ([matrices, "--format", "dense_u8", "--normalize", "l1"], "dense_u8")):
         text = run("pack-bench", *arguments, expect=2)
         check(words in text, arguments, text)
     for paths in ([images, matrices], [matrices, images]):
-        check("expected" in run("pack-bench", *paths, expect=65), "pictures and rows make no batch:", paths)
+        check("expected" in run("pack-bench", *paths, expect=65), "images and rows make no batch:", paths)
 
 
 def check_tune_of_matrices(space, path):
-    text = run("pack-bench", path, "--tune", "--batch", 20, "--shuffle", "window", "--as", "dense-f16", "--binarize",
+    text = run("pack-bench", path, "--tune", "--batch-size", 20, "--shuffle", "window", "--format", "dense_f16", "--binarize",
                "--normalize", "l1")
     cpp, python = snippets(text, "SparseLoader")
-    for field in (".as = chunkhit::SparseAs::dense_f16", ".binarize = true", ".normalize = chunkhit::RowNorm::l1"):
+    for field in (".format = chunkhit::SparseFormat::dense_f16", ".binarize = true", ".normalize = chunkhit::RowNorm::l1"):
         check(field in cpp, field, cpp)
     compile_snippet(space, cpp)
     run_snippet(python)
@@ -244,7 +244,7 @@ def check_tune_of_matrices(space, path):
 
 with Workspace() as space:
     root, train = space("photos"), space("train \"1\"")
-    make_pictures(root, 400)
+    make_images(root, 400)
     pack(root, train)
     check_numbers(train)
     check_settings(train)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, Workspace, check, fingerprint, make_pictures, run
+from packing import BIN, SHIM, Workspace, check, fingerprint, make_images, run
 from sparse_packs import SMALL, Pack, pack, random_ratings, write_csv
 
 ENOSPC, EIO = 28, 5
@@ -26,7 +26,7 @@ def test_what_is_there_already(space):
     os.makedirs(space("taken"))
     open(space("taken/thesis.tex"), "w").close()
     check("thesis.tex" in pack(source, "-o", space("taken"), expect=73), "a stranger's folder")
-    make_pictures(space("photos"), 9)
+    make_images(space("photos"), 9)
     run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "-o", space("images"))
     check("images" in pack(source, "-o", space("images"), expect=73), "a pack of images")
     text = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--resize", "8x8", "-o", space("plain"), expect=73)
@@ -129,20 +129,20 @@ def test_the_name_tells_where_the_content_does_not(space):
     text = pack(write("bad.svm", "1 2:3\nx 1:1\n"), write("worse.svm", "1 1:1\n1 1:y\n"), "-o", space("bad-svm"),
                 "--on-error", "skip", "--max-errors", "5")
     check("bad.svm:2:1: label" in text and "worse.svm:2:5: value" in text, text)
-    inputs = Pack(space("bad-svm")).manifest["account"]["inputs"]
+    inputs = Pack(space("bad-svm")).manifest["stats"]["inputs"]
     check([(each["file"], each["lines"], each["ratings"]) for each in inputs] ==
           [("bad.svm", 2, 1), ("worse.svm", 2, 1)], inputs)
 
 
 def test_the_account_adds_up(space):
-    path = space("account.csv")
+    path = space("stats.csv")
     text = "user,item,rating\n1,2,3\n\n# made by hand\n1,3,4.5\nuser,item,rating\n2,3,3\n"
     with open(path, "w") as file:
         file.write(text)
-    said = pack(path, "-o", space("account"), "--comment", "#")
+    said = pack(path, "-o", space("stats"), "--comment", "#")
     check([line.split() for line in said.splitlines() if line.startswith("   ")][-2:] == [["3", "2"], ["4.5", "1"]], said)
-    found = Pack(space("account")).manifest["account"]["inputs"][0]
-    check(found == {"file": "account.csv", "bytes": len(text), "lines": 7, "blank_lines": 1, "comment_lines": 1,
+    found = Pack(space("stats")).manifest["stats"]["inputs"][0]
+    check(found == {"file": "stats.csv", "bytes": len(text), "lines": 7, "blank_lines": 1, "comment_lines": 1,
                     "header_lines": 2, "ratings": 3}, found)
 
 
@@ -158,7 +158,7 @@ def test_wrong_use(space):
                              ([source, "-o", space("x"), "--split", "half"], "leave-one-out"),
                              ([source, "-o", space("x"), "--split", "users"], "validation"),
                              ([source, "-o", space("x"), "--test", "0.2"], "split"),
-                             ([source, "-o", space("x"), "--compress", "photo"], "zstd"),
+                             ([source, "-o", space("x"), "--codec", "photo"], "zstd"),
                              ([source, "-o", space("x"), "--layout", "dense"], "--container hdf5"),
                              ([source, "-o", space("x"), "--min-value", "much"], "--min-value"),
                              ([source, "-o", space("x"), "--index-base", "1"], "svmlight"),
@@ -215,15 +215,15 @@ def test_lone_parts(space):
 def test_full_disk_and_kill(space):
     golden = fingerprint(space("plain"))
     for nth in (1, 2, 4, 7, 12):
-        for fault, codes in ((f"pwrite:{nth}:{ENOSPC}:sticky", (0, 73)), (f"pwrite:{nth}:kill", (0, -signal.SIGKILL)),
+        for error, codes in ((f"pwrite:{nth}:{ENOSPC}:sticky", (0, 73)), (f"pwrite:{nth}:kill", (0, -signal.SIGKILL)),
                              (f"rename:{nth}:kill", (0, -signal.SIGKILL)), (f"fsync:{nth}:{EIO}", (0, 73))):
-            out = space("faulty")
+            out = space("bad")
             code, text = pack(space("ratings.csv"), "-o", out, *SMALL, expect=codes,
-                              env={"LD_PRELOAD": SHIM, "FAULT": fault, "FAULT_PATH": out})
-            check(code != 73 or out in text, fault, text)
+                              env={"LD_PRELOAD": SHIM, "FAULT": error, "FAULT_PATH": out})
+            check(code != 73 or out in text, error, text)
             check(code == 0 or not os.path.exists(out + "/manifest.json"), "a manifest of an unfinished pack")
             pack(space("ratings.csv"), "-o", out, *SMALL)
-            check(fingerprint(out) == golden, fault, "differs")
+            check(fingerprint(out) == golden, error, "differs")
             subprocess.run(["rm", "-rf", out], check=True)
 
 

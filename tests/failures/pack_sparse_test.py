@@ -21,7 +21,7 @@ def test_a_pack_holds_the_ratings(space):
     check(packed.manifest["values"] == {"type": "u8", "scale": 0.5}, packed.manifest["values"])
     counts = [count for _, count in packed.items]
     check(counts == sorted(counts, reverse=True) and dict(packed.items) == packed.item_counts(), "popularity order")
-    check(packed.manifest["account"]["steps"][-1]["ratings"] == len(ratings), packed.manifest["account"])
+    check(packed.manifest["stats"]["steps"][-1]["ratings"] == len(ratings), packed.manifest["stats"])
     check("bytes a rating" in text and "pack-verify" in text, text)
     check("whole" in run("pack-verify", space("plain")), "pack-verify")
     check("6,000" in run("pack-info", space("plain")), run("pack-info", space("plain")))
@@ -76,14 +76,14 @@ def test_hdf5_holds_the_ratings(space):
         expected[users.index(user), items.index(item)] = value
     check((matrix == expected).all(), "other ratings in HDF5")
     check("whole" in run("pack-verify", space("h5")), "pack-verify of HDF5")
-    check("filter deflate" in run("pack-info", space("h5/part-00000.h5")), "the filter of a lone part")
+    check("codec deflate" in run("pack-info", space("h5/part-00000.h5")), "the filter of a single part")
     for layout, array in (("csr", "X/indices"), ("dense", "matrix")):
-        raw = pack(space("ratings.csv"), "-o", space(f"raw-{layout}"), "--container", "hdf5", "--layout", layout, "--compress", "none")
+        raw = pack(space("ratings.csv"), "-o", space(f"raw-{layout}"), "--container", "hdf5", "--layout", layout, "--codec", "none")
         with h5py.File(space(f"raw-{layout}/part-00000.h5")) as part:
             check(part[array].compression is None and not part[array].shuffle, layout, "is compressed", raw)
         check("whole" in run("pack-verify", space(f"raw-{layout}")), layout)
         text = run("pack-info", space(f"raw-{layout}/part-00000.h5"))
-        check("filter none" in text and "0 chunks" not in text, text)
+        check("codec none" in text and "0 chunks" not in text, text)
     with h5py.File(space("raw-csr/part-00000.h5")) as part:
         x = part["X"]
         again = csr_matrix((x["data"][:], x["indices"][:], x["indptr"][:]), x.attrs["shape"])
@@ -173,7 +173,7 @@ def test_vae_cf_on_a_file_worked_by_hand(space):
     source = write_csv(space("hand.csv"), ratings, "user,item,rating")
     text = pack(source, "-o", space("vae"), "--preset", "vae-cf", "--validation", "1", "--test", "1")
     packs = {name: Pack(space(f"vae/{name}")) for name in ("train", "validation", "test")}
-    steps = {step["name"]: (step["users"], step["items"], step["ratings"]) for step in packs["train"].manifest["account"]["steps"]}
+    steps = {step["name"]: (step["users"], step["items"], step["ratings"]) for step in packs["train"].manifest["stats"]["steps"]}
     check(steps["input"] == (7, 6, 35) and steps["above"] == (7, 5, 33) and steps["min-user"] == (5, 5, 25), steps, text)
     check(len(packs["train"].users) == 3 and len(packs["train"].x) == 15, packs["train"].users)
     check(all(len(packs[name].x) == 4 and len(packs[name].held_out) == 1 for name in ("validation", "test")), "fold-in")
@@ -191,10 +191,10 @@ def test_bad_lines(space):
     text = pack(space("bad.csv"), "-o", space("bad"), "--on-error", "skip", expect=1)
     check("--max-errors" in text, text)
     text = pack(space("bad.csv"), "-o", space("bad"), "--on-error", "skip", "--max-errors", "3")
-    account = Pack(space("bad")).manifest["account"]
-    check(account["bad_lines"] == 3 and sum(account["reasons"].values()) == 3, account)
-    inputs = [(each["file"], each["lines"], each["header_lines"], each["ratings"]) for each in account["inputs"]]
-    check(inputs == [("bad.csv", 6, 1, 2)], account)
+    stats = Pack(space("bad")).manifest["stats"]
+    check(stats["bad_lines"] == 3 and sum(stats["reasons"].values()) == 3, stats)
+    inputs = [(each["file"], each["lines"], each["header_lines"], each["ratings"]) for each in stats["inputs"]]
+    check(inputs == [("bad.csv", 6, 1, 2)], stats)
     check("3 bad lines" in text, text)
 
 
@@ -285,7 +285,7 @@ def test_ids_are_utf8(space):
     pack(space("latin.csv"), "-o", space("latin"), "--on-error", "skip", "--max-errors", "2")
     packed = Pack(space("latin"))
     check(packed.x == {("Bob", "tea"): 3, ("Zoë", "tea"): 4}, packed.x)
-    check(packed.manifest["account"]["reasons"] == {"item: expected UTF-8": 1, "user: expected UTF-8": 1}, packed.manifest["account"])
+    check(packed.manifest["stats"]["reasons"] == {"item: expected UTF-8": 1, "user: expected UTF-8": 1}, packed.manifest["stats"])
 
 
 def test_reused_ids_give_the_same_columns(space):

@@ -12,11 +12,11 @@ from PIL import Image
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, Workspace, check, run
 
-SECRET = 77  # the grey of the picture outside, which must be in no pack
+SECRET = 77  # the gray of the image outside, which must be in no pack
 
 
 def make_root(space):
-    """A root with pictures that are fine, and every way out of it."""
+    """A root with images that are fine, and every way out of it."""
     root = space("root")
     os.makedirs(f"{root}/in/deep")
     os.makedirs(space("outside"))
@@ -34,7 +34,7 @@ def make_root(space):
     os.makedirs(f"{root}/folder.png")
     open(f"{root}/empty.png", "w").close()
     with open(f"{root}/other.png", "w") as file:
-        file.write("no picture at all")
+        file.write("no image at all")
     if os.geteuid() == 0:
         subprocess.run(["mknod", f"{root}/device.png", "c", "1", "5"], stderr=subprocess.DEVNULL)  # /dev/zero
     return root
@@ -54,7 +54,7 @@ REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "
 
 
 def check_packed(space, out):
-    """Every row is where it belongs, and the picture outside is nowhere."""
+    """Every row is where it belongs, and the image outside is nowhere."""
     good = [*GOOD, f"{space('root')}/in/a.png"]
     with open(f"{out}/rejects.csv", newline="") as file:
         reasons = {row["file"]: row["reason"] for row in csv.DictReader(file)}
@@ -66,7 +66,7 @@ def check_packed(space, out):
         check(words in reasons[name].lower(), name[:40], reasons[name])
     with h5py.File(f"{out}/part-00000.h5") as part:
         check(sorted(file.decode() for file in part["files"][:]) == sorted(good), part["files"][:])
-        check(not np.any(part["images"][:] == SECRET), "a picture from outside was packed")
+        check(not np.any(part["images"][:] == SECRET), "an image from outside was packed")
 
 
 def test_rows_of_a_list(space):
@@ -89,7 +89,7 @@ def test_class_folders(space):
 
 
 def test_a_link_that_is_swapped_meanwhile_leads_nowhere(space):
-    """A file that is by turns a picture and a link out of ROOT: packed, or rejected, but never the one outside."""
+    """A file that is by turns an image and a link out of ROOT: packed, or rejected, but never the one outside."""
     root = space("racing")
     os.makedirs(f"{root}/x")
     Image.new("RGB", (8, 8), (10, 20, 30)).save(f"{root}/good.png")
@@ -105,7 +105,7 @@ def test_a_link_that_is_swapped_meanwhile_leads_nowhere(space):
         swapper.kill()
         swapper.wait()
     with h5py.File(space("raced/part-00000.h5")) as part:
-        check(not np.any(part["images"][:] == SECRET), "the picture outside was packed")
+        check(not np.any(part["images"][:] == SECRET), "the image outside was packed")
         print("  packed", len(part["images"]), "of 5001")
 
 

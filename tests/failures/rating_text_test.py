@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, make_pictures, run
+from packing import Workspace, check, fingerprint, make_images, run
 from sparse_packs import Pack, pack, random_ratings, write_csv
 
 
@@ -42,7 +42,7 @@ def test_flipped_bits_and_cuts_of_gzip_are_found(space):
 
 
 def test_a_damaged_gzip_of_labels_is_found(space):
-    make_pictures(space("photos"), 9)
+    make_images(space("photos"), 9)
     text = open(space("photos/labels.csv"), "rb").read()
     damaged = bytearray(gzip.compress(text))
     damaged[-8] ^= 1
@@ -153,7 +153,7 @@ def test_a_near_name_of_a_column_is_suggested_not_taken(space):
     check('did you mean "movieId"?' in said, said)
     said = pack(source, "-o", space("exact"), "--item", "movieId")
     check("item movieId," in said and "user userId (detected)" in said, said)
-    make_pictures(space("photos"), 9)
+    make_images(space("photos"), 9)
     said = run("pack-images", space("photos"), "--labels", space("photos/labels.csv"), "--label-column", "Label", "-o", space("i"), expect=65)
     check('did you mean "label"?' in said, said)
 

@@ -9,7 +9,7 @@ import time
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack
 
 
 class HeldRun:
@@ -142,7 +142,7 @@ def test_a_pause_changes_nothing(space):
 
 
 with Workspace() as workspace:
-    make_pictures(workspace("photos"), 200)
+    make_images(workspace("photos"), 200)
     subprocess.run([f"{BIN}/pack-images", workspace("photos"), "--labels", "-", *SMALL, "--output", workspace("golden")],
                    stdin=open(workspace("photos/labels.csv")), check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from packing import Workspace, check, make_pictures, pack, run  # noqa: E402
+from packing import Workspace, check, make_images, pack, run  # noqa: E402
 
 SHARES = ["test", "train", "validation"]
 
@@ -15,7 +15,7 @@ def check_split(split, packer_text, packs_next):
     verified = json.loads(run("pack-verify", split, "--json"))
     described = json.loads(run("pack-info", split, "--json"))
     check(list(verified) == SHARES == list(described), verified, described)
-    check(all(not report["faults"] for report in verified.values()), verified)
+    check(all(not report["problems"] for report in verified.values()), verified)
     check(run("pack-verify", split).count(": whole") == 3)
     check(run("pack-info", split).count("a finished pack") == 3)
     check("holds several packs; name one of them" in run("pack-bench", split, expect=65))
@@ -35,7 +35,7 @@ def check_split(split, packer_text, packs_next):
 if __name__ == "__main__":
     with Workspace() as space:
         root, split = space("root"), space("split")
-        make_pictures(root, 120)
+        make_images(root, 120)
         text = pack(root, split, "--split", "train=0.8,validation=0.1,test=0.1")
         check_split(split, text, f"next: pack-info {split}; pack-verify {split}\n")
         table, split = space("ratings.csv"), space("ratings")

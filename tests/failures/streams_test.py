@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SMALL, Workspace, check, fingerprint, make_pictures, pack, run
+from packing import BIN, SMALL, Workspace, check, fingerprint, make_images, pack, run
 
 
 def shell(line, space):
@@ -62,7 +62,7 @@ def test_progress_as_json_tells_every_phase(space):
 
 
 with Workspace() as workspace:
-    make_pictures(workspace("photos"), 120)
+    make_images(workspace("photos"), 120)
     pack(workspace("photos"), workspace("pack"))
     with open(workspace("many.csv"), "w") as file:
         file.write("file,label\n" + "".join(f"images/ant/00000.png,class number {index}\n" for index in range(20_000)))

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_pictures, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, fingerprint, make_images, run
 from sparse_packs import random_ratings, write_csv
 
 PAIRS = int(sys.argv[3]) if len(sys.argv) > 3 else 12
@@ -85,7 +85,7 @@ def test_another_machine_may_still_write(space, command, golden):
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 400)
+    make_images(root, 400)
     write_csv(space("ratings.csv"), random_ratings(1))
     seed = draw_seed()
     space.random = random.Random(seed)

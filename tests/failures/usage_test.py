@@ -4,20 +4,20 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, make_pictures, pack, run
+from packing import Workspace, check, make_images, pack, run
 
 with Workspace() as space:
     root = space("photos")
-    make_pictures(root, 30)
+    make_images(root, 30)
     labels = f"{root}/labels.csv"
     for arguments, words in ((["--nonsense"], "nonsense"), ([root], "--output"), ([root, "-o", space("x"), "--resize", "0x4"], "resize"),
-                             ([root, "-o", space("x"), "--filter", "blur"], "bilinear"),
-                             ([root, "-o", space("x"), "--compress", "photo"], "deflate"),
-                             ([root, "-o", space("x"), "--compress", "deflate:99"], "level"),
+                             ([root, "-o", space("x"), "--resample", "blur"], "bilinear"),
+                             ([root, "-o", space("x"), "--codec", "photo"], "deflate"),
+                             ([root, "-o", space("x"), "--codec", "deflate:99"], "level"),
                              ([root, "-o", space("x"), "--memory", "lots"], "memory"),
                              ([root, "-o", space("x"), "--resize", "9000x9000", "--container", "shard"], "expected at most 134217728"),
                              ([root, "-o", space("x"), "--split", "a=0.5"], "add up"),
-                             ([root, "-o", space("x"), "--compress", "lz4"], "expected one of none, deflate, zstd"),
+                             ([root, "-o", space("x"), "--codec", "lz4"], "expected one of none, deflate, zstd"),
                              ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)

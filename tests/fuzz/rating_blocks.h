@@ -56,11 +56,11 @@ inline void check_ids(const BlockIds& ids, std::size_t rating_count, bool may_be
 /// go on for long (a few bytes can stand for a large array).
 template <class Open>
 void check_reader(Open open, bool ids_may_be_text = false) {
-  constexpr int kMostBlocks = 3;
+  constexpr int kMaxBlocks = 3;
   try {
     const std::unique_ptr<RatingReader> reader = open();
     RatingBlock block;
-    for (int i = 0; i < kMostBlocks && reader->next(block); ++i) {
+    for (int i = 0; i < kMaxBlocks && reader->next(block); ++i) {
       require(block.size() > 0 || bad_line_count(block) > 0);
       check_ids(block.users, block.size(), ids_may_be_text);
       check_ids(block.items, block.size(), ids_may_be_text);

@@ -39,7 +39,7 @@ void check_block(const RatingBlock& block, std::string_view text) {
   check_ids(block.items, block.size());
   require(block.values.empty() || block.values.size() == block.size());
   require(block.times.empty() || block.times.size() == block.size());
-  require(block.bad_lines.size() <= kMostBadLines);
+  require(block.bad_lines.size() <= kMaxBadLines);
   for (const BadLine& bad : block.bad_lines)
     require(bad.line >= 1 && bad.line <= block.line_count && bad.column >= 1);
   require(block.line_count <= text.size());
@@ -82,7 +82,7 @@ void compare_cuts(std::string_view text, Parse parse) {
 }
 
 void parse_table(std::string_view text, const RatingTableSpec& wanted) {
-  const RatingTextSpec spec = tell_rating_table({text, true, wanted.comment}, wanted, "fuzz", nullptr).text;
+  const RatingTextSpec spec = detect_rating_table({text, true, wanted.comment}, wanted, "fuzz", nullptr).text;
   if (spec.quoting != Quoting::double_quote)
     return compare_cuts(
         text, [&](std::string_view piece, RatingBlock& block) { parse_rating_text(piece, spec, block); });
@@ -111,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   try {
-    (void)tell_rating_format({text, size % 2 == 0, {}}, "fuzz");
+    (void)detect_rating_format({text, size % 2 == 0, {}}, "fuzz");
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
   }

@@ -20,7 +20,7 @@ namespace {
 using namespace chunkhit;
 
 constexpr std::size_t kHeaderBytes = 4096;
-constexpr std::uint64_t kMostRawBytes = 1 << 22;
+constexpr std::uint64_t kMaxRawBytes = 1 << 22;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -41,7 +41,7 @@ void set_hashes(std::vector<std::uint8_t>& bytes) {
 /// Decodes a chunk whether its hash is right or not.
 void decode(const ChunkReader& part, std::size_t index, Bytes file) {
   const StoredChunk& chunk = part.chunks()[index];
-  if (chunk.raw_bytes > kMostRawBytes) return;
+  if (chunk.raw_bytes > kMaxRawBytes) return;
   ByteBuffer raw(chunk.raw_bytes);
   try {
     decode_chunk(part, index, file.subspan(chunk.offset, chunk.stored_bytes), raw);

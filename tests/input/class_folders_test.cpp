@@ -81,12 +81,12 @@ TEST(ClassFolders, SaysThatThereIsOnlyOneClass) {
             Texts{"there is only one class, cat: a class is a folder directly under " + root.path()});
 }
 
-TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAPictureItself) {
+TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAImageItself) {
   const TemporaryFolder root;
   for (const char* file : {"images/cat/a.jpg", "masks/cat/a.jpg"}) root.write(file, "x");
   EXPECT_EQ(
       list_class_folders(root.path()).notices,
-      Texts{"no class folder holds a picture itself, only in sub-folders like images/cat; did you mean " +
+      Texts{"no class folder holds an image itself, only in sub-folders like images/cat; did you mean " +
             root.path() + "/images as ROOT, or --split-folders images,…?"});
   root.write("masks/b.jpg", "x");
   EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
@@ -257,18 +257,18 @@ TEST(ClassFolders, NamesAFolderThatCannotBeRead) {
   if (as_root) {
     ASSERT_EQ(::seteuid(65534), 0) << "root could read every folder";
   }
-  std::string fault = "none";
+  std::string error = "none";
   try {
     (void)list_class_folders(root.path());
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::bad_data);
-    fault = error.what();
+  } catch (const Error& thrown) {
+    EXPECT_EQ(thrown.code(), ErrorCode::bad_data);
+    error = thrown.what();
   }
   if (as_root) {
     ASSERT_EQ(::seteuid(0), 0);
   }
   fs::permissions(root.path("cat/locked"), fs::perms::owner_all);
-  EXPECT_EQ(fault, root.path("cat/locked") + ": the folder cannot be read: Permission denied");
+  EXPECT_EQ(error, root.path("cat/locked") + ": the folder cannot be read: Permission denied");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Rows rows_of(std::string_view text, char delimiter = ',', std::size_t piece_byte
   return rows;
 }
 
-std::string fault_of(std::string_view text) {
+std::string error_of(std::string_view text) {
   try {
     (void)rows_of(text);
   } catch (const Error& error) {
@@ -118,22 +118,22 @@ TEST(CsvReader, RefusesAQuoteOrLineEndAsDelimiter) {
 }
 
 TEST(CsvReader, NamesTheLineWhereAnOpenQuoteBegan) {
-  EXPECT_EQ(fault_of("a,b\n\"x\ny\",1\nc,\"d\ne,f\n"),
+  EXPECT_EQ(error_of("a,b\n\"x\ny\",1\nc,\"d\ne,f\n"),
             "t.csv: line 4, column 3: the quote that opens here is never closed");
 }
 
 TEST(CsvReader, RefusesTextBehindAClosingQuote) {
   EXPECT_EQ(
-      fault_of("a\n\"b\"c\n"),
+      error_of("a\n\"b\"c\n"),
       "t.csv: line 2, column 4: text behind a closing quote; a quote inside a quoted field must be doubled");
-  EXPECT_NE(fault_of("\"a\" ,b\n"), "none");
-  EXPECT_NE(fault_of("\"a\"\rb\n"), "none");
+  EXPECT_NE(error_of("\"a\" ,b\n"), "none");
+  EXPECT_NE(error_of("\"a\"\rb\n"), "none");
 }
 
 TEST(CsvReader, NamesThePlaceOfANulByte) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(fault_of("a,b\nc,d\0e\n"sv), "t.csv: line 2, column 4: a NUL byte; is this a text file?");
-  EXPECT_EQ(fault_of("a,b\n\"c\nd\0e\"\n"sv), "t.csv: line 3, column 2: a NUL byte; is this a text file?");
+  EXPECT_EQ(error_of("a,b\nc,d\0e\n"sv), "t.csv: line 2, column 4: a NUL byte; is this a text file?");
+  EXPECT_EQ(error_of("a,b\n\"c\nd\0e\"\n"sv), "t.csv: line 3, column 2: a NUL byte; is this a text file?");
 }
 
 TEST(CsvReader, RecognisesUtf16AndUtf32) {
@@ -144,16 +144,16 @@ TEST(CsvReader, RecognisesUtf16AndUtf32) {
        {"\xff\xfe"
         "a\0,\0"sv,
         "\xfe\xff\0a"sv, "a\0,\0"sv, "\0a\0,"sv, "\xff\xfe\0\0a\0\0\0"sv, "\0\0\xfe\xff\0\0\0a"sv})
-    EXPECT_EQ(fault_of(wide), expected);
+    EXPECT_EQ(error_of(wide), expected);
 }
 
 TEST(CsvReader, TakesAFieldOfOneMebibyteAndNoMore) {
-  const std::string most(CsvReader::kMostFieldBytes, 'x');
+  const std::string most(CsvReader::kMaxFieldBytes, 'x');
   EXPECT_EQ(rows_of("a\n" + most + ",b\n"), (Rows{{"a"}, {most, "b"}}));
   EXPECT_EQ(rows_of("a\n\"" + most + "\",b\n"), (Rows{{"a"}, {most, "b"}}));
-  EXPECT_EQ(fault_of("a\n" + most + "x,b\n"),
+  EXPECT_EQ(error_of("a\n" + most + "x,b\n"),
             "t.csv: line 2, column 1: a field of more than 1 MiB begins here");
-  EXPECT_EQ(fault_of("a\nb,\"" + most + "x\"\n"),
+  EXPECT_EQ(error_of("a\nb,\"" + most + "x\"\n"),
             "t.csv: line 2, column 3: a field of more than 1 MiB begins here; is its quote closed?");
 }
 
@@ -171,10 +171,10 @@ TEST(CsvReader, StopsAtAnEndlessFieldOrRowWithoutHoldingIt) {
   std::vector<std::string_view> fields;
   CsvReader one_field("t.csv", endless("x"), ',');
   EXPECT_THROW((void)one_field.next_row(fields), Error);
-  EXPECT_LE(given, 4 * CsvReader::kMostFieldBytes);
+  EXPECT_LE(given, 4 * CsvReader::kMaxFieldBytes);
   CsvReader one_row("t.csv", endless("x,"), ',');
   EXPECT_THROW((void)one_row.next_row(fields), Error);
-  EXPECT_LE(given, 2 * CsvReader::kMostRowBytes);
+  EXPECT_LE(given, 2 * CsvReader::kMaxRowBytes);
 }
 
 TEST(CsvReader, CountsLinesThroughBlankAndQuotedOnes) {

@@ -29,7 +29,7 @@ SampleList list_text(std::string_view text, const LabelCsvSpec& spec = {}) {
   return list_label_rows(table, spec);
 }
 
-std::string fault_of(std::string_view text, const LabelCsvSpec& spec = {},
+std::string error_of(std::string_view text, const LabelCsvSpec& spec = {},
                      ErrorCode code = ErrorCode::bad_data) {
   try {
     (void)list_text(text, spec);
@@ -164,10 +164,10 @@ TEST(LabelCsv, LetsNoBadCellMakeNamesOfNumbers) {
       "column \"label\": label \"cat\" of row 99 (x.jpg) is no number, but 99 of 100 are; mend it, or "
       "--classes "
       "FILE takes all labels as names of classes";
-  EXPECT_EQ(fault_of(table_of(99, "7", "x.jpg,cat\n")), words);
-  EXPECT_EQ(fault_of(table_of(99, "7.5", "x.jpg,cat\n")), words);
-  EXPECT_NE(fault_of(table_of(10, "7", "x.jpg,1O\n")), "none");
-  EXPECT_EQ(fault_of(table_of(9, "7", "x.jpg,cat\n")), "none") << "too few to be sure";
+  EXPECT_EQ(error_of(table_of(99, "7", "x.jpg,cat\n")), words);
+  EXPECT_EQ(error_of(table_of(99, "7.5", "x.jpg,cat\n")), words);
+  EXPECT_NE(error_of(table_of(10, "7", "x.jpg,1O\n")), "none");
+  EXPECT_EQ(error_of(table_of(9, "7", "x.jpg,cat\n")), "none") << "too few to be sure";
   LabelCsvSpec names;
   names.labels_are_names = true;
   EXPECT_EQ(list_text(table_of(99, "7", "x.jpg,cat\n"), names).classes, (Texts{"7", "cat"}));
@@ -255,37 +255,37 @@ TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
 }
 
 TEST(LabelCsv, ListsTheColumnsThatAreThere) {
-  EXPECT_EQ(fault_of("path,label\na,1\n"),
+  EXPECT_EQ(error_of("path,label\na,1\n"),
             "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"; give --file-column path");
-  EXPECT_EQ(fault_of("class,filename\n1,a\n"),
+  EXPECT_EQ(error_of("class,filename\n1,a\n"),
             "t.csv: line 1: no column \"file\"; the header has \"class\", \"filename\"; give --file-column "
             "filename --label-column class");
-  EXPECT_EQ(fault_of("\nfile;label\na;1\n"),
+  EXPECT_EQ(error_of("\nfile;label\na;1\n"),
             "t.csv: line 2: no column \"file\"; the header has \"file;label\"; is the delimiter ;? see "
             "--delimiter");
-  EXPECT_EQ(fault_of("file,label\ra,1\rb,2\r"),
+  EXPECT_EQ(error_of("file,label\ra,1\rb,2\r"),
             "t.csv: line 1: no column \"label\"; the header has \"file\", \"label\ra\", \"1\rb\", \"2\"; "
             "lines must end in "
             "LF or CR LF");
 }
 
 TEST(LabelCsv, RefusesAColumnThatIsThereTwice) {
-  EXPECT_EQ(fault_of("file,label,label\na,1,2\n"), "t.csv: line 1: two columns are named \"label\"");
-  EXPECT_EQ(fault_of("file,other,other,label\na,x,y,2\n"), "none");
+  EXPECT_EQ(error_of("file,label,label\na,1,2\n"), "t.csv: line 1: two columns are named \"label\"");
+  EXPECT_EQ(error_of("file,other,other,label\na,x,y,2\n"), "none");
 }
 
 TEST(LabelCsv, RefusesASpecThatNamesAColumnTwiceOrNone) {
   LabelCsvSpec spec;
   spec.label_columns = {"file"};
-  EXPECT_EQ(fault_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
+  EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
   spec.label_columns = {};
-  EXPECT_EQ(fault_of("file\n", spec, ErrorCode::usage), "--label-column: at least one is needed");
+  EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "--label-column: at least one is needed");
 }
 
 TEST(LabelCsv, RefusesATableWithoutRows) {
-  EXPECT_EQ(fault_of(""), "t.csv: is empty, expected a header line");
-  EXPECT_EQ(fault_of("file,label\n\n"), "t.csv: holds no rows below its header");
-  EXPECT_EQ(fault_of("file,label\na,\nb\n"),
+  EXPECT_EQ(error_of(""), "t.csv: is empty, expected a header line");
+  EXPECT_EQ(error_of("file,label\n\n"), "t.csv: holds no rows below its header");
+  EXPECT_EQ(error_of("file,label\na,\nb\n"),
             "t.csv: none of its 2 rows can be used; the first: label is missing");
 }
 

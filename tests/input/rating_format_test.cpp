@@ -12,9 +12,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-RatingFormat told(std::string_view text) { return tell_rating_format({text, true, {}}, "file"); }
+RatingFormat told(std::string_view text) { return detect_rating_format({text, true, {}}, "file"); }
 
-std::string fault_of(std::string_view text) {
+std::string error_of(std::string_view text) {
   try {
     (void)told(text);
   } catch (const Error& error) {
@@ -63,8 +63,8 @@ TEST(RatingFormat, MayBeUserItemsInAnyOrderOfUsers) {
 }
 
 TEST(RatingFormat, IgnoresALineThatIsCutOff) {
-  EXPECT_EQ(tell_rating_format({"1 2 3\n4 5 6\n7 8", false, {}}, "file"), RatingFormat::text);
-  EXPECT_EQ(tell_rating_format({"1 2 3\n4 5 6\n7 8", true, {}}, "file"), RatingFormat::user_items);
+  EXPECT_EQ(detect_rating_format({"1 2 3\n4 5 6\n7 8", false, {}}, "file"), RatingFormat::text);
+  EXPECT_EQ(detect_rating_format({"1 2 3\n4 5 6\n7 8", true, {}}, "file"), RatingFormat::user_items);
 }
 
 TEST(RatingFormat, IsNetflixForAnItemAndAColon) {
@@ -109,7 +109,7 @@ TEST(RatingFormat, IsSaidByTheEndOfANameForAllButTables) {
 
 TEST(RatingFormat, NamesWhatAFileOfBytesIsNot) {
   try {
-    static_cast<void>(tell_rating_format({std::string_view("a\0b", 3), true, ""}, "a.npz"));
+    static_cast<void>(detect_rating_format({std::string_view("a\0b", 3), true, ""}, "a.npz"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("nor npz, as its name says"), std::string::npos) << error.what();
@@ -117,14 +117,14 @@ TEST(RatingFormat, NamesWhatAFileOfBytesIsNot) {
 }
 
 TEST(RatingFormat, RefusesWhatIsKnownAndNotRead) {
-  EXPECT_EQ(fault_of("{\"user\": 1}\n"),
+  EXPECT_EQ(error_of("{\"user\": 1}\n"),
             "file: looks like JSON, which is not read; write user, item, value and time as a table");
-  EXPECT_EQ(fault_of("\xff\xfe"
+  EXPECT_EQ(error_of("\xff\xfe"
                      "1\0"sv),
             "file: looks like UTF-16; save the table as UTF-8");
-  EXPECT_EQ(fault_of("1,\0\n"sv),
+  EXPECT_EQ(error_of("1,\0\n"sv),
             "file: holds NUL bytes, which no text does, and is of no kind that is known");
-  EXPECT_EQ(fault_of("1,2\r3,4\r"), "file: lines end in CR alone; expected LF or CRLF");
+  EXPECT_EQ(error_of("1,2\r3,4\r"), "file: lines end in CR alone; expected LF or CRLF");
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ TEST(RatingText, ReadsDecimalCommas) {
 
 TEST(RatingText, EndsAtALineThatIsTooLong) {
   RatingTextSpec spec;
-  const std::string longest = std::string(kMostLineBytes - 2, 'x') + ",2";
+  const std::string longest = std::string(kMaxLineBytes - 2, 'x') + ",2";
   EXPECT_EQ(parsed(longest + "\r\n3,4\n", spec).size(), 2u);
   const RatingBlock block = parsed("1,2\nx" + longest + "\n3,4\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"1 2"}));
@@ -231,7 +231,7 @@ TEST(RatingText, KeepsFewBadLinesAndCountsAll) {
   std::string text;
   for (int line = 0; line < 1000; ++line) text += line % 2 == 0 ? "1,x,y,4\n" : "1\n";
   const RatingBlock block = parsed(text, spec_with(","));
-  EXPECT_EQ(block.bad_lines.size(), kMostBadLines);
+  EXPECT_EQ(block.bad_lines.size(), kMaxBadLines);
   EXPECT_EQ(bad_line_count(block), 1000u);
   EXPECT_EQ(block.more_bad_lines.at("value: expected a number"), 450u);
   EXPECT_EQ(block.more_bad_lines.at("line: expected at least 4 columns"), 450u);

@@ -29,10 +29,10 @@ namespace fs = std::filesystem;
 /// Opens and reads: the file's text, or what is wrong in square brackets.
 std::string content(const RootFolder& root, std::string_view path) {
   const RootFolder::File file = root.open(path);
-  if (!file.fault.empty()) return '[' + file.fault + ']';
+  if (!file.error.empty()) return '[' + file.error + ']';
   ByteBuffer buffer;
-  const std::string fault = file.read(buffer);
-  return fault.empty() ? std::string(as_text(buffer)) : '[' + fault + ']';
+  const std::string error = file.read(buffer);
+  return error.empty() ? std::string(as_text(buffer)) : '[' + error + ']';
 }
 
 /// A root with a file, beside a secret that no path may reach.
@@ -106,7 +106,7 @@ TEST_F(RootFolderTest, FollowsLinksOutOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(content(following, "cat/a.jpg"), "pixels");
   for (const std::string& out : {std::string("../secret"), std::string("cat/../../secret"), secret})
     EXPECT_EQ(content(following, out), kLeadsOut) << out;
-  EXPECT_EQ(RootFolder("/proc/self", true).open("root/etc/passwd").fault,
+  EXPECT_EQ(RootFolder("/proc/self", true).open("root/etc/passwd").error,
             "symbolic links that go round in circles or lead through /proc");
 }
 
@@ -155,8 +155,8 @@ TEST_F(RootFolderTest, RefusesADeviceAndProcLinks) {
   fs::create_symlink("/dev/zero", path + "/zero");
   EXPECT_EQ(content(root, "zero"), kLeadsOut);
   EXPECT_EQ(content(RootFolder("/dev"), "zero"), "[not a regular file]");
-  const std::string fault = RootFolder("/proc/self").open("root/etc/passwd").fault;
-  EXPECT_EQ(fault, "symbolic links that go round in circles or lead through /proc");
+  const std::string error = RootFolder("/proc/self").open("root/etc/passwd").error;
+  EXPECT_EQ(error, "symbolic links that go round in circles or lead through /proc");
 }
 
 TEST_F(RootFolderTest, SeesAFileThatChangesWhileItIsRead) {

@@ -62,15 +62,15 @@ TEST(TextBlocks, DropsAByteOrderMark) {
 
 TEST(TextBlocks, EndsWithALineThatIsTooLong) {
   const TemporaryFolder folder;
-  const std::string path = folder.write("a", "1,2\n" + std::string(3 * kMostLineBytes, 'x'));
+  const std::string path = folder.write("a", "1,2\n" + std::string(3 * kMaxLineBytes, 'x'));
   TextStream stream(path);
   TextBlocks blocks(stream, Quoting::none, 1000);
   ByteBuffer text;
   ASSERT_TRUE(blocks.next(text));
   EXPECT_EQ(as_text(text), "1,2\n");
   ASSERT_TRUE(blocks.next(text));
-  EXPECT_GT(text.size(), kMostLineBytes);
-  EXPECT_LT(text.size(), 2 * kMostLineBytes);
+  EXPECT_GT(text.size(), kMaxLineBytes);
+  EXPECT_LT(text.size(), 2 * kMaxLineBytes);
   EXPECT_FALSE(blocks.next(text));
 }
 

@@ -33,7 +33,7 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-std::string fault_of(const std::string& path) {
+std::string error_of(const std::string& path) {
   try {
     (void)text_of(path);
   } catch (const Error& error) {
@@ -75,14 +75,14 @@ TEST(TextStream, FindsATruncatedFile) {
   const TemporaryFolder folder;
   for (const auto& whole : {kGzip, kZstd})
     for (std::size_t bytes = 12; bytes < whole.size(); ++bytes)
-      EXPECT_NE(fault_of(folder.write("cut", whole.substr(0, bytes))), "none") << bytes;
+      EXPECT_NE(error_of(folder.write("cut", whole.substr(0, bytes))), "none") << bytes;
 }
 
 TEST(TextStream, FindsAFlippedByte) {
   const TemporaryFolder folder;
   std::string zstd(kZstd);
   zstd[zstd.size() - 6] ^= 1;
-  EXPECT_NE(fault_of(folder.write("flipped", zstd)), "none");
+  EXPECT_NE(error_of(folder.write("flipped", zstd)), "none");
 }
 
 // Packed 92 of 300 times before: libarchive compares neither CRC nor length.
@@ -94,7 +94,7 @@ TEST(TextStream, FindsEveryFlippedBitOfGzipThatChangesTheText) {
     std::string flipped = twice;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
     const std::string path = folder.write("flipped", flipped);
-    const std::string error = fault_of(path);
+    const std::string error = error_of(path);
     if (error == "none") {
       EXPECT_EQ(text_of(path), std::string(kPlain) + std::string(kPlain)) << bit;
     }
@@ -105,13 +105,13 @@ TEST(TextStream, FindsASecondGzipMemberThatIsCutOrBroken) {
   const TemporaryFolder folder;
   const std::string whole(kGzip);
   for (std::size_t bytes = 1; bytes < whole.size(); ++bytes)
-    EXPECT_EQ(fault_of(folder.write("cut", whole + whole.substr(0, bytes))),
+    EXPECT_EQ(error_of(folder.write("cut", whole + whole.substr(0, bytes))),
               folder.path("cut") + ": cannot be read: gzip member 2: is truncated: the file ends inside it");
-  EXPECT_EQ(fault_of(folder.write("broken", whole + "x" + whole.substr(1))),
+  EXPECT_EQ(error_of(folder.write("broken", whole + "x" + whole.substr(1))),
             folder.path("broken") +
                 ": cannot be read: gzip member 1: is followed by bytes that begin no other member");
   EXPECT_EQ(text_of(folder.write("padded", whole + std::string(512, '\0'))), kPlain);
-  EXPECT_NE(fault_of(folder.write("hidden", whole + std::string(512, '\0') + whole)), "none");
+  EXPECT_NE(error_of(folder.write("hidden", whole + std::string(512, '\0') + whole)), "none");
 }
 
 TEST(TextStream, NamesWhatIsWrongWithGzip) {
@@ -120,7 +120,7 @@ TEST(TextStream, NamesWhatIsWrongWithGzip) {
   const auto damaged = [&](std::size_t at) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(bytes[at] ^ 1);
-    return fault_of(folder.write("d", bytes));
+    return error_of(folder.write("d", bytes));
   };
   EXPECT_NE(damaged(whole.size() - 8).find("its text has CRC-32 f7477b9e, expected f7477b9f"),
             std::string::npos)
@@ -138,16 +138,16 @@ TEST(TextStream, ReadsGzipHeadersWithEveryField) {
   const std::string body = std::string(kGzip).substr(10);
   const std::string crc("\x79\x71"sv);
   EXPECT_EQ(text_of(folder.write("a", header + crc + body)), kPlain);
-  EXPECT_NE(fault_of(folder.write("a", header + "xx" + body)).find("CRC-16"), std::string::npos);
+  EXPECT_NE(error_of(folder.write("a", header + "xx" + body)).find("CRC-16"), std::string::npos);
   header[10] = '\xff';  // an extra field that reaches behind the file's end
-  EXPECT_NE(fault_of(folder.write("a", header + crc + body)), "none");
+  EXPECT_NE(error_of(folder.write("a", header + crc + body)), "none");
 }
 
 TEST(TextStream, NamesWhatCannotBeOpened) {
   const TemporaryFolder folder;
-  EXPECT_EQ(fault_of(folder.path("none")),
+  EXPECT_EQ(error_of(folder.path("none")),
             folder.path("none") + ": cannot be opened: No such file or directory");
-  EXPECT_EQ(fault_of(folder.path()), folder.path() + ": is a folder, expected a file");
+  EXPECT_EQ(error_of(folder.path()), folder.path() + ": is a folder, expected a file");
 }
 
 TEST(TextStream, GivesAListOneHashHoweverItIsCompressed) {

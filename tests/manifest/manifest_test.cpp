@@ -15,7 +15,7 @@ Manifest small_manifest() {
   manifest.spec = {{"resize", "96x128"}, {"seed", "0"}};
   manifest.sample = {64, 48, 3, Layout::nchw};
   manifest.container = "hdf5";
-  manifest.filter = "none";
+  manifest.codec = "none";
   manifest.chunk_samples = 2;
   manifest.chunk_bytes = 2 * 64 * 48 * 3;
   manifest.rows = 4;
@@ -63,7 +63,7 @@ std::string edited(std::string text, const std::string& before, const std::strin
   return text + "  \"xxh3\": \"" + hash_text(xxh3(as_bytes(text))) + "\"\n}\n";
 }
 
-std::string fault_of(const std::string& text) {
+std::string error_of(const std::string& text) {
   try {
     static_cast<void>(text.find("-part\"") == std::string::npos ? parse_manifest(text, "m").rows
                                                                 : parse_part_manifest(text, "m").part.rows);
@@ -117,7 +117,7 @@ TEST(Manifest, RefusesCountsThatAddUpOnlyModulo2To64) {
 
 TEST(Manifest, ChunksOfNoBytesAreAnErrorAndNotADivisionByZero) {
   const std::string text = manifest_text(small_manifest());
-  EXPECT_EQ(fault_of(text), "none");
+  EXPECT_EQ(error_of(text), "none");
   for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
            {"\"chunk_bytes\": 18432", "\"chunk_bytes\": 0"},
            {"\"chunk_bytes\": 18432", "\"chunk_bytes\": 18433"},
@@ -126,7 +126,7 @@ TEST(Manifest, ChunksOfNoBytesAreAnErrorAndNotADivisionByZero) {
            {"\"channels\": 3", "\"channels\": 0"},
            {"\"height\": 64", "\"height\": 2147483647"},
            {"\"container\": \"hdf5\"", "\"container\": \"tar\""},
-           {"\"filter\": \"none\"", "\"filter\": \"photo\""},
+           {"\"codec\": \"none\"", "\"filter\": \"photo\""},
            {"\"chunks\": 2", "\"chunks\": 3"},
            {"\"warned\": 1", "\"warned\": 4"},
            {"warnings.csv", "../../warnings.csv"},
@@ -134,30 +134,30 @@ TEST(Manifest, ChunksOfNoBytesAreAnErrorAndNotADivisionByZero) {
            {"\"stored_bytes\": 36864", "\"stored_bytes\": 40001"},
            {"\"samples\": 2\n", "\"samples\": 9\n"},
            {"part-00000.h5", ".."}}) {
-    const std::string fault = fault_of(edited(text, before, after));
-    EXPECT_NE(fault, "none") << after;
-    EXPECT_TRUE(fault.starts_with("m: ")) << fault;
+    const std::string error = error_of(edited(text, before, after));
+    EXPECT_NE(error, "none") << after;
+    EXPECT_TRUE(error.starts_with("m: ")) << error;
   }
 }
 
 TEST(Manifest, RefusesAClassIdThatIsNoWholeNumberOf64Bits) {
   const std::string text = manifest_text(small_manifest());
   for (const std::string id : {"1e300", "0.5", "18446744073709551615", "\"0\"", "true"})
-    EXPECT_EQ(fault_of(edited(text, "\"id\": 0", "\"id\": " + id)).find("m: id: expected a whole number"), 0u)
+    EXPECT_EQ(error_of(edited(text, "\"id\": 0", "\"id\": " + id)).find("m: id: expected a whole number"), 0u)
         << id;
-  EXPECT_EQ(fault_of(edited(text, "\"id\": 0", "\"id\": -9223372036854775808")), "none");
+  EXPECT_EQ(error_of(edited(text, "\"id\": 0", "\"id\": -9223372036854775808")), "none");
 }
 
 TEST(Manifest, RefusesAnUnknownKindOfLabels) {
-  EXPECT_EQ(fault_of(edited(manifest_text(small_manifest()), "class_id", "pictures")),
-            "m: labels: kind: expected class_id or numbers, found pictures");
+  EXPECT_EQ(error_of(edited(manifest_text(small_manifest()), "class_id", "images")),
+            "m: labels: kind: expected class_id or numbers, found images");
 }
 
 TEST(Manifest, RefusesListsOfAnotherType) {
   const std::string text = manifest_text(small_manifest());
-  EXPECT_EQ(fault_of(edited(text, "\"classes\": [", "\"classes\": null, \"were\": [")),
+  EXPECT_EQ(error_of(edited(text, "\"classes\": [", "\"classes\": null, \"were\": [")),
             "m: classes: expected a list, found null");
-  EXPECT_EQ(fault_of(edited(text, "\"spec\": {", "\"spec\": [], \"was\": {")),
+  EXPECT_EQ(error_of(edited(text, "\"spec\": {", "\"spec\": [], \"was\": {")),
             "m: spec: expected an object, found []");
 }
 
@@ -180,19 +180,19 @@ TEST(Manifest, OfAnEarlierBuildHasNoWarnings) {
 TEST(PartManifest, HasNoMoreWarningsThanSamples) {
   PartManifest manifest = small_part();
   manifest.part.warnings.resize(3);
-  EXPECT_NE(fault_of(part_manifest_text(manifest)), "none");
+  EXPECT_NE(error_of(part_manifest_text(manifest)), "none");
 }
 
 TEST(PartManifest, NumbersThatNoPartHasWereTaken) {
-  const auto fault_with = [](const auto& change) {
+  const auto error_with = [](const auto& change) {
     PartManifest manifest = small_part();
     change(manifest.part);
-    return fault_of(part_manifest_text(manifest));
+    return error_of(part_manifest_text(manifest));
   };
-  EXPECT_EQ(fault_with([](PartRecord&) {}), "none");
+  EXPECT_EQ(error_with([](PartRecord&) {}), "none");
   const auto says = [&](const auto& change, const std::string& words) {
-    const std::string fault = fault_with(change);
-    EXPECT_NE(fault.find(words), std::string::npos) << fault;
+    const std::string error = error_with(change);
+    EXPECT_NE(error.find(words), std::string::npos) << error;
   };
   says([](PartRecord& part) { part.bytes = UINT64_MAX; }, "part-00000.h5: bytes: ");
   says([](PartRecord& part) { part.stored_bytes = part.bytes + 1; }, "part-00000.h5: stored_bytes: ");
@@ -214,7 +214,7 @@ TEST(PartManifest, ComesBackAsItWasWritten) {
 TEST(PartManifest, RefusesSumsThatAreNotFourCounts) {
   const std::string text = part_manifest_text(small_part());
   for (const std::string sums : {"1e300, 0, 0, 0", "-1, 0, 0, 0", "1, 2, 3", "1, 2, 3, 4, 5"})
-    EXPECT_EQ(fault_of(edited(text, "\"sum\": [", "\"sum\": [" + sums + "], \"was\": ["))
+    EXPECT_EQ(error_of(edited(text, "\"sum\": [", "\"sum\": [" + sums + "], \"was\": ["))
                   .find("m: sum: expected 4 counts"),
               0u)
         << sums;

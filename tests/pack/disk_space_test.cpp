@@ -40,9 +40,9 @@ TEST(DiskSpace, TakesRatingsAsTheyAreOrTheLeastOfThem) {
 }
 
 TEST(DiskSpace, RefusesWhatCannotFitWithBothNumbers) {
-  EXPECT_EQ(space_fault({30'000'000, false}, 20'000'000), "needs about 30.0 MB, 20.0 MB are free");
-  EXPECT_EQ(space_fault({30'000'000, false}, 30'000'000), "");
-  EXPECT_EQ(space_fault({30'000'000, false}, 29'800'000), "") << "a few rows may be rejected";
+  EXPECT_EQ(space_error({30'000'000, false}, 20'000'000), "needs about 30.0 MB, 20.0 MB are free");
+  EXPECT_EQ(space_error({30'000'000, false}, 30'000'000), "");
+  EXPECT_EQ(space_error({30'000'000, false}, 29'800'000), "") << "a few rows may be rejected";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string text_of(const std::string& path) { return std::string(as_text(read_f
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
-std::string fault_of(const std::string& path) {
+std::string error_of(const std::string& path) {
   try {
     static_cast<void>(read_item_ids(path));
   } catch (const Error& error) {
@@ -63,13 +63,13 @@ TEST(IdLists, ItemsOfASplitAreThoseOfItsTraining) {
 TEST(IdLists, RefusesWhatIsNoListOfItems) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/items.csv";
-  EXPECT_NE(fault_of(folder.path()).find("items.csv is missing"), std::string::npos);
+  EXPECT_NE(error_of(folder.path()).find("items.csv is missing"), std::string::npos);
   write(path, "movieId,title\n1,Toy Story\n");
-  EXPECT_NE(fault_of(path).find("expected an items.csv"), std::string::npos);
+  EXPECT_NE(error_of(path).find("expected an items.csv"), std::string::npos);
   write(path, "column,ratings,item\n0,1,x\n2,1,y\n");
-  EXPECT_NE(fault_of(path).find(":3: expected column 1"), std::string::npos);
+  EXPECT_NE(error_of(path).find(":3: expected column 1"), std::string::npos);
   write(path, "column,ratings,item\n0,1,x\n1,1,x\n");
-  EXPECT_NE(fault_of(path).find("item x is there twice"), std::string::npos);
+  EXPECT_NE(error_of(path).find("item x is there twice"), std::string::npos);
 }
 
 }  // namespace

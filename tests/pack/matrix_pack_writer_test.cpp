@@ -11,7 +11,7 @@ PackStats stats(std::uint64_t nnz, std::uint64_t longest_row) {
   return stats;
 }
 
-constexpr std::uint64_t kMostChunkBytes = std::uint64_t{1} << 27;
+constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{1} << 27;
 
 TEST(ChunkRows, ShortRowsFillTheLargestBlocks) {
   EXPECT_EQ(plan_chunk_rows(stats(1000 * 144, 9000), 1000, {26'744, 1, ValueType::u8, 0.5}), 1024u);
@@ -26,7 +26,7 @@ TEST(ChunkRows, TheLongestRowsFitTheContainer) {
   const std::uint64_t longest = 4'000'000;
   const std::uint64_t rows = plan_chunk_rows(stats(1000, longest), 1000, {5'000'000, 1, ValueType::f32, 1});
   EXPECT_LT(rows, 256u);
-  EXPECT_LE(rows * longest * 9, kMostChunkBytes);
+  EXPECT_LE(rows * longest * 9, kMaxChunkBytes);
 }
 
 TEST(ChunkRows, AnEmptyPackHasThem) { EXPECT_EQ(plan_chunk_rows({}, 0, {1, 1, ValueType::none, 1}), 1024u); }

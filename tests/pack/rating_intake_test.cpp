@@ -25,7 +25,7 @@ struct Intake {
   std::vector<RatingInput> inputs;
   std::map<std::string, std::uint64_t> bad_kinds;
   Rows bad_lines;
-  std::string fault;
+  std::string error;
   bool interrupted = false;
 };
 
@@ -45,20 +45,20 @@ Intake run(const Rows& paths, const IntakeOptions& options, const RatingTableSpe
     for (const std::string& path : paths) {
       TextStream stream(path);
       const TextHead head{as_text(stream.head()), true, spec.comment};
-      intake.read_text(stream, tell_rating_format(head, path));
+      intake.read_text(stream, detect_rating_format(head, path));
     }
     intake.finish();
   } catch (const Error& error) {
-    result.fault = error.what();
+    result.error = error.what();
   }
   for (std::uint32_t id = 0; id < intake.users().size(); ++id)
     result.user_ids.push_back(intake.users().text(id));
   for (std::uint32_t id = 0; id < intake.items().size(); ++id)
     result.item_ids.push_back(intake.items().text(id));
-  result.total = intake.account().total();
-  result.inputs = intake.account().inputs();
-  result.bad_kinds = intake.account().bad_kinds();
-  for (const InputBadLine& bad : intake.account().first_bad_lines())
+  result.total = intake.stats().total();
+  result.inputs = intake.stats().inputs();
+  result.bad_kinds = intake.stats().bad_kinds();
+  for (const InputBadLine& bad : intake.stats().first_bad_lines())
     result.bad_lines.push_back(bad_line_text(bad).substr(bad.input.rfind('/') + 1));
   result.interrupted = intake.interrupted();
   return result;
@@ -78,7 +78,7 @@ void expect_equal(const Intake& one, const Intake& other) {
   EXPECT_EQ(one.item_ids, other.item_ids);
   EXPECT_EQ(one.bad_kinds, other.bad_kinds);
   EXPECT_EQ(one.bad_lines, other.bad_lines);
-  EXPECT_EQ(one.fault, other.fault);
+  EXPECT_EQ(one.error, other.error);
   EXPECT_EQ(one.total.line_count, other.total.line_count);
   EXPECT_EQ(one.total.bad_lines, other.total.bad_lines);
   EXPECT_EQ(one.total.header_lines, other.total.header_lines);
@@ -131,7 +131,7 @@ TEST(RatingIntake, GivesTheSameForAnyThreadsAndBlocks) {
   const TemporaryFolder folder;
   const Rows paths{folder.write("a.csv", mixed_ratings(3000)), folder.write("b.csv", mixed_ratings(200))};
   const Intake whole = run(paths, skipping(1 << 20, 1));
-  ASSERT_EQ(whole.fault, "");
+  ASSERT_EQ(whole.error, "");
   EXPECT_EQ(whole.rows.size(), 3200u);
   EXPECT_GT(whole.total.bad_lines, 60u);
   EXPECT_GT(whole.total.header_lines, 40u);
@@ -147,7 +147,7 @@ TEST(RatingIntake, FailsAtTheFirstBadLineForAnyThreads) {
   for (std::uint32_t threads = 1; threads <= 8; ++threads) {
     IntakeOptions options = skipping(50, threads);
     options.limit = {};
-    EXPECT_EQ(run(paths, options).fault, folder.path(skipped.bad_lines[0]) + " (--on-error fail)");
+    EXPECT_EQ(run(paths, options).error, folder.path(skipped.bad_lines[0]) + " (--on-error fail)");
   }
 }
 
@@ -156,16 +156,16 @@ TEST(RatingIntake, CountsBadLinesAgainstTheLimit) {
   const Rows paths{folder.write("r.csv", "user,item,rating\n1,2,3\n1,2,x\n1,2,y\n1,2\n")};
   IntakeOptions options = skipping(10);
   options.limit.max_error_count = 2;
-  EXPECT_EQ(run(paths, options).fault, "more than 2 bad lines, which --max-errors allows; the last: " +
+  EXPECT_EQ(run(paths, options).error, "more than 2 bad lines, which --max-errors allows; the last: " +
                                            paths[0] + ":5:4: line: expected at least 3 columns, found 2");
   options.limit.max_error_count = 3;
-  EXPECT_EQ(run(paths, options).fault, "");
+  EXPECT_EQ(run(paths, options).error, "");
   options.limit = {.fail_on_error = false, .max_error_share = 0.5};
-  EXPECT_EQ(run(paths, options).fault, "3 bad lines of 5, --max-errors allows 2; the first: " + paths[0] +
+  EXPECT_EQ(run(paths, options).error, "3 bad lines of 5, --max-errors allows 2; the first: " + paths[0] +
                                            ":3:5: value: expected a number, found \"x\"");
   options.limit.max_error_share = 0.6;
   const Intake intake = run(paths, options);
-  EXPECT_EQ(intake.fault, "");
+  EXPECT_EQ(intake.error, "");
   EXPECT_EQ(intake.bad_kinds.at("value: expected a number"), 2u);
 }
 
@@ -185,7 +185,7 @@ TEST(RatingIntake, CarriesNetflixItemsFromBlockToBlock) {
     EXPECT_EQ(run(paths, skipping(block_bytes)).rows, expected) << block_bytes;
   EXPECT_NE(run({folder.write("none.txt", "1:\n1,2,2005-09-06\n"), folder.write("next.txt", "1:\n1,2,x\n")},
                 IntakeOptions{})
-                .fault,
+                .error,
             "");
 }
 
@@ -214,7 +214,7 @@ TEST(RatingIntake, RefusesALineThatIsTooLongWhateverErrorsAreAllowed) {
   const TemporaryFolder folder;
   const Rows paths{folder.write("r.csv", "1,2,3\n4,5," + std::string(2 << 20, '6') + "\n7,8,9\n")};
   for (const std::size_t block_bytes : {100'000u, 8u << 20})
-    EXPECT_EQ(run(paths, skipping(block_bytes)).fault,
+    EXPECT_EQ(run(paths, skipping(block_bytes)).error,
               paths[0] + ":2:1: line: expected at most 1 MiB, found more");
 }
 

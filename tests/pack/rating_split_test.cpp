@@ -9,7 +9,7 @@
 #include <set>
 
 #include "chunkhit/error.h"
-#include "pack/time_cut.h"
+#include "pack/time_split.h"
 #include "small_ratings.h"
 
 namespace chunkhit {

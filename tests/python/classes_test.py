@@ -43,7 +43,7 @@ def test_ids_without_names_are_not_joined_with_names(tmp_path):
 
 
 def test_packs_with_labels_in_another_order_were_read_as_one(tmp_path):
-    """Numbers as labels were told apart by how many there are alone: x of one pack was y of the other."""
+    """Numbers as labels were distinguished by how many there are alone: x of one pack was y of the other."""
     write_images(tmp_path / "images", ("cat", "dog"))
     (tmp_path / "boxes.csv").write_text("file,x,y\ncat/0.png,7.5,1\ndog/0.png,9,2\n")
     for pack, columns in (("a", ["x", "y"]), ("b", ["y", "x"]), ("c", ["x", "y"])):

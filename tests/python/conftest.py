@@ -13,20 +13,20 @@ USERS, ITEMS = 211, 97
 
 @pytest.fixture(scope="session")
 def packs(tmp_path_factory):
-    """The folder of pictures (100 of 8 x 6 pixels, two classes), and what was packed from them."""
+    """The folder of images (100 of 8 x 6 pixels, two classes), and what was packed from them."""
     folder = tmp_path_factory.mktemp("packs")
     random = np.random.default_rng(1)
     for number in range(100):
-        place = folder / "pictures" / "ab"[number % 2]
+        place = folder / "images" / "ab"[number % 2]
         place.mkdir(parents=True, exist_ok=True)
         pixels = random.integers(0, 256, (6, 8, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(place / f"{number:03}.png")
     with open(folder / "numbers.csv", "w") as file:
         file.write("file,x,y\n")
         file.writelines(f"{'ab'[n % 2]}/{n:03}.png,{n / 4},{-n}\n" for n in range(100))
-    chunkhit.pack_images(folder / "pictures", folder / "hdf5", chunk_samples=7)
-    chunkhit.pack_images(folder / "pictures", folder / "shard", chunk_samples=7, container="shard")
-    chunkhit.pack_images(folder / "pictures", folder / "numbers", chunk_samples=7, labels=folder / "numbers.csv",
+    chunkhit.pack_images(folder / "images", folder / "hdf5", chunk_samples=7)
+    chunkhit.pack_images(folder / "images", folder / "shard", chunk_samples=7, container="shard")
+    chunkhit.pack_images(folder / "images", folder / "numbers", chunk_samples=7, labels=folder / "numbers.csv",
                          label_column=["x", "y"])
     return folder
 

@@ -11,7 +11,7 @@ import chunkhit
 
 CASES = int(os.environ.get("CHUNKHIT_DAMAGE_CASES", "60"))
 ORDERS = ("none", "window", "global")
-RESIDENCIES = ("automatic", "decoded", "compressed", "stream")
+RESIDENCIES = ("automatic", "decoded", "compressed", "none")
 IMAGE_PACKS = {"hdf5": ("hdf5", "none"), "hdf5-zstd": ("hdf5", "zstd"), "shard": ("shard", "photo"),
                "raw-shard": ("shard", "none")}
 MATRIX_PACKS = ("hdf5", "shard")
@@ -30,7 +30,7 @@ def sources(tmp_path_factory):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"P6 8 6 255\n" + rng.integers(0, 256, 144, dtype=np.uint8).tobytes())
         for name, (container, codec) in IMAGE_PACKS.items():
-            chunkhit.pack_images(root, folder / twin / "images" / name, container=container, compress=codec,
+            chunkhit.pack_images(root, folder / twin / "images" / name, container=container, codec=codec,
                                  chunk_samples=7, part_bytes=2000)
         table = folder / "ratings.csv"
         values = rng.integers(1, 6, (150, 12))
@@ -42,9 +42,9 @@ def sources(tmp_path_factory):
     return folder
 
 
-def served(kind, path, order, residency, on_corrupt):
+def served(kind, path, order, cache, on_corrupt):
     """{number: bytes} of all samples or rows that a loader serves in two epochs, and how many it left out."""
-    options = dict(batch_size=16, shuffle=order, residency=residency, threads=2, on_corrupt=on_corrupt, window_chunks=2)
+    options = dict(batch_size=16, shuffle=order, cache=cache, threads=2, on_corrupt=on_corrupt, window_chunks=2)
     found = {}
     if kind == "images":
         with chunkhit.ImageLoader(path, **options) as loader:
@@ -53,7 +53,7 @@ def served(kind, path, order, residency, on_corrupt):
                     for image, label, sample in zip(batch.images, batch.labels, batch.samples):
                         found.setdefault(int(sample), set()).add(image.tobytes() + label.tobytes())
             return found, loader.size, loader.stats().corrupt_samples
-    with chunkhit.SparseLoader(path, as_="dense_f32", **options) as loader:
+    with chunkhit.SparseLoader(path, format="dense_f32", **options) as loader:
         for epoch in range(2):
             for batch in loader.epoch(epoch):
                 for row, number in zip(batch.x, batch.rows):
@@ -92,7 +92,7 @@ def damage(rng, pack, twin):
                          + [("ratings", name) for name in MATRIX_PACKS])
 def test_no_damage_is_served_in_silence(sources, tmp_path, kind, name):
     whole, twin = (os.path.join(sources, each, kind, name) for each in ("one", "two"))
-    expected, size, _ = served(kind, whole, "none", "stream", "fail")
+    expected, size, _ = served(kind, whole, "none", "none", "fail")
     assert len(expected) == size
     outcomes = {"Error": 0, "left out": 0, "right": 0}
     rng = random.Random(f"{kind} {name}")
@@ -100,16 +100,16 @@ def test_no_damage_is_served_in_silence(sources, tmp_path, kind, name):
         pack = str(tmp_path / str(case))
         shutil.copytree(whole, pack)
         done = damage(rng, pack, twin)
-        order, residency, on_corrupt = rng.choice(ORDERS), rng.choice(RESIDENCIES), rng.choice(("fail", "skip"))
+        order, cache, on_corrupt = rng.choice(ORDERS), rng.choice(RESIDENCIES), rng.choice(("fail", "skip"))
         try:
-            found, _, left_out = served(kind, pack, order, residency, on_corrupt)
+            found, _, left_out = served(kind, pack, order, cache, on_corrupt)
         except chunkhit.Error as error:
             assert error.code == "bad_data", (done, str(error))
             outcomes["Error"] += 1
         else:
             silent = [number for number in expected
                       if (number in found or not left_out) and found.get(number) != expected[number]]
-            assert not silent, (done, order, residency, on_corrupt, silent)
+            assert not silent, (done, order, cache, on_corrupt, silent)
             outcomes["left out" if left_out else "right"] += 1
         shutil.rmtree(pack)
     print(f"\n{kind} {name}: {CASES} cases: {outcomes}, 0 silent")

@@ -17,9 +17,9 @@ def stored(packs):
 
 
 @pytest.mark.parametrize("pack", ["hdf5", "shard"])
-@pytest.mark.parametrize("residency", ["decoded", "compressed", "stream"])
-def test_gives_the_samples_that_h5py_reads(packs, stored, pack, residency):
-    dataset = chunkhit.ImageDataset(packs / pack, residency=residency)
+@pytest.mark.parametrize("cache", ["decoded", "compressed", "none"])
+def test_gives_the_samples_that_h5py_reads(packs, stored, pack, cache):
+    dataset = chunkhit.ImageDataset(packs / pack, cache=cache)
     assert len(dataset) == 100
     for key in (slice(None), slice(90, 3, -4), slice(5, 5), [3, 97, 3], np.array([-1, 0]), stored[1] == 1,
                 np.array([], int), np.uint8([200 - 101])):
@@ -64,12 +64,12 @@ def test_labels_in_a_group_were_minus_one_without_a_word(tmp_path):
     path = tmp_path / "x.h5"
     assert chunkhit.ImageDataset(path, images="train/images").labels().tolist() == [5, 6]
     assert [each["id"] for each in chunkhit.pack_info(path, images="train/images")["classes"]] == [5, 6]
-    assert chunkhit.verify_pack(path, images="train/images")["faults"] == []
+    assert chunkhit.verify_pack(path, images="train/images")["problems"] == []
     for read in (chunkhit.ImageDataset, chunkhit.ImageLoader, chunkhit.pack_info):
         with pytest.raises(chunkhit.Error, match='has no dataset /labels, only .*/train/labels.*; labels=""'):
             read(path, images="plain")
     assert [labels.tolist() for _, labels in chunkhit.ImageLoader(path, images="plain", labels="").epoch(0)] == [[-1, -1]]
-    assert chunkhit.verify_pack(path, images="plain", labels="")["faults"] == []
+    assert chunkhit.verify_pack(path, images="plain", labels="")["problems"] == []
 
 
 def test_ends_when_it_is_iterated(packs):
@@ -81,7 +81,7 @@ def test_gives_scipys_rows(ratings, expected_rows):
     picks = np.random.default_rng(3).integers(0, len(dataset), 50)
     np.testing.assert_array_equal(dataset[picks], expected_rows(dataset, picks))
     np.testing.assert_array_equal(dataset[int(picks[0])], expected_rows(dataset, picks[:1])[0])
-    csr = chunkhit.SparseDataset(ratings[0] / "whole", as_="csr")
+    csr = chunkhit.SparseDataset(ratings[0] / "whole", format="csr")
     np.testing.assert_array_equal(csr[picks].to_scipy().toarray(), expected_rows(dataset, picks))
     for row, one in zip(picks, csr.__getitems__(picks.tolist()), strict=True):
         np.testing.assert_array_equal(one.to_scipy().toarray(), expected_rows(dataset, [row]))
@@ -112,7 +112,7 @@ def read_in_child(dataset, results):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_reads_in_processes(packs, method):
-    dataset = chunkhit.ImageDataset(packs / "shard", residency="stream")
+    dataset = chunkhit.ImageDataset(packs / "shard", cache="none")
     context = multiprocessing.get_context(method)
     results = context.Queue()
     children = [context.Process(target=read_in_child, args=(dataset, results)) for _ in range(2)]

@@ -31,7 +31,7 @@ def test_gives_the_pixels_and_labels_that_h5py_reads(packs, stored, pack, shuffl
 
 
 def test_says_shapes_and_types(packs):
-    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, layout="nchw", as_="f32")
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, layout="nchw", dtype="float32")
     images, labels = next(iter(loader))
     assert loader.batch_shape == images.shape == (16, 3, 6, 8)
     assert (images.dtype, labels.dtype, labels.shape) == (np.float32, np.int64, (16,))
@@ -46,7 +46,7 @@ def test_gives_numbers_where_labels_are_numbers(packs):
 
 
 def test_normalises_with_what_it_is_given(packs, stored):
-    loader = chunkhit.ImageLoader(packs / "hdf5", as_="f32", normalize=dict(mean=[0.5, 0.25, 0.0], std=[1, 2, 4]))
+    loader = chunkhit.ImageLoader(packs / "hdf5", dtype="float32", normalize=dict(mean=[0.5, 0.25, 0.0], std=[1, 2, 4]))
     images, _ = next(iter(loader))
     shares = stored[0].astype(np.float32) / np.float32(255)
     np.testing.assert_array_equal(images, (shares - np.float32([0.5, 0.25, 0])) / np.float32([1, 2, 4]))
@@ -67,7 +67,7 @@ def test_a_held_batch_keeps_its_pixels(packs, stored):
     held = [batch for epoch in range(4) for batch in loader.epoch(epoch)]
     samples = [batch.samples for epoch in range(4) for batch in chunkhit.ImageLoader(
         packs / "hdf5", batch_size=16, shuffle="global").epoch(epoch)]
-    assert loader.stats().kept_batches >= len(held) - 1
+    assert loader.stats().retained_batches >= len(held) - 1
     del loader
     assert len({batch.images.__array_interface__["data"][0] for batch in held}) == len(held)
     for batch, expected in zip(held, samples, strict=True):
@@ -146,11 +146,11 @@ def test_iterating_goes_on_from_epoch_to_epoch(packs):
 
 
 def test_statistics_say_what_was_handed_out(packs):
-    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, threads=1, residency="decoded")
+    loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, threads=1, cache="decoded")
     for _ in loader:
         pass
     stats = loader.stats()
-    assert (stats.batches, stats.samples, stats.threads, stats.residency) == (7, 100, 1, "decoded")
+    assert (stats.batches, stats.samples, stats.threads, stats.cache) == (7, 100, 1, "decoded")
     assert "7 batches" in str(stats) and "input-bound" in stats.verdict()
     assert stats.seconds >= stats.wait_seconds
     loader.reset_stats()

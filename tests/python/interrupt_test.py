@@ -9,7 +9,7 @@ INTERRUPTED = """
 import signal, sys, time
 import chunkhit
 
-loader = chunkhit.ImageLoader(sys.argv[1], residency="stream", check_hashes="always")
+loader = chunkhit.ImageLoader(sys.argv[1], cache="none", check_hashes="always")
 epoch = loader.epoch(0)
 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 late = []
@@ -29,7 +29,7 @@ WATCHED = """
 import sys, threading
 import chunkhit
 
-loader = chunkhit.ImageLoader(sys.argv[1], residency="stream", check_hashes="always")
+loader = chunkhit.ImageLoader(sys.argv[1], cache="none", check_hashes="always")
 epoch = loader.epoch(0)
 looks = threading.Timer(0.2, lambda: print("batches", loader.stats().batches, loader.state_dict() != {}))
 looks.start()

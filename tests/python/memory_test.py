@@ -36,7 +36,7 @@ def grown_bytes(loader):
 
 def test_a_thousand_epochs_leave_nothing(packs, ratings):
     for loader in (chunkhit.ImageLoader(packs / "hdf5", batch_size=16, shuffle="window"),
-                   chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, as_="csr"),
+                   chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, format="csr"),
                    chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25)):
         of_python, of_process = grown_bytes(loader)
         assert of_python < 20_000 and of_process < 2_000_000
@@ -69,7 +69,7 @@ def test_a_dropped_loader_frees_its_threads_and_memory_at_once(packs, ratings):
     try:
         before, resident = threads(), resident_bytes()
         for _ in range(5):
-            loaders = [chunkhit.ImageLoader(packs / "hdf5", batch_size=4000, as_="f32", threads=2),
+            loaders = [chunkhit.ImageLoader(packs / "hdf5", batch_size=4000, dtype="float32", threads=2),
                        chunkhit.SparseLoader(ratings[0] / "whole", batch_size=20000, threads=2)]
             for loader in loaders:
                 batches = iter(loader)

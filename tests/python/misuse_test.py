@@ -88,21 +88,21 @@ def test_readers_say_what_they_read(packs, ratings):
 
 
 def test_normalize_is_named_as_in_python(packs):
-    assert 'as_="f32"' in raised("usage", chunkhit.ImageLoader, packs / "hdf5", normalize=dict(mean=[0, 0, 0]))
+    assert 'dtype="float32"' in raised("usage", chunkhit.ImageLoader, packs / "hdf5", normalize=dict(mean=[0, 0, 0]))
 
 
 @pytest.mark.parametrize("name, options, word", [
     ("pack-sparse", dict(value=None), 'value=None is ambiguous: leave it out to detect the column, or give "none"'),
     ("pack-sparse", dict(time=None), '"none"'),
-    ("pack-images", dict(compress=None), '"none"'),
-    ("pack-sparse", dict(compress=True), "(zstd), none"),
+    ("pack-images", dict(codec=None), '"none"'),
+    ("pack-sparse", dict(codec=True), "(zstd), none"),
     ("pack-sparse", dict(split=True), "leave-one-out"),
     ("pack-images", dict(crop=False), "WxH"),
     ("pack-images", dict(no_such_flag=True), "no option of this name"),
     ("pack-images", dict(help=True), "no such option"),
     ("pack-sparse", dict(version=True), "no such option"),
     ("pack-images", dict(force="no"), "True or False"),
-    ("pack-images", dict(filter=["box", "hamming"]), "one value"),
+    ("pack-images", dict(resample=["box", "hamming"]), "one value"),
     ("pack-images", dict(resize=(1, 2, 3)), "one value"),
     ("pack-images", dict(resiz=(33, 33)), "no option of this name"),
 ])

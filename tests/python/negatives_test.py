@@ -20,9 +20,9 @@ def owned(loader, batch):
     return found
 
 
-@pytest.mark.parametrize("as_", FORMS)
-def test_negatives_of_a_batch_are_neither_rated_nor_held_out(ratings, as_):
-    loader = chunkhit.SparseLoader(ratings[0] / "split" / "test", as_=as_, batch_size=20)
+@pytest.mark.parametrize("format", FORMS)
+def test_negatives_of_a_batch_are_neither_rated_nor_held_out(ratings, format):
+    loader = chunkhit.SparseLoader(ratings[0] / "split" / "test", format=format, batch_size=20)
     sampler = chunkhit.PopularitySampler(loader.item_counts())
     for batch in loader:
         items = sampler.draw_batch(batch, 30, seed=1)
@@ -43,14 +43,14 @@ def drawn(path, epoch=0, seed=1, **options):
 def test_negatives_depend_on_seed_epoch_and_row_alone(ratings):
     path = ratings[0] / "whole"
     first = drawn(path)
-    assert first == drawn(path, as_="csr", batch_size=13, shuffle="global", seed=1, threads=1)
+    assert first == drawn(path, format="csr", batch_size=13, shuffle="global", seed=1, threads=1)
     assert first != drawn(path, epoch=1) and first != drawn(path, seed=2)
-    halves = [drawn(path, rank=rank, world_size=2, uneven="drop", shuffle="window") for rank in range(2)]
+    halves = [drawn(path, rank=rank, world_size=2, rank_remainder="drop", shuffle="window") for rank in range(2)]
     assert all(first[row] == items for half in halves for row, items in half.items())
 
 
 def test_negatives_are_the_same_from_every_thread(ratings):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", as_="csr")
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", format="csr")
     batch = next(iter(loader))
     sampler = chunkhit.PopularitySampler(loader.item_counts())
     found = []
@@ -64,7 +64,7 @@ def test_negatives_are_the_same_from_every_thread(ratings):
 
 
 def test_uniform_negatives_are_uniform_among_the_items_that_a_row_has_not(ratings):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", as_="csr")
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", format="csr")
     batch = next(iter(loader))
     items = chunkhit.PopularitySampler(np.ones(loader.column_count, int)).draw_batch(batch, 2000, seed=5)
     for mine, own in zip(items[:20], owned(loader, batch)):
@@ -79,13 +79,13 @@ def test_takes_tensors_and_scipys_rows(ratings):
     import chunkhit.torch
 
     path = ratings[0] / "split" / "test"
-    batch = next(iter(chunkhit.SparseLoader(path, as_="csr")))
+    batch = next(iter(chunkhit.SparseLoader(path, format="csr")))
     sampler = chunkhit.PopularitySampler(np.ones(batch.x.shape[1], int))
     expected = sampler.draw_batch(batch, 20, seed=1)
     scipys = batch._replace(x=batch.x.to_scipy(), held_out=batch.held_out.to_scipy())
     np.testing.assert_array_equal(sampler.draw_batch(scipys, 20, seed=1), expected)
-    for as_ in FORMS[:2]:
-        tensors = next(iter(chunkhit.torch.SparseLoader(path, as_=as_)))
+    for format in FORMS[:2]:
+        tensors = next(iter(chunkhit.torch.SparseLoader(path, format=format)))
         assert isinstance(tensors.rows, torch.Tensor)
         np.testing.assert_array_equal(sampler.draw_batch(tensors, 20, seed=1), expected)
 
@@ -95,7 +95,7 @@ def test_rows_of_a_dataset_have_the_negatives_that_a_loader_gives_them(ratings):
     loader = chunkhit.SparseLoader(path)
     sampler = chunkhit.PopularitySampler(loader.item_counts())
     rows = np.array([5, 2, 9])
-    x, held_out = chunkhit.SparseDataset(path, as_="csr")[rows]
+    x, held_out = chunkhit.SparseDataset(path, format="csr")[rows]
     found = sampler.draw_batch(chunkhit.SparseBatch(x, held_out, None, rows, 0, 0), 10, seed=1)
     np.testing.assert_array_equal(found, sampler.draw_batch(next(iter(loader)), 10, seed=1)[rows])
 

@@ -24,7 +24,7 @@ def split(tmp_path_factory):
 
 
 def values_of(path, **options):
-    loader = chunkhit.ImageLoader(path, as_="f32", batch_size=100, **options)
+    loader = chunkhit.ImageLoader(path, dtype="float32", batch_size=100, **options)
     return next(iter(loader)).images, loader
 
 
@@ -57,21 +57,21 @@ def test_a_pack_that_is_normalised_by_itself_is_noted(split):
     assert loader.stats().notices == [f"{split / 'alone'}: normalised by its own mean and std; for validation pass "
                                       "normalize_like=TRAIN_PACK"]
     assert "note: " in str(loader.stats()) and "normalize_like" in str(loader.stats())
-    for options in (dict(as_="u8"), dict(as_="f32", normalize=dict(mean=[0.5], std=[0.5]))):
+    for options in (dict(dtype="uint8"), dict(dtype="float32", normalize=dict(mean=[0.5], std=[0.5]))):
         assert chunkhit.ImageLoader(split / "alone", **options).stats().notices == []
-    half = chunkhit.ImageLoader(split / "alone", as_="f32", normalize=dict(mean=[0.5]))
+    half = chunkhit.ImageLoader(split / "alone", dtype="float32", normalize=dict(mean=[0.5]))
     assert len(half.stats().notices) == 1
 
 
 @pytest.mark.parametrize("options, words", [
-    (dict(as_="f32", normalize=dict(mean=[0.5], std=[0.5])), "normalize_like: excludes normalize"),
-    (dict(as_="u8"), "is for as = f32"),
+    (dict(dtype="float32", normalize=dict(mean=[0.5], std=[0.5])), "normalize_like: excludes normalize"),
+    (dict(dtype="uint8"), "is for dtype float32"),
 ])
 def test_refuses_what_contradicts_itself(split, options, words):
     with pytest.raises(chunkhit.Error, match=words):
         chunkhit.ImageLoader(split / "alone", normalize_like=split / "packs" / "train", **options)
     with pytest.raises(chunkhit.Error, match="gone"):
-        chunkhit.ImageLoader(split / "alone", as_="f32", normalize_like=split / "gone")
+        chunkhit.ImageLoader(split / "alone", dtype="float32", normalize_like=split / "gone")
 
 
 def test_info_says_what_packs_of_a_split_share(split):
@@ -84,17 +84,17 @@ def test_info_says_what_packs_of_a_split_share(split):
 def test_a_split_with_another_training_pack_was_whole_for_verify(split, tmp_path):
     """pack-verify compared all of a manifest but what normalises the pack."""
     shutil.copytree(split / "packs", tmp_path / "packs")
-    assert all(chunkhit.verify_pack(tmp_path / "packs" / name)["faults"] == [] for name in ("train", "val"))
+    assert all(chunkhit.verify_pack(tmp_path / "packs" / name)["problems"] == [] for name in ("train", "val"))
     shutil.copytree(split / "root", tmp_path / "root")
     Image.new("L", (8, 6), 255).save(tmp_path / "root" / "train" / "ant" / "0.png")
     chunkhit.pack_images(tmp_path / "root", tmp_path / "other", split_folders=["train", "val"], channels="gray")
     shutil.rmtree(tmp_path / "packs" / "train")
     shutil.move(tmp_path / "other" / "train", tmp_path / "packs" / "train")
-    assert chunkhit.verify_pack(tmp_path / "packs" / "train")["faults"] == []
-    faults = chunkhit.verify_pack(tmp_path / "packs" / "val")["faults"]
-    assert faults == [f"{tmp_path}/packs/val/manifest.json: normalize: its mean and std are not those of train"]
+    assert chunkhit.verify_pack(tmp_path / "packs" / "train")["problems"] == []
+    problems = chunkhit.verify_pack(tmp_path / "packs" / "val")["problems"]
+    assert problems == [f"{tmp_path}/packs/val/manifest.json: normalize: its mean and std are not those of train"]
     shutil.rmtree(tmp_path / "packs" / "train")
-    assert chunkhit.verify_pack(tmp_path / "packs" / "val")["faults"] == []
+    assert chunkhit.verify_pack(tmp_path / "packs" / "val")["problems"] == []
 
 
 def test_pack_info_names_what_normalises(split):

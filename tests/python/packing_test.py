@@ -27,13 +27,13 @@ def test_gives_what_pack_info_says(packs, ratings):
 
 def test_verifies_a_pack(packs, tmp_path):
     report = chunkhit.verify_pack(packs / "hdf5", threads=1)
-    assert (report["samples"], report["faults"], report["foreign"]) == (100, [], False)
+    assert (report["samples"], report["problems"], report["external"]) == (100, [], False)
     shutil.copytree(packs / "hdf5", tmp_path / "damaged")
     part = tmp_path / "damaged" / "part-00000.h5"
     part.write_bytes(part.read_bytes()[:-9])
     report = chunkhit.verify_pack(tmp_path / "damaged", quick=True)
-    assert report["faults"] and str(part) in report["damaged"]
-    assert chunkhit.pack_info(tmp_path / "damaged")["faults"]
+    assert report["problems"] and str(part) in report["damaged"]
+    assert chunkhit.pack_info(tmp_path / "damaged")["problems"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(chunkhit.Error, match="no finished pack") as caught:
         chunkhit.verify_pack(tmp_path / "empty")
@@ -44,8 +44,8 @@ def test_verifies_a_pack(packs, tmp_path):
 
 
 def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
-    chunkhit.pack_images(packs / "pictures", tmp_path / "out", resize=(12, 10), crop=(8, 6), progress=False)
-    files = sorted((packs / "pictures").glob("*/*.png"))
+    chunkhit.pack_images(packs / "images", tmp_path / "out", resize=(12, 10), crop=(8, 6), progress=False)
+    files = sorted((packs / "images").glob("*/*.png"))
     expected = {Image.open(file).resize((12, 10), Image.BILINEAR).crop((2, 2, 10, 8)).tobytes() for file in files}
     images, _ = chunkhit.ImageDataset(tmp_path / "out")[:]
     assert images.shape == (100, 6, 8, 3)
@@ -53,7 +53,7 @@ def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
 
 
 def test_gives_the_packs_of_a_split_by_name(packs, tmp_path):
-    found = chunkhit.pack_images(packs / "pictures", tmp_path / "out", split={"train": 0.9, "val": 0.1}, progress=False)
+    found = chunkhit.pack_images(packs / "images", tmp_path / "out", split={"train": 0.9, "val": 0.1}, progress=False)
     assert {name: info["samples"] for name, info in found.items()} == {"train": 90, "val": 10}
 
 
@@ -73,7 +73,7 @@ def test_a_given_split_had_no_keywords(tmp_path):
 
 
 def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
-    assert chunkhit.pack_images(packs / "pictures", tmp_path / "out", dry_run=True) == {}
+    assert chunkhit.pack_images(packs / "images", tmp_path / "out", dry_run=True) == {}
     assert "100" in capsys.readouterr().out and not (tmp_path / "out").exists()
 
 
@@ -84,15 +84,15 @@ def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
 ])
 def test_raises_what_the_command_says(packs, code, message, options):
     with pytest.raises(chunkhit.Error, match=message) as caught:
-        chunkhit.pack_images(packs / "pictures", packs / "hdf5", **options)
+        chunkhit.pack_images(packs / "images", packs / "hdf5", **options)
     assert caught.value.code == code
     assert "pack-images:" not in str(caught.value) and "--help" not in str(caught.value)
 
 
 def test_too_many_rejects_are_an_error(packs, tmp_path):
-    shutil.copytree(packs / "pictures", tmp_path / "in", dirs_exist_ok=True)
+    shutil.copytree(packs / "images", tmp_path / "in", dirs_exist_ok=True)
     for number in range(10):
-        (tmp_path / "in" / "a" / f"{number}.png").write_bytes(b"no picture")
+        (tmp_path / "in" / "a" / f"{number}.png").write_bytes(b"no image")
     with pytest.raises(chunkhit.Error) as caught:
         chunkhit.pack_images(tmp_path / "in", tmp_path / "out")
     assert caught.value.code == "too_many_rejects"
@@ -100,14 +100,14 @@ def test_too_many_rejects_are_an_error(packs, tmp_path):
 
 def test_takes_names_that_look_like_flags(packs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "-odd").symlink_to(packs / "pictures")
+    (tmp_path / "-odd").symlink_to(packs / "images")
     assert chunkhit.pack_images("-odd", "-out")["samples"] == 100
 
 
 def test_shows_progress_where_it_is_wanted(packs, tmp_path, capfd):
-    chunkhit.pack_images(packs / "pictures", tmp_path / "shown", progress=True)
+    chunkhit.pack_images(packs / "images", tmp_path / "shown", progress=True)
     assert "of 100 rows" in capfd.readouterr().err
-    chunkhit.pack_images(packs / "pictures", tmp_path / "hidden")
+    chunkhit.pack_images(packs / "images", tmp_path / "hidden")
     assert capfd.readouterr().err == ""
     text = _progress.progress_text({"phase": "packing", "rows_done": 1500, "rows_total": 3000, "rejected": 2,
                                     "rows_per_second": 1234.0, "seconds": 1.0})
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_the_command_and_is_passed_on(packs, tmp_path, monkeypatch)
     before = signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with pytest.raises(KeyboardInterrupt):
-            chunkhit.pack_images(packs / "pictures", tmp_path / "out")
+            chunkhit.pack_images(packs / "images", tmp_path / "out")
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert (tmp_path / "stopped").read_text() == "once "
@@ -153,7 +153,7 @@ def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path
     assert sorted(packed) == ["test", "train"] and (tmp_path / "recipe.toml").exists()
     assert packed == chunkhit.pack_info(tmp_path / "packs")
     verified = chunkhit.verify_pack(tmp_path / "packs")
-    assert sorted(verified) == ["test", "train"] and verified["test"]["faults"] == []
+    assert sorted(verified) == ["test", "train"] and verified["test"]["problems"] == []
 
 
 def test_a_wrong_input_of_ratings_is_named_as_the_argument(tmp_path):

@@ -12,7 +12,7 @@ from error_test import raised
 @pytest.fixture(scope="module")
 def hdf5_pack(ratings, tmp_path_factory):
     folder = tmp_path_factory.mktemp("matrices") / "hdf5"
-    chunkhit.pack_sparse(ratings[0] / "ratings.csv", folder, container="hdf5", compress="none")
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", folder, container="hdf5", codec="none")
     return folder
 
 
@@ -52,7 +52,7 @@ def test_refuses_a_scale_that_leaves_nothing(ratings, scale):
 
 
 def test_refuses_a_mean_of_0_to_255(packs):
-    message = raised("usage", chunkhit.ImageLoader, packs / "hdf5", as_="f32",
+    message = raised("usage", chunkhit.ImageLoader, packs / "hdf5", dtype="float32",
                      normalize=dict(mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4]))
     assert "normalize.mean: is above 1" in message and "divide" in message
 
@@ -61,10 +61,10 @@ def test_asks_for_a_mean_where_the_file_has_none(tmp_path):
     with h5py.File(tmp_path / "others.h5", "w") as file:
         file["images"] = np.zeros((4, 6, 8, 3), np.uint8)
         file["labels"] = np.arange(4)
-    message = raised("usage", chunkhit.ImageLoader, tmp_path / "others.h5", as_="f32")
+    message = raised("usage", chunkhit.ImageLoader, tmp_path / "others.h5", dtype="float32")
     assert "has no mean and std of its own" in message
 
 
-def test_says_that_pictures_are_packed_first(packs):
-    message = raised("bad_data", chunkhit.ImageLoader, packs / "pictures")
+def test_says_that_images_are_packed_first(packs):
+    message = raised("bad_data", chunkhit.ImageLoader, packs / "images")
     assert "manifest.json is missing; pack it first with pack-images" in message

@@ -26,7 +26,7 @@ def test_goes_on_at_any_place_of_the_series():
 
 
 def test_takes_the_counts_of_a_loader(ratings):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", as_="csr", batch_size=5)
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", format="csr", batch_size=5)
     sampler = chunkhit.PopularitySampler(loader.item_counts(), 0.75)
     x = next(iter(loader)).x
     own = x.indices[x.indptr[0] : x.indptr[1]]

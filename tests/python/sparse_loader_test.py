@@ -7,14 +7,14 @@ import chunkhit
 TYPES = {"dense_f32": np.float32, "dense_f16": np.float16, "dense_u8": np.uint8}
 
 
-@pytest.mark.parametrize("as_", TYPES)
-def test_gives_scipys_dense_rows(ratings, expected_rows, as_):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="window", seed=5, as_=as_)
-    scale = loader.value_scale if as_ == "dense_u8" else 1
+@pytest.mark.parametrize("format", TYPES)
+def test_gives_scipys_dense_rows(ratings, expected_rows, format):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="window", seed=5, format=format)
+    scale = loader.value_scale if format == "dense_u8" else 1
     for epoch in range(2):
         seen = []
         for batch in loader.epoch(epoch):
-            assert batch.x.dtype == TYPES[as_] and batch.held_out is None and batch.labels is None
+            assert batch.x.dtype == TYPES[format] and batch.held_out is None and batch.labels is None
             np.testing.assert_array_equal(batch.x * scale, expected_rows(loader, batch.rows))
             seen += batch.rows.tolist()
         assert sorted(seen) == list(range(loader.size))
@@ -25,14 +25,14 @@ def test_values_beyond_half_floats_are_refused_when_the_loader_is_made(tmp_path)
     chunkhit.pack_sparse(tmp_path / "r.csv", tmp_path / "pack")
     for options in ({}, {"scale": 0.8}):
         with pytest.raises(chunkhit.Error, match="dense_f16 holds numbers up to 65504"):
-            chunkhit.SparseLoader(tmp_path / "pack", as_="dense_f16", **options)
+            chunkhit.SparseLoader(tmp_path / "pack", format="dense_f16", **options)
     for options in ({"scale": 0.5}, {"binarize": True}, {"normalize": "l2"}):
-        (batch,) = chunkhit.SparseLoader(tmp_path / "pack", as_="dense_f16", **options)
+        (batch,) = chunkhit.SparseLoader(tmp_path / "pack", format="dense_f16", **options)
         assert np.isfinite(batch.x).all() and batch.x.any()
 
 
 def test_gives_scipys_csr_rows(ratings, expected_rows):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="global", as_="csr")
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, shuffle="global", format="csr")
     for batch in loader:
         scipys = batch.x.to_scipy()
         assert np.shares_memory(scipys.data, batch.x.values)
@@ -67,10 +67,10 @@ def test_dense_arrays_cannot_be_written_to(ratings):
         batch.x[0, 0] = 1
 
 
-@pytest.mark.parametrize("as_", TYPES)
-def test_what_is_written_to_a_writable_batch_is_in_no_later_one(ratings, expected_rows, as_):
-    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, as_=as_, writable=True, prefetch=1, threads=1)
-    scale = loader.value_scale if as_ == "dense_u8" else 1
+@pytest.mark.parametrize("format", TYPES)
+def test_what_is_written_to_a_writable_batch_is_in_no_later_one(ratings, expected_rows, format):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25, format=format, writable=True, prefetch=1, threads=1)
+    scale = loader.value_scale if format == "dense_u8" else 1
     for epoch in range(4):
         for batch in loader.epoch(epoch):
             np.testing.assert_array_equal(batch.x * scale, expected_rows(loader, batch.rows))

@@ -10,10 +10,10 @@ import chunkhit.torch  # noqa: E402
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 
 
-@pytest.mark.parametrize("as_", ["u8", "f32"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-def test_gives_the_images_of_the_cpu(packs, as_, layout):
-    options = dict(batch_size=16, shuffle="window", seed=3, as_=as_, layout=layout)
+def test_gives_the_images_of_the_cpu(packs, dtype, layout):
+    options = dict(batch_size=16, shuffle="window", seed=3, dtype=dtype, layout=layout)
     there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", **options)
     here = chunkhit.torch.ImageLoader(packs / "hdf5", **options)
     for epoch in range(3):
@@ -25,18 +25,18 @@ def test_gives_the_images_of_the_cpu(packs, as_, layout):
 
 def test_normalises_as_the_cpu_does(packs):
     for options in (dict(), dict(normalize_like=packs / "shard"), dict(normalize=dict(mean=[0.5] * 3, std=[0.25] * 3))):
-        there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", as_="f32", **options)
-        here = chunkhit.torch.ImageLoader(packs / "hdf5", as_="f32", **options)
+        there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", dtype="float32", **options)
+        here = chunkhit.torch.ImageLoader(packs / "hdf5", dtype="float32", **options)
         torch.testing.assert_close(next(iter(there)).images.cpu(), next(iter(here)).images, atol=1e-5, rtol=1e-5)
         assert there.stats().notices == here.stats().notices
     with pytest.raises(chunkhit.Error, match="normalize_like: excludes normalize"):
-        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", as_="f32", normalize_like=packs / "shard",
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", dtype="float32", normalize_like=packs / "shard",
                                    normalize=dict(mean=[0.5] * 3))
 
 
-@pytest.mark.parametrize("as_", ["dense_f32", "dense_f16", "csr"])
-def test_gives_the_rows_of_the_cpu(ratings, as_):
-    options = dict(batch_size=25, shuffle="window", seed=3, as_=as_)
+@pytest.mark.parametrize("format", ["dense_f32", "dense_f16", "csr"])
+def test_gives_the_rows_of_the_cpu(ratings, format):
+    options = dict(batch_size=25, shuffle="window", seed=3, format=format)
     there = chunkhit.torch.SparseLoader(ratings[0] / "split" / "test", device="cuda", **options)
     here = chunkhit.torch.SparseLoader(ratings[0] / "split" / "test", **options)
     for found, expected in zip(there, here, strict=True):

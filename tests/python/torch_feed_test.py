@@ -47,9 +47,9 @@ def stand_in(monkeypatch):
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc", None])
-@pytest.mark.parametrize("as_, normalize", [("u8", None), ("f32", None), ("f32", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4]))])
-def test_gives_the_images_of_the_cpu(packs, stand_in, as_, layout, normalize):
-    options = dict(batch_size=16, shuffle="window", seed=3, as_=as_, layout=layout, normalize=normalize)
+@pytest.mark.parametrize("dtype, normalize", [("uint8", None), ("float32", None), ("float32", dict(mean=[0.5, 0.25, 0], std=[1, 2, 4]))])
+def test_gives_the_images_of_the_cpu(packs, stand_in, dtype, layout, normalize):
+    options = dict(batch_size=16, shuffle="window", seed=3, dtype=dtype, layout=layout, normalize=normalize)
     there = chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", **options)
     here = chunkhit.torch.ImageLoader(packs / "hdf5", **options)
     for epoch in range(3):
@@ -61,15 +61,15 @@ def test_gives_the_images_of_the_cpu(packs, stand_in, as_, layout, normalize):
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
-@pytest.mark.parametrize("as_", ["dense_f32", "dense_f16", "csr"])
-def test_gives_the_rows_of_the_cpu(ratings, stand_in, as_):
-    options = dict(batch_size=25, shuffle="window", seed=3, as_=as_)
+@pytest.mark.parametrize("format", ["dense_f32", "dense_f16", "csr"])
+def test_gives_the_rows_of_the_cpu(ratings, stand_in, format):
+    options = dict(batch_size=25, shuffle="window", seed=3, format=format)
     there = chunkhit.torch.SparseLoader(ratings[0] / "split" / "test", device="cuda", **options)
     here = chunkhit.torch.SparseLoader(ratings[0] / "split" / "test", **options)
     for found, expected in zip(there, here, strict=True):
         for mine, theirs in ((found.x, expected.x), (found.held_out, expected.held_out)):
             assert (mine.dtype, mine.layout) == (theirs.dtype, theirs.layout)
-            dense = [each.to_dense() if as_ == "csr" else each for each in (mine, theirs)]
+            dense = [each.to_dense() if format == "csr" else each for each in (mine, theirs)]
             np.testing.assert_array_equal(*(each.numpy() for each in dense))
 
 
@@ -132,7 +132,7 @@ def test_a_batch_for_which_memory_was_wanting_is_not_lost(packs, stand_in, monke
 
 
 def test_says_what_is_not_made_on_a_device(packs, ratings, stand_in):
-    with pytest.raises(chunkhit.Error, match="normalize: is for as_=\"f32\""):
+    with pytest.raises(chunkhit.Error, match="normalize: is for dtype=\"float32\""):
         chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]))
     with pytest.raises(chunkhit.Error, match="dense_u8 is not made on a device"):
-        chunkhit.torch.SparseLoader(ratings[0] / "whole", device="cuda", as_="dense_u8")
+        chunkhit.torch.SparseLoader(ratings[0] / "whole", device="cuda", format="dense_u8")

@@ -32,7 +32,7 @@ def test_says_the_samples_as_int64(packs):
 
 
 def test_float_images_are_normalised(packs):
-    images, _ = next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=100, as_="f32")))
+    images, _ = next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=100, dtype="float32")))
     assert images.dtype == torch.float32
     torch.testing.assert_close(images.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
     torch.testing.assert_close(images.std((0, 2, 3), unbiased=False), torch.ones(3), atol=1e-5, rtol=0)
@@ -48,10 +48,10 @@ def test_held_tensors_keep_their_pixels(packs):
         np.testing.assert_array_equal(part.numpy(), expected[first : first + 2][0])
 
 
-@pytest.mark.parametrize("as_", ["dense_f32", "dense_f16", "dense_u8"])
-def test_dense_tensors_may_be_changed_in_place(ratings, expected_rows, as_):
-    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, as_=as_, prefetch=1, threads=1)
-    scale = loader.value_scale if as_ == "dense_u8" else 1
+@pytest.mark.parametrize("format", ["dense_f32", "dense_f16", "dense_u8"])
+def test_dense_tensors_may_be_changed_in_place(ratings, expected_rows, format):
+    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, format=format, prefetch=1, threads=1)
+    scale = loader.value_scale if format == "dense_u8" else 1
     for epoch in range(3):
         for batch in loader.epoch(epoch):
             np.testing.assert_array_equal(batch.x.numpy() * scale, expected_rows(loader, batch.rows))
@@ -67,7 +67,7 @@ def test_a_promise_not_to_write_gives_tensors_without_a_warning(ratings, expecte
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_gives_csr_tensors(ratings, expected_rows):
-    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, as_="csr")
+    loader = chunkhit.torch.SparseLoader(ratings[0] / "whole", batch_size=25, format="csr")
     for batch in loader:
         assert batch.x.layout == torch.sparse_csr
         np.testing.assert_array_equal(batch.x.to_dense().numpy(), expected_rows(loader, batch.rows))
@@ -129,7 +129,7 @@ def test_options_of_a_data_loader_are_named_as_here(packs, ratings):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_rows_of_csr_come_whole_from_a_data_loader(ratings, workers):
-    dataset = chunkhit.SparseDataset(ratings[0] / "whole", as_="csr")
+    dataset = chunkhit.SparseDataset(ratings[0] / "whole", format="csr")
     batches = BatchSampler(SequentialSampler(dataset), 50, drop_last=False)
     loader = DataLoader(dataset, batch_size=None, sampler=batches, collate_fn=lambda rows: rows, num_workers=workers)
     np.testing.assert_array_equal(np.concatenate([rows.to_dense() for rows in loader]), dataset[:].to_dense())

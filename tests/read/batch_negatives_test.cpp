@@ -44,18 +44,19 @@ std::map<std::uint64_t, Columns> draw_epoch(const std::string& path, const Spars
 TEST(BatchNegatives, AreNeitherInXNorHeldOutInAnyForm) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, kPaired);
-  const auto first = draw_epoch(path, {.as = SparseAs::csr});
+  const auto first = draw_epoch(path, {.format = SparseFormat::csr});
   ASSERT_EQ(first.size(), kRows);
   for (const auto& [row, items] : first)
     for (const std::int32_t item : items)
       ASSERT_EQ(known_matrix(row, static_cast<std::uint64_t>(item)), 2) << row << " " << item;
-  for (const SparseAs as : kForms) EXPECT_EQ(draw_epoch(path, {.as = as}), first);
+  for (const SparseFormat format : kSparseFormats) EXPECT_EQ(draw_epoch(path, {.format = format}), first);
 }
 
 TEST(BatchNegatives, LeaveOnlyXOutWhereNothingIsHeldOut) {
   const TemporaryFolder folder;
   std::size_t held_out = 0;
-  const auto drawn = draw_epoch(write_shard(folder, kPaired), {.as = SparseAs::csr, .held_out = false});
+  const auto drawn =
+      draw_epoch(write_shard(folder, kPaired), {.format = SparseFormat::csr, .held_out = false});
   for (const auto& [row, items] : drawn)
     for (const std::int32_t item : items) {
       ASSERT_NE(known_matrix(row, static_cast<std::uint64_t>(item)), 0);
@@ -67,12 +68,12 @@ TEST(BatchNegatives, LeaveOnlyXOutWhereNothingIsHeldOut) {
 TEST(BatchNegatives, OfARowDependOnSeedEpochAndRowAlone) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, kPaired);
-  const auto first = draw_epoch(path, {.as = SparseAs::csr}, 3);
+  const auto first = draw_epoch(path, {.format = SparseFormat::csr}, 3);
   for (const std::uint32_t threads : {1, 4})
     EXPECT_EQ(
         draw_epoch(path, {.batch_size = 7, .shuffle = Shuffle::global, .seed = 9, .threads = threads}, 3),
         first);
-  EXPECT_NE(draw_epoch(path, {.as = SparseAs::csr}, 4), first);
+  EXPECT_NE(draw_epoch(path, {.format = SparseFormat::csr}, 4), first);
   EXPECT_NE(first.at(0), first.at(1));
 }
 

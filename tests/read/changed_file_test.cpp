@@ -16,9 +16,9 @@ namespace chunkhit {
 namespace {
 
 constexpr Shuffle kShuffles[] = {Shuffle::none, Shuffle::window, Shuffle::global};
-constexpr Residency kResidencies[] = {Residency::decoded, Residency::compressed, Residency::stream};
+constexpr Cache kResidencies[] = {Cache::decoded, Cache::compressed, Cache::none};
 constexpr OnCorrupt kOnCorrupt[] = {OnCorrupt::fail, OnCorrupt::skip};
-// Of memory_bytes: enough, and too little to hold a window's chunks, where samples are read one by one.
+// Of cache_bytes: enough, and too little to hold a window's chunks, where samples are read one by one.
 constexpr std::uint64_t kMemories[] = {64 << 20, 1000};
 
 /// What a loader gives of some epochs, which must be what was packed; the code of what it throws.
@@ -39,24 +39,24 @@ void flip_in_chunk(const std::string& path, std::uint64_t offset) {
   file.put(byte);
 }
 
-/// Calls `look` with options of every order and residency, and whether samples stay in memory: decoded chunks
+/// Calls `look` with options of every order and cache, and whether samples stay in memory: decoded chunks
 /// of order global do, too, where there is room for them.
 void for_all_options(const std::string& kind, const std::string& filter,
                      const std::function<void(const ImageLoaderOptions&, bool stays)>& look) {
   for (const Shuffle shuffle : kShuffles)
-    for (const Residency residency : kResidencies)
+    for (const Cache cache : kResidencies)
       for (const OnCorrupt on_corrupt : kOnCorrupt)
         for (const std::uint64_t memory : kMemories) {
           const bool is_raw = kind == "hdf5" && filter == "none";
-          if (memory == kMemories[1] && !(is_raw && residency == Residency::stream)) continue;
+          if (memory == kMemories[1] && !(is_raw && cache == Cache::none)) continue;
           look({.batch_size = 10,
                 .shuffle = shuffle,
                 .window_chunks = 4,
-                .residency = residency,
-                .memory_bytes = memory,
+                .cache = cache,
+                .cache_bytes = memory,
                 .threads = 2,
                 .on_corrupt = on_corrupt},
-               residency != Residency::stream || (shuffle == Shuffle::global && !is_raw));
+               cache != Cache::none || (shuffle == Shuffle::global && !is_raw));
         }
 }
 
@@ -138,8 +138,7 @@ TEST(ChangedFile, MorePartsThanDescriptorsAreReadAsFew) {
   for (const auto& [kind, filter] : {std::pair{"hdf5", "none"}, std::pair{"shard", "photo"}}) {
     const std::vector<std::string> paths = copies_of(write_part(folder, kind, filter, 20), 100);
     for (const Shuffle shuffle : kShuffles) {
-      ImageLoader loader(
-          paths, {.batch_size = 64, .shuffle = shuffle, .residency = Residency::stream, .threads = 3});
+      ImageLoader loader(paths, {.batch_size = 64, .shuffle = shuffle, .cache = Cache::none, .threads = 3});
       std::vector<int> seen(loader.size());
       for (const Seen& batch : read_epoch(loader, 0))
         for (const std::uint64_t sample : batch.samples) ++seen[sample];
@@ -154,7 +153,7 @@ TEST(ChangedFile, APartThatIsReplacedWhileItIsClosedIsBadData) {
   const FewFiles few(48);
   const std::string part = write_part(folder, "hdf5", "none", 20);
   const std::vector<std::string> paths = copies_of(part, 60);
-  ImageLoader loader(paths, {.batch_size = 20, .residency = Residency::stream, .threads = 1});
+  ImageLoader loader(paths, {.batch_size = 20, .cache = Cache::none, .threads = 1});
   std::filesystem::copy_file(part, folder.path("another"));
   std::filesystem::rename(folder.path("another"), paths[50]);
   try {

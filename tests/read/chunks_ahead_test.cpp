@@ -63,7 +63,7 @@ class SlowChunk {
 
 /// Reads order none with two threads; whether `others` chunks were read while the first one was slow.
 bool reads_others(const std::string& part, std::size_t others, ImageLoaderOptions options) {
-  options.residency = Residency::stream;
+  options.cache = Cache::none;
   options.threads = 2;
   ImageLoader loader(part, options);
   const SlowChunk slow(part, others);
@@ -82,14 +82,14 @@ TEST(ChunksAhead, AreAsManyAsMemoryHolds) {
   const TemporaryFolder folder;
   const std::string part = write_part(folder, "hdf5", "none");
   const std::uint64_t chunk_bytes = kKnownChunkSamples * kShape.byte_count();
-  EXPECT_TRUE(reads_others(part, 1, {.batch_size = 4, .memory_bytes = 3 * chunk_bytes}));
+  EXPECT_TRUE(reads_others(part, 1, {.batch_size = 4, .cache_bytes = 3 * chunk_bytes}));
 }
 
 TEST(ChunksAhead, EndInTheMidstOfALoad) {
   const TemporaryFolder folder;
   const std::string part = write_part(folder, "shard", "zstd");
   for (int turn = 0; turn < 50; ++turn) {
-    ImageLoader loader(part, {.batch_size = 4, .residency = Residency::stream, .threads = 3});
+    ImageLoader loader(part, {.batch_size = 4, .cache = Cache::none, .threads = 3});
     for (int batch = 0; batch < turn % 30; ++batch) static_cast<void>(loader.next());
     static_cast<void>(loader.epoch(static_cast<std::uint64_t>(turn)));
   }

@@ -47,7 +47,7 @@ std::string write_pack(const TemporaryFolder& folder, const std::string& name, c
   manifest.pack_id = spec.pack_id;
   manifest.sample = spec.sample;
   manifest.container = name;
-  manifest.filter = filter;
+  manifest.codec = filter;
   manifest.chunk_samples = spec.chunk_samples;
   manifest.chunk_bytes = spec.chunk_samples * spec.sample.byte_count();
   manifest.label_columns = spec.label_columns;
@@ -118,7 +118,7 @@ void expect_no_wrong_samples(const std::string& name, const std::string& filter,
     const bool skips = choice / 8 % 2 == 0;
     const ImageLoaderOptions options{.batch_size = 7,
                                      .shuffle = static_cast<Shuffle>(choice / 16 % 3),
-                                     .residency = static_cast<Residency>(choice / 64 % 4),
+                                     .cache = static_cast<Cache>(choice / 64 % 4),
                                      .threads = 2,
                                      .on_corrupt = skips ? OnCorrupt::skip : OnCorrupt::fail};
     flip(path, at, choice % 8);

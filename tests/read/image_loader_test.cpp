@@ -18,13 +18,12 @@ TEST(ImageLoader, GivesEverySampleOnceInEveryOrderResidencyAndContainer) {
   for (const auto& [kind, filter] : kKinds) {
     const std::string path = write_part(folder, kind, filter);
     for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
-      for (const Residency residency :
-           {Residency::automatic, Residency::decoded, Residency::compressed, Residency::stream}) {
+      for (const Cache cache : {Cache::automatic, Cache::decoded, Cache::compressed, Cache::none}) {
         ImageLoader loader(path, {.batch_size = 10,
                                   .shuffle = shuffle,
                                   .seed = 7,
                                   .window_chunks = 3,
-                                  .residency = residency,
+                                  .cache = cache,
                                   .threads = 3});
         for (const std::uint64_t epoch : {0, 1}) {
           const std::vector<Seen> batches = read_epoch(loader, epoch);
@@ -48,7 +47,7 @@ TEST(ImageLoader, GivesTheSameBatchesForAnyNumberOfThreads) {
                               .seed = 3,
                               .window_chunks = 4,
                               .augment = {.flip_horizontal = 0.5},
-                              .residency = Residency::stream,
+                              .cache = Cache::none,
                               .threads = threads});
     const std::vector<Seen> batches = read_epoch(loader, 2);
     if (first.empty()) first = batches;
@@ -71,7 +70,7 @@ TEST(ImageLoader, LeavesBatchesThatAreKeptAsTheyAre) {
         if (batch.index == 7) break;
       }
     }
-    EXPECT_EQ(loader.stats().kept_batches, kept.size() - 1);
+    EXPECT_EQ(loader.stats().retained_batches, kept.size() - 1);
   }
   ASSERT_EQ(kept.size(), 16);
   for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(seen(*kept[i]), expected[i]) << i;
@@ -105,7 +104,7 @@ TEST(ImageLoader, FetchesEachChunkOnceAnEpochWithAWindow) {
   ImageLoader loader(path, {.batch_size = 9,
                             .shuffle = Shuffle::window,
                             .window_chunks = 5,
-                            .residency = Residency::stream,
+                            .cache = Cache::none,
                             .threads = 2,
                             .prefetch = 2});
   constexpr std::uint64_t kChunks = (kSamples + kKnownChunkSamples - 1) / kKnownChunkSamples;
@@ -119,7 +118,7 @@ TEST(ImageLoader, FetchesEachChunkOnceAnEpochWithAWindow) {
 TEST(ImageLoader, SharesAnEpochAmongRanks) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "hdf5", "none");
-  for (const Uneven uneven : {Uneven::pad, Uneven::drop}) {
+  for (const RankRemainder rank_remainder : {RankRemainder::pad, RankRemainder::drop}) {
     std::map<std::uint64_t, int> counts;
     std::size_t longest = 0, shortest = kSamples;
     for (const std::uint32_t rank : {0, 1, 2, 3}) {
@@ -129,7 +128,7 @@ TEST(ImageLoader, SharesAnEpochAmongRanks) {
                                 .window_chunks = 2,
                                 .rank = rank,
                                 .world_size = 4,
-                                .uneven = uneven,
+                                .rank_remainder = rank_remainder,
                                 .threads = 2});
       const std::vector<std::uint64_t> samples = samples_of(read_epoch(loader, 4));
       longest = std::max(longest, samples.size());
@@ -139,8 +138,8 @@ TEST(ImageLoader, SharesAnEpochAmongRanks) {
     EXPECT_EQ(longest, shortest);
     const auto twice =
         std::count_if(counts.begin(), counts.end(), [](const auto& each) { return each.second > 1; });
-    EXPECT_EQ(counts.size(), uneven == Uneven::pad ? kSamples : kSamples - 3);
-    EXPECT_EQ(twice, uneven == Uneven::pad ? 1 : 0);
+    EXPECT_EQ(counts.size(), rank_remainder == RankRemainder::pad ? kSamples : kSamples - 3);
+    EXPECT_EQ(twice, rank_remainder == RankRemainder::pad ? 1 : 0);
   }
 }
 
@@ -186,7 +185,7 @@ TEST(ImageLoader, GoesOnWithAnotherNumberOfRanks) {
                              .shuffle = Shuffle::global,
                              .seed = 1,
                              .world_size = 2,
-                             .uneven = Uneven::drop,
+                             .rank_remainder = RankRemainder::drop,
                              .threads = 2};
   std::map<std::uint64_t, int> counts;
   std::string state;
@@ -198,7 +197,7 @@ TEST(ImageLoader, GoesOnWithAnotherNumberOfRanks) {
     state = loader.state();
   }
   options.world_size = 3;
-  options.uneven = Uneven::pad;
+  options.rank_remainder = RankRemainder::pad;
   for (options.rank = 0; options.rank < 3; ++options.rank) {
     ImageLoader loader(path, options);
     loader.restore(state);
@@ -229,7 +228,7 @@ TEST(ImageLoader, MayBeLeftInTheMidstOfAnEpoch) {
                             .shuffle = Shuffle::window,
                             .seed = 1,
                             .window_chunks = 2,
-                            .residency = Residency::stream,
+                            .cache = Cache::none,
                             .threads = 3});
   const std::vector<Seen> all = read_epoch(loader, 0);
   for (std::size_t stop = 0; stop < 8; ++stop) {

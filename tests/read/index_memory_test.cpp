@@ -1,4 +1,4 @@
-// Opening a shard of matrices keeps to memory_bytes, however well its ids and its index are compressed.
+// Opening a shard of matrices keeps to cache_bytes, however well its ids and its index are compressed.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "chunkhit/sparse.h"
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/part.h"
 #include "temporary_folder.h"
 
@@ -50,7 +50,7 @@ const std::vector<IdsCase>& ids_cases() {
 void write_ids(const std::string& path, const IdsCase& each) {
   PartSpec spec;
   spec.matrix = MatrixShape{.column_count = each.items, .matrix_count = 1};
-  spec.filter = "zstd";
+  spec.codec = "zstd";
   spec.chunk_samples = 2000;
   for (std::uint64_t item = 0; item < each.items; ++item) spec.classes.push_back(each.id(item));
   const std::unique_ptr<ChunkWriter> writer = container("shard").create(path, spec);
@@ -62,8 +62,8 @@ void write_ids(const std::string& path, const IdsCase& each) {
     ByteBuffer stored;
     const CsrView view = rows.view();
     encode_row_block({&view, 1}, *spec.matrix, first, raw);
-    const ChunkFilter& filter = chunk_filter("zstd");
-    filter.encode(raw, spec.sample, filter.default_level, stored);
+    const ChunkCodec& codec = chunk_codec("zstd");
+    codec.encode(raw, spec.sample, codec.default_level, stored);
     writer->append({Bytes(stored), raw.size(), count, xxh3(stored), true});
   }
   PartSamples samples;
@@ -124,7 +124,7 @@ TEST(IndexMemory, OfASmallShardThatTookGigabytesStaysWithinWhatIsGiven) {
     ASSERT_EQ(run_in_child([&] { return exit_code_of([&] { write_ids(path, each); }); }).exit_code, 0)
         << each.name;
     expect_within_what_is_given(each.name, [&](std::uint64_t given) {
-      static_cast<void>(SparseDataset(path, {.residency = Residency::stream, .memory_bytes = given}).size());
+      static_cast<void>(SparseDataset(path, {.cache = Cache::none, .cache_bytes = given}).size());
     });
   }
 }

@@ -1,4 +1,4 @@
-// A loader keeps to memory_bytes: what it takes beside it is the ring of batches.
+// A loader keeps to cache_bytes: what it takes beside it is the ring of batches.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,8 +77,8 @@ std::uint64_t peak_in_child(const std::string& path, const ImageLoaderOptions& o
 
 struct MemoryCase {
   Shuffle shuffle;
-  Residency residency;
-  std::uint64_t memory_bytes;
+  Cache cache;
+  std::uint64_t cache_bytes;
 };
 
 std::uint64_t mebibytes(std::uint64_t count) { return count << 20; }
@@ -91,43 +91,43 @@ void expect_within(const std::string& name, const std::string& filter, const std
     const ImageLoaderOptions options{.batch_size = kBatchSize,
                                      .shuffle = each.shuffle,
                                      .window_chunks = 8,
-                                     .residency = each.residency,
-                                     .memory_bytes = each.memory_bytes,
+                                     .cache = each.cache,
+                                     .cache_bytes = each.cache_bytes,
                                      .threads = 2};
     const std::uint64_t base =
-        peak_in_child(small, {.batch_size = 1, .residency = Residency::stream, .threads = 1, .prefetch = 1});
+        peak_in_child(small, {.batch_size = 1, .cache = Cache::none, .threads = 1, .prefetch = 1});
     const std::uint64_t ring = kRing * kBatchSize * kMemoryShape.byte_count();
     const std::uint64_t taken = peak_in_child(path, options) - base;
-    EXPECT_LE(taken, each.memory_bytes + each.memory_bytes / 10 + ring)
-        << name << " " << filter << " order " << static_cast<int>(each.shuffle) << " residency "
-        << static_cast<int>(each.residency) << ": " << (taken >> 10) << " KiB of "
-        << (each.memory_bytes >> 10) << " + " << (ring >> 10);
+    EXPECT_LE(taken, each.cache_bytes + each.cache_bytes / 10 + ring)
+        << name << " " << filter << " order " << static_cast<int>(each.shuffle) << " cache "
+        << static_cast<int>(each.cache) << ": " << (taken >> 10) << " KiB of " << (each.cache_bytes >> 10)
+        << " + " << (ring >> 10);
   }
 }
 
 TEST(LoaderMemory, OfPhotoShardsStaysWithinWhatIsGiven) {
   expect_within("shard", "photo",
-                {{Shuffle::window, Residency::decoded, mebibytes(50)},
-                 {Shuffle::window, Residency::compressed, mebibytes(32)},
-                 {Shuffle::global, Residency::compressed, mebibytes(32)},
-                 {Shuffle::none, Residency::stream, mebibytes(8)},
-                 {Shuffle::window, Residency::stream, mebibytes(8)},
-                 {Shuffle::global, Residency::stream, mebibytes(8)},
-                 {Shuffle::global, Residency::stream, mebibytes(4)}});
+                {{Shuffle::window, Cache::decoded, mebibytes(50)},
+                 {Shuffle::window, Cache::compressed, mebibytes(32)},
+                 {Shuffle::global, Cache::compressed, mebibytes(32)},
+                 {Shuffle::none, Cache::none, mebibytes(8)},
+                 {Shuffle::window, Cache::none, mebibytes(8)},
+                 {Shuffle::global, Cache::none, mebibytes(8)},
+                 {Shuffle::global, Cache::none, mebibytes(4)}});
 }
 
 TEST(LoaderMemory, OfDeflatedHdf5StaysWithinWhatIsGiven) {
   expect_within("hdf5", "deflate",
-                {{Shuffle::global, Residency::decoded, mebibytes(50)},
-                 {Shuffle::window, Residency::compressed, mebibytes(40)},
-                 {Shuffle::global, Residency::stream, mebibytes(8)}});
+                {{Shuffle::global, Cache::decoded, mebibytes(50)},
+                 {Shuffle::window, Cache::compressed, mebibytes(40)},
+                 {Shuffle::global, Cache::none, mebibytes(8)}});
 }
 
 TEST(LoaderMemory, OfARawFileIsTheRingOnly) {
   expect_within("hdf5", "none",
-                {{Shuffle::window, Residency::stream, mebibytes(1)},
-                 {Shuffle::global, Residency::stream, mebibytes(1)},
-                 {Shuffle::window, Residency::decoded, mebibytes(48)}});
+                {{Shuffle::window, Cache::none, mebibytes(1)},
+                 {Shuffle::global, Cache::none, mebibytes(1)},
+                 {Shuffle::window, Cache::decoded, mebibytes(48)}});
 }
 
 }  // namespace

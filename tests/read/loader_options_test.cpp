@@ -43,10 +43,10 @@ TEST(LoaderOptions, SayHowMuchMemoryBatchesWouldHaveTaken) {
 TEST(LoaderOptions, RefuseToNormalizeBytes) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "hdf5", "none");
-  expect_error(ErrorCode::usage, "normalize: is for as = f32", [&] {
+  expect_error(ErrorCode::usage, "normalize: is for dtype float32", [&] {
     ImageLoader(path, {.normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
   });
-  EXPECT_NO_THROW(ImageLoader(path, {.as = PixelType::f32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}}));
+  EXPECT_NO_THROW(ImageLoader(path, {.dtype = Dtype::float32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}}));
 }
 
 TEST(LoaderOptions, KeepSamplesDecodedWhereMemorySuffices) {
@@ -54,7 +54,7 @@ TEST(LoaderOptions, KeepSamplesDecodedWhereMemorySuffices) {
   const std::string raw = write_part(folder, "hdf5", "none"), packed = write_part(folder, "shard", "photo");
   for (const std::string& path : {raw, packed})
     for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
-      EXPECT_EQ(ImageLoader(path, {.shuffle = shuffle}).stats().residency, Residency::decoded);
+      EXPECT_EQ(ImageLoader(path, {.shuffle = shuffle}).stats().cache, Cache::decoded);
 }
 
 TEST(LoaderOptions, PointToPackVerifyWhereAChunkIsDamaged) {
@@ -67,7 +67,7 @@ TEST(LoaderOptions, PointToPackVerifyWhereAChunkIsDamaged) {
   file.seekp(at);
   file.put(byte);
   file.close();
-  expect_error(ErrorCode::bad_data, "; pack-verify tells what else is damaged",
+  expect_error(ErrorCode::bad_data, "; pack-verify shows what else is damaged",
                [&] { static_cast<void>(ImageLoader(path).next()); });
 }
 

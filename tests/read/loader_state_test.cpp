@@ -65,7 +65,7 @@ TEST(LoaderState, IsRefusedWhereAFieldWasChanged) {
       {{"\"echo\":1", "\"echo\":\"1\""}, "echo: found \"1\""},
       {{"\"window_chunks\":3", "\"window_chunks\":4"}, "window_chunks: 4, expected 3"},
       {{"\"shuffle\":\"window\"", "\"shuffle\":\"none\""}, "shuffle: none, expected window"},
-      {{"\"uneven\":\"pad\"", "\"uneven\":\"even\""}, "uneven: found \"even\""},
+      {{"\"rank_remainder\":\"pad\"", "\"rank_remainder\":\"even\""}, "rank_remainder: found \"even\""},
       {{"\"drop_last\":false", "\"drop_last\":0"}, "drop_last: found 0"},
       {{"\"epoch\":3", "\"epoch\":[3]"}, "epoch: found [3]"},
       {{"\"epoch\":3", "\"epoch\":3,\"epoch\":4"}, "epoch: is there twice"},

@@ -13,7 +13,7 @@
 #include "batch/epoch_order.h"
 #include "chunkhit/reader.h"
 #include "loaded_batches.h"
-#include "read/image_batch_maker.h"
+#include "read/image_batch_assembler.h"
 
 namespace chunkhit {
 namespace {
@@ -87,11 +87,11 @@ bool forget(const std::string& path) {
   ::fdatasync(fd);
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   void* const map = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  std::vector<unsigned char> is_there(pages);
-  const bool told = ::mincore(map, bytes, is_there.data()) == 0;
+  std::vector<unsigned char> is_ready(pages);
+  const bool told = ::mincore(map, bytes, is_ready.data()) == 0;
   ::munmap(map, bytes);
   ::close(fd);
-  return told && is_there[pages / 2] % 2 == 0 && is_there[pages - 2] % 2 == 0;
+  return told && is_ready[pages / 2] % 2 == 0 && is_ready[pages - 2] % 2 == 0;
 }
 
 /// The seconds that copying all samples of a raw file waits for pages, in an order that no thread reads
@@ -115,7 +115,7 @@ class PageWaits {
   ImageSource source_;
   ChunkGrid grid_{source_.chunks().sample_counts()};
   ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
-  SampleWriter writer_{{source_.chunks().sample(), {}, PixelType::u8, Layout::nhwc, {}}};
+  SampleWriter writer_{{source_.chunks().sample(), {}, Dtype::uint8, Layout::nhwc, {}}};
   BatchRing<BatchBuffer> ring_{1, [this] {
                                  return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
                                                     std::vector<std::int64_t>(kBatch),
@@ -123,11 +123,11 @@ class PageWaits {
                                                     std::vector<std::uint64_t>(kBatch),
                                                     {}};
                                }};
-  ImageBatchMaker maker_{
+  ImageBatchAssembler maker_{
       {source_, grid_, cache_, writer_, ring_, 1, {.batch_size = kBatch, .holds_all = false}}};
 };
 
-TEST(BatchMaker, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
+TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
   const TemporaryFolder folder;
   const std::string path = write_large_part(folder, 4000);
   if (!forget(path)) GTEST_SKIP() << "this file system keeps its pages in memory";

@@ -48,7 +48,7 @@ TEST(LoaderWait, GivesTheLastBatchBackAndLeavesTheStateAlone) {
   while (!loader.wait(milliseconds(1))) continue;
   EXPECT_EQ(loader.keep(), nullptr);
   EXPECT_EQ(loader.state(), state);
-  EXPECT_EQ(loader.stats().kept_batches, 1);
+  EXPECT_EQ(loader.stats().retained_batches, 1);
   ASSERT_NE(loader.next(), nullptr);
   EXPECT_EQ(seen(*kept), expected);
 }

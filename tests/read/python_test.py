@@ -24,7 +24,7 @@ NHWC, NCHW, AS_STORED = range(3)
 SAMPLE = (32, 32, 3)
 COUNT = 613
 # Smaller ones are taken together, several of the file's chunks at a time.
-LEAST_CHUNK_BYTES = 1 << 16
+MIN_CHUNK_BYTES = 1 << 16
 CHUNK = 25  # samples: 76,800 bytes; the last chunk of COUNT has 13
 ONE_PIECE_CHUNK = (1 << 20) // 3072  # samples of SAMPLE into which an array without chunks is cut
 FILTERS = {
@@ -35,7 +35,7 @@ FILTERS = {
 }
 
 
-def pictures(count=COUNT, seed=1):
+def images(count=COUNT, seed=1):
     """Each sample differs from all others; half of its bytes compress."""
     data = np.random.default_rng(seed).integers(0, 256, (count, *SAMPLE), dtype=np.uint8)
     data[:, ::2] = np.arange(count, dtype=np.uint8)[:, None, None, None]
@@ -69,7 +69,7 @@ class PythonFiles(unittest.TestCase):
             file.create_dataset("images", data=data, **options)
             file["labels"] = labels
 
-    def check(self, chunks, shuffle, seed=7, window=4, batch=100, residency=AUTOMATIC, threads=2, layout=AS_STORED,
+    def check(self, chunks, shuffle, seed=7, window=4, batch=100, cache=AUTOMATIC, threads=2, layout=AS_STORED,
               epochs=2, paths=None):
         """Compares a loader with h5py's arrays, taken in the order that the page describes for these chunks."""
         paths = paths or [self.path]
@@ -82,7 +82,7 @@ class PythonFiles(unittest.TestCase):
         if layout == NCHW:
             data = data.transpose(0, 3, 1, 2)
         sizes, pixels, found_labels, samples = load(
-            paths, (shuffle, seed, window, batch, residency, threads, layout, epochs))
+            paths, (shuffle, seed, window, batch, cache, threads, layout, epochs))
         expected = []
         for epoch in range(epochs):
             order = order_of(shuffle, seed, window, epoch, chunks)
@@ -94,48 +94,48 @@ class PythonFiles(unittest.TestCase):
         np.testing.assert_array_equal(pixels, data[expected].ravel())
 
     def test_every_filter_order_and_residency_gives_what_h5py_gives(self):
-        self.assertGreaterEqual(CHUNK * np.prod(SAMPLE), LEAST_CHUNK_BYTES)
+        self.assertGreaterEqual(CHUNK * np.prod(SAMPLE), MIN_CHUNK_BYTES)
         labels = np.arange(COUNT) % 10
         for name, filters in FILTERS.items():
-            self.write(pictures(), labels, chunks=(CHUNK, *SAMPLE), **filters)
-            for shuffle, residency in itertools.product((NONE, WINDOW, GLOBAL), (AUTOMATIC, DECODED, COMPRESSED, STREAM)):
-                with self.subTest(filters=name, shuffle=shuffle, residency=residency):
-                    self.check(chunk_counts(COUNT, CHUNK), shuffle, residency=residency)
+            self.write(images(), labels, chunks=(CHUNK, *SAMPLE), **filters)
+            for shuffle, cache in itertools.product((NONE, WINDOW, GLOBAL), (AUTOMATIC, DECODED, COMPRESSED, STREAM)):
+                with self.subTest(filters=name, shuffle=shuffle, cache=cache):
+                    self.check(chunk_counts(COUNT, CHUNK), shuffle, cache=cache)
 
     def test_seeds_windows_batches_and_threads_make_the_described_order(self):
-        self.write(pictures(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE), compression="gzip")
+        self.write(images(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE), compression="gzip")
         for seed, window, batch, threads in ((0, 1, 1, 1), (1, 2, 7, 3), (1 << 63, 64, 613, 2), (5, 25, 1000, 8)):
             with self.subTest(seed=seed, window=window, batch=batch, threads=threads):
                 self.check(chunk_counts(COUNT, CHUNK), WINDOW, seed, window, batch, threads=threads, epochs=3)
 
     def test_an_array_in_one_piece_is_cut_to_chunks_of_a_mebibyte(self):
-        self.write(pictures(900), np.arange(900))
+        self.write(images(900), np.arange(900))
         for shuffle in (NONE, WINDOW):
             self.check(chunk_counts(900, ONE_PIECE_CHUNK), shuffle, window=2, epochs=3)
 
     def test_chunks_that_split_samples_are_put_together(self):
-        self.write(pictures(), np.arange(COUNT), chunks=(60, 16, 20, 2), compression="gzip")
+        self.write(images(), np.arange(COUNT), chunks=(60, 16, 20, 2), compression="gzip")
         for shuffle in (NONE, WINDOW):
             self.check(chunk_counts(COUNT, 60), shuffle)
 
     def test_small_chunks_are_taken_together(self):
-        self.write(pictures(), np.arange(COUNT), chunks=(2, *SAMPLE), compression="gzip")
-        together = LEAST_CHUNK_BYTES // (2 * int(np.prod(SAMPLE))) * 2
+        self.write(images(), np.arange(COUNT), chunks=(2, *SAMPLE), compression="gzip")
+        together = MIN_CHUNK_BYTES // (2 * int(np.prod(SAMPLE))) * 2
         self.check(chunk_counts(COUNT, together), WINDOW)
 
     def test_planes_come_from_pixels_and_pixels_stay(self):
-        self.write(pictures(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE))
+        self.write(images(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE))
         for layout in (NCHW, NHWC):
             self.check(chunk_counts(COUNT, CHUNK), WINDOW, layout=layout)
 
     def test_labels_that_are_numbers_follow_their_samples(self):
         labels = np.random.default_rng(2).random((COUNT, 3), dtype=np.float32)
-        self.write(pictures(), labels, chunks=(CHUNK, *SAMPLE))
+        self.write(images(), labels, chunks=(CHUNK, *SAMPLE))
         self.check(chunk_counts(COUNT, CHUNK), WINDOW)
 
     def test_two_files_are_one_source(self):
-        self.write(pictures(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE), compression="gzip")
-        self.write(pictures(200, seed=2), np.arange(200), self.second_path, chunks=(30, *SAMPLE))
+        self.write(images(), np.arange(COUNT), chunks=(CHUNK, *SAMPLE), compression="gzip")
+        self.write(images(200, seed=2), np.arange(200), self.second_path, chunks=(30, *SAMPLE))
         chunks = chunk_counts(COUNT, CHUNK) + chunk_counts(200, 30)
         for shuffle in (NONE, WINDOW, GLOBAL):
             self.check(chunks, shuffle, paths=[self.path, self.second_path])

@@ -74,7 +74,7 @@ TEST(SparseIds, OfSeveralPacksCountRowsThroughAndFindTheFirst) {
   const TemporaryFolder folder;
   const std::string first = write_part(folder, "first.zst", kTexts);
   const std::string second = write_part(folder, "second.zst", kTexts);
-  SparseLoader loader({first, second}, {.batch_size = 2, .as = SparseAs::csr});
+  SparseLoader loader({first, second}, {.batch_size = 2, .format = SparseFormat::csr});
   EXPECT_EQ(loader.row_ids().texts.size(), 2 * kTexts.size());
   EXPECT_EQ(loader.column_ids().texts.size(), kTexts.size());
   for (std::size_t i = 0; i < kTexts.size(); ++i) EXPECT_EQ(loader.row_of(kTexts[i]), i);

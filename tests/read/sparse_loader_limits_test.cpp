@@ -18,7 +18,7 @@ TEST(SparseLoader, UsesTheCallersMemory) {
   std::vector<const std::uint8_t*> begins;
   {
     SparseLoader loader(write_shard(folder, known_shape(ValueType::u8, 2)),
-                        {.as = SparseAs::csr,
+                        {.format = SparseFormat::csr,
                          .allocator = {[&](std::size_t bytes) {
                                          ++held;
                                          void* const memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -43,9 +43,9 @@ TEST(SparseLoader, UsesTheCallersMemory) {
 TEST(SparseLoader, RefusesFormsThatItDoesNotGive) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::f32, 1));
-  EXPECT_THROW(SparseLoader(path, {.as = SparseAs::dense_u8}), Error);
+  EXPECT_THROW(SparseLoader(path, {.format = SparseFormat::dense_u8}), Error);
   EXPECT_THROW(SparseLoader(path, {.batch_size = 1 << 20}), Error);
-  SparseLoader loader(path, {.batch_size = 10, .as = SparseAs::csr});
+  SparseLoader loader(path, {.batch_size = 10, .format = SparseFormat::csr});
   const SparseBatch* const batch = loader.next();
   ASSERT_NE(batch, nullptr);
   EXPECT_THROW(static_cast<void>(batch->dense_f32()), Error);
@@ -67,11 +67,11 @@ TEST(SparseLoader, LeavesDamagedChunksOutOrEndsTheEpoch) {
   flip_byte(path, 4096 + 40);  // in the first chunk
   SparseLoader strict(path, {.batch_size = 9});
   EXPECT_THROW(static_cast<void>(strict.next()), Error);
-  for (const Residency residency : kPlaces) {
-    SparseLoader loader(path, {.batch_size = 9, .residency = residency, .on_corrupt = OnCorrupt::skip});
+  for (const Cache cache : kPlaces) {
+    SparseLoader loader(path, {.batch_size = 9, .cache = cache, .on_corrupt = OnCorrupt::skip});
     std::size_t rows = 0;
     for (const SparseBatch& batch : loader.epoch(0)) {
-      expect_known_cells(batch, batch.rows, 0, SparseAs::dense_f32, shape);
+      expect_known_cells(batch, batch.rows, 0, SparseFormat::dense_f32, shape);
       rows += batch.rows.size();
     }
     EXPECT_EQ(rows, kRows - kKnownChunkRows);

@@ -23,21 +23,21 @@ TEST(SparseLoader, GivesEveryRowOnceInEveryFormOrderAndResidency) {
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 2, 0.5);
   const std::string path = write_shard(folder, shape);
-  for (const SparseAs as : kForms)
+  for (const SparseFormat format : kSparseFormats)
     for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
-      for (const Residency residency : kPlaces) {
+      for (const Cache cache : kPlaces) {
         SparseLoader loader(path, {.batch_size = 9,
                                    .shuffle = shuffle,
                                    .seed = 7,
                                    .window_chunks = 3,
-                                   .as = as,
-                                   .residency = residency,
+                                   .format = format,
+                                   .cache = cache,
                                    .threads = 3});
         for (const std::uint64_t epoch : {0, 1, 2}) {
           std::vector<std::uint64_t> rows;
           for (const SparseBatch& batch : loader.epoch(epoch)) {
-            expect_known_cells(batch, batch.rows, 0, as, shape);
-            expect_known_cells(batch.held_out, batch.rows, 1, as, shape);
+            expect_known_cells(batch, batch.rows, 0, format, shape);
+            expect_known_cells(batch.held_out, batch.rows, 1, format, shape);
             rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
           }
           EXPECT_EQ(shuffle == Shuffle::none, rows == all_rows());
@@ -53,10 +53,10 @@ TEST(SparseLoader, ReadsEveryValueTypeAndFilter) {
     for (const std::string filter : {"zstd", "none"}) {
       const MatrixShape shape = known_shape(type, 1);
       const std::string path = write_shard(folder, shape, filter);
-      SparseLoader loader(path, {.batch_size = 10, .as = SparseAs::csr});
+      SparseLoader loader(path, {.batch_size = 10, .format = SparseFormat::csr});
       EXPECT_FALSE(loader.has_held_out());
       for (const SparseBatch& batch : loader.epoch(0)) {
-        expect_known_cells(batch, batch.rows, 0, SparseAs::csr, shape);
+        expect_known_cells(batch, batch.rows, 0, SparseFormat::csr, shape);
         EXPECT_EQ(batch.held_out.row_count(), 0);
       }
       std::filesystem::remove(path);
@@ -81,8 +81,11 @@ TEST(SparseLoader, BinarizesScalesAndNormalizesXAndNeverNormalizesWhatIsHeldOut)
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 2);
   const std::string path = write_shard(folder, shape);
-  SparseLoader loader(
-      path, {.batch_size = 20, .as = SparseAs::csr, .binarize = true, .scale = 3, .normalize = RowNorm::l2});
+  SparseLoader loader(path, {.batch_size = 20,
+                             .format = SparseFormat::csr,
+                             .binarize = true,
+                             .scale = 3,
+                             .normalize = RowNorm::l2});
   for (const SparseBatch& batch : loader.epoch(0)) {
     const CsrBatch& csr = batch.csr();
     for (std::size_t row = 0; row < batch.rows.size(); ++row)
@@ -100,8 +103,8 @@ TEST(SparseLoader, GivesCleanBatchesAfterTheCallerWroteToThem) {
   SparseLoader loader(write_shard(folder, shape), {.batch_size = 9, .shuffle = Shuffle::global});
   for (const std::uint64_t epoch : {0, 1, 2})
     for (const SparseBatch& batch : loader.epoch(epoch)) {
-      expect_known_cells(batch, batch.rows, 0, SparseAs::dense_f32, shape);
-      expect_known_cells(batch.held_out, batch.rows, 1, SparseAs::dense_f32, shape);
+      expect_known_cells(batch, batch.rows, 0, SparseFormat::dense_f32, shape);
+      expect_known_cells(batch.held_out, batch.rows, 1, SparseFormat::dense_f32, shape);
       if (batch.index % 2 == 0) std::ranges::fill(batch.writable_dense_f32(), 5.0F);
       if (batch.index % 3 == 0) std::ranges::fill(batch.held_out.writable_dense_f32(), 6.0F);
     }
@@ -119,16 +122,19 @@ TEST(SparseLoader, LeavesBatchesThatAreKeptAsTheyAre) {
         if (batch.index % 2 == epoch % 2) kept.push_back(loader.keep());
   }
   for (const auto& batch : kept) {
-    expect_known_cells(*batch, batch->rows, 0, SparseAs::dense_f32, shape);
-    expect_known_cells(batch->held_out, batch->rows, 1, SparseAs::dense_f32, shape);
+    expect_known_cells(*batch, batch->rows, 0, SparseFormat::dense_f32, shape);
+    expect_known_cells(batch->held_out, batch->rows, 1, SparseFormat::dense_f32, shape);
   }
 }
 
 TEST(SparseLoader, GoesOnFromItsState) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));
-  const SparseLoaderOptions options{
-      .batch_size = 6, .shuffle = Shuffle::window, .seed = 5, .window_chunks = 4, .as = SparseAs::csr};
+  const SparseLoaderOptions options{.batch_size = 6,
+                                    .shuffle = Shuffle::window,
+                                    .seed = 5,
+                                    .window_chunks = 4,
+                                    .format = SparseFormat::csr};
   SparseLoader loader(path, options);
   std::vector<std::vector<std::uint64_t>> all;
   std::vector<std::string> states{loader.state()};
@@ -152,11 +158,11 @@ TEST(SparseLoader, FetchesEachChunkOnce) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));
   constexpr std::uint64_t kChunks = (kRows + kKnownChunkRows - 1) / kKnownChunkRows;
-  SparseLoader decoded(path, {.batch_size = 9, .shuffle = Shuffle::global, .residency = Residency::decoded});
+  SparseLoader decoded(path, {.batch_size = 9, .shuffle = Shuffle::global, .cache = Cache::decoded});
   SparseLoader stream(path, {.batch_size = 9,
                              .shuffle = Shuffle::window,
                              .window_chunks = 5,
-                             .residency = Residency::stream,
+                             .cache = Cache::none,
                              .threads = 2,
                              .prefetch = 2});
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch)
@@ -170,7 +176,7 @@ TEST(SparseLoader, FetchesEachChunkOnce) {
 TEST(SparseLoader, TellsIdsAndLabels) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1), "zstd", 2);
-  SparseLoader loader(path, {.batch_size = 10, .shuffle = Shuffle::global, .as = SparseAs::csr});
+  SparseLoader loader(path, {.batch_size = 10, .shuffle = Shuffle::global, .format = SparseFormat::csr});
   EXPECT_EQ(loader.size(), kRows);
   EXPECT_EQ(loader.column_count(), kKnownColumns);
   EXPECT_EQ(loader.row_id(8), "user 64");
@@ -193,9 +199,9 @@ TEST(SparseLoader, SharesAnEpochAmongRanksAndEchoes) {
                                .shuffle = Shuffle::global,
                                .rank = rank,
                                .world_size = 3,
-                               .uneven = Uneven::drop,
+                               .rank_remainder = RankRemainder::drop,
                                .echo = 2,
-                               .as = SparseAs::csr});
+                               .format = SparseFormat::csr});
     for (const SparseBatch& batch : loader.epoch(0))
       for (const std::uint64_t row : batch.rows) ++seen[row];
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A SparseLoader over packs of pack-sparse must give scipy's rows, in every form, order and residency.
+"""A SparseLoader over packs of pack-sparse must give scipy's rows, in every form, order and cache.
 
 Usage: sparse_python_test.py SPARSE_LOADER_PROBE PACK_SPARSE"""
 import itertools
@@ -38,7 +38,7 @@ class SparseLoader(unittest.TestCase):
         cls.values = {"u8": cls.stars / 2, "u16": cls.stars * 257.0, "f32": np.float32(cls.stars / 7)}
         cls.packs = {}
         small = ["--chunk-rows", "16"]
-        for name, values, flags in (("shard", "u8", small), ("plain", "u8", [*small, "--compress", "none"]),
+        for name, values, flags in (("shard", "u8", small), ("plain", "u8", [*small, "--codec", "none"]),
                                     ("hdf5", "u8", ["--container", "hdf5"]),
                                     ("dense", "u8", ["--container", "hdf5", "--layout", "dense"]),
                                     ("split", "u8", [*small, "--split", "ratio", "--test", "0.3"]),
@@ -66,9 +66,9 @@ class SparseLoader(unittest.TestCase):
     def path(cls, name):
         return os.path.join(cls.folder.name, name)
 
-    def load(self, pack, shuffle=GLOBAL, residency=AUTOMATIC, threads=2, form=0, epochs=1):
+    def load(self, pack, shuffle=GLOBAL, cache=AUTOMATIC, threads=2, form=0, epochs=1):
         out = self.path("out")
-        request = f"{shuffle} 7 3 25 {residency} {threads} {form} {epochs}"
+        request = f"{shuffle} 7 3 25 {cache} {threads} {form} {epochs}"
         text = subprocess.run([PROBE, request, out, pack], check=True, stdout=subprocess.PIPE).stdout
         rows, columns, self.scale = (float(word) for word in text.split())
         self.rows = read_ids(out + ".rows")
@@ -86,10 +86,10 @@ class SparseLoader(unittest.TestCase):
         whole = sp.csr_matrix((values, (self.ratings.row, self.ratings.col)), shape=(USERS, ITEMS)).toarray()
         return whole[self.rows][:, self.columns]
 
-    def test_gives_scipys_rows_in_every_form_order_and_residency(self):
-        for shuffle, residency, form in itertools.product((NONE, WINDOW, GLOBAL), (DECODED, COMPRESSED, STREAM), FORMS):
-            with self.subTest(shuffle=shuffle, residency=residency, form=form):
-                out = self.load(self.packs["shard"], shuffle, residency, form=form, epochs=2)
+    def test_gives_scipys_rows_in_every_form_order_and_cache(self):
+        for shuffle, cache, form in itertools.product((NONE, WINDOW, GLOBAL), (DECODED, COMPRESSED, STREAM), FORMS):
+            with self.subTest(shuffle=shuffle, cache=cache, form=form):
+                out = self.load(self.packs["shard"], shuffle, cache, form=form, epochs=2)
                 np.testing.assert_array_equal(self.dense(out + ".x", form), self.expected(stored=form == 2))
                 self.assertEqual(self.scale, 0.5)
 
@@ -119,38 +119,38 @@ class SparseLoader(unittest.TestCase):
         return cells
 
     def test_gives_csr_batches_of_the_same_entries(self):
-        for pack, shuffle, residency in itertools.product(("shard", "plain", "hdf5"), (NONE, WINDOW, GLOBAL),
+        for pack, shuffle, cache in itertools.product(("shard", "plain", "hdf5"), (NONE, WINDOW, GLOBAL),
                                                           (AUTOMATIC, DECODED, COMPRESSED, STREAM)):
-            with self.subTest(pack=pack, shuffle=shuffle, residency=residency):
-                out = self.load(self.packs[pack], shuffle, residency, form=CSR)
+            with self.subTest(pack=pack, shuffle=shuffle, cache=cache):
+                out = self.load(self.packs[pack], shuffle, cache, form=CSR)
                 np.testing.assert_array_equal(self.csr_cells(out + ".x"), self.expected())
 
-    def test_gives_scipys_rows_of_hdf5_in_every_residency(self):
-        for pack, shuffle, residency, form in itertools.product(("hdf5", "dense"), (NONE, GLOBAL),
+    def test_gives_scipys_rows_of_hdf5_in_every_cache(self):
+        for pack, shuffle, cache, form in itertools.product(("hdf5", "dense"), (NONE, GLOBAL),
                                                                 (DECODED, COMPRESSED, STREAM), FORMS):
-            with self.subTest(pack=pack, shuffle=shuffle, residency=residency, form=form):
-                out = self.load(self.packs[pack], shuffle, residency, form=form)
+            with self.subTest(pack=pack, shuffle=shuffle, cache=cache, form=form):
+                out = self.load(self.packs[pack], shuffle, cache, form=form)
                 np.testing.assert_array_equal(self.dense(out + ".x", form), self.expected(stored=form == 2))
 
     def test_gives_scipys_rows_of_wider_values(self):
-        for values, pack, residency in itertools.product(("u16", "f32"), ("", "hdf5-"), (DECODED, COMPRESSED, STREAM)):
-            with self.subTest(values=values, pack=pack, residency=residency):
-                out = self.load(self.packs[pack + values], residency=residency)
+        for values, pack, cache in itertools.product(("u16", "f32"), ("", "hdf5-"), (DECODED, COMPRESSED, STREAM)):
+            with self.subTest(values=values, pack=pack, cache=cache):
+                out = self.load(self.packs[pack + values], cache=cache)
                 np.testing.assert_array_equal(self.dense(out + ".x", 0), np.float32(self.expected(values=values)))
-                out = self.load(self.packs[pack + values], residency=residency, form=CSR)
+                out = self.load(self.packs[pack + values], cache=cache, form=CSR)
                 np.testing.assert_array_equal(self.csr_cells(out + ".x"), np.float32(self.expected(values=values)))
 
     def test_gives_scipys_rows_of_files_that_anndata_wrote(self):
         whole = sp.csr_matrix((self.values["u16"].astype(np.float32), (self.ratings.row, self.ratings.col)), (USERS, ITEMS))
-        for layout, residency in itertools.product(("csr", "csc", "dense"), (DECODED, COMPRESSED, STREAM)):
+        for layout, cache in itertools.product(("csr", "csc", "dense"), (DECODED, COMPRESSED, STREAM)):
             data = anndata.AnnData(whole.toarray() if layout == "dense" else whole.asformat(layout), dtype=np.float32)
             data.obs_names = [f"u{i}" for i in range(USERS)]
             data.var_names = [f"i{i}" for i in range(ITEMS)]
             data.write_h5ad(self.path("a.h5ad"), compression="gzip")
-            with self.subTest(layout, residency=residency):
-                out = self.load(self.path("a.h5ad"), residency=residency)
+            with self.subTest(layout, cache=cache):
+                out = self.load(self.path("a.h5ad"), cache=cache)
                 np.testing.assert_array_equal(self.dense(out + ".x", 0), whole.toarray()[self.rows][:, self.columns])
-                out = self.load(self.path("a.h5ad"), residency=residency, form=CSR)
+                out = self.load(self.path("a.h5ad"), cache=cache, form=CSR)
                 np.testing.assert_array_equal(self.csr_cells(out + ".x"), whole.toarray()[self.rows][:, self.columns])
 
     def test_pairs_what_is_known_with_what_is_held_out(self):

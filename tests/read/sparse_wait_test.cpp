@@ -21,9 +21,9 @@ SeenRows seen(const SparseBatch& batch) {
 TEST(SparseWait, ChangesNothingOfWhatNextGives) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));
-  for (const Residency residency : kPlaces) {
+  for (const Cache cache : kPlaces) {
     const SparseLoaderOptions options{
-        .batch_size = 9, .shuffle = Shuffle::global, .residency = residency, .threads = 2, .prefetch = 1};
+        .batch_size = 9, .shuffle = Shuffle::global, .cache = cache, .threads = 2, .prefetch = 1};
     SparseLoader plain(path, options), waiting(path, options);
     for (const std::uint64_t epoch : {0, 1}) {
       std::vector<SeenRows> expected, found;
@@ -50,7 +50,7 @@ TEST(SparseWait, GivesTheLastBatchBackAndLeavesTheStateAlone) {
   while (!loader.wait(milliseconds(1))) continue;
   EXPECT_EQ(loader.keep(), nullptr);
   EXPECT_EQ(loader.state(), state);
-  EXPECT_EQ(loader.stats().kept_batches, 1);
+  EXPECT_EQ(loader.stats().retained_batches, 1);
   ASSERT_NE(loader.next(), nullptr);
   EXPECT_TRUE(seen(*kept) == expected);
 }
@@ -63,8 +63,8 @@ TEST(SparseKeep, OfABatchThatWasWrittenToLeavesLaterOnesClean) {
   std::vector<std::shared_ptr<const SparseBatch>> kept;
   for (const std::uint64_t epoch : {0, 1, 2, 3})
     for (const SparseBatch& batch : loader.epoch(epoch)) {
-      expect_known_cells(batch, batch.rows, 0, SparseAs::dense_f32, shape);
-      expect_known_cells(batch.held_out, batch.rows, 1, SparseAs::dense_f32, shape);
+      expect_known_cells(batch, batch.rows, 0, SparseFormat::dense_f32, shape);
+      expect_known_cells(batch.held_out, batch.rows, 1, SparseFormat::dense_f32, shape);
       if (batch.index % 3 != 0) continue;
       kept.push_back(loader.keep());
       for (float& cell : batch.writable_dense_f32()) cell = 8;
@@ -79,14 +79,15 @@ TEST(SparseKeep, OfCsrBatchesOutlivesTheLoader) {
   const MatrixShape shape = known_shape(ValueType::u16, 1);
   std::vector<std::shared_ptr<const SparseBatch>> kept;
   {
-    SparseLoader loader(write_shard(folder, shape), {.batch_size = 9, .as = SparseAs::csr, .threads = 2});
+    SparseLoader loader(write_shard(folder, shape),
+                        {.batch_size = 9, .format = SparseFormat::csr, .threads = 2});
     for (const SparseBatch& batch : loader.epoch(0)) {
       EXPECT_FALSE(batch.rows.empty());
       kept.push_back(loader.keep());
     }
-    EXPECT_EQ(loader.stats().kept_batches, kept.size());
+    EXPECT_EQ(loader.stats().retained_batches, kept.size());
   }
-  for (const auto& batch : kept) expect_known_cells(*batch, batch->rows, 0, SparseAs::csr, shape);
+  for (const auto& batch : kept) expect_known_cells(*batch, batch->rows, 0, SparseFormat::csr, shape);
 }
 
 }  // namespace

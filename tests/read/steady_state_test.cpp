@@ -47,7 +47,7 @@ constexpr std::uint64_t kSteadySamples = 2000;
 constexpr std::uint64_t kBatchSize = 32;
 constexpr std::uint64_t kSteadyEpochs = 8;
 // A new epoch makes its plan: the order's exceptions, its place in the queue of plans.
-constexpr std::uint64_t kMostAllocationsAnEpoch = 8;
+constexpr std::uint64_t kMaxAllocationsAnEpoch = 8;
 
 std::string write_steady_part(const TemporaryFolder& folder, const std::string& name,
                               const std::string& filter) {
@@ -111,17 +111,17 @@ void expect_steady_loader(const std::string& path, Options options) {
   options.allocator = memory.allocator();
   Loader loader(path, options);
   warm_up(loader);
-  const std::uint64_t given = memory.given, allocated = allocations, faults = page_faults();
+  const std::uint64_t given = memory.given, allocated = allocations, problems = page_faults();
   std::uint64_t batches = 0;
   for (std::uint64_t epoch = 2; epoch < 2 + kSteadyEpochs; ++epoch) batches += batches_in(loader, epoch);
-  const std::uint64_t new_faults = page_faults() - faults, new_allocations = allocations - allocated;
+  const std::uint64_t new_problems = page_faults() - problems, new_allocations = allocations - allocated;
   ASSERT_GE(batches, 50 * kSteadyEpochs);
   EXPECT_EQ(memory.given, given);
   EXPECT_EQ(memory.returned, 0u);
-  EXPECT_LE(new_allocations, kSteadyEpochs * kMostAllocationsAnEpoch) << batches << " batches";
+  EXPECT_LE(new_allocations, kSteadyEpochs * kMaxAllocationsAnEpoch) << batches << " batches";
   // Not 0: the system itself unmaps pages to see whether they are used, or to join them to huge ones. A batch
-  // of fresh memory would cost 24 faults.
-  EXPECT_LT(new_faults, batches / 10) << batches << " batches";
+  // of fresh memory would cost 24 problems.
+  EXPECT_LT(new_problems, batches / 10) << batches << " batches";
 }
 
 void expect_steady(const std::string& path, const ImageLoaderOptions& options) {
@@ -131,28 +131,27 @@ void expect_steady(const std::string& path, const ImageLoaderOptions& options) {
 TEST(SteadyState, OfRawSamplesInMemoryInGlobalOrderAllocatesNothing) {
   const TemporaryFolder folder;
   expect_steady(write_steady_part(folder, "hdf5", "none"),
-                {.shuffle = Shuffle::global, .residency = Residency::decoded});
+                {.shuffle = Shuffle::global, .cache = Cache::decoded});
 }
 
 TEST(SteadyState, OfARawFileInWindowsAllocatesNothing) {
   const TemporaryFolder folder;
   expect_steady(write_steady_part(folder, "hdf5", "none"),
-                {.shuffle = Shuffle::window, .window_chunks = 8, .residency = Residency::stream});
+                {.shuffle = Shuffle::window, .window_chunks = 8, .cache = Cache::none});
 }
 
 TEST(SteadyState, OfPhotoShardsAllocatesNothing) {
   const TemporaryFolder folder;
   const std::string path = write_steady_part(folder, "shard", "photo");
   for (const Shuffle shuffle : {Shuffle::window, Shuffle::none})
-    expect_steady(path, {.shuffle = shuffle, .window_chunks = 8, .residency = Residency::stream});
+    expect_steady(path, {.shuffle = shuffle, .window_chunks = 8, .cache = Cache::none});
 }
 
 TEST(SteadyState, OfCompressedSamplesInGlobalOrderAllocatesNothing) {
   const TemporaryFolder folder;
-  expect_steady(write_steady_part(folder, "shard", "zstd"), {.shuffle = Shuffle::global,
-                                                             .residency = Residency::compressed,
-                                                             .memory_bytes = 7 << 20,
-                                                             .prefetch = 2});
+  expect_steady(
+      write_steady_part(folder, "shard", "zstd"),
+      {.shuffle = Shuffle::global, .cache = Cache::compressed, .cache_bytes = 7 << 20, .prefetch = 2});
 }
 
 TEST(SteadyState, OfNormalisedPlanesAllocatesNothing) {
@@ -160,29 +159,28 @@ TEST(SteadyState, OfNormalisedPlanesAllocatesNothing) {
   expect_steady(write_steady_part(folder, "hdf5", "deflate"), {.shuffle = Shuffle::window,
                                                                .window_chunks = 8,
                                                                .augment = {.flip_horizontal = 0.5},
-                                                               .as = PixelType::f32,
+                                                               .dtype = Dtype::float32,
                                                                .layout = Layout::nchw,
-                                                               .residency = Residency::stream});
+                                                               .cache = Cache::none});
 }
 
 TEST(SteadyState, OfEchoedBatchesAllocatesNothing) {
   const TemporaryFolder folder;
   expect_steady(write_steady_part(folder, "shard", "photo"),
-                {.shuffle = Shuffle::window, .window_chunks = 8, .echo = 2, .residency = Residency::stream});
+                {.shuffle = Shuffle::window, .window_chunks = 8, .echo = 2, .cache = Cache::none});
 }
 
 TEST(SteadyState, OfRowsOfMatricesAllocatesNothing) {
   const TemporaryFolder folder;
   const std::string path = folder.path("rows.zst");
   write_known_matrices(path, known_matrix_spec(known_shape(ValueType::u8, 2), "zstd"), 60 * kBatchSize);
-  for (const SparseAs as : {SparseAs::dense_f32, SparseAs::dense_u8, SparseAs::csr})
-    for (const Residency residency : {Residency::decoded, Residency::stream})
+  for (const SparseFormat format : {SparseFormat::dense_f32, SparseFormat::dense_u8, SparseFormat::csr})
+    for (const Cache cache : {Cache::decoded, Cache::none})
       expect_steady_loader<SparseLoader>(
-          path,
-          SparseLoaderOptions{.shuffle = residency == Residency::decoded ? Shuffle::global : Shuffle::window,
-                              .window_chunks = 8,
-                              .as = as,
-                              .residency = residency});
+          path, SparseLoaderOptions{.shuffle = cache == Cache::decoded ? Shuffle::global : Shuffle::window,
+                                    .window_chunks = 8,
+                                    .format = format,
+                                    .cache = cache});
 }
 
 }  // namespace

@@ -80,9 +80,9 @@ TEST(WindowStatistics, NeighboursComeFromOneChunkAsOftenAsTheLoaderTells) {
     double mean = 0, squares = 0;
     for (const double share : shares) mean += share / count;
     for (const double share : shares) squares += (share - mean) * (share - mean) / (count - 1);
-    const double uneven = geometry.samples % geometry.chunk_samples == 0 ? 0 : 1;
-    const double bound =
-        kDeviations * std::sqrt(squares / count) + uneven / static_cast<double>(geometry.samples - 1) + 1e-9;
+    const double rank_remainder = geometry.samples % geometry.chunk_samples == 0 ? 0 : 1;
+    const double bound = kDeviations * std::sqrt(squares / count) +
+                         rank_remainder / static_cast<double>(geometry.samples - 1) + 1e-9;
     EXPECT_NEAR(mean, told, bound) << geometry.samples << " samples in chunks of " << geometry.chunk_samples
                                    << ", windows of " << geometry.window_chunks;
     EXPECT_LT(bound, 0.02) << "a bound that says nothing";

@@ -30,7 +30,7 @@ class TrainImages(unittest.TestCase):
         self.folder = folder.name
         self.train_pack = pack(self.folder, "train", ["ant", "bee", "cat"], seed=1)
 
-    def test_it_names_pictures_that_it_has_not_seen_and_tells_who_waited(self):
+    def test_it_names_images_that_it_has_not_seen_and_tells_who_waited(self):
         done = train(self.train_pack, pack(self.folder, "test", ["ant", "bee", "cat"], seed=2))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(float(re.search(r"test accuracy ([0-9.]+) %", done.stdout).group(1)), 95)

@@ -29,10 +29,10 @@ class TrainTorch(unittest.TestCase):
         self.folder = folder.name
 
     def write_hdf5(self, **datasets):
-        with h5py.File(f"{self.folder}/foreign.h5", "w") as file:
+        with h5py.File(f"{self.folder}/external.h5", "w") as file:
             for name, values in datasets.items():
                 file[name] = values
-        return f"{self.folder}/foreign.h5"
+        return f"{self.folder}/external.h5"
 
     def test_it_learns_to_tell_classes_apart_and_tells_who_waited(self):
         done = train(pack_bright_rows(TOOLS, self.folder, "train", ["ant", "bee", "cat"], seed=1), "40")

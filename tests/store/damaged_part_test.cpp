@@ -18,7 +18,7 @@ constexpr std::uint64_t kSamples = 10;
 
 struct KnownPart {
   std::string container;
-  std::string filter;
+  std::string codec;
   std::size_t label_columns;
 };
 
@@ -26,7 +26,7 @@ const std::vector<KnownPart> kParts{
     {"shard", "photo", 1}, {"shard", "none", 3}, {"hdf5", "none", 1}, {"hdf5", "zstd", 3}};
 
 PartSpec spec_of(const KnownPart& part) {
-  return known_spec({8, 7, 3, Layout::nchw}, part.filter, part.label_columns);
+  return known_spec({8, 7, 3, Layout::nchw}, part.codec, part.label_columns);
 }
 
 std::string part_bytes(const std::string& path, const KnownPart& part) {
@@ -65,14 +65,14 @@ TEST(DamagedPart, WithAFlippedBitIsRefusedOrReadRight) {
       bytes[all[i]] = static_cast<char>(bytes[all[i]] ^ flip);
       const ReadOutcome outcome = outcome_of(path, bytes, part);
       ASSERT_TRUE(outcome == ReadOutcome::right || outcome == ReadOutcome::refused)
-          << part.container << " " << part.filter << ": bit " << int{flip} << " of byte " << all[i]
+          << part.container << " " << part.codec << ": bit " << int{flip} << " of byte " << all[i]
           << (outcome == ReadOutcome::wrong ? " gives wrong samples" : " crashes");
       refused += outcome == ReadOutcome::refused ? 1 : 0;
       bytes[all[i]] = static_cast<char>(bytes[all[i]] ^ flip);
     }
     // Half of the bytes of these small HDF5 parts are metadata that only the HDF5 library reads.
     EXPECT_GT(refused, all.size() / step / (part.container == "hdf5" ? 3 : 2))
-        << part.container << " " << part.filter;
+        << part.container << " " << part.codec;
   }
 }
 

@@ -120,20 +120,20 @@ TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
 
 TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {
   const TemporaryFolder folder;
-  const auto fault = [&](const MatrixShape& shape, const CsrRows& rows, std::uint64_t most = 1 << 20) {
-    return fault_of([&] {
+  const auto error = [&](const MatrixShape& shape, const CsrRows& rows, std::uint64_t most = 1 << 20) {
+    return error_of([&] {
       MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(shape, "none"),
-                              {.layout = MatrixLayout::dense, .most_dense_bytes = most});
+                              {.layout = MatrixLayout::dense, .max_dense_bytes = most});
       writer.append(rows.view(), {});
     });
   };
   const CsrRows one{{0, 1}, {3}, {1.0f}};
-  EXPECT_EQ(fault(known_shape(ValueType::u8, 1), one), "");
-  EXPECT_NE(fault(known_shape(ValueType::u16, 1), one).find("type u16 do not fit"), std::string::npos);
-  EXPECT_NE(fault(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {0.0f}}).find("rating of 0"),
+  EXPECT_EQ(error(known_shape(ValueType::u8, 1), one), "");
+  EXPECT_NE(error(known_shape(ValueType::u16, 1), one).find("type u16 do not fit"), std::string::npos);
+  EXPECT_NE(error(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {0.0f}}).find("rating of 0"),
             std::string::npos);
-  EXPECT_NE(fault(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {256.0f}}), "");
-  EXPECT_NE(fault(known_shape(ValueType::u8, 1), one, 699).find("700 cells"), std::string::npos);
+  EXPECT_NE(error(known_shape(ValueType::u8, 1), {{0, 1}, {3}, {256.0f}}), "");
+  EXPECT_NE(error(known_shape(ValueType::u8, 1), one, 699).find("700 cells"), std::string::npos);
 }
 
 TEST(MatrixHdf5, RefusesRowsThatAreNoCsr) {
@@ -143,7 +143,7 @@ TEST(MatrixHdf5, RefusesRowsThatAreNoCsr) {
     for (const CsrRows& rows : {CsrRows{{0, 1}, {700}, {}}, {{0, 2}, {5, 5}, {}}, {{0, 2}, {6, 5}, {}}}) {
       MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.layout = layout});
       EXPECT_NE(
-          fault_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
+          error_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
           std::string::npos);
     }
 }
@@ -153,7 +153,7 @@ TEST(MatrixHdf5, IsNotThereUnlessItWasFinished) {
   {
     MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(kHalfStars, "none"));
     writer.append(known_rows(kHalfStars, 0, 0, 5).view(), known_rows(kHalfStars, 1, 0, 5).view());
-    EXPECT_NE(fault_of([&] { static_cast<void>(writer.finish({})); }, ErrorCode::cannot_write), "");
+    EXPECT_NE(error_of([&] { static_cast<void>(writer.finish({})); }, ErrorCode::cannot_write), "");
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

@@ -286,12 +286,12 @@ TEST(Hdf5Part, ReadsNoBytesOfOtherFiles) {
   EXPECT_EQ(error_of_opening(path), path + ": /images lies in another file");
 }
 
-/// Writes a large part in a child process that may not make files larger than `most_bytes`; returns its exit
+/// Writes a large part in a child process that may not make files larger than `max_bytes`; returns its exit
 /// code.
-int write_with_limit(const std::string& path, rlim_t most_bytes) {
+int write_with_limit(const std::string& path, rlim_t max_bytes) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const struct rlimit limit { most_bytes, most_bytes };
+    const struct rlimit limit { max_bytes, max_bytes };
     ::signal(SIGXFSZ, SIG_IGN);
     ::setrlimit(RLIMIT_FSIZE, &limit);
     int code = 0;
@@ -310,9 +310,9 @@ int write_with_limit(const std::string& path, rlim_t most_bytes) {
 
 TEST(Hdf5Part, IsNotThereWhereTheFileBecameTooLarge) {
   const TemporaryFolder folder;
-  for (rlim_t most_bytes = 1000; most_bytes < 1'228'800; most_bytes += 100'000) {
-    ASSERT_EQ(write_with_limit(folder.path("part.h5"), most_bytes), 73) << most_bytes;
-    ASSERT_TRUE(std::filesystem::is_empty(folder.path())) << most_bytes;
+  for (rlim_t max_bytes = 1000; max_bytes < 1'228'800; max_bytes += 100'000) {
+    ASSERT_EQ(write_with_limit(folder.path("part.h5"), max_bytes), 73) << max_bytes;
+    ASSERT_TRUE(std::filesystem::is_empty(folder.path())) << max_bytes;
   }
   EXPECT_EQ(write_with_limit(folder.path("part.h5"), 64 << 20), 0);
   const auto bytes = static_cast<rlim_t>(std::filesystem::file_size(folder.path("part.h5")));

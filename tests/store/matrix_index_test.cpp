@@ -25,7 +25,7 @@ PartContents decode(Bytes index) {
   return contents;
 }
 
-std::string fault_of(Bytes index) {
+std::string error_of(Bytes index) {
   try {
     static_cast<void>(decode(index));
   } catch (const Error& error) {
@@ -110,12 +110,12 @@ TEST(MatrixIndex, GivesBackLabelsOfEveryKind) {
 TEST(MatrixIndex, RejectsAnIndexThatWasTruncatedOrIsTooLong) {
   const PartSpec spec = known_matrix_spec(known_shape(ValueType::u8, 1), "zstd", 2);
   const ByteBuffer index = encode(spec, std::vector<StoredChunk>(2), known_users(spec, 5));
-  EXPECT_EQ(fault_of(index), "");
+  EXPECT_EQ(error_of(index), "");
   for (std::size_t bytes = 0; bytes < index.size(); ++bytes)
-    EXPECT_NE(fault_of(Bytes(index).first(bytes)), "") << bytes;
+    EXPECT_NE(error_of(Bytes(index).first(bytes)), "") << bytes;
   ByteBuffer longer = index;
   longer.push_back(0);
-  EXPECT_NE(fault_of(longer).find("1 bytes too many"), std::string::npos);
+  EXPECT_NE(error_of(longer).find("1 bytes too many"), std::string::npos);
 }
 
 TEST(MatrixIndex, RejectsCountsThatNoBytesStandFor) {
@@ -124,7 +124,7 @@ TEST(MatrixIndex, RejectsCountsThatNoBytesStandFor) {
     for (const std::uint64_t number : {std::uint64_t{2}, std::uint64_t{1} << 60, UINT64_MAX}) {
       ByteBuffer wrong = index;
       store_little(wrong.data() + at, number);
-      EXPECT_NE(fault_of(wrong), "") << at << " " << number;
+      EXPECT_NE(error_of(wrong), "") << at << " " << number;
     }
 }
 
@@ -137,8 +137,8 @@ TEST(MatrixIndex, RejectsWidthsAndFormsThatAreNone) {
        {std::pair{labels_at, 0}, {labels_at, 9}, {rows_at, 0}, {rows_at, 255}, {ids_at, 2}}) {
     ByteBuffer wrong = index;
     store_little(wrong.data() + at, static_cast<std::uint64_t>(number));
-    const std::string fault = fault_of(wrong);
-    EXPECT_NE(fault.find(at == ids_at ? "ids of form 2" : "expected 1 to 8"), std::string::npos) << fault;
+    const std::string error = error_of(wrong);
+    EXPECT_NE(error.find(at == ids_at ? "ids of form 2" : "expected 1 to 8"), std::string::npos) << error;
   }
 }
 

@@ -31,7 +31,7 @@ TEST(MatrixShard, MayHaveItemsWithoutNames) {
   EXPECT_EQ(outcome_of(folder.path("part.zst"), spec), "");
   spec.classes = {"only one"};
   EXPECT_NE(
-      fault_of([&] { write_known_matrices(folder.path("part.zst"), spec, kRows); }, ErrorCode::cannot_write)
+      error_of([&] { write_known_matrices(folder.path("part.zst"), spec, kRows); }, ErrorCode::cannot_write)
           .find("names of items: 1, expected 700"),
       std::string::npos);
 }
@@ -44,10 +44,10 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
   write_known_part(container("hdf5"), folder.path("images.h5"), known_spec({8, 7, 3, Layout::nhwc}, "none"),
                    4);
   const auto open_images = [&](const std::string& name) {
-    return fault_of([&] { static_cast<void>(open_part(folder.path(name))); });
+    return error_of([&] { static_cast<void>(open_part(folder.path(name))); });
   };
   const auto open_rows = [&](const std::string& name) {
-    return fault_of([&] { static_cast<void>(open_matrix_part(folder.path(name))); });
+    return error_of([&] { static_cast<void>(open_matrix_part(folder.path(name))); });
   };
   EXPECT_NE(open_images("rows.zst").find("holds matrices, expected images"), std::string::npos);
   EXPECT_NE(open_rows("images.zst").find("holds images, expected matrices"), std::string::npos);
@@ -60,23 +60,23 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
   }
   EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5")));
   EXPECT_NE(
-      fault_of([&] { static_cast<void>(read_matrix_hdf5(folder.path("images.h5"))); }).find("no matrix /X"),
+      error_of([&] { static_cast<void>(read_matrix_hdf5(folder.path("images.h5"))); }).find("no matrix /X"),
       std::string::npos);
 }
 
 TEST(MatrixShard, IsNotCreatedWithAShapeThatIsNone) {
   const TemporaryFolder folder;
-  const auto fault = [&](const PartSpec& spec, const char* kind = "shard") {
-    return fault_of([&] { static_cast<void>(container(kind).create(folder.path("part"), spec)); });
+  const auto error = [&](const PartSpec& spec, const char* kind = "shard") {
+    return error_of([&] { static_cast<void>(container(kind).create(folder.path("part"), spec)); });
   };
-  EXPECT_NE(fault(known_matrix_spec(known_shape(ValueType::u8, 3), "zstd")), "");
-  EXPECT_NE(fault(known_matrix_spec(known_shape(ValueType::u8, 1, -1), "zstd")), "");
-  EXPECT_NE(fault(known_matrix_spec(known_shape(ValueType::f32, 1, 0.5), "zstd")), "");
+  EXPECT_NE(error(known_matrix_spec(known_shape(ValueType::u8, 3), "zstd")), "");
+  EXPECT_NE(error(known_matrix_spec(known_shape(ValueType::u8, 1, -1), "zstd")), "");
+  EXPECT_NE(error(known_matrix_spec(known_shape(ValueType::f32, 1, 0.5), "zstd")), "");
   PartSpec wide = known_matrix_spec(kHalfStars, "zstd");
   wide.matrix->column_count = std::uint64_t{1} << 32;
-  EXPECT_NE(fault(wide), "");
-  EXPECT_NE(fault(known_matrix_spec(kHalfStars, "photo")), "");
-  EXPECT_NE(fault(known_matrix_spec(kHalfStars, "none"), "hdf5"), "");
+  EXPECT_NE(error(wide), "");
+  EXPECT_NE(error(known_matrix_spec(kHalfStars, "photo")), "");
+  EXPECT_NE(error(known_matrix_spec(kHalfStars, "none"), "hdf5"), "");
 }
 
 TEST(DamagedMatrixShard, WithAFlippedBitIsRefusedOrReadRight) {
@@ -120,7 +120,7 @@ TEST(DamagedMatrixShard, OfAnotherKindOrVersionIsRefusedByName) {
   const PartSpec spec = known_matrix_spec(kHalfStars, "zstd");
   write_known_matrices(path, spec, kRows);
   const std::string good = file_text(path);
-  const auto fault_with = [&](std::size_t at, char value) {
+  const auto error_with = [&](std::size_t at, char value) {
     std::string bytes = good;
     bytes[at] = value;
     const std::uint64_t hash = xxh3(as_bytes(bytes).first(4088));
@@ -128,15 +128,15 @@ TEST(DamagedMatrixShard, OfAnotherKindOrVersionIsRefusedByName) {
     std::ofstream(path, std::ios::binary) << bytes;
     return outcome_of(path, spec);
   };
-  EXPECT_EQ(fault_with(28, 2), "");
-  EXPECT_NE(fault_with(28, 3).find("kind 3"), std::string::npos);
-  EXPECT_NE(fault_with(28, 1), "") << "matrices as images";
-  EXPECT_NE(fault_with(24, 2).find("version 2"), std::string::npos);
-  EXPECT_NE(fault_with(44, 4).find("value type"), std::string::npos);
-  EXPECT_NE(fault_with(45, 3).find("3 matrices"), std::string::npos);
-  EXPECT_NE(fault_with(46, 1), "");
-  EXPECT_NE(fault_with(48, 1).find("names of items"), std::string::npos);
-  EXPECT_NE(fault_with(63, static_cast<char>(0xbf)).find("scale"), std::string::npos);
+  EXPECT_EQ(error_with(28, 2), "");
+  EXPECT_NE(error_with(28, 3).find("kind 3"), std::string::npos);
+  EXPECT_NE(error_with(28, 1), "") << "matrices as images";
+  EXPECT_NE(error_with(24, 2).find("version 2"), std::string::npos);
+  EXPECT_NE(error_with(44, 4).find("value type"), std::string::npos);
+  EXPECT_NE(error_with(45, 3).find("3 matrices"), std::string::npos);
+  EXPECT_NE(error_with(46, 1), "");
+  EXPECT_NE(error_with(48, 1).find("names of items"), std::string::npos);
+  EXPECT_NE(error_with(63, static_cast<char>(0xbf)).find("scale"), std::string::npos);
 }
 
 }  // namespace

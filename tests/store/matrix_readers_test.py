@@ -42,9 +42,9 @@ def read_with_probe(path, x="X"):
 class MatrixReaders(unittest.TestCase):
     def assert_probe_reads(self, path, expected, x="X", users=(), items=()):
         """Our reader gives the rows of a scipy matrix, sorted, and the names."""
-        code, text, fault = read_with_probe(path, x)
+        code, text, error = read_with_probe(path, x)
         lines = text.splitlines()
-        self.assertEqual((code, lines[:1]), (0, [f"columns {expected.shape[1]}"]), fault)
+        self.assertEqual((code, lines[:1]), (0, [f"columns {expected.shape[1]}"]), error)
         self.assertEqual([line[5:] for line in lines if line.startswith("user ")], list(users))
         self.assertEqual([line[5:] for line in lines if line.startswith("item ")], list(items))
         rows = [line.split()[1:] for line in lines if line.split()[0] == "x"]
@@ -56,16 +56,16 @@ class MatrixReaders(unittest.TestCase):
             self.assertEqual(found, {int(i): np.float32(row[i]) for i in np.flatnonzero(row)})
 
     def assert_probe_refuses(self, path, *words):
-        code, _, fault = read_with_probe(path)
+        code, _, error = read_with_probe(path)
         self.assertEqual(code, 1)
         for word in words:
-            self.assertIn(word, fault)
+            self.assertIn(word, error)
 
     def test_the_pages_are_enough_to_read_a_shard_of_matrices(self):
         for path, kind, matrices, filter_name in parts("shard-*.zst"):
             with self.subTest(path):
                 shard = shard_reader.Shard(path)
-                self.assertEqual((shard.kind, shard.filter, shard.matrices, shard.columns), (2, filter_name, matrices, COLUMNS))
+                self.assertEqual((shard.kind, shard.codec, shard.matrices, shard.columns), (2, filter_name, matrices, COLUMNS))
                 for matrix in range(matrices):
                     np.testing.assert_array_equal(shard.matrix(matrix).toarray(), known_matrix(kind, matrix))
                 self.assertEqual((shard.files, shard.classes), (USERS, ITEMS))
@@ -165,7 +165,7 @@ class MatrixReaders(unittest.TestCase):
                 self.assertEqual(file["obs/_index"].asstr()[:].tolist(), USERS)
                 self.assertNotIn("X", file)
 
-    def write_anndata(self, matrix, name="foreign.h5ad", path="X", **options):
+    def write_anndata(self, matrix, name="external.h5ad", path="X", **options):
         """As anndata 0.8 writes it."""
         file_path = os.path.join(FOLDER, name)
         with h5py.File(file_path, "w") as file:

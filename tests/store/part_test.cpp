@@ -23,7 +23,7 @@ void for_each_part(
     const std::function<void(const Container&, const std::string& path, const PartSpec&)>& check) {
   const TemporaryFolder folder;
   for (const Container& kind : containers())
-    for (const std::string_view filter : kind.filters)
+    for (const std::string_view filter : kind.codecs)
       for (const Layout layout : {Layout::nhwc, Layout::nchw})
         for (const std::size_t columns : {1, 5}) {
           const PartSpec spec = known_spec({20, 17, 3, layout}, std::string(filter), columns);
@@ -35,7 +35,7 @@ void for_each_part(
         }
 }
 
-std::string fault_of(const std::function<void()>& step) {
+std::string error_of(const std::function<void()>& step) {
   try {
     step();
   } catch (const Error& error) {
@@ -75,7 +75,7 @@ TEST(Part, GivesBackWhatStandsBesideThePixels) {
     EXPECT_EQ(part->samples().mean, expected.mean);
     EXPECT_EQ(part->samples().std, expected.std);
     EXPECT_EQ(part->spec().sample, spec.sample);
-    EXPECT_EQ(part->spec().filter, spec.filter);
+    EXPECT_EQ(part->spec().codec, spec.codec);
     EXPECT_EQ(part->spec().chunk_samples, spec.chunk_samples);
     EXPECT_EQ(part->spec().classes, spec.classes);
     EXPECT_EQ(part->spec().label_columns, spec.label_columns);
@@ -87,7 +87,7 @@ TEST(Part, GivesBackWhatStandsBesideThePixels) {
 TEST(Part, StoresNoiseRaw) {
   for_each_part(kSamples, [](const Container&, const std::string& path, const PartSpec& spec) {
     const std::unique_ptr<ChunkReader> part = open_part(path);
-    const bool filters = spec.filter != "none";
+    const bool filters = spec.codec != "none";
     ASSERT_EQ(part->chunks().size(), 3u);
     EXPECT_EQ(part->chunks()[0].filtered, filters);
     EXPECT_FALSE(part->chunks()[1].filtered);
@@ -125,7 +125,7 @@ TEST(Part, ReportsWhatItPublished) {
   const TemporaryFolder folder;
   for (const Container& kind : containers()) {
     const std::string path = folder.path("part" + std::string(kind.extension));
-    const PartSpec spec = known_spec({6, 5, 3, Layout::nhwc}, std::string(kind.filters[0]));
+    const PartSpec spec = known_spec({6, 5, 3, Layout::nhwc}, std::string(kind.codecs[0]));
     const PartReport report = write_known_part(kind, path, spec, kSamples);
     std::uint64_t stored_bytes = 0;
     const std::unique_ptr<ChunkReader> part = open_part(path);
@@ -177,9 +177,9 @@ TEST(Part, NamesFileChunkAndSamplesOfADamagedChunk) {
     const std::unique_ptr<ChunkReader> part = open_part(path);
     ByteBuffer stored;
     part->fetch(0, stored);
-    const std::string fault = fault_of([&] { part->fetch(1, stored); });
-    EXPECT_EQ(fault.find(path + ": chunk 1 (samples 4-7): checksum "), 0u) << fault;
-    EXPECT_NE(fault.find(", expected " + hash_text(part->chunks()[1].xxh3)), std::string::npos) << fault;
+    const std::string error = error_of([&] { part->fetch(1, stored); });
+    EXPECT_EQ(error.find(path + ": chunk 1 (samples 4-7): checksum "), 0u) << error;
+    EXPECT_NE(error.find(", expected " + hash_text(part->chunks()[1].xxh3)), std::string::npos) << error;
   });
 }
 
@@ -188,8 +188,8 @@ TEST(Part, NamesThePlaceOfAChunkThatDoesNotDecode) {
     const std::unique_ptr<ChunkReader> part = open_part(path);
     const ByteBuffer stored(7);
     ByteBuffer raw(part->chunks()[2].raw_bytes);
-    const std::string fault = fault_of([&] { decode_chunk(*part, 2, stored, raw); });
-    EXPECT_EQ(fault.find(path + ": chunk 2 (samples 8-9): "), 0u) << fault;
+    const std::string error = error_of([&] { decode_chunk(*part, 2, stored, raw); });
+    EXPECT_EQ(error.find(path + ": chunk 2 (samples 8-9): "), 0u) << error;
   });
 }
 
@@ -197,14 +197,14 @@ TEST(Part, RefusesFilesThatAreNone) {
   const TemporaryFolder folder;
   for (const std::string content : {"", "x", "a text that is longer than thirty-two bytes, but no part"}) {
     const std::string path = folder.write("part", content);
-    EXPECT_NE(fault_of([&] { static_cast<void>(open_part(path)); }).find("neither"), std::string::npos);
+    EXPECT_NE(error_of([&] { static_cast<void>(open_part(path)); }).find("neither"), std::string::npos);
   }
-  EXPECT_NE(fault_of([&] { static_cast<void>(open_part(folder.path("missing"))); }), "");
-  EXPECT_NE(fault_of([&] { static_cast<void>(open_part(folder.path())); }), "");
+  EXPECT_NE(error_of([&] { static_cast<void>(open_part(folder.path("missing"))); }), "");
+  EXPECT_NE(error_of([&] { static_cast<void>(open_part(folder.path())); }), "");
 }
 
 TEST(Part, NamesTheContainersWhereOneIsMisspelt) {
-  EXPECT_EQ(fault_of([] { static_cast<void>(container("hdf")); }),
+  EXPECT_EQ(error_of([] { static_cast<void>(container("hdf")); }),
             "container \"hdf\": expected one of hdf5, shard");
 }
 
@@ -212,7 +212,7 @@ TEST(Part, RefusesChunksThatTheContainerCannotHold) {
   const TemporaryFolder folder;
   for (const Container& kind : containers()) {
     PartSpec spec = known_spec({1024, 1024, 1, Layout::nhwc}, "none");
-    spec.chunk_samples = (kind.most_chunk_bytes >> 20) + 1;
+    spec.chunk_samples = (kind.max_chunk_bytes >> 20) + 1;
     EXPECT_THROW(kind.create(folder.path("part"), spec), Error) << kind.name;
     spec.chunk_samples = 0;
     EXPECT_THROW(kind.create(folder.path("part"), spec), Error) << kind.name;

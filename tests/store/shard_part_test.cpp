@@ -39,7 +39,7 @@ struct ForgedShard {
     set(index + at, value);
     set(120, xxh3(as_bytes(bytes).subspan(index, number(112))));
   }
-  std::string fault() {
+  std::string error() {
     set(kHeaderHashAt, xxh3(as_bytes(bytes).first(kHeaderHashAt)));
     std::ofstream(path, std::ios::binary) << bytes;
     try {
@@ -55,7 +55,7 @@ struct ForgedShard {
 TEST(Shard, OpensWhenNothingIsForged) {
   ForgedShard shard;
   shard.set_in_index(0, shard.number(96));
-  EXPECT_EQ(shard.fault(), "");
+  EXPECT_EQ(shard.error(), "");
 }
 
 TEST(Shard, BeginsEveryChunkAtAPage) {
@@ -84,13 +84,13 @@ TEST(Shard, PadsWithRoomForAFrame) {
 TEST(Shard, RefusesAnotherVersionByNumber) {
   ForgedShard shard;
   shard.bytes[24] = 2;
-  EXPECT_EQ(shard.fault(), "shard header: version 2, this reader knows version 1");
+  EXPECT_EQ(shard.error(), "shard header: version 2, this reader knows version 1");
 }
 
 TEST(Shard, RefusesAnotherKind) {
   ForgedShard shard;
   shard.bytes[28] = 3;
-  EXPECT_EQ(shard.fault(), "shard header: kind 3, expected 1 (images) or 2 (matrices)");
+  EXPECT_EQ(shard.error(), "shard header: kind 3, expected 1 (images) or 2 (matrices)");
 }
 
 TEST(Shard, RefusesAHeaderWithoutItsHash) {
@@ -110,14 +110,14 @@ TEST(Shard, RefusesNumbersThatDoNotFit) {
       shard.set(at, value);
       if (at == 40) shard.set(44, 77);  // the part index may be any, the layout not
       if (value == before) continue;
-      EXPECT_NE(shard.fault(), "") << at << " = " << value;
+      EXPECT_NE(shard.error(), "") << at << " = " << value;
     }
   for (std::size_t at = 0; at < 72 + 56 * 3; at += 8) {
     const bool is_chunk_hash = at >= 72 && (at - 72) % 56 == 40;
     for (const std::uint64_t value : {std::uint64_t{12345}, kHuge, kHuge / 7, ~std::uint64_t{0}}) {
       ForgedShard shard;
       shard.set_in_index(at, value);
-      EXPECT_EQ(shard.fault() == "", is_chunk_hash) << at << " = " << value;
+      EXPECT_EQ(shard.error() == "", is_chunk_hash) << at << " = " << value;
     }
   }
 }
@@ -125,13 +125,13 @@ TEST(Shard, RefusesNumbersThatDoNotFit) {
 TEST(Shard, RefusesAClassThatIsNone) {
   ForgedShard shard;
   shard.set_in_index(72 + 56 * 3, 3);
-  EXPECT_EQ(shard.fault(), "a class id is none of the 3 classes");
+  EXPECT_EQ(shard.error(), "a class id is none of the 3 classes");
 }
 
 TEST(Shard, RefusesASeekTableThatDoesNotFit) {
   ForgedShard shard;
   shard.bytes[shard.bytes.size() - 20] ^= 1;
-  EXPECT_EQ(shard.fault(), "the seek table does not fit the index");
+  EXPECT_EQ(shard.error(), "the seek table does not fit the index");
 }
 
 TEST(Shard, IsWrittenWholeOrNotAtAll) {

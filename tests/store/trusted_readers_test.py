@@ -52,7 +52,7 @@ def parts(pattern):
         yield path, filter_name, layout, int(channels)
 
 
-FILES = [f"class/ä picture {s * s}.jpg" for s in range(SAMPLES)]
+FILES = [f"class/ä image {s * s}.jpg" for s in range(SAMPLES)]
 CLASSES = ["cat", "dög", "a class with a longer name"]
 
 
@@ -111,7 +111,7 @@ class TrustedReaders(unittest.TestCase):
                 np.testing.assert_array_equal(part.rows, np.arange(SAMPLES) * 2 + 1)
                 np.testing.assert_array_equal(part.mean, 100.5 + np.arange(channels))
                 np.testing.assert_array_equal(part.std, 20.25 + np.arange(channels))
-                self.assertEqual((part.files, part.filter, part.layout), (FILES, filter_name, layout))
+                self.assertEqual((part.files, part.codec, part.layout), (FILES, filter_name, layout))
                 self.assertEqual(part.classes, [] if channels == 4 else CLASSES)
                 self.assertEqual(part.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
                 self.assertEqual((part.pack_id, part.part_index), (0x0123456789ABCDEF, 7))
@@ -187,7 +187,7 @@ class TrustedReaders(unittest.TestCase):
                 np.testing.assert_array_equal(shard.rows, np.arange(SAMPLES) * 2 + 1)
                 np.testing.assert_array_equal(shard.mean, 100.5 + np.arange(channels))
                 np.testing.assert_array_equal(shard.std, 20.25 + np.arange(channels))
-                self.assertEqual((shard.files, shard.filter, shard.layout), (FILES, filter_name, layout))
+                self.assertEqual((shard.files, shard.codec, shard.layout), (FILES, filter_name, layout))
                 self.assertEqual(shard.classes, [] if channels == 4 else CLASSES)
                 self.assertEqual(shard.label_columns, [f"column {i}" for i in range(3 if channels == 4 else 1)])
                 self.assertEqual((shard.pack_id, shard.part_index), (0x0123456789ABCDEF, 7))

@@ -10,7 +10,7 @@ MAX_LINES = 500
 EMPTY_NAMES = re.compile(r"(^|[_-])(utils?|common|misc|helpers?|managers?)([_.-]|$)")
 
 
-def faults(path):
+def problems(path):
     name = path.relative_to(ROOT)
     if EMPTY_NAMES.search(path.name):
         yield f"{name}: a name that does not say what is inside"
@@ -28,9 +28,9 @@ def faults(path):
 def main():
     files = [path for folder in ("lib", "tools", "tests", "samples") for path in sorted((ROOT / folder).rglob("*"))
              if path.is_file() and "corpus" not in path.parts and "__pycache__" not in path.parts]
-    found = [fault for path in files for fault in faults(path)]
+    found = [error for path in files for error in problems(path)]
     print("\n".join(found))
-    print(f"{len(files)} files, {len(found)} faults")
+    print(f"{len(files)} files, {len(found)} problems")
     sys.exit(1 if found or not files else 0)
 
 

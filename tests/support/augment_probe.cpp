@@ -26,7 +26,7 @@ chunkhit::SampleFormat format_of(const std::vector<std::string>& words) {
   chunkhit::SampleFormat format;
   format.stored = {number(0), number(1), number(2), static_cast<Layout>(number(3))};
   format.layout = static_cast<Layout>(number(4));
-  format.as = words.at(5) == "f32" ? chunkhit::PixelType::f32 : chunkhit::PixelType::u8;
+  format.dtype = words.at(5) == "f32" ? chunkhit::Dtype::float32 : chunkhit::Dtype::uint8;
   format.augment = {std::stod(words.at(6)), number(7), number(8), number(9) != 0, number(10)};
   const std::size_t constants = 13, count = (words.size() - constants) / 2;
   for (std::size_t i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // Decodes what it is told on stdin, for the comparison with Pillow (tests/decode/pillow_test.py). A line in
 // is
-//   SHRINK X Y WIDTH HEIGHT CHANNELS PATH     (WIDTH 0: the whole picture)
-// and the answer is "fault REASON", or "ok FORMAT WIDTH HEIGHT CHANNELS ORIENTATION OUT_WIDTH OUT_HEIGHT
+//   SHRINK X Y WIDTH HEIGHT CHANNELS PATH     (WIDTH 0: the whole image)
+// and the answer is "error REASON", or "ok FORMAT WIDTH HEIGHT CHANNELS ORIENTATION OUT_WIDTH OUT_HEIGHT
 // OUT_CHANNELS" of the header and of the pixels, which follow.
 #include <fstream>
 #include <iostream>
@@ -26,8 +26,8 @@ void answer(const chunkhit::DecodePlan& plan, const std::string& path) {
   const chunkhit::Decoded decoded = chunkhit::decode(chunkhit::as_bytes(file), plan);
   const chunkhit::ImageHeader& header = decoded.header;
   const chunkhit::Image& image = decoded.image;
-  if (!decoded.fault.empty()) {
-    std::cout << "fault " << decoded.fault << "\n";
+  if (!decoded.error.empty()) {
+    std::cout << "error " << decoded.error << "\n";
     return;
   }
   std::cout << "ok " << header.format << ' ' << header.width << ' ' << header.height << ' ' << header.channels

@@ -10,7 +10,7 @@ namespace chunkhit {
 
 /// What came of decoding a file.
 struct Decoded {
-  std::string fault;
+  std::string error;
   std::string warnings;
   ImageHeader header;
   Image image;
@@ -28,7 +28,7 @@ struct Decoded {
     opened.decode(plan, decoded.image);
     decoded.warnings = opened.warnings();
   } catch (const ImageError& error) {
-    decoded.fault = error.reason();
+    decoded.error = error.reason();
   }
   return decoded;
 }

@@ -40,7 +40,7 @@ static int fd_below_path(int fd) {
 }
 
 /// 0: go on; -1: fail with errno set; 1: come up short.
-static int fault(const char* op) {
+static int error(const char* op) {
   const char* wanted = getenv("FAULT");
   const size_t length = strlen(op);
   if (wanted == NULL || strncmp(wanted, op, length) != 0 || wanted[length] != ':') return 0;
@@ -58,12 +58,12 @@ static int fault(const char* op) {
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int fd, const void* data, size_t size) {
-  const int what = fd_below_path(fd) ? fault("write") : 0;
+  const int what = fd_below_path(fd) ? error("write") : 0;
   return what < 0 ? -1 : NEXT(write)(fd, data, what > 0 && size > 1 ? size / 2 : size);
 }
 
 static ssize_t shimmed_pwrite(int fd, const void* data, size_t size, off64_t offset) {
-  const int what = fd_below_path(fd) ? fault("pwrite") : 0;
+  const int what = fd_below_path(fd) ? error("pwrite") : 0;
   return what < 0 ? -1 : NEXT(pwrite64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
 }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
@@ -74,7 +74,7 @@ ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
 }
 
 ssize_t read(int fd, void* data, size_t size) {
-  const int what = fd_below_path(fd) ? fault("read") : 0;
+  const int what = fd_below_path(fd) ? error("read") : 0;
   return what < 0 ? -1 : NEXT(read)(fd, data, what > 0 && size > 1 ? size / 2 : size);
 }
 
@@ -87,7 +87,7 @@ static int meets_bad_byte(size_t size, off64_t offset) {
 
 static ssize_t shimmed_pread(int fd, void* data, size_t size, off64_t offset) {
   if (fd_below_path(fd) && meets_bad_byte(size, offset)) return -1;
-  const int what = fd_below_path(fd) ? fault("pread") : 0;
+  const int what = fd_below_path(fd) ? error("pread") : 0;
   return what < 0 ? -1 : NEXT(pread64)(fd, data, what > 0 && size > 1 ? size / 2 : size, offset);
 }
 ssize_t pread(int fd, void* data, size_t size, off_t offset) { return shimmed_pread(fd, data, size, offset); }
@@ -96,7 +96,7 @@ ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
 }
 
 static ssize_t shimmed_preadv(int fd, const struct iovec* pieces, int count, off64_t offset) {
-  const int what = fd_below_path(fd) ? fault("pread") : 0;
+  const int what = fd_below_path(fd) ? error("pread") : 0;
   return what < 0 ? -1 : NEXT(preadv64)(fd, pieces, what > 0 && count > 1 ? count / 2 : count, offset);
 }
 ssize_t preadv(int fd, const struct iovec* pieces, int count, off_t offset) {
@@ -106,26 +106,26 @@ ssize_t preadv64(int fd, const struct iovec* pieces, int count, off64_t offset) 
   return shimmed_preadv(fd, pieces, count, offset);
 }
 
-int fsync(int fd) { return fd_below_path(fd) && fault("fsync") < 0 ? -1 : NEXT(fsync)(fd); }
+int fsync(int fd) { return fd_below_path(fd) && error("fsync") < 0 ? -1 : NEXT(fsync)(fd); }
 int rename(const char* from, const char* to) {
-  return below_path(from) && fault("rename") < 0 ? -1 : NEXT(rename)(from, to);
+  return below_path(from) && error("rename") < 0 ? -1 : NEXT(rename)(from, to);
 }
-int unlink(const char* path) { return below_path(path) && fault("unlink") < 0 ? -1 : NEXT(unlink)(path); }
+int unlink(const char* path) { return below_path(path) && error("unlink") < 0 ? -1 : NEXT(unlink)(path); }
 int mkdir(const char* path, mode_t mode) {
-  return below_path(path) && fault("mkdir") < 0 ? -1 : NEXT(mkdir)(path, mode);
+  return below_path(path) && error("mkdir") < 0 ? -1 : NEXT(mkdir)(path, mode);
 }
-int rmdir(const char* path) { return below_path(path) && fault("rmdir") < 0 ? -1 : NEXT(rmdir)(path); }
+int rmdir(const char* path) { return below_path(path) && error("rmdir") < 0 ? -1 : NEXT(rmdir)(path); }
 int flock(int fd, int operation) { return getenv("NO_FLOCK") != NULL ? 0 : NEXT(flock)(fd, operation); }
 int fallocate(int fd, int mode, off_t offset, off_t size) {
-  return fd_below_path(fd) && fault("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
+  return fd_below_path(fd) && error("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
 }
 int ftruncate64(int fd, off64_t size) {
-  return fd_below_path(fd) && fault("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size);
+  return fd_below_path(fd) && error("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size);
 }
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
 int close(int fd) {
-  if (!fd_below_path(fd) || fault("close") >= 0) return NEXT(close)(fd);
+  if (!fd_below_path(fd) || error("close") >= 0) return NEXT(close)(fd);
   const int error = errno;
   NEXT(close)(fd);
   errno = error;
@@ -139,12 +139,12 @@ long syscall(long number, ...) {
   va_start(arguments, number);
   for (int index = 0; index < 6; ++index) argument[index] = va_arg(arguments, long);
   va_end(arguments);
-  if (number == SYS_openat2 && fd_below_path((int)argument[0]) && fault("openat2") < 0) return -1;
+  if (number == SYS_openat2 && fd_below_path((int)argument[0]) && error("openat2") < 0) return -1;
   return NEXT(syscall)(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
 }
 
 struct dirent* readdir(DIR* folder) {
-  return fd_below_path(dirfd(folder)) && fault("readdir") < 0 ? NULL : NEXT(readdir)(folder);
+  return fd_below_path(dirfd(folder)) && error("readdir") < 0 ? NULL : NEXT(readdir)(folder);
 }
 
 static int shimmed_open(const char* path, int flags, mode_t mode) {
@@ -152,7 +152,7 @@ static int shimmed_open(const char* path, int flags, mode_t mode) {
     errno = EOPNOTSUPP;
     return -1;
   }
-  return below_path(path) && fault("open") < 0 ? -1 : NEXT(open64)(path, flags, mode);
+  return below_path(path) && error("open") < 0 ? -1 : NEXT(open64)(path, flags, mode);
 }
 int open(const char* path, int flags, ...) {
   va_list arguments;

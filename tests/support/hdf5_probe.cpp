@@ -64,7 +64,7 @@ void print_facts(const ChunkReader& part, double seconds) {
       "\"chunks\": %zu, \"chunk_samples\": %zu, \"raw_chunks\": %zu, \"class_labels\": %s, \"columns\": %zu, "
       "\"open_seconds\": %.6f}\n",
       spec.sample.height, spec.sample.width, spec.sample.channels,
-      std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]).c_str(), spec.filter.c_str(),
+      std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]).c_str(), spec.codec.c_str(),
       part.samples().rows.size(), part.chunks().size(), static_cast<std::size_t>(spec.chunk_samples),
       raw_chunks, part.samples().labels.values.empty() ? "true" : "false", spec.label_columns.size(),
       seconds);

@@ -76,7 +76,7 @@ std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& sp
   return file;
 }
 
-Image make_picture(std::uint32_t width, std::uint32_t height, std::uint32_t channels, std::uint64_t seed) {
+Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channels, std::uint64_t seed) {
   Image image;
   image.reshape(width, height, channels);
   for (std::uint32_t y = 0; y < height; ++y)

@@ -21,11 +21,11 @@ struct JpegWriteSpec {
   int exif_orientation = 0;      ///< 0 writes no EXIF
 };
 
-/// Compresses a picture of 1 (grey), 3 (RGB) or 4 (CMYK, Adobe's inverted way) channels.
+/// Compresses an image of 1 (gray), 3 (RGB) or 4 (CMYK, Adobe's inverted way) channels.
 [[nodiscard]] std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& spec);
 
-/// Makes a picture with edges, gradients and noise, the same for the same arguments.
-[[nodiscard]] Image make_picture(std::uint32_t width, std::uint32_t height, std::uint32_t channels,
-                                 std::uint64_t seed);
+/// Makes an image with edges, gradients and noise, the same for the same arguments.
+[[nodiscard]] Image make_image(std::uint32_t width, std::uint32_t height, std::uint32_t channels,
+                               std::uint64_t seed);
 
 }  // namespace chunkhit

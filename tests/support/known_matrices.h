@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -60,7 +60,7 @@ inline PartSpec known_matrix_spec(const MatrixShape& shape, const std::string& f
                                   std::size_t label_columns = 0) {
   PartSpec spec;
   spec.matrix = shape;
-  spec.filter = filter;
+  spec.codec = filter;
   spec.chunk_samples = kKnownChunkRows;
   for (std::uint64_t column = 0; column < shape.column_count; ++column)
     spec.classes.push_back("ítem " + std::to_string(column * column));
@@ -99,13 +99,13 @@ inline ByteBuffer known_row_block(const PartSpec& spec, std::uint64_t first, std
 /// Writes a shard of matrices as a pack does.
 inline PartReport write_known_matrices(const std::string& path, const PartSpec& spec, std::uint64_t count) {
   const std::unique_ptr<ChunkWriter> writer = container("shard").create(path, spec);
-  const ChunkFilter& filter = chunk_filter(spec.filter);
+  const ChunkCodec& codec = chunk_codec(spec.codec);
   for (std::uint64_t first = 0; first < count; first += spec.chunk_samples) {
     const std::uint64_t rows = std::min(spec.chunk_samples, count - first);
     const ByteBuffer raw = known_row_block(spec, first, rows);
     ByteBuffer stored;
-    filter.encode(raw, spec.sample, filter.default_level, stored);
-    const bool filtered = filter.name != "none" && stored.size() < raw.size();
+    codec.encode(raw, spec.sample, codec.default_level, stored);
+    const bool filtered = codec.name != "none" && stored.size() < raw.size();
     const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
     writer->append({bytes, raw.size(), rows, xxh3(bytes), filtered});
   }

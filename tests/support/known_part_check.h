@@ -47,10 +47,10 @@ inline ReadOutcome read_known_part(const std::string& path, const PartSpec& spec
 /// The same in a child process, which may crash: the HDF5 library does not check all of a file's structure.
 inline ReadOutcome read_known_part_in_child(const std::string& path, const PartSpec& spec,
                                             std::uint64_t count) {
-  constexpr unsigned kMostSeconds = 20;
+  constexpr unsigned kMaxSeconds = 20;
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(kMostSeconds);
+    ::alarm(kMaxSeconds);
     ::_exit(static_cast<int>(read_known_part(path, spec, count)));
   }
   int status = 0;

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "compress/chunk_filter.h"
+#include "codec/chunk_codec.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -42,7 +42,7 @@ inline PartSamples known_part_samples(const PartSpec& spec, std::uint64_t count)
   PartSamples samples;
   for (std::uint64_t s = 0; s < count; ++s) {
     samples.rows.push_back(s * 2 + 1);
-    samples.files.add("class/ä picture " + std::to_string(s * s) + ".jpg");
+    samples.files.add("class/ä image " + std::to_string(s * s) + ".jpg");
     if (spec.label_columns.size() == 1) samples.labels.ids.push_back(static_cast<std::int64_t>(s % 3));
     if (spec.label_columns.size() == 1) continue;
     for (std::size_t column = 0; column < spec.label_columns.size(); ++column)
@@ -59,7 +59,7 @@ inline PartSpec known_spec(const SampleShape& shape, const std::string& filter,
                            std::size_t label_columns = 1) {
   PartSpec spec;
   spec.sample = shape;
-  spec.filter = filter;
+  spec.codec = filter;
   spec.chunk_samples = kKnownChunkSamples;
   if (label_columns == 1) spec.classes = {"cat", "dög", "a class with a longer name"};
   for (std::size_t i = 0; i < label_columns; ++i) spec.label_columns.push_back("column " + std::to_string(i));
@@ -79,9 +79,9 @@ inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const
     std::fill(raw.begin() + static_cast<std::ptrdiff_t>(filled), raw.end(), std::uint8_t{0});
   }
   ByteBuffer stored;
-  const ChunkFilter& filter = chunk_filter(spec.filter);
-  filter.encode(raw, spec.sample, filter.default_level, stored);
-  const bool filtered = filter.name != "none" && stored.size() < raw.size();
+  const ChunkCodec& codec = chunk_codec(spec.codec);
+  codec.encode(raw, spec.sample, codec.default_level, stored);
+  const bool filtered = codec.name != "none" && stored.size() < raw.size();
   const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
   writer.append({bytes, raw.size(), count, xxh3(bytes), filtered});
 }

@@ -16,10 +16,9 @@
 namespace chunkhit {
 
 inline constexpr std::uint64_t kRows = 83;
-inline constexpr SparseAs kForms[] = {SparseAs::dense_f32, SparseAs::dense_f16, SparseAs::dense_u8,
-                                      SparseAs::csr};
-inline constexpr Residency kPlaces[] = {Residency::automatic, Residency::decoded, Residency::compressed,
-                                        Residency::stream};
+inline constexpr SparseFormat kSparseFormats[] = {SparseFormat::dense_f32, SparseFormat::dense_f16,
+                                                  SparseFormat::dense_u8, SparseFormat::csr};
+inline constexpr Cache kPlaces[] = {Cache::automatic, Cache::decoded, Cache::compressed, Cache::none};
 
 inline std::string write_shard(const TemporaryFolder& folder, const MatrixShape& shape,
                                const std::string& filter = "zstd", std::size_t label_columns = 0) {
@@ -34,13 +33,13 @@ inline float known_cell(std::uint64_t row, std::uint64_t column, int matrix, con
 }
 
 /// A batch's matrix as dense floats, whatever its form.
-inline std::vector<float> cells_of(const SparseMatrix& matrix, SparseAs as, double scale) {
+inline std::vector<float> cells_of(const SparseMatrix& matrix, SparseFormat format, double scale) {
   std::vector<float> cells(matrix.row_count() * matrix.column_count());
-  if (as == SparseAs::dense_f32) std::copy_n(matrix.dense_f32().begin(), cells.size(), cells.begin());
-  if (as == SparseAs::dense_u8)
+  if (format == SparseFormat::dense_f32) std::copy_n(matrix.dense_f32().begin(), cells.size(), cells.begin());
+  if (format == SparseFormat::dense_u8)
     std::transform(matrix.dense_u8().begin(), matrix.dense_u8().end(), cells.begin(),
                    [&](std::uint8_t stored) { return static_cast<float>(stored * scale); });
-  if (as != SparseAs::csr) return cells;
+  if (format != SparseFormat::csr) return cells;
   const CsrBatch& csr = matrix.csr();
   EXPECT_EQ(csr.indptr.size(), matrix.row_count() + 1);
   for (std::size_t row = 0; row < matrix.row_count(); ++row)
@@ -52,14 +51,14 @@ inline std::vector<float> cells_of(const SparseMatrix& matrix, SparseAs as, doub
 }
 
 inline void expect_known_cells(const SparseMatrix& matrix, std::span<const std::uint64_t> rows, int which,
-                               SparseAs as, const MatrixShape& shape) {
+                               SparseFormat format, const MatrixShape& shape) {
   ASSERT_EQ(matrix.row_count(), rows.size());
-  const std::vector<float> cells = cells_of(matrix, as, shape.scale);
+  const std::vector<float> cells = cells_of(matrix, format, shape.scale);
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::uint64_t column = 0; column < shape.column_count; ++column) {
       const float expected = known_cell(rows[row], column, which, shape);
       const std::size_t cell = row * shape.column_count + column;
-      if (as == SparseAs::dense_f16)
+      if (format == SparseFormat::dense_f16)
         ASSERT_EQ(matrix.dense_f16()[cell], half_float(expected)) << rows[row] << " " << column;
       else
         ASSERT_EQ(cells[cell], expected) << rows[row] << " " << column;

@@ -28,13 +28,13 @@ Request parse(const std::string& text) {
   Request request;
   ImageLoaderOptions& options = request.options;
   unsigned shuffle = 0;
-  unsigned residency = 0;
+  unsigned cache = 0;
   unsigned layout = 0;
-  in >> shuffle >> options.seed >> options.window_chunks >> options.batch_size >> residency >>
-      options.threads >> layout >> request.epochs;
+  in >> shuffle >> options.seed >> options.window_chunks >> options.batch_size >> cache >> options.threads >>
+      layout >> request.epochs;
   if (!in) throw Error(ErrorCode::usage, "OPTIONS: eight numbers are expected");
   options.shuffle = static_cast<Shuffle>(shuffle);
-  options.residency = static_cast<Residency>(residency);
+  options.cache = static_cast<Cache>(cache);
   if (layout < 2) options.layout = static_cast<Layout>(layout);
   return request;
 }

@@ -21,7 +21,7 @@ namespace chunkhit {
 inline constexpr std::uint64_t kRows = 10;
 inline const MatrixShape kHalfStars = known_shape(ValueType::u8, 2, 0.5);
 
-inline std::string fault_of(const std::function<void()>& step, ErrorCode code = ErrorCode::bad_data) {
+inline std::string error_of(const std::function<void()>& step, ErrorCode code = ErrorCode::bad_data) {
   try {
     step();
   } catch (const Error& error) {
@@ -64,7 +64,7 @@ inline Blocks known_blocks(const PartSpec& spec) {
 
 /// What a damaged shard of matrices gives: "" for the known rows, or the Error's text.
 inline std::string outcome_of(const std::string& path, const PartSpec& spec, const Blocks& blocks) {
-  return fault_of([&] {
+  return error_of([&] {
     const std::unique_ptr<ChunkReader> part = open_matrix_part(path);
     const PartSamples expected = known_users(spec, kRows);
     EXPECT_EQ(part->samples().files.text, expected.files.text);

@@ -52,7 +52,7 @@ void answer_batches(std::istream& line) {
   spec.batch_size = next_number(line);
   spec.rank = static_cast<std::uint32_t>(next_number(line));
   spec.world_size = static_cast<std::uint32_t>(next_number(line));
-  spec.uneven = next_number(line) != 0 ? Uneven::pad : Uneven::drop;
+  spec.rank_remainder = next_number(line) != 0 ? RankRemainder::pad : RankRemainder::drop;
   spec.drop_last = next_number(line) != 0;
   spec.echo = static_cast<std::uint32_t>(next_number(line));
   const std::uint64_t seed = next_number(line);

@@ -1,4 +1,4 @@
-"""What the scripts in tests/failures share: a small set of pictures, running the commands, comparing packs."""
+"""What the scripts in tests/failures share: a small set of images, running the commands, comparing packs."""
 import csv
 import hashlib
 import os
@@ -49,8 +49,8 @@ class Workspace:
         return os.path.join(self.path, name)
 
 
-def make_pictures(root, count=400, bad=0, seed=1, odd=False):
-    """Writes `count` small pictures (JPEG and PNG) in three classes and labels.csv; the last `bad` are broken, and every
+def make_images(root, count=400, bad=0, seed=1, odd=False):
+    """Writes `count` small images (JPEG and PNG) in three classes and labels.csv; the last `bad` are broken, and every
     seventh JPEG claims an unknown JFIF revision where `odd`, which is a warning."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -75,7 +75,7 @@ def make_pictures(root, count=400, bad=0, seed=1, odd=False):
 
 
 def sanitizer_accuses_us(text):
-    """Whether a sanitizer reports a fault outside of HDF5. A damaged part may crash HDF5, which is why pack-verify reads it
+    """Whether a sanitizer reports an error outside of HDF5. A damaged part may crash HDF5, which is why pack-verify reads it
     in a child process: then the report's first frame that is not the sanitizer's own is HDF5's."""
     frames = [line for line in text.splitlines() if re.match(r"\s+#\d+ ", line) and "libsanitizer" not in line]
     hdf5_crashed = "ERROR: AddressSanitizer" in text and frames and "libhdf5" in frames[0]

@@ -14,7 +14,7 @@ struct PngWriteSpec {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint8_t depth = 8;
-  std::uint8_t color_type = 2;  ///< 0 grey, 2 RGB, 3 palette, 4 grey + alpha, 6 RGBA
+  std::uint8_t color_type = 2;  ///< 0 gray, 2 RGB, 3 palette, 4 gray + alpha, 6 RGBA
 };
 
 /// Appends a chunk with its length and checksum.

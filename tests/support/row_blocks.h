@@ -40,7 +40,7 @@ inline ByteBuffer encode(const CsrRows& rows, const MatrixShape& shape) {
   return raw;
 }
 
-inline std::string fault_of(Bytes raw, const MatrixShape& shape) {
+inline std::string error_of(Bytes raw, const MatrixShape& shape) {
   try {
     static_cast<void>(decode<std::uint32_t>(raw, 0, shape));
   } catch (const Error& error) {

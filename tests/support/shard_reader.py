@@ -178,7 +178,7 @@ class Shard:
         else:
             self.value_type, self.matrices, zero, self.columns, self.scale = struct.unpack_from("<BBHQd", self.data, at + 12)
             require(zero == 0, "bytes that should be zero are not")
-        self.filter = self.data[at + 32:at + 48].rstrip(b"\0").decode()
+        self.codec = self.data[at + 32:at + 48].rstrip(b"\0").decode()
         self.chunk_samples, = struct.unpack_from("<Q", self.data, at + 48)
 
     def read_index(self):
@@ -281,7 +281,7 @@ class Shard:
             raw, filtered = self.raw_chunk(index), self.chunks[index][6] == 1
             for at in range(0, len(raw), self.sample_bytes):
                 sample = raw[at:at + self.sample_bytes]
-                if filtered and self.filter == "photo":
+                if filtered and self.codec == "photo":
                     planes = undo_photo(sample, self.channels, self.height, self.width)
                     samples.append(planes if planes_first else planes.transpose(1, 2, 0))
                 else:

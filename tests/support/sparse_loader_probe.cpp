@@ -17,15 +17,16 @@ namespace {
 
 using namespace chunkhit;
 
-void write(const SparseMatrix& matrix, SparseAs as, std::span<const std::uint64_t> rows, std::ofstream& out) {
+void write(const SparseMatrix& matrix, SparseFormat format, std::span<const std::uint64_t> rows,
+           std::ofstream& out) {
   const auto put = [&](const auto& numbers) {
     out.write(reinterpret_cast<const char*>(numbers.data()),
               static_cast<std::streamsize>(numbers.size_bytes()));
   };
-  if (as == SparseAs::dense_f32) put(matrix.dense_f32());
-  if (as == SparseAs::dense_f16) put(matrix.dense_f16());
-  if (as == SparseAs::dense_u8) put(matrix.dense_u8());
-  if (as != SparseAs::csr) return;
+  if (format == SparseFormat::dense_f32) put(matrix.dense_f32());
+  if (format == SparseFormat::dense_f16) put(matrix.dense_f16());
+  if (format == SparseFormat::dense_u8) put(matrix.dense_u8());
+  if (format != SparseFormat::csr) return;
   const CsrBatch& csr = matrix.csr();
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (auto at = csr.indptr[row]; at < csr.indptr[row + 1]; ++at)
@@ -35,15 +36,15 @@ void write(const SparseMatrix& matrix, SparseAs as, std::span<const std::uint64_
 
 void write_all(const std::string& text, const std::string& out, const std::vector<std::string>& paths) {
   std::istringstream in(text);
-  unsigned shuffle = 0, residency = 0, as = 0;
+  unsigned shuffle = 0, cache = 0, as = 0;
   std::uint64_t epochs = 0;
   SparseLoaderOptions options;
-  in >> shuffle >> options.seed >> options.window_chunks >> options.batch_size >> residency >>
-      options.threads >> as >> epochs;
+  in >> shuffle >> options.seed >> options.window_chunks >> options.batch_size >> cache >> options.threads >>
+      as >> epochs;
   if (!in) throw Error(ErrorCode::usage, "OPTIONS: eight numbers are expected");
   options.shuffle = static_cast<Shuffle>(shuffle);
-  options.residency = static_cast<Residency>(residency);
-  options.as = static_cast<SparseAs>(as);
+  options.cache = static_cast<Cache>(cache);
+  options.format = static_cast<SparseFormat>(as);
   SparseLoader loader(paths, options);
   std::cout << loader.size() << ' ' << loader.column_count() << ' ' << loader.value_scale() << '\n';
   std::ofstream x(out + ".x", std::ios::binary), held_out(out + ".held_out", std::ios::binary);
@@ -51,8 +52,8 @@ void write_all(const std::string& text, const std::string& out, const std::vecto
   std::ofstream rows(out + ".rows");
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch)
     for (const SparseBatch& batch : loader.epoch(epoch)) {
-      write(batch, options.as, batch.rows, x);
-      if (loader.has_held_out()) write(batch.held_out, options.as, batch.rows, held_out);
+      write(batch, options.format, batch.rows, x);
+      if (loader.has_held_out()) write(batch.held_out, options.format, batch.rows, held_out);
       for (const std::uint64_t row : batch.rows) rows << loader.row_id(row) << '\n';
     }
   std::ofstream columns(out + ".columns");

@@ -12,7 +12,7 @@ constexpr std::uint64_t kSamples = 10;
 
 void write_all(const std::string& folder) {
   for (const Container& kind : containers())
-    for (const std::string_view filter : kind.filters)
+    for (const std::string_view filter : kind.codecs)
       for (const Layout layout : {Layout::nhwc, Layout::nchw})
         for (const std::uint32_t channels : {1u, 3u, 4u}) {
           const std::string name = std::string(kind.name) + "-" + std::string(filter) + "-" +

@@ -32,7 +32,7 @@ TransformSpec spec_of(const Request& request) {
   spec.resize = static_cast<Resize>(request.resize);
   spec.resize_width = request.resize_width;
   spec.resize_height = request.resize_height;
-  spec.filter = static_cast<Filter>(request.filter);
+  spec.resample = static_cast<Filter>(request.filter);
   spec.crop_width = request.crop_width;
   spec.crop_height = request.crop_height;
   spec.pad_color = {static_cast<std::uint8_t>(request.pad_red), static_cast<std::uint8_t>(request.pad_green),
@@ -44,12 +44,12 @@ TransformSpec spec_of(const Request& request) {
 }
 
 // The pixels of a rectangle in a buffer of exactly their size, so that a sanitizer sees every step beyond.
-std::vector<std::uint8_t> cut(const ImageView& picture, Rect rect) {
-  const std::size_t row_bytes = std::size_t{rect.width} * picture.channels;
+std::vector<std::uint8_t> cut(const ImageView& image, Rect rect) {
+  const std::size_t row_bytes = std::size_t{rect.width} * image.channels;
   std::vector<std::uint8_t> pixels(row_bytes * rect.height);
   for (std::uint32_t y = 0; y < rect.height; ++y)
-    std::memcpy(pixels.data() + y * row_bytes,
-                picture.row(rect.y + y) + std::size_t{rect.x} * picture.channels, row_bytes);
+    std::memcpy(pixels.data() + y * row_bytes, image.row(rect.y + y) + std::size_t{rect.x} * image.channels,
+                row_bytes);
   return pixels;
 }
 
@@ -79,9 +79,9 @@ bool answer(const Request& request, const std::vector<std::uint8_t>& pixels, std
   const std::size_t row_bytes = std::size_t{stored_width} * plan.channels;
   const Result result = result_of(plan);
   results.write(reinterpret_cast<const char*>(&result), sizeof result);
-  if (!plan.fault.empty() || pixels.size() != row_bytes * stored_height) {
+  if (!plan.error.empty() || pixels.size() != row_bytes * stored_height) {
     std::cerr << "a request of " << pixels.size() << " bytes for a source of " << stored_width << " x "
-              << stored_height << " x " << plan.channels << ", shrink " << plan.shrink << " " << plan.fault
+              << stored_height << " x " << plan.channels << ", shrink " << plan.shrink << " " << plan.error
               << "\n";
     return false;
   }

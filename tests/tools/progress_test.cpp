@@ -17,7 +17,7 @@ TEST(Progress, LinesWithoutATerminalHadNoShareAndNoTimeLeft) {
   progress.rate = "img/s";
   progress.place = "train";
   progress.total = 4000;
-  progress.fault_name = "rejected";
+  progress.problem_name = "rejected";
   testing::internal::CaptureStderr();
   display.show(progress);
   std::this_thread::sleep_for(std::chrono::milliseconds(1050));

@@ -35,7 +35,7 @@ TransformSpec fitting(std::uint32_t width, std::uint32_t height) {
 
 using Values = std::vector<std::uint8_t>;
 
-TEST(ImageTransform, SurroundsAFittedPictureWithThePadColour) {
+TEST(ImageTransform, SurroundsAFittedImageWithThePadColour) {
   EXPECT_EQ(sample_of(fitting(1, 3), 4, 4, {7, 8, 9}), (Values{10, 20, 30, 7, 8, 9, 10, 20, 30}));
 }
 
@@ -56,7 +56,7 @@ TEST(ImageTransform, PadsOpaquely) {
   EXPECT_EQ(sample_of(fitting(1, 3), 4, 4, {100, 51}), (Values{18, 255, 100, 51, 18, 255}));
 }
 
-TEST(ImageTransform, SurroundsACropOfASmallPictureWithZerosAlsoInAlpha) {
+TEST(ImageTransform, SurroundsACropOfASmallImageWithZerosAlsoInAlpha) {
   TransformSpec spec;
   spec.channels = Channels::keep;
   spec.crop_width = 3;

@@ -10,8 +10,8 @@
 namespace chunkhit {
 namespace {
 
-// Rows of letters as a picture of one channel.
-Image picture(std::initializer_list<std::string> rows) {
+// Rows of letters as an image of one channel.
+Image image(std::initializer_list<std::string> rows) {
   Image image;
   image.reshape(static_cast<std::uint32_t>(rows.begin()->size()), static_cast<std::uint32_t>(rows.size()), 1);
   std::uint32_t y = 0;
@@ -27,7 +27,7 @@ std::string text(const Image& image) {
 }
 
 TEST(Orientation, TurnsAsExifSays) {
-  const Image stored = picture({"abc", "def"});
+  const Image stored = image({"abc", "def"});
   const std::array<const char*, 8> kUpright{"abc def ",  "cba fed ",  "fed cba ",  "def abc ",
                                             "ad be cf ", "da eb fc ", "fc eb da ", "cf be ad "};
   for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -41,7 +41,7 @@ TEST(Orientation, TurnsAsExifSays) {
 TEST(Orientation, CountsAnUnknownNumberAsUpright) {
   for (const int orientation : {0, 9, -1}) {
     Image upright;
-    turn_upright(picture({"ab"}).view(), orientation, upright);
+    turn_upright(image({"ab"}).view(), orientation, upright);
     EXPECT_EQ(text(upright), "ab ");
     EXPECT_FALSE(swaps_sides(orientation));
   }

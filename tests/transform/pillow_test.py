@@ -113,7 +113,7 @@ class Cases:
 
     def add(self, pixels, filter_name, resize="none", size=(0, 0), crop=(0, 0), color=(0, 0, 0), planar=False,
             orientation=1, shrink=1, full_size=None):  # fmt: skip
-        """One case; `pixels` are as stored, after shrinking a picture of `full_size` by `shrink`."""
+        """One case; `pixels` are as stored, after shrinking an image of `full_size` by `shrink`."""
         stored_width, stored_height = full_size or (pixels.shape[1], pixels.shape[0])
         channels = pixels.shape[2]
         image = image_of(pixels)
@@ -183,7 +183,7 @@ def add_geometry(cases):
 
 
 def can_fit(size, frame):
-    """Pillow refuses to contain a picture whose smaller side would be rounded to nothing."""
+    """Pillow refuses to contain an image whose smaller side would be rounded to nothing."""
     width, height = size
     ratio, frame_ratio = width / height, frame[0] / frame[1]
     return round(height / width * frame[0] if ratio > frame_ratio else width / height * frame[1]) > 0
@@ -240,7 +240,7 @@ def describe(got, want):
 
 
 def compare(results, expected):
-    faults, at = [], 0
+    problems, at = [], 0
     for name, shrink, size, channels, want in expected:
         head = np.frombuffer(results, "<u4", 11, at)
         at += 44
@@ -248,12 +248,12 @@ def compare(results, expected):
         at += int(head[10])
         shape = (int(head[8]), int(head[7]), int(head[9]))
         if (int(head[0]), *shape) != (shrink, *size, channels):
-            faults.append(f"{name}: shrink {head[0]}, width, height, channels {shape}; Pillow has {size}")
+            problems.append(f"{name}: shrink {head[0]}, width, height, channels {shape}; Pillow has {size}")
         elif not np.array_equal(got, want.ravel()):
-            faults.append(f"{name}: {describe(got.reshape(want.shape), want)}")
+            problems.append(f"{name}: {describe(got.reshape(want.shape), want)}")
     if at != len(results):
-        faults.append(f"the probe wrote {len(results)} bytes, expected {at}")
-    return faults
+        problems.append(f"the probe wrote {len(results)} bytes, expected {at}")
+    return problems
 
 
 def main():
@@ -268,11 +268,11 @@ def main():
             file.writelines(cases.requests)
         subprocess.run([sys.argv[1], requests, results], check=True)
         with open(results, "rb") as file:
-            faults = compare(file.read(), cases.expected)
-    for fault in faults[:10]:
-        print(fault)
-    print(f"{len(cases.expected)} cases, {len(faults)} differ from Pillow {Image.__version__}")
-    return 1 if faults else 0
+            problems = compare(file.read(), cases.expected)
+    for error in problems[:10]:
+        print(error)
+    print(f"{len(cases.expected)} cases, {len(problems)} differ from Pillow {Image.__version__}")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

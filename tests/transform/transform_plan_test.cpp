@@ -43,7 +43,7 @@ TEST(TransformPlan, FitsWithHalvesRoundedToEven) {
   EXPECT_EQ(resized(resizing(Resize::fit, 35, 35), 10'000, 1), (Size{35, 1}));
 }
 
-TEST(TransformPlan, CentresAFittedPicture) {
+TEST(TransformPlan, CentresAFittedImage) {
   const TransformPlan plan = plan_transform(resizing(Resize::fit, 33, 33), 64, 32, 3, false);
   EXPECT_EQ(plan.window, (Rect{0, 0, 33, 16}));
   EXPECT_EQ(plan.paste_x, 0u);
@@ -57,7 +57,7 @@ TEST(TransformPlan, CropsTheCentreWithHalvesRoundedToEven) {
   EXPECT_EQ(plan_transform(cropping({}, 5, 3), 9, 7, 3, false).window, (Rect{2, 2, 5, 3}));
 }
 
-TEST(TransformPlan, PutsTheSpareRowOfASmallPictureBelow) {
+TEST(TransformPlan, PutsTheSpareRowOfASmallImageBelow) {
   const TransformPlan plan = plan_transform(cropping({}, 4, 8), 6, 5, 3, false);
   EXPECT_EQ(plan.window, (Rect{1, 0, 4, 5}));
   EXPECT_EQ(plan.paste_y, 1u);
@@ -65,7 +65,7 @@ TEST(TransformPlan, PutsTheSpareRowOfASmallPictureBelow) {
   EXPECT_EQ(plan.sample, (SampleShape{8, 4, 3, Layout::nhwc}));
 }
 
-TEST(TransformPlan, CropsTheCanvasOfAFittedPicture) {
+TEST(TransformPlan, CropsTheCanvasOfAFittedImage) {
   const TransformPlan plan =
       plan_transform(cropping(resizing(Resize::fit, 40, 40), 20, 60), 80, 40, 3, false);
   EXPECT_EQ(plan.window, (Rect{10, 0, 20, 20}));
@@ -141,14 +141,14 @@ TEST(TransformPlan, ChoosesChannels) {
   }
 }
 
-TEST(TransformPlan, FaultsSidesBeyondTheLimit) {
-  EXPECT_EQ(plan_transform({}, kMostSidePixels, 1, 3, false).fault, "");
-  EXPECT_EQ(plan_transform({}, kMostSidePixels + 1, 1, 3, false).fault,
-            "the picture has a side of 1048577 pixels, over the limit of 1048576");
+TEST(TransformPlan, ProblemsSidesBeyondTheLimit) {
+  EXPECT_EQ(plan_transform({}, kMaxSidePixels, 1, 3, false).error, "");
+  EXPECT_EQ(plan_transform({}, kMaxSidePixels + 1, 1, 3, false).error,
+            "the image has a side of 1048577 pixels, over the limit of 1048576");
   const TransformPlan stretched = plan_transform(resizing(Resize::short_side, 256), 1, 100'000, 3, false);
-  EXPECT_EQ(stretched.fault, "the resized picture has a side of 25600000 pixels, over the limit of 1048576");
+  EXPECT_EQ(stretched.error, "the resized image has a side of 25600000 pixels, over the limit of 1048576");
   EXPECT_EQ(stretched.sample.byte_count(), 0u);
-  EXPECT_EQ(plan_transform({}, 0, 4, 3, false).fault, "the picture has no pixels");
+  EXPECT_EQ(plan_transform({}, 0, 4, 3, false).error, "the image has no pixels");
 }
 
 }  // namespace

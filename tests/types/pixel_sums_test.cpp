@@ -45,7 +45,7 @@ TEST(PixelSums, EqualSumsCountedByHandForEveryShapeAndLayout) {
       }
 }
 
-TEST(PixelSums, DoNotOverflowOnTheBrightestPicture) {
+TEST(PixelSums, DoNotOverflowOnTheBrightestImage) {
   const SampleShape shape{2000, 2000, 3, Layout::nhwc};
   const std::vector<std::uint8_t> white(shape.byte_count(), 255);
   PixelSums sums;

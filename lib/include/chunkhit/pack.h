@@ -62,7 +62,7 @@ struct PackStep {
   std::uint64_t ratings = 0;
 };
 
-/// What a pack (or a lone part) of user-item matrices holds beside what PackInfo says of all; samples are
+/// What a pack (or a single part) of user-item matrices holds beside what PackInfo says of all; samples are
 /// rows.
 struct MatrixInfo {
   std::uint64_t columns = 0;  ///< items
@@ -87,13 +87,13 @@ struct Hdf5Names {
   bool operator==(const Hdf5Names&) const = default;
 };
 
-/// What a pack (or a lone part) holds.
+/// What a pack (or a single part) holds.
 struct PackInfo {
   std::string path;
-  bool lone_part = false;    ///< a part without its manifest: what only that tells is empty
-  bool foreign = false;      ///< an HDF5 file that others wrote: no hash tells whether its bytes have changed
+  bool single_part = false;  ///< a part without its manifest: what only that tells is empty
+  bool external = false;     ///< an external HDF5 file: no hash tells whether its bytes have changed
   std::string container;     ///< "hdf5", "shard"
-  std::string filter;        ///< "none", "deflate", "zstd", "photo"
+  std::string codec;         ///< "none", "deflate", "zstd", "photo"
   std::string layout;        ///< "nhwc", "nchw"
   std::uint32_t height = 0;  ///< of a sample, pixels
   std::uint32_t width = 0;
@@ -113,7 +113,7 @@ struct PackInfo {
   std::uint64_t raw_bytes = 0;     ///< of all samples; of matrices as CSR of 32-bit columns and values
   std::uint64_t stored_bytes = 0;  ///< of all chunks
   std::vector<PackPart> parts;
-  std::vector<std::string> faults;  ///< parts of a pack that are missing or have another size than recorded
+  std::vector<std::string> problems;  ///< parts of a pack that are missing or have another size than recorded
   std::vector<std::pair<std::string, std::string>> spec;  ///< the flags that made it
   std::string tool;
   std::string pack_id;            ///< 16 hexadecimal digits, the same for the same input and spec
@@ -123,9 +123,9 @@ struct PackInfo {
   std::optional<MatrixInfo> matrix;  ///< of matrices: shape, pixels, classes and cache are empty then
 };
 
-/// Reads what `path` holds: a pack's folder, its manifest.json, a lone part, or another HDF5 file with an
+/// Reads what `path` holds: a pack's folder, its manifest.json, a single part, or another HDF5 file with an
 /// array under `names`. Throws bad_data when it is none of these, is unfinished, or its manifest (of a lone
-/// part: its structure) is damaged, usage when `names` are given for what is no lone HDF5 file.
+/// part: its structure) is damaged, usage when `names` are given for what is no single HDF5 file.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
 
 /// Writes PackInfo as one JSON object. What manifest.json has, too, is named and nested as there
@@ -145,7 +145,7 @@ struct UnfinishedPack {
   std::string last_write;          ///< to any file, UTC, ISO 8601
 };
 
-/// Tells how far an unfinished pack is; nothing for a finished one, and for what is no pack.
+/// Returns how far an unfinished pack is; nothing for a finished one, and for what is no pack.
 [[nodiscard]] CHUNKHIT_API std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path);
 
 /// Writes UnfinishedPack as one JSON object, whose keys are the fields' names, and `finished`: false.
@@ -155,7 +155,7 @@ struct UnfinishedPack {
 struct VerifyOptions {
   bool quick = false;         ///< manifest, sizes and structure only; no sample is read
   std::uint32_t threads = 0;  ///< 0: all allowed CPUs
-  Hdf5Names names{};          ///< of a file that others wrote
+  Hdf5Names names{};          ///< of an external file
   std::function<void(const std::string& part)> on_part;  ///< called before each part
 };
 
@@ -165,10 +165,11 @@ struct VerifyReport {
   std::uint64_t chunks = 0;
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;
-  /// An HDF5 file that others wrote: it has no hashes and no manifest to compare with, so that changed
+  /// An external HDF5 file: it has no hashes and no manifest to compare with, so that changed
   /// samples go unnoticed unless they cannot be decoded.
-  bool foreign = false;
-  std::vector<std::string> faults;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
+  bool external = false;
+  std::vector<std::string>
+      problems;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
   /// Files of a pack that, once removed, the command that made it writes again: what is damaged, and the
   /// manifest.
   std::vector<std::string> damaged;
@@ -177,11 +178,11 @@ struct VerifyReport {
 /// Writes VerifyReport as one JSON object, whose keys are the fields' names.
 [[nodiscard]] CHUNKHIT_API std::string verify_report_json(const VerifyReport& report);
 
-/// Checks a pack or a lone part: manifest, sizes, hashes of files and chunks, every chunk decoded,
-/// statistics, foreign or missing parts. External HDF5 files are read in a child process, so that a damaged
+/// Checks a pack or a single part: manifest, sizes, hashes of files and chunks, every chunk decoded,
+/// statistics, external or missing parts. External HDF5 files are read in a child process, so that a damaged
 /// one cannot end the caller, which must have no other threads while it calls for one. Throws bad_data only
 /// when there is nothing to check, and try_again where memory, descriptors or storage fail (EIO, too): a
-/// fault is what was seen to be wrong, never what could not be read.
+/// error is what was seen to be wrong, never what could not be read.
 [[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
                                                     const VerifyOptions& options = {});
 

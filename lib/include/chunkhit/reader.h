@@ -27,22 +27,22 @@ enum class Shuffle {
   global,  ///< any sample may follow any other; for what is in memory, or stored raw
 };
 
-/// Where samples wait until they are used.
-enum class Residency {
-  automatic,   ///< the first of decoded, compressed, stream that fits memory_bytes
+/// How samples are cached.
+enum class Cache {
+  automatic,   ///< the first of decoded, compressed, none that fits cache_bytes
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
-  stream,  ///< in the files; what comes next is read ahead. Samples that are stored raw are read one by one
-           ///< in order global, and where memory_bytes is too little for the chunks of a window
+  none,  ///< read from the files in every epoch, ahead of use. Samples that are stored raw are read one by
+         ///< one in order global, and where cache_bytes is too little for the chunks of a window
 };
 
 /// What a batch's pixels are.
-enum class PixelType { u8, f32 };
+enum class Dtype { uint8, float32 };
 
 /// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, the bytes
 /// of their chunk in the file stand for theirs.
 enum class CheckHashes {
-  first_use,  ///< each time that the chunk is read from its file: with residency stream in each epoch; where
+  first_use,  ///< each time that the chunk is read from its file: with cache none in each epoch; where
               ///< samples are read one by one, before the first and whenever the file's size or times changed
   always,  ///< also each time that bytes are used which stayed in memory, or samples that are read one by one
   never,
@@ -54,16 +54,16 @@ enum class OnCorrupt { fail, skip };
 
 /// What happens with samples that cannot be shared out evenly among the ranks: some are used twice, or left
 /// out.
-enum class Uneven { pad, drop };
+enum class RankRemainder { pad, drop };
 
-/// Random and fixed changes of the pictures, made while they are copied into the batch; the same for any
+/// Random and fixed changes of the images, made while they are copied into the batch; the same for any
 /// number of threads.
 struct AugmentSpec {
-  double flip_horizontal = 0;      ///< the share of pictures that are mirrored, 0..1
+  double flip_horizontal = 0;      ///< the share of images that are mirrored, 0..1
   std::uint32_t crop_height = 0;   ///< 0: no crop
   std::uint32_t crop_width = 0;    ///< 0: no crop
   bool random_crop = false;        ///< the crop's place is random; else it is in the centre
-  std::uint32_t crop_padding = 0;  ///< zeros around the picture before a crop, pixels a side
+  std::uint32_t crop_padding = 0;  ///< zeros around the image before a crop, pixels a side
   bool operator==(const AugmentSpec&) const = default;
 };
 
@@ -89,19 +89,19 @@ struct ImageLoaderOptions {
   std::uint32_t window_chunks = 64;  ///< of Shuffle::window; part of the order
   std::uint32_t rank = 0;            ///< which of world_size readers this is
   std::uint32_t world_size = 1;
-  Uneven uneven = Uneven::pad;
+  RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< leave out a last batch that is not full
   std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size samples is used
   AugmentSpec augment{};
-  PixelType as = PixelType::u8;
-  NormalizeSpec normalize{};  ///< of PixelType::f32 only
-  /// A pack, the training one say, whose mean and std normalise this one; of PixelType::f32 only.
+  Dtype dtype = Dtype::uint8;
+  NormalizeSpec normalize{};  ///< of Dtype::float32 only
+  /// A pack, the training one say, whose mean and std normalise this one; of Dtype::float32 only.
   std::string normalize_like{};
   std::optional<Layout> layout{};  ///< of the batches; as stored where it is not set
-  Residency residency = Residency::automatic;
-  std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
-  std::uint32_t threads = 0;       ///< 0: all allowed CPUs
-  std::uint32_t prefetch = 4;      ///< batches made ahead
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;  ///< for chunks; 0: half of what the process may still take
+  std::uint32_t threads = 0;      ///< 0: all allowed CPUs
+  std::uint32_t prefetch = 4;     ///< batches made ahead
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
@@ -122,8 +122,8 @@ struct BatchShape {
 
 /// A batch; all spans are valid until the next one is asked for.
 struct ImageBatch {
-  std::span<const std::uint8_t> pixels;    ///< PixelType::u8
-  std::span<const float> values;           ///< PixelType::f32
+  std::span<const std::uint8_t> pixels;    ///< Dtype::uint8
+  std::span<const float> values;           ///< Dtype::float32
   std::span<const std::int64_t> labels;    ///< ids in info().classes, -1: none; empty where they are numbers
   std::span<const float> label_values;     ///< (batch, columns) where labels are numbers
   std::span<const std::uint64_t> samples;  ///< which samples of the source these are
@@ -151,8 +151,9 @@ struct LoaderStats {
   std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
   std::uint64_t corrupt_chunks = 0;  ///< left out by OnCorrupt::skip
   std::uint64_t corrupt_samples = 0;
-  std::uint64_t kept_batches = 0;  ///< whose memory the caller kept: each took new memory, or returned one
-  Residency residency = Residency::stream;
+  std::uint64_t retained_batches =
+      0;  ///< whose memory the caller kept: each took new memory, or returned one
+  Cache cache = Cache::none;
   std::uint32_t threads = 0;
   /// What may be wrong with the data as it is asked for: a pack that is normalised by its own statistics.
   std::vector<std::string> notices{};
@@ -183,7 +184,7 @@ class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;
 
-  /// Opens a pack (its folder or manifest), a lone part, or another HDF5 file with a uint8 array (N, ...);
+  /// Opens a pack (its folder or manifest), a single part, or another HDF5 file with a uint8 array (N, ...);
   /// several are read as one, in this order. Their classes are joined by name: the first one's ids stay,
   /// names that it lacks follow, and `info().classes` lists all. Throws bad_data when one is damaged, their
   /// shapes differ, or only some of them have names of classes, usage when the options make no sense,
@@ -201,7 +202,7 @@ class CHUNKHIT_API ImageLoader {
   /// that begins the epoch anew (or goes on where `restore` says; `state` is that of the batch that could not
   /// be made) and reads again what could not be read. Chunks that OnCorrupt::skip left out stay left out.
   [[nodiscard]] const ImageBatch* next();
-  /// Waits at most so long until `next` need not; tells whether, so that a caller can look after something
+  /// Waits at most so long until `next` need not; returns whether, so that a caller can look after something
   /// else meanwhile (signals, say). Ends the last batch's validity, as `next` does.
   [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   /// Keeps the batch that was handed out last, unchanged, as long as the result lives, also beyond the
@@ -220,9 +221,9 @@ class CHUNKHIT_API ImageLoader {
   [[nodiscard]] std::string state() const;
   /// Goes on there: epoch(e) of the state's epoch gives exactly the batches that were left, for any number of
   /// threads; another epoch(e) throws usage while any are left. With another world_size, batch_size, echo,
-  /// uneven or drop_last, all samples that were left, where every rank stopped after the same batch (with
-  /// echo: at the end of a block). Throws usage, naming the field, when the state belongs to another source,
-  /// seed, order or augment, or is none that `state` gives.
+  /// rank_remainder or drop_last, all samples that were left, where every rank stopped after the same batch
+  /// (with echo: at the end of a block). Throws usage, naming the field, when the state belongs to another
+  /// source, seed, order or augment, or is none that `state` gives.
   void restore(const std::string& state);
 
  private:
@@ -232,8 +233,8 @@ class CHUNKHIT_API ImageLoader {
 };
 
 struct ImageDatasetOptions {
-  Residency residency = Residency::automatic;
-  std::uint64_t memory_bytes = 0;  ///< for chunks; 0: half of what the process may still take
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;  ///< for chunks; 0: half of what the process may still take
   CheckHashes check_hashes = CheckHashes::first_use;
   std::string images = "images";  ///< as in ImageLoaderOptions
   std::optional<std::string> labels{};

@@ -20,7 +20,7 @@
 namespace chunkhit {
 
 /// What a batch of rows is handed out as.
-enum class SparseAs {
+enum class SparseFormat {
   dense_f32,  ///< (rows, columns) floats
   dense_f16,  ///< (rows, columns) IEEE 754 half floats, as their bits; an error for what exceeds 65504
   dense_u8,   ///< (rows, columns) numbers as the pack stores them: a rating is one times the pack's scale
@@ -37,18 +37,18 @@ struct SparseLoaderOptions {
   std::uint32_t window_chunks = 64;  ///< of Shuffle::window; part of the order
   std::uint32_t rank = 0;            ///< which of world_size readers this is
   std::uint32_t world_size = 1;
-  Uneven uneven = Uneven::pad;
+  RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< leave out a last batch that is not full
   std::uint32_t echo = 1;  ///< how often each fetched block of echo · batch_size rows is used
-  SparseAs as = SparseAs::dense_f32;
+  SparseFormat format = SparseFormat::dense_f32;
   bool binarize = false;              ///< every entry is 1
   float scale = 1;                    ///< not 0; entries are multiplied with it, after binarize
   RowNorm normalize = RowNorm::none;  ///< then each row is divided by its norm
   bool held_out = true;               ///< serve the held-out matrix, too, where the pack has one
-  Residency residency = Residency::automatic;
+  Cache cache = Cache::automatic;
   /// For rows; ids and indices of the shards of each pack may take as much, and 64 MiB at least. 0: half of
   /// what the process may still take.
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 0;   ///< 0: all allowed CPUs
   std::uint32_t prefetch = 4;  ///< batches made ahead
   /// Whole HDF5 parts of ours are always checked when they are opened: damage there is an error, never
@@ -73,7 +73,7 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] std::size_t row_count() const { return row_count_; }
   [[nodiscard]] std::size_t column_count() const { return column_count_; }
   [[nodiscard]] std::size_t nnz() const { return nnz_; }
-  [[nodiscard]] SparseAs as() const { return as_; }
+  [[nodiscard]] SparseFormat format() const { return format_; }
   /// The rows one after the other, (row_count, column_count). Throw usage when the loader gives another form.
   [[nodiscard]] std::span<const float> dense_f32() const;
   [[nodiscard]] std::span<const std::uint16_t> dense_f16() const;
@@ -85,11 +85,11 @@ class CHUNKHIT_API SparseMatrix {
   [[nodiscard]] const CsrBatch& csr() const;
 
  private:
-  friend class SparseBatchMaker;
-  void require(SparseAs as) const;
+  friend class SparseBatchAssembler;
+  void require(SparseFormat format) const;
   template <class Cell>
-  [[nodiscard]] std::span<Cell> writable_cells(SparseAs as) const;
-  SparseAs as_ = SparseAs::dense_f32;
+  [[nodiscard]] std::span<Cell> writable_cells(SparseFormat format) const;
+  SparseFormat format_ = SparseFormat::dense_f32;
   std::size_t row_count_ = 0;
   std::size_t column_count_ = 0;
   std::size_t nnz_ = 0;
@@ -123,10 +123,10 @@ struct SparseRows {
 };
 
 struct SparseDatasetOptions {
-  Residency residency = Residency::automatic;
+  Cache cache = Cache::automatic;
   /// For rows; ids and indices of the shards of each pack may take as much, and 64 MiB at least. 0: half of
   /// what the process may still take.
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t cache_bytes = 0;
   /// Whole HDF5 parts of ours are always checked when they are opened: damage there is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
@@ -178,8 +178,8 @@ class CHUNKHIT_API SparseLoader {
  public:
   using Epoch = EpochRange<SparseLoader, SparseBatch>;
 
-  /// Opens a pack of pack-sparse (its folder or manifest) or a lone part; several with the same items in the
-  /// same columns (pack-sparse --reuse-ids) are read as one, in this order. Throws bad_data when one is
+  /// Opens a pack of pack-sparse (its folder or manifest) or a single part; several with the same items in
+  /// the same columns (pack-sparse --reuse-ids) are read as one, in this order. Throws bad_data when one is
   /// damaged or has other items, usage when the options make no sense, or a dense batch would take more than
   /// 1 GiB.
   explicit SparseLoader(const std::string& path, const SparseLoaderOptions& options = {});
@@ -193,7 +193,7 @@ class CHUNKHIT_API SparseLoader {
   /// The next batch of the epoch that was begun last, or nothing at its end. Throws bad_data for a damaged
   /// chunk.
   [[nodiscard]] const SparseBatch* next();
-  /// Waits at most so long until `next` need not; tells whether, as ImageLoader::wait.
+  /// Waits at most so long until `next` need not; returns whether, as ImageLoader::wait.
   [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
   /// Keeps the batch that was handed out last, as ImageLoader::keep.
   [[nodiscard]] std::shared_ptr<const SparseBatch> keep() const;
@@ -212,7 +212,7 @@ class CHUNKHIT_API SparseLoader {
   [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
   [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
   /// How many ratings each item has in the training matrices of all packs, each counted once (the packs of a
-  /// split have one together); empty where a source is a lone part.
+  /// split have one together); empty where a source is a single part.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const;
   [[nodiscard]] MixingInfo mixing() const;
   [[nodiscard]] LoaderStats stats() const;

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class ImageBatch(tuple):
-    """A batch of pictures: `images, labels = batch`.
+    """A batch of images: `images, labels = batch`.
 
     images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
     labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers

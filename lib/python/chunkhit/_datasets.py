@@ -48,8 +48,8 @@ class Dataset:
 
     def _open(self) -> None:
         options = dict(self._options)
-        if not options["memory_bytes"]:
-            options["memory_bytes"] = worker_memory_bytes()
+        if not options["cache_bytes"]:
+            options["cache_bytes"] = worker_memory_bytes()
         self._opened = self._core_class(native_paths(self._paths), options)
         self._process = os.getpid()
 
@@ -128,8 +128,8 @@ class ImageDataset(Dataset):
         self,
         paths: Paths,
         *,
-        residency: str = "automatic",
-        memory_bytes: int = 0,
+        cache: str = "automatic",
+        cache_bytes: int = 0,
         check_hashes: str = "first_use",
         images: str = "images",
         labels: Optional[str] = None,
@@ -137,7 +137,7 @@ class ImageDataset(Dataset):
         super().__init__(paths, keywords(locals()))
 
     def labels(self) -> np.ndarray:
-        """Those of all samples: int64 (n,), or float32 (n, columns); no picture is read."""
+        """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
         return self._core.labels(np.arange(len(self), dtype=np.uint64))
 
     def _summary(self) -> str:
@@ -157,15 +157,15 @@ class ImageDataset(Dataset):
 class SparseDataset(Ids, Dataset):
     """The rows of a pack of pack-sparse, a part of one, or an AnnData file.
 
-    dataset[3]                 float32 (columns,); with as_="csr" CsrRows of one row
+    dataset[3]                 float32 (columns,); with format="csr" CsrRows of one row
     dataset[3:9], [[1, 5]]     float32 (rows, columns); or CsrRows
 
     Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
     or (x, held_out, labels).
 
-    as_                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
+    format                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
     held_out                                give the held-out matrix, too, where the pack has one
-    residency, memory_bytes, check_hashes   as of SparseLoader
+    cache, cache_bytes, check_hashes   as of SparseLoader
 
     A DataLoader cannot stack rows of CSR: collate_fn=list leaves them as they are, and
     DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), 500, drop_last=False),
@@ -178,17 +178,17 @@ class SparseDataset(Ids, Dataset):
         self,
         paths: Paths,
         *,
-        as_: str = "dense_f32",
+        format: str = "dense_f32",
         held_out: bool = True,
-        residency: str = "automatic",
-        memory_bytes: int = 0,
+        cache: str = "automatic",
+        cache_bytes: int = 0,
         check_hashes: str = "first_use",
     ) -> None:
-        if as_ not in ("dense_f32", "csr"):
-            raise Error(f"as_: expected dense_f32, csr, found {as_!r}", "usage")
-        self._as = as_
+        if format not in ("dense_f32", "csr"):
+            raise Error(f"format: expected dense_f32, csr, found {format!r}", "usage")
+        self._as = format
         self._wants_held_out = held_out
-        options = {"residency": residency, "memory_bytes": memory_bytes, "check_hashes": check_hashes}
+        options = {"cache": cache, "cache_bytes": cache_bytes, "check_hashes": check_hashes}
         super().__init__(paths, options)
 
     @property

@@ -13,7 +13,7 @@ from ._error import Error
 # Flags without a value.
 SWITCHES = ("accept_warnings", "binarize", "dry_run", "filter_once", "follow_symlinks", "force", "no_transpose", "transpose", "trust_inputs")
 # What None could mean two things of: "not given", as everywhere, and the flag's word "none".
-HAVE_NONE = ("compress", "time", "value")
+HAVE_NONE = ("codec", "time", "value")
 NO_OPTION = "no option of this name"
 SIZES = ("crop", "fit", "resize")
 REPEATED = ("include", "label_column", "split_folders", "test_file", "train_file", "validation_file")
@@ -64,7 +64,7 @@ def flags(options: Dict[str, Any], command: str) -> List[str]:
             raise Error(f"{name}: no such option; `{os.path.basename(command)} --help` lists them", "usage")
         if value is None:
             if name in HAVE_NONE:
-                what = "have its default" if name == "compress" else "detect the column"
+                what = "have its default" if name == "codec" else "detect the column"
                 raise Error(f'{name}=None is ambiguous: leave it out to {what}, or give "none"', "usage")
         elif name in SWITCHES:
             arguments.append(switch(name, value))

@@ -100,7 +100,7 @@ class Loader(Generic[Batch]):
     def restore(self, state: str) -> None:
         """Goes on there: the epoch of the state gives exactly the batches that were left; with another world_size or
         batch_size all samples that were left, where every rank stopped after the same batch; what is left is shared out
-        anew then, and uneven="pad" uses fewer than world_size of them twice. Raises Error "usage" when the state belongs
+        anew then, and rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" when the state belongs
         to another source, seed, order or augment, or is none; so does another epoch while batches are left."""
         if not isinstance(state, str):
             raise Error(f"state: expected the text that state() gives, found {reprlib.repr(state)}", "usage")

@@ -18,7 +18,7 @@ def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class ImageLoader(Loader[ImageBatch]):
-    """Batches of pictures from a pack, a part, or another HDF5 file with a uint8 array (n, ...).
+    """Batches of images from a pack, a part, or another HDF5 file with a uint8 array (n, ...).
 
     paths           one, or several that are read as one in this order; their classes are joined by name: the first
                     one's ids stay, names that it lacks follow (info["classes"]); only some with names is an error
@@ -27,25 +27,25 @@ class ImageLoader(Loader[ImageBatch]):
                     "global": any sample may follow any other, for what is in memory or stored raw
     seed            of order and augmentation; the same batches for any number of threads
     window_chunks   chunks a window
-    rank, world_size, uneven, drop_last
+    rank, world_size, rank_remainder, drop_last
                     which of how many readers this is; samples that cannot be shared out evenly are used twice ("pad")
                     or left out ("drop"); whether a last batch that is not full is left out
     echo            how often each fetched block of echo * batch_size samples is used
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
-    as_             "u8", or "f32": (x / 255 - mean) / std
+    dtype           "uint8", or "float32": (x / 255 - mean) / std
     normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; mean 0 and std 1 leave x / 255. What is
                     not given are those that the packs of one split share, which are the first (training) pack's; a pack
                     without a split is normalised by its own, which stats() notes
     normalize_like  a pack, the training one say, whose mean and std normalise this one, for "f32"
     layout          "nhwc" or "nchw"; as stored where it is None
-    residency       "decoded", "compressed", "stream": where samples wait until they are used; "automatic": "stream" of raw
-                    samples in local files unless the order is global or a window's chunks do not fit memory_bytes, else the
+    cache       "decoded", "compressed", "none": how samples are cached; "automatic": "none" for raw
+                    samples in local files unless the order is global or a window's chunks do not fit cache_bytes, else the
                     first that fits
-    memory_bytes    for chunks; 0: half of what the process may still take
+    cache_bytes    for chunks; 0: half of what the process may still take
     threads         0: all CPUs that the process may use
     prefetch        batches made ahead
-    check_hashes    "first_use": each time that a chunk is read from its file, with "stream" in each epoch; where samples
-                    are read one by one ("stream" of raw samples in order global, or with too little memory_bytes) their
+    check_hashes    "first_use": each time that a chunk is read from its file, with cache "none" in each epoch; where samples
+                    are read one by one (cache "none" of raw samples in order global, or with too little cache_bytes) their
                     chunk in the file is hashed before the first, and whenever the file's size or times changed.
                     "always": also each time that bytes are used which stayed in memory; "never"
     on_corrupt      "fail", or "skip": leave damaged chunks out and count them
@@ -73,16 +73,16 @@ class ImageLoader(Loader[ImageBatch]):
         window_chunks: int = 64,
         rank: int = 0,
         world_size: int = 1,
-        uneven: str = "pad",
+        rank_remainder: str = "pad",
         drop_last: bool = False,
         echo: int = 1,
         augment: Optional[Dict[str, Any]] = None,
-        as_: str = "u8",
+        dtype: str = "uint8",
         normalize: Optional[Dict[str, Any]] = None,
         normalize_like: Optional[Path] = None,
         layout: Optional[str] = None,
-        residency: str = "automatic",
-        memory_bytes: int = 0,
+        cache: str = "automatic",
+        cache_bytes: int = 0,
         threads: int = 0,
         prefetch: int = 4,
         check_hashes: str = "first_use",
@@ -114,7 +114,7 @@ class SparseLoader(Ids, Loader[SparseBatch]):
 
     The options are those of ImageLoader, as is what a `break` does (`itertools.islice(loader.epoch(epoch), 100)` limits
     batches), and:
-    as_         "dense_f32", "dense_f16" (an error where values exceed 65504), "dense_u8" (numbers as stored: a rating
+    format      "dense_f32", "dense_f16" (an error where values exceed 65504), "dense_u8" (numbers as stored: a rating
                 is one times `value_scale`), "csr"
     binarize    every entry is 1
     scale       entries are multiplied with it, after binarize
@@ -134,17 +134,17 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         window_chunks: int = 64,
         rank: int = 0,
         world_size: int = 1,
-        uneven: str = "pad",
+        rank_remainder: str = "pad",
         drop_last: bool = False,
         echo: int = 1,
-        as_: str = "dense_f32",
+        format: str = "dense_f32",
         binarize: bool = False,
         scale: float = 1.0,
         normalize: str = "none",
         held_out: bool = True,
         writable: bool = False,
-        residency: str = "automatic",
-        memory_bytes: int = 0,
+        cache: str = "automatic",
+        cache_bytes: int = 0,
         threads: int = 0,
         prefetch: int = 4,
         check_hashes: str = "first_use",
@@ -177,7 +177,7 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         return self._core.value_scale
 
     def item_counts(self) -> np.ndarray:
-        """uint64 (columns,): ratings of each item in the training matrix; empty for a lone part."""
+        """uint64 (columns,): ratings of each item in the training matrix; empty for a single part."""
         return self._core.item_counts()
 
     def _matrix(self, found: Any, rows: int) -> Any:

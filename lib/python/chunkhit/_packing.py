@@ -85,10 +85,10 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     """What a pack (its folder or manifest.json) or a part holds, or an HDF5 file that no pack-* wrote, whose datasets
     `images` and `labels` name (as in ImageLoader); as `pack-info --json` prints it. `info` of loaders and datasets is the same.
 
-    all       path, lone_part, foreign (no pack-* wrote it), container, filter, parts (each file), faults (of parts that
+    all       path, single_part, external (no pack-* wrote it), container, filter, parts (each file), problems (of parts that
               are missing or have another size than recorded), raw_bytes, stored_bytes,
               spec (the options it was made with), tool, pack_id, input_xxh3
-    pictures  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
+    images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
               each channel in 0..255, rows and rejected of the input, warned (samples packed with warnings),
               chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
@@ -105,13 +105,13 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
 
 def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = None, images: str = "images",
                 labels: Optional[str] = None) -> Dict[str, Any]:
-    """Checks a pack, a part, or an HDF5 file of others from end to end, as the command pack-verify does.
+    """Checks a pack, a part, or an external HDF5 file from end to end, as the command pack-verify does.
 
     quick           manifest, sizes and structure only; no sample is read
     threads         None: all CPUs that the process may use
     images, labels  datasets of an HDF5 file that no pack-* wrote, as in ImageLoader
 
-    Returns parts, chunks, samples, bytes, foreign (there are no hashes to compare with), faults (what is wrong, each as a
+    Returns parts, chunks, samples, bytes, external (there are no hashes to compare with), problems (what is wrong, each as a
     text: a pack is whole where there are none), and damaged (files that, once removed, the call that made the pack
     writes again); of the folder of a split a dict of these by the packs' names. Raises Error only where nothing could be
     checked.
@@ -139,11 +139,11 @@ def pack(name: str, inputs: List[str], output: Path, progress: Optional[bool], o
 
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
-    """Packs a folder of pictures, once, as the command pack-images does; `pack-images --help` lists the options, which
+    """Packs a folder of images, once, as the command pack-images does; `pack-images --help` lists the options, which
     are keywords here: resize=(96, 128), crop=64, labels="labels.csv", split={"train": 0.9, "val": 0.1},
     label_column=["x", "y"], pad_color=(255, 0, 0), force=True, split_folders=["train", "val"], classes="train". None is "not given": seed=None is 0, as without it.
 
-    root      folder of the pictures; None: that of labels
+    root      folder of the images; None: that of labels
     output    folder of the pack, or of the packs of split
     progress  whether a line shows it; None: in a terminal and in a notebook
 
@@ -157,7 +157,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] 
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once, as the command pack-sparse does; `pack-sparse --help` lists the options, which are
     keywords here: user="userId", value="rating", preset="vae-cf", split="users", test=10000. None is "not given";
-    value=None, time=None and compress=None, which could also be the word "none", are refused: value="none" makes every
+    value=None, time=None and codec=None, which could also be the word "none", are refused: value="none" makes every
     rating 1.
 
     inputs    one file or several, all of one kind; None where a split is given as files: train_file="u1.base",

@@ -27,10 +27,10 @@ class DeviceImages:
     """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std in
     0..255 where `normalize` gives none."""
 
-    def __init__(self, device: torch.device, as_: str, info: Dict[str, Any], layout: Optional[str],
+    def __init__(self, device: torch.device, dtype: str, info: Dict[str, Any], layout: Optional[str],
                  normalize: Optional[Dict[str, Any]], stats: Dict[str, Any]) -> None:
         self._device = device
-        self._is_float = as_ == "f32"
+        self._is_float = dtype == "float32"
         if not self._is_float:
             return
         shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
@@ -56,11 +56,11 @@ class DeviceRows:
     TYPES = {"dense_f32": torch.float32, "dense_f16": torch.float16}
     HALF_OVERFLOW = 65520  # numbers from here on become infinite as halves
 
-    def __init__(self, device: torch.device, as_: str, columns: int) -> None:
-        if as_ != "csr" and as_ not in self.TYPES:
-            raise Error(f"as_: {as_} is not made on a device; expected csr, dense_f32 or dense_f16", "usage")
+    def __init__(self, device: torch.device, format: str, columns: int) -> None:
+        if format != "csr" and format not in self.TYPES:
+            raise Error(f"format: {format} is not made on a device; expected csr, dense_f32 or dense_f16", "usage")
         self._device = device
-        self._type = self.TYPES.get(as_)
+        self._type = self.TYPES.get(format)
         self._columns = columns
 
     def _matrix(self, found: Any, rows: int) -> Any:
@@ -68,7 +68,7 @@ class DeviceRows:
             return None
         indptr, indices, values, block = found
         if self._type is torch.float16 and len(values) and max(values.max(), -values.min()) >= self.HALF_OVERFLOW:
-            raise Error("as_: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
+            raise Error("format: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
         copied = to_device(block, self._device)
 
         def part(array: np.ndarray, kind: torch.dtype) -> torch.Tensor:
@@ -99,7 +99,7 @@ def tensors_of(values: Any) -> List[torch.Tensor]:
 class DeviceFeed:
     """Takes batches from a loader, copies them on a stream of their own, and is one batch ahead of who uses them."""
 
-    MOST_COPIES = 2  # on their way at a time
+    MAX_COPIES = 2  # on their way at a time
 
     def __init__(self, device: torch.device, copy: Callable[[Any], Tuple[Any, ...]], make: Callable[..., Any]) -> None:
         self._stream = torch.cuda.Stream(device)
@@ -134,14 +134,14 @@ class DeviceFeed:
         if self._ahead is None:
             self._state = None
             return None
-        found, is_there, state = self._ahead
+        found, is_ready, state = self._ahead
         try:
             self._ahead = self._send(core)
         except Error:
             self._ahead = None  # the loader raises it again, when its batch is asked for
         self._state = state
         current = torch.cuda.current_stream(self._device)
-        current.wait_event(is_there)
+        current.wait_event(is_ready)
         for each in tensors_of(found):
             self._record(each, current)
         return self._make(*found)
@@ -157,7 +157,7 @@ class DeviceFeed:
 
     def _send(self, core: Any) -> Optional[Tuple[Any, torch.cuda.Event, str]]:
         """The loader's next batch, on its way, or None at the end. What fails is not lost: the next call tries again."""
-        while len(self._sources) >= self.MOST_COPIES:
+        while len(self._sources) >= self.MAX_COPIES:
             self._sources.popleft()[1].synchronize()
         if self._unsent is None:
             taken = core.next()

@@ -1,7 +1,7 @@
 """The loaders of chunkhit, as PyTorch tensors.
 
     from chunkhit.torch import ImageLoader
-    loader = ImageLoader("train", batch_size=256, shuffle="window", device="cuda", as_="f32")
+    loader = ImageLoader("train", batch_size=256, shuffle="window", device="cuda", dtype="float32")
     for epoch in range(10):
         loader.set_epoch(epoch)
         for images, labels in loader:
@@ -104,24 +104,24 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
 
     layout  "nchw" here, which PyTorch's layers expect
     device  a CUDA device: batches are made in pinned memory, copied on a stream of their own one batch ahead, always as
-            uint8, and made float32 and normalised there where as_ is "f32"
+            uint8, and made float32 and normalised there where dtype is "float32"
     """
 
-    def __init__(self, paths: Paths, *, device: Device = None, as_: str = "u8", layout: Optional[str] = "nchw",
+    def __init__(self, paths: Paths, *, device: Device = None, dtype: str = "uint8", layout: Optional[str] = "nchw",
                  normalize: Optional[Dict[str, Any]] = None, normalize_like: Optional[Path] = None, **options: Any) -> None:
         refuse_data_loader_options(options)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:
             options.setdefault("allocator", pinned_memory)
-        super().__init__(paths, as_="u8" if target else as_, layout=layout,
-                         normalize=None if target and as_ == "f32" else normalize,
-                         normalize_like=None if target and as_ == "f32" else normalize_like, **options)
+        super().__init__(paths, dtype="uint8" if target else dtype, layout=layout,
+                         normalize=None if target and dtype == "float32" else normalize,
+                         normalize_like=None if target and dtype == "float32" else normalize_like, **options)
         self._feed = None
         self._notices: List[str] = []
         if target:
-            stats = self._stats_to_normalize(normalize, normalize_like) if as_ == "f32" else {}
-            self._feed = DeviceFeed(target, DeviceImages(target, as_, self.info, layout, normalize, stats), ImageBatch.of)
+            stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
+            self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats), ImageBatch.of)
 
     def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std in 0..255 that the loader itself would take where it does not normalise on the device."""
@@ -147,7 +147,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
 
 
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
-    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with as_="csr".
+    """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with format="csr".
 
     writable  False: the caller promises to change no dense tensor in place, and gets them cleared at a fraction of the
               price. Tensors cannot be read-only: nobody notices when the promise is broken, until later batches show
@@ -156,15 +156,15 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
               dense there
     """
 
-    def __init__(self, paths: Paths, *, device: Device = None, as_: str = "dense_f32", writable: bool = True,
+    def __init__(self, paths: Paths, *, device: Device = None, format: str = "dense_f32", writable: bool = True,
                  **options: Any) -> None:
         refuse_data_loader_options(options)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:
             options.setdefault("allocator", pinned_memory)
-        super().__init__(paths, as_="csr" if target else as_, writable=writable, **options)
-        self._feed = DeviceFeed(target, DeviceRows(target, as_, self.column_count), SparseBatch) if target else None
+        super().__init__(paths, format="csr" if target else format, writable=writable, **options)
+        self._feed = DeviceFeed(target, DeviceRows(target, format, self.column_count), SparseBatch) if target else None
 
     @staticmethod
     def _writing(writable: bool) -> Tuple[bool, bool]:

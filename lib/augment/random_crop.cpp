@@ -1,0 +1,78 @@
+#include "augment/random_crop.h"
+
+#include <string>
+
+#include "base/random.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+// Keeps places and sizes far from where sums of them overflow; no image is as large.
+constexpr std::uint32_t kMaxPadding = 1u << 24;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }
+
+void check_spec(const AugmentSpec& spec) {
+  if (!(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1))
+    refuse("flip_horizontal: must be from 0 to 1");
+  if ((spec.crop_height == 0) != (spec.crop_width == 0))
+    refuse("crop_height: goes with crop_width, both or neither");
+  if (spec.crop_height == 0 && spec.random_crop) refuse("random_crop: needs crop_height and crop_width");
+  if (spec.crop_height == 0 && spec.crop_padding != 0)
+    refuse("crop_padding: needs crop_height and crop_width");
+  if (spec.crop_padding > kMaxPadding) refuse("crop_padding: must be at most " + std::to_string(kMaxPadding));
+}
+
+// How far a crop can be moved in a padded side.
+std::uint64_t free_places(const char* option, std::uint32_t side, std::uint32_t padding, std::uint32_t crop) {
+  const std::uint64_t padded = side + std::uint64_t{2} * padding;
+  if (crop > padded)
+    refuse(std::string(option) + ": " + std::to_string(crop) + " of " + std::to_string(padded) + " pixels");
+  return padded - crop;
+}
+
+// Half, rounded to even, as torchvision's CenterCrop rounds.
+std::uint64_t round_half(std::uint64_t value) {
+  const std::uint64_t half = value / 2;
+  return value % 2 == 0 ? half : half + half % 2;
+}
+
+// Tells uses apart; the seed comes in later.
+std::uint64_t index_of(const SampleUse& use) {
+  return mix_bits(mix_bits(mix_bits(use.epoch + 1) + use.sample) + use.pass);
+}
+
+// A number in [0, 1) of 53 random bits, so that a share of 1 is always reached and a share of 0 never.
+double random_share(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+}  // namespace
+
+RandomCrop::RandomCrop(const SampleShape& image, const AugmentSpec& spec) : spec_(spec) {
+  check_spec(spec);
+  height_ = spec.crop_height == 0 ? image.height : spec.crop_height;
+  width_ = spec.crop_width == 0 ? image.width : spec.crop_width;
+  free_rows_ = free_places("crop_height", image.height, spec.crop_padding, height_);
+  free_columns_ = free_places("crop_width", image.width, spec.crop_padding, width_);
+}
+
+bool RandomCrop::keeps_all() const {
+  return spec_.flip_horizontal == 0 && spec_.crop_padding == 0 && free_rows_ == 0 && free_columns_ == 0;
+}
+
+Crop RandomCrop::operator()(const SampleUse& use) const {
+  const std::uint64_t index = index_of(use);
+  std::uint64_t row = round_half(free_rows_), column = round_half(free_columns_);
+  if (spec_.random_crop) {
+    const std::uint64_t columns = free_columns_ + 1;
+    const std::uint64_t place = random_below((free_rows_ + 1) * columns, use.seed, Purpose::crop, index);
+    row = place / columns;
+    column = place % columns;
+  }
+  const std::uint64_t flip_bits = random_bits(use.seed, Purpose::flip, index);
+  return {static_cast<std::int64_t>(row) - spec_.crop_padding,
+          static_cast<std::int64_t>(column) - spec_.crop_padding,
+          random_share(flip_bits) < spec_.flip_horizontal};
+}
+
+}  // namespace chunkhit

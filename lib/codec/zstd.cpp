@@ -1,0 +1,112 @@
+#include "codec/zstd.h"
+
+#define ZSTD_STATIC_LINKING_ONLY  // for the estimate of a context's size
+#include <zstd.h>
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+/// One context for each thread: making one costs more than compressing a small chunk.
+ZSTD_CCtx* compression_context() {
+  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
+}
+
+ZSTD_DCtx* decompression_context() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
+}
+
+ZSTD_CCtx* prepare_context(int level) {
+  ZSTD_CCtx* context = compression_context();
+  ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  return context;
+}
+
+[[noreturn]] void throw_bad_frame(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "zstd frame: " + what);
+}
+
+}  // namespace
+
+void encode_zstd(Bytes raw, int level, ByteBuffer& stored) {
+  ZSTD_CCtx* context = prepare_context(level);
+  stored.resize(ZSTD_compressBound(raw.size()));
+  const std::size_t bytes = ZSTD_compress2(context, stored.data(), stored.size(), raw.data(), raw.size());
+  if (ZSTD_isError(bytes) != 0)
+    throw std::bad_alloc();  // with room for any result only memory can be missing
+  stored.resize(bytes);
+}
+
+std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes) {
+  return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, raw_bytes, 0));
+}
+
+void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
+  constexpr int kLongMatch = 7;
+  constexpr int kFewPlaces = 6;  // log2 of those remembered, the fewest that zstd takes
+  // What ending a block early costs at most: its header, and an empty one behind it.
+  constexpr std::size_t kBytesPerPiece = 64;
+  std::size_t raw_bytes = 0;
+  for (const Bytes piece : pieces) raw_bytes += piece.size();
+  ZSTD_CCtx* context = prepare_context(level);
+  if (level == 1) {
+    // Level 1 takes repetitions of 4 bytes that are there by chance, and cost more than the bytes do.
+    ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, kLongMatch);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kFewPlaces);
+  }
+  ZSTD_CCtx_setPledgedSrcSize(context, raw_bytes);
+  stored.resize(ZSTD_compressBound(raw_bytes) + kBytesPerPiece * (pieces.size() + 1));
+  ZSTD_outBuffer out{stored.data(), stored.size(), 0};
+  for (std::size_t index = 0; index < pieces.size(); ++index) {
+    ZSTD_inBuffer in{pieces[index].data(), pieces[index].size(), 0};
+    const ZSTD_EndDirective end = index + 1 == pieces.size() ? ZSTD_e_end : ZSTD_e_flush;
+    // 0: nothing is left inside; there is room for any result, so only memory can be missing.
+    if (ZSTD_compressStream2(context, &out, &in, end) != 0) throw std::bad_alloc();
+  }
+  stored.resize(out.pos);
+}
+
+std::uint64_t zstd_content_bytes(Bytes stored) {
+  const unsigned long long bytes = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (bytes == ZSTD_CONTENTSIZE_ERROR) throw_bad_frame("not a frame");
+  if (bytes == ZSTD_CONTENTSIZE_UNKNOWN) throw_bad_frame("does not say how many bytes it holds");
+  return bytes;
+}
+
+void decode_zstd(Bytes stored, MutableBytes raw) {
+  const unsigned long long content_bytes = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (content_bytes == ZSTD_CONTENTSIZE_ERROR) throw_bad_frame("not a frame");
+  if (content_bytes != raw.size())
+    throw_bad_frame(
+        "holds " +
+        (content_bytes == ZSTD_CONTENTSIZE_UNKNOWN ? "an unsaid number of" : std::to_string(content_bytes)) +
+        " bytes, expected " + std::to_string(raw.size()));
+  const std::size_t frame_bytes = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+  if (ZSTD_isError(frame_bytes) != 0) throw_bad_frame(ZSTD_getErrorName(frame_bytes));
+  if (frame_bytes != stored.size())
+    throw_bad_frame("has " + std::to_string(frame_bytes) + " bytes, expected " +
+                    std::to_string(stored.size()));
+  const std::size_t got =
+      ZSTD_decompressDCtx(decompression_context(), raw.data(), raw.size(), stored.data(), stored.size());
+  if (ZSTD_isError(got) != 0) throw_bad_frame(ZSTD_getErrorName(got));
+  if (got != raw.size())
+    throw_bad_frame("gave " + std::to_string(got) + " bytes, expected " + std::to_string(raw.size()));
+}
+
+}  // namespace chunkhit

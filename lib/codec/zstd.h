@@ -1,0 +1,27 @@
+// Zstandard, one frame at a time. Layout: schemas/codecs.md.
+#pragma once
+
+#include <span>
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// Compresses into one frame with its content size and a checksum; `stored` is replaced.
+void encode_zstd(Bytes raw, int level, ByteBuffer& stored);
+
+/// What a thread holds to compress so many bytes at once.
+[[nodiscard]] std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes);
+
+/// The same of pieces that lie one behind the other, each in blocks of its own: where neighbours are of
+/// different kinds, each block's statistics fit it better. Level 1 is for bytes that seldom repeat
+/// themselves.
+void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored);
+
+/// What a frame says that it holds, in bytes; throws bad_data when it does not say.
+[[nodiscard]] std::uint64_t zstd_content_bytes(Bytes stored);
+
+/// Restores one frame of exactly `raw.size()` bytes; throws bad_data when `stored` is not that.
+void decode_zstd(Bytes stored, MutableBytes raw);
+
+}  // namespace chunkhit

@@ -1,0 +1,74 @@
+// From a row of the list to the bytes of its sample: read, decode, turn, transform.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "decode/image_decoder.h"
+#include "input/folder.h"
+#include "pack/memory_budget.h"
+#include "pack/pack_images.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// What all makers of a run share.
+struct AssemblerContext {
+  const PackImagesSpec& spec;
+  const RootFolder& root;
+  SampleShape sample;              ///< every sample must have this shape
+  std::string first_file;          ///< the image that the shape comes from, for messages
+  MemoryBudget budget;             ///< for images that need more than kept_bytes
+  std::uint64_t kept_bytes = 0;    ///< what each maker may hold without a share of the budget
+  bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
+};
+
+/// Makes samples; each thread has its own, because it keeps buffers and tables.
+class SampleDecoder {
+ public:
+  explicit SampleDecoder(AssemblerContext& context) : context_(context), transform_(context.spec.transform) {}
+  /// Writes the sample's bytes to `slot`. Throws ImageError where this file cannot be packed, bad_data when
+  /// the image's shape differs from the pack's, try_again when the machine could not read the file in several
+  /// tries.
+  void make(std::string_view file, std::uint8_t* slot);
+  /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
+  [[nodiscard]] const std::string& warnings() const { return warnings_; }
+  /// The stamp of the last file.
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
+
+ private:
+  void try_make(std::string_view file, std::uint8_t* slot);
+  void read_and_decode(const RootFolder::File& opened, std::string_view file, std::uint8_t* slot);
+  /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
+  [[nodiscard]] bool decode(std::string_view file);
+  void transform(std::uint8_t* slot);
+  void plan(std::string_view file, const ImageHeader& header);
+  [[nodiscard]] DecodePlan decode_plan() const;
+  [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const Rect& region) const;
+  [[nodiscard]] bool may_hold(std::uint64_t bytes);
+  void release_memory();
+
+  AssemblerContext& context_;
+  FileStamp stamp_;
+  std::string warnings_;
+  ImageTransform transform_;
+  ByteBuffer file_;
+  Image stored_;
+  Image upright_;
+  TransformPlan plan_;
+  int orientation_ = 1;
+  MemoryBudget::Share share_;
+  std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
+};
+
+/// Throws try_again for a file that the machine cannot read.
+[[noreturn]] void throw_unreadable(std::string_view file, const MachineError& error);
+
+/// Plans the transformation of an image of this header, turned upright if the spec says so.
+[[nodiscard]] TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header);
+
+/// Gives the orientation that a spec lets an image have: 1 where EXIF is ignored.
+[[nodiscard]] int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header);
+
+}  // namespace chunkhit

@@ -1,0 +1,64 @@
+#include "read/cache_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/memory.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+[[noreturn]] void refuse(const char* what, std::uint64_t needed, std::uint64_t given, const char* change) {
+  throw Error(ErrorCode::usage, "cache_bytes: " + std::string(what) + " needs " +
+                                    bytes_text(static_cast<double>(needed)) + ", " +
+                                    bytes_text(static_cast<double>(given)) + " are given: " + change);
+}
+
+/// What all threads need while they decode: a chunk's stored bytes, and where a filter works in two steps, as
+/// many as it has raw.
+std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
+  return chunks.is_raw() ? 0 : threads * (chunks.max_stored_bytes() + chunks.max_chunk_bytes());
+}
+
+Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, std::uint64_t needed) {
+  if (chunks.decoded_bytes() + room <= memory) return Cache::decoded;
+  if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Cache::compressed;
+  return Cache::none;
+}
+
+}  // namespace
+
+CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
+  const std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
+  const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.max_chunk_bytes());
+  const std::uint64_t room = room_of_threads(chunks, spec.threads);
+  const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
+  // What the order needs, as much for what comes next, and a chunk that each thread loads meanwhile.
+  const std::uint64_t max_ahead = 2 * spec.chunks_needed + spec.threads;
+  CachePlan plan;
+  plan.cache = spec.cache == Cache::automatic ? choose(chunks, memory, room, needed) : spec.cache;
+  if (plan.cache == Cache::decoded) {
+    if (chunks.decoded_bytes() + room > memory)
+      refuse("cache decoded", chunks.decoded_bytes() + room, memory, "give more, or take cache none");
+    plan.chunks_ahead = static_cast<std::size_t>(max_ahead);
+    return plan;
+  }
+  std::uint64_t left = memory;
+  if (plan.cache == Cache::compressed) {
+    if (chunks.stored_bytes() + needed > memory)
+      refuse("cache compressed", chunks.stored_bytes() + needed, memory, "give more, or take cache none");
+    left -= chunks.stored_bytes();
+  }
+  plan.reads_samples = plan.cache == Cache::none && chunks.is_raw() && (!spec.in_order || needed > left);
+  if (!plan.reads_samples && needed > left)
+    refuse("this order", needed, left,
+           "give more, or take a smaller window_chunks (order window) or batch_size");
+  const std::uint64_t fitting = plan.reads_samples ? max_ahead : (left - room) / chunk_bytes;
+  plan.chunks_ahead = static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, max_ahead));
+  if (!spec.in_order && !plan.reads_samples) plan.kept_chunks = static_cast<std::size_t>(fitting);
+  return plan;
+}
+
+}  // namespace chunkhit

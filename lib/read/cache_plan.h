@@ -1,0 +1,30 @@
+// Where samples wait, and how much memory that may take.
+#pragma once
+
+#include <cstdint>
+
+#include "cache/chunk_cache.h"
+
+namespace chunkhit {
+
+/// What a reader wants of memory.
+struct CacheSpec {
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;    ///< 0: half of what the process may still take
+  std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
+  std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
+  bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
+};
+
+/// What it gets.
+struct CachePlan {
+  Cache cache = Cache::none;     ///< not automatic
+  std::size_t chunks_ahead = 1;  ///< decoded chunks that may be there at a time
+  std::size_t kept_chunks = 0;   ///< up to so many, those stay that nobody has asked for
+  bool reads_samples = false;    ///< of raw parts, where the order or too little memory asks for it
+};
+
+/// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.
+[[nodiscard]] CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec);
+
+}  // namespace chunkhit

@@ -1,0 +1,107 @@
+#include "read/image_batch_assembler.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "read/copy_clock.h"
+
+namespace chunkhit {
+namespace {
+
+/// Brings the first lines of a sample near, and its page's address: the rest the processor foresees.
+void prefetch(const std::uint8_t* sample) {
+  constexpr std::size_t kLineBytes = 64;
+  constexpr std::size_t kLines = 4;
+  for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kLineBytes);
+}
+
+}  // namespace
+
+// The room of the largest chunk, so that no later one allocates.
+ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
+    : context_(context), samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
+  stored_.reserve(context.source.chunks().max_stored_bytes());
+}
+
+MadeBatch ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
+  counts_ = {};
+  BatchBuffer& buffer = context_.ring[slot];
+  const EpochBatches::Batch batch = task.batches.batch(task.index);
+  samples_.find(task, batch);
+  for (std::size_t begin = 0, end = 0; begin < samples_.all().size(); begin = end) {
+    end = samples_.hold(begin, counts_, stored_);
+    copy_samples(begin, end, task, batch.pass, buffer);
+  }
+  samples_.release();
+  const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
+  // The samples behind those that are left out move up.
+  if (corrupt_samples != 0)
+    for (std::size_t to = 0; to < samples_.all().size(); ++to) move_sample(samples_.all()[to].at, to, buffer);
+  show(task, buffer);
+  const std::size_t count = samples_.all().size();
+  return {count, count * context_.writer.sample_bytes(), corrupt_samples};
+}
+
+void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const BatchTask& task,
+                                       std::uint32_t pass, BatchBuffer& buffer) {
+  const std::span<const BatchSamples::Sample> all = samples_.all();
+  const CopyClock clock;
+  for (std::size_t i = begin; i < end; ++i) {
+    const BatchSamples::Sample& each = all[i];
+    if (i + 1 < end && all[i + 1].decoded != nullptr && !context_.cache.reads_samples())
+      prefetch(all[i + 1].decoded + all[i + 1].in_chunk * context_.source.chunks().sample().byte_count());
+    if (each.decoded == nullptr) continue;
+    const std::uint8_t* const stored =
+        context_.cache.sample(each.chunk, each.in_chunk, each.decoded, sample_);
+    if (stored == nullptr) {
+      samples_.leave_out(i);
+      continue;
+    }
+    const std::uint64_t number = samples_.number(each);
+    context_.writer.write(stored, {context_.seed, task.epoch, number, pass},
+                          buffer.pixels.data() + each.at * context_.writer.sample_bytes());
+    buffer.samples[each.at] = number;
+    copy_label(number, each.at, buffer);
+  }
+  clock.add_to(counts_);
+}
+
+void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const {
+  if (from == to) return;
+  const std::size_t bytes = context_.writer.sample_bytes(), columns = context_.source.label_columns();
+  std::memcpy(buffer.pixels.data() + to * bytes, buffer.pixels.data() + from * bytes, bytes);
+  buffer.samples[to] = buffer.samples[from];
+  if (columns == 0) buffer.labels[to] = buffer.labels[from];
+  for (std::size_t i = 0; i < columns; ++i)
+    buffer.label_values[to * columns + i] = buffer.label_values[from * columns + i];
+}
+
+void ImageBatchAssembler::show(const BatchTask& task, BatchBuffer& buffer) const {
+  ImageBatch& batch = buffer.batch;
+  const std::size_t count = samples_.all().size(), bytes = count * context_.writer.sample_bytes();
+  if (context_.writer.dtype() == Dtype::uint8)
+    batch.pixels = {buffer.pixels.data(), bytes};
+  else
+    batch.values = {reinterpret_cast<const float*>(buffer.pixels.data()), bytes / sizeof(float)};
+  batch.samples = std::span(buffer.samples).first(count);
+  if (context_.source.label_columns() == 0)
+    batch.labels = std::span(buffer.labels).first(count);
+  else
+    batch.label_values = std::span(buffer.label_values).first(count * context_.source.label_columns());
+  batch.shape = context_.writer.shape();
+  batch.shape.batch = count;
+  batch.epoch = task.epoch;
+  batch.index = task.index;
+}
+
+void ImageBatchAssembler::copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const {
+  if (context_.source.label_columns() == 0) {
+    buffer.labels[at] = context_.source.label(sample);
+    return;
+  }
+  const std::span<const float> values = context_.source.label_values(sample);
+  std::copy(values.begin(), values.end(),
+            buffer.label_values.begin() + static_cast<std::ptrdiff_t>(at * values.size()));
+}
+
+}  // namespace chunkhit

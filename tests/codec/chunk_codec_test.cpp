@@ -1,0 +1,159 @@
+#include "codec/chunk_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+struct Image {
+  std::string name;
+  ByteBuffer (*make)(const SampleShape& shape, std::uint64_t count);
+};
+
+ByteBuffer noise(const SampleShape& shape, std::uint64_t count) {
+  ByteBuffer bytes(shape.byte_count() * count);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(mix_bits(i));
+  return bytes;
+}
+
+ByteBuffer slope(const SampleShape& shape, std::uint64_t count) {
+  ByteBuffer bytes(shape.byte_count() * count);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i / 3);
+  return bytes;
+}
+
+ByteBuffer constant(const SampleShape& shape, std::uint64_t count) {
+  ByteBuffer bytes(shape.byte_count() * count);
+  std::fill(bytes.begin(), bytes.end(), std::uint8_t{200});
+  return bytes;
+}
+
+const std::vector<Image> kImages{{"noise", noise}, {"slope", slope}, {"constant", constant}};
+const std::vector<SampleShape> kShapes{{1, 1, 1, Layout::nhwc},   {1, 1, 3, Layout::nhwc},
+                                       {28, 28, 1, Layout::nchw}, {33, 47, 3, Layout::nhwc},
+                                       {33, 47, 3, Layout::nchw}, {16, 16, 4, Layout::nhwc}};
+
+std::string decode_error(const ChunkCodec& codec, Bytes stored, const SampleShape& shape,
+                         std::size_t raw_bytes) {
+  ByteBuffer raw(raw_bytes);
+  try {
+    codec.decode(stored, shape, raw);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ChunkCodec, RestoresEveryImageAtEveryLevel) {
+  for (const ChunkCodec& codec : chunk_codecs())
+    for (int level = codec.min_level; level <= codec.max_level; ++level)
+      for (const SampleShape& shape : kShapes)
+        for (const Image& image : kImages) {
+          const ByteBuffer raw = image.make(shape, 5);
+          ByteBuffer stored;
+          ByteBuffer restored(raw.size());
+          codec.encode(raw, shape, level, stored);
+          codec.decode(stored, shape, restored);
+          ASSERT_EQ(restored, raw) << codec.name << ":" << level << " " << image.name;
+        }
+}
+
+TEST(ChunkCodec, GivesTheSameBytesFromAUsedContextAsFromAFreshOne) {
+  const SampleShape shape{33, 47, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 3);
+  for (const ChunkCodec& codec : chunk_codecs()) {
+    ByteBuffer first, between, again;
+    codec.encode(raw, shape, codec.default_level, first);
+    codec.encode(noise(shape, 2), shape, codec.max_level, between);
+    codec.encode(raw, shape, codec.default_level, again);
+    EXPECT_EQ(first, again) << codec.name;
+  }
+}
+
+TEST(ChunkCodec, MakesASlopeSmaller) {
+  const SampleShape shape{64, 64, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 4);
+  for (const char* name : {"deflate", "zstd", "photo"}) {
+    ByteBuffer stored;
+    chunk_codec(name).encode(raw, shape, chunk_codec(name).default_level, stored);
+    EXPECT_LT(stored.size(), raw.size() / 4) << name;
+  }
+}
+
+TEST(ChunkCodec, RefusesTruncatedBytes) {
+  const SampleShape shape{8, 8, 3, Layout::nhwc};
+  const ByteBuffer raw = noise(shape, 2);
+  for (const ChunkCodec& codec : chunk_codecs()) {
+    ByteBuffer stored;
+    codec.encode(raw, shape, codec.default_level, stored);
+    for (std::size_t bytes = 0; bytes < stored.size(); ++bytes)
+      ASSERT_NE(decode_error(codec, Bytes(stored).first(bytes), shape, raw.size()), "")
+          << codec.name << " of " << bytes << " bytes";
+  }
+}
+
+TEST(ChunkCodec, RefusesBytesBehindTheEnd) {
+  const SampleShape shape{8, 8, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 2);
+  for (const ChunkCodec& codec : chunk_codecs()) {
+    ByteBuffer stored;
+    codec.encode(raw, shape, codec.default_level, stored);
+    ByteBuffer twice = stored;
+    twice.insert(twice.end(), stored.begin(), stored.end());
+    stored.push_back(0);
+    EXPECT_NE(decode_error(codec, stored, shape, raw.size()), "") << codec.name;
+    EXPECT_NE(decode_error(codec, twice, shape, raw.size()), "") << codec.name;
+  }
+}
+
+TEST(ChunkCodec, RefusesAnotherRawSize) {
+  const SampleShape shape{8, 8, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 2);
+  for (const ChunkCodec& codec : chunk_codecs()) {
+    ByteBuffer stored;
+    codec.encode(raw, shape, codec.default_level, stored);
+    EXPECT_NE(decode_error(codec, stored, shape, raw.size() - shape.byte_count()), "") << codec.name;
+    EXPECT_NE(decode_error(codec, stored, shape, raw.size() + shape.byte_count()), "") << codec.name;
+  }
+}
+
+TEST(ChunkCodec, NeverTakesAFlippedBitForTheSamples) {
+  const SampleShape shape{8, 8, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 2);
+  for (const char* name : {"deflate", "zstd", "photo"}) {
+    const ChunkCodec& codec = chunk_codec(name);
+    ByteBuffer stored;
+    codec.encode(raw, shape, codec.default_level, stored);
+    for (std::size_t bit = 0; bit < stored.size() * 8; ++bit) {
+      ByteBuffer flipped = stored;
+      flipped[bit / 8] = static_cast<std::uint8_t>(flipped[bit / 8] ^ (1 << bit % 8));
+      ByteBuffer restored(raw.size());
+      try {
+        codec.decode(flipped, shape, restored);
+        ASSERT_EQ(restored, raw) << name << " bit " << bit;
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::bad_data);
+      }
+    }
+  }
+}
+
+TEST(ChunkCodec, NamesTheValidFiltersWhereOneIsMisspelt) {
+  try {
+    static_cast<void>(chunk_codec("zsdt"));
+    FAIL() << "found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_STREQ(error.what(), "codec \"zsdt\": expected one of none, deflate, zstd, photo");
+  }
+}
+
+}  // namespace
+}  // namespace chunkhit
