@@ -64,6 +64,16 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
                                        ": pack it with --reuse-ids, which gives both the same columns");
 }
 
+std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, const MatrixManifest& manifest,
+                                                    std::uint64_t cache_bytes) {
+  try {
+    return open_matrix_parts(part_paths(folder, manifest.parts), cache_bytes);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    throw Error(ErrorCode::bad_data, error.what() + std::string("; see pack-verify ") + folder);
+  }
+}
+
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    std::uint64_t cache_bytes, float& magnitude) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
@@ -77,8 +87,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
-    const std::vector<std::string> listed = part_paths(source.folder, source.matrix->parts);
-    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_matrix_parts(listed, cache_bytes);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack(source.folder, *source.matrix, cache_bytes);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
       check_listed(*of_pack[i], *source.matrix, i);
       parts.push_back(std::move(of_pack[i]));
