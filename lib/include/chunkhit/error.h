@@ -1,4 +1,4 @@
-// The one exception of the library: what ended the run, and which exit code says so.
+// The library's exception and its error codes.
 #pragma once
 
 #include <chunkhit/export.h>
@@ -8,13 +8,13 @@
 
 namespace chunkhit {
 
-/// Names what ended the run; the values are the exit codes of the commands.
+/// Reason of a failure; the values are the exit codes of the commands.
 enum class CHUNKHIT_API ErrorCode {
   too_many_rejects = 1,  ///< stopped by --max-errors or --on-error fail
   usage = 2,             ///< an option or argument that makes no sense
   bad_data = 65,         ///< input that cannot be used, or a pack that is not what it says
   cannot_write = 73,     ///< output that cannot be written: disk full, folder not empty, another spec
-  try_again = 75,        ///< stopped by something that may pass; the same command goes on
+  try_again = 75,        ///< stopped by a transient condition; rerun the same command to resume
 };
 
 /// Carries a message that says what, where, found and expected, and the code of what went wrong.

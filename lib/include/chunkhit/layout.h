@@ -1,4 +1,4 @@
-// How the bytes of a sample lie.
+// Memory layout of a sample.
 #pragma once
 
 namespace chunkhit {

@@ -18,49 +18,49 @@ def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class ImageLoader(Loader[ImageBatch]):
-    """Batches of images from a pack, a part, or another HDF5 file with a uint8 array (n, ...).
+    """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
-    paths           one, or several that are read as one in this order; their classes are joined by name: the first
-                    one's ids stay, names that it lacks follow (info["classes"]); only some with names is an error
-    batch_size      samples a batch
-    shuffle         "none": as packed; "window": chunks permuted, samples permuted within windows of chunks;
-                    "global": any sample may follow any other, for what is in memory or stored raw
-    seed            of order and augmentation; the same batches for any number of threads
-    window_chunks   chunks a window
-    rank, world_size, rank_remainder, drop_last
-                    which of how many readers this is; samples that cannot be shared out evenly are used twice ("pad")
-                    or left out ("drop"); whether a last batch that is not full is left out
-    echo            how often each fetched block of echo * batch_size samples is used
+    paths           one path, or several that are concatenated; their classes are joined by name: ids of the first path
+                    stay, new names are appended (info["classes"]); class names in only some of them are an error
+    batch_size      samples per batch
+    shuffle         "none": packing order; "window": permutes chunks, and samples within windows of chunks; "global":
+                    permutes all samples, for data in memory or stored uncompressed
+    seed            seed of order and augmentation; the same batches for any number of threads
+    window_chunks   chunks per window
+    rank, world_size
+                    this reader's rank, and the number of ranks that share an epoch
+    rank_remainder  samples that cannot be divided evenly among ranks: "pad" uses some twice, "drop" leaves them out
+    drop_last       drop the last batch if it is not full
+    echo            data echoing: uses of each fetched block of echo * batch_size samples
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
     dtype           "uint8", or "float32": (x / 255 - mean) / std
-    normalize       dict(mean=[...], std=[...]) in 0..1 of each channel, for "f32"; mean 0 and std 1 leave x / 255. What is
-                    not given are those that the packs of one split share, which are the first (training) pack's; a pack
-                    without a split is normalised by its own, which stats() notes
-    normalize_like  a pack, the training one say, whose mean and std normalise this one, for "f32"
-    layout          "nhwc" or "nchw"; as stored where it is None
-    cache       "decoded", "compressed", "none": how samples are cached; "automatic": "none" for raw
-                    samples in local files unless the order is global or a window's chunks do not fit cache_bytes, else the
-                    first that fits
-    cache_bytes    for chunks; 0: half of what the process may still take
-    threads         0: all CPUs that the process may use
-    prefetch        batches made ahead
-    check_hashes    "first_use": each time that a chunk is read from its file, with cache "none" in each epoch; where samples
-                    are read one by one (cache "none" of raw samples in order global, or with too little cache_bytes) their
-                    chunk in the file is hashed before the first, and whenever the file's size or times changed.
-                    "always": also each time that bytes are used which stayed in memory; "never"
-    on_corrupt      "fail", or "skip": leave damaged chunks out and count them
-    allocator       a function of a number of bytes that gives a writable, 64-byte aligned buffer for a batch's images
-    images, labels  datasets of an HDF5 file that no pack-images wrote; None: the labels next to the images, "train/labels"
-                    for "train/images", which must exist; labels="" reads the images only, and labels are -1 then
+    normalize       dict(mean=[...], std=[...]) per channel in 0..1, for float32; mean 0 and std 1 give x / 255. By
+                    default the statistics that the packs of a split share, those of its first pack; a pack without a
+                    split uses its own, which stats() notes
+    normalize_like  pack whose mean and std normalize this one, e.g. the training pack, for float32
+    layout          "nhwc" or "nchw"; None: as stored
+    cache           "decoded", "compressed" (in memory), or "none" (read from the files in every epoch); "automatic":
+                    the first of these that fits cache_bytes
+    cache_bytes     memory for chunks; 0: half of the memory available to the process
+    threads         worker threads; 0: all available CPUs
+    prefetch        batches prepared in advance
+    check_hashes    "first_use": compare the hash whenever a chunk is read from its file, with cache "none" in every
+                    epoch; where samples are read one by one (cache "none", uncompressed samples and order global, or
+                    too small cache_bytes), before the first one and after the file's size or times changed. "always":
+                    also whenever bytes in memory are used. "never"
+    on_corrupt      "fail", or "skip": skip and count corrupt chunks
+    allocator       function of a number of bytes that returns a writable, 64-byte aligned buffer for a batch's images
+    images, labels  datasets of an external HDF5 file; labels=None: "labels" next to the images ("train/labels" for
+                    "train/images"), which must exist; labels="": no labels are read, and all are -1
 
-    Each loop serves the next epoch, if the one before it was read to its end: after a `break` the next loop begins the same
-    epoch again, with the same batches. To limit the batches of an epoch, name the epoch:
+    Each `for` loop reads the next epoch if the previous one was read to its end; after a `break` it restarts the same
+    epoch, with the same batches. To limit the batches per epoch, name the epoch:
 
         for epoch in range(10):
             for images, labels in itertools.islice(loader.epoch(epoch), 100):
 
-    Raises Error: "usage" for options that make no sense, "bad_data" for a damaged pack, "try_again" where memory or threads
-    cannot be had.
+    Raises Error: "usage" for contradicting options, "bad_data" for a damaged pack, "try_again" if memory or threads are
+    not available.
     """
 
     def __init__(
@@ -110,18 +110,17 @@ class ImageLoader(Loader[ImageBatch]):
 
 
 class SparseLoader(Ids, Loader[SparseBatch]):
-    """Batches of rows from a pack of pack-sparse, a part of one, or an AnnData file.
+    """Batches of rows from a pack of pack-sparse, one of its parts, or an AnnData file.
 
-    The options are those of ImageLoader, as is what a `break` does (`itertools.islice(loader.epoch(epoch), 100)` limits
-    batches), and:
-    format      "dense_f32", "dense_f16" (an error where values exceed 65504), "dense_u8" (numbers as stored: a rating
-                is one times `value_scale`), "csr"
-    binarize    every entry is 1
-    scale       entries are multiplied with it, after binarize
-    normalize   "none", "l1", "l2": by what each row of x is divided then
-    held_out    serve the held-out matrix, too, where the pack has one
-    writable    dense arrays may be written to. They are read-only else: only the cells that a batch had set are
-                cleared then, where those of a written one are cleared as a whole, at some times the price
+    The options are those of ImageLoader (also `itertools.islice(loader.epoch(epoch), 100)` to limit batches), and:
+    format      "dense_f32", "dense_f16" (values above 65504 are an error), "dense_u8" (numbers as stored: a rating is
+                the number times `value_scale`), "csr"
+    binarize    replace every entry by 1
+    scale       factor of every entry, after binarize
+    normalize   "none", "l1", "l2": norm by which each row of x is divided, after scale
+    held_out    also return the held-out matrix, if the pack has one
+    writable    make dense arrays writable. By default they are read-only, and only the cells that the batch set are
+                cleared for the next one; a writable array is cleared as a whole, which takes several times longer
     """
 
     def __init__(
