@@ -57,7 +57,7 @@ void open_standard_descriptors() {
   } catch (const std::exception& error) {
     if (std::string_view(error.what()).starts_with("pthread_create has failed")) {
       std::cerr << "no more threads can be started (" << error.what()
-                << "); fewer --threads or more memory let the same command go on\n";
+                << "); rerun the same command with fewer --threads or more memory\n";
       ::_exit(static_cast<int>(ErrorCode::try_again));
     }
     std::cerr << error.what() << "\n";
@@ -191,7 +191,7 @@ std::string value_text(float value) {
 }
 
 void handle_signals() {
-  // A run goes on when whoever watched its progress is gone.
+  // A run continues without a reader of its progress.
   std::signal(SIGPIPE, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};

@@ -77,7 +77,7 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache", "WORD", flags.cache, "decoded, compressed, none: read from the files (automatic)")
       ->check(one_of(kCacheNames));
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
-  add("--threads", "N", loader.threads, "At work (all allowed CPUs)")->check(CLI::Range(1, 4096));
+  add("--threads", "N", loader.threads, "Worker threads (all available CPUs)")->check(CLI::Range(1, 4096));
   add("--prefetch", "N", loader.prefetch, "Batches made ahead (4)")->check(CLI::Range(1, 4096));
 }
 

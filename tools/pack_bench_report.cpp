@@ -30,11 +30,11 @@ std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& 
     warnings.push_back("an epoch has " + count_text(loop.batch_count()) +
                        (loop.batch_count() == 1 ? " batch" : " batches") + ", and up to " +
                        count_text(ahead) +
-                       " are made ahead, before the time of their epoch begins: rates say little; take a "
+                       " are prepared before its time starts, so that rates say little; use a "
                        "smaller --batch-size or a larger pack");
   if (loop.cached_bytes() > 0)
     warnings.push_back(bytes_text(static_cast<double>(loop.cached_bytes())) +
-                       " of the files stayed in the page cache: another process maps them, they lie in a "
+                       " of the files stayed in the page cache: another process maps them, they are in a "
                        "tmpfs, or they are being written");
   return warnings;
 }
@@ -54,7 +54,7 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
   std::fflush(stdout);
   std::cout << report.stats << std::flush;
   if (spec.step_seconds == 0)
-    std::printf("An empty loop does nothing but wait; --step-ms tells how it is with a training step.\n");
+    std::printf("An empty loop only waits; --step-ms N simulates a training step.\n");
   for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 
@@ -64,7 +64,7 @@ void print_try(const TuneTry& tried, double best_samples_per_second) {
   if (tried.end == TuneEnd::refused) {
     std::printf("not possible: %s\n", printable_text(tried.reason).c_str());
   } else if (tried.end == TuneEnd::stopped) {
-    std::printf("stopped before it could tell\n");
+    std::printf("interrupted before the first result\n");
   } else {
     std::printf(
         "%12s samples/s  %+6.1f %%%s%s\n", rate_text(tried.samples_per_second).c_str(),

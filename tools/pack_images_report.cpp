@@ -158,7 +158,7 @@ void print_report(const PackImagesReport& report) {
   if (!report.packs.empty()) print_labels(report.labels);
   for (const PackReport& pack : report.packs) print_pack(pack, report.interrupted);
   if (report.interrupted) {
-    std::printf("stopped; finished parts are kept, the same command goes on\n");
+    std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
     return;
   }
   if (report.samples_packed_now > 0) {

@@ -224,7 +224,7 @@ void print_unfinished(const UnfinishedPack& pack) {
               count_text(pack.samples).c_str(), count_text(pack.rejected).c_str(),
               warned_text(pack.warned).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
   for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
-  std::printf("next: run the same command again to finish it\n");
+  std::printf("next: rerun the same command to finish it\n");
 }
 
 /// Whether there is something to say of an unfinished pack; says it, or gives it as JSON.

@@ -117,7 +117,7 @@ void print_report(const PackSparseReport& report, bool dry_run) {
   }
   for (const MatrixPackReport& pack : report.packs) print_pack(pack, dry_run);
   if (report.interrupted) {
-    std::printf("stopped; nothing unfinished is kept, the same command begins afresh\n");
+    std::printf("interrupted; nothing unfinished is kept, rerun the same command to start over\n");
     return;
   }
   print_speed(report);

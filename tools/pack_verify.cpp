@@ -15,9 +15,7 @@ std::string outcome(const VerifyReport& report, bool quick) {
   if (!report.problems.empty()) return count_text(report.problems.size(), "error");
   if (quick) return "nothing wrong (quick: no sample was read)";
   if (!report.external) return "whole";
-  return "every chunk can be decoded; more cannot be told of an external file: it has no hashes and "
-         "no "
-         "manifest";
+  return "every chunk can be decoded; an external file has no hashes and no manifest to compare with";
 }
 
 void print_repair(const VerifyReport& report) {

@@ -149,9 +149,8 @@ void MatrixPackWriter::publish() {
   folder_.remove_others(names);
   for (PendingFile& file : files_) file.publish();
   if (!folder_.is_whole(manifest))
-    throw Error(
-        ErrorCode::try_again,
-        folder_.path() + ": another process changed what is in this folder; the same command packs it");
+    throw Error(ErrorCode::try_again,
+                folder_.path() + ": another process changed this folder; rerun the same command");
   last.publish();
 }
 

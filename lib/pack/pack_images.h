@@ -133,7 +133,7 @@ struct PackImagesReport {
   std::vector<std::string> notices;
   double seconds = 0;
   std::uint64_t samples_packed_now = 0;
-  bool interrupted = false;  ///< `stop` was seen: parts so far are kept, the same command goes on
+  bool interrupted = false;  ///< `stop` was set: finished parts are kept, a rerun resumes
 };
 
 /// What would happen.

@@ -95,7 +95,7 @@ struct PackSparseReport {
   std::uint64_t input_bytes = 0;  ///< of texts undone, of matrices as the files lie
   double seconds = 0;
   double read_seconds = 0;
-  bool interrupted = false;  ///< `stop` was seen: the same command begins afresh
+  bool interrupted = false;  ///< `stop` was set: a rerun starts over
 };
 
 /// Packs. Throws Error with the code that the command exits with.

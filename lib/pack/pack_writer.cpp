@@ -138,8 +138,8 @@ PackReport PackWriter::write() {
   write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
   if (!folder_.is_whole(manifest))
     throw Error(ErrorCode::try_again, folder_.path() +
-                                          ": another process changed what is in this folder; the same "
-                                          "command goes on");
+                                          ": another process changed this folder; rerun the same command "
+                                          "to resume");
   publish_file(folder_.file(kManifestName), manifest_text(manifest));
   return report();
 }
@@ -232,9 +232,10 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
       throw MachineError(run_.options.root + "/" + run_.maker.first_file +
                          ": could be read when the run began, and can no longer");
   } catch (const MachineError& error) {
-    throw Error(ErrorCode::try_again, std::string(error.what()) +
-                                          "; the part in hand is not kept, the same command continues when "
-                                          "the images are back; --on-io-error reject packs without them");
+    throw Error(ErrorCode::try_again,
+                std::string(error.what()) +
+                    "; the current part is not kept; rerun the same command to resume "
+                    "when the images are back; --on-io-error reject packs without them");
   }
 }
 

@@ -29,7 +29,7 @@ void throw_unreadable(std::string_view file, const MachineError& error) {
   throw Error(
       ErrorCode::try_again,
       std::string(file) + ": " + error.what() +
-          " (tried three times); when the disk, network or limit allows it, the same command goes on; "
+          " (tried three times); rerun the same command to resume when the disk, network or limit allows it; "
           "--on-io-error reject packs without such files");
 }
 

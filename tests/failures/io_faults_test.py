@@ -124,7 +124,7 @@ with Workspace() as space:
     for op, nth, error in MACHINE_ERRORS:
         out = space(f"unreadable-{op}-{error}")
         text = pack(root, out, "--max-errors", "100%", expect=75, env=bad(op, nth, f"{error}:sticky", root))
-        check(os.strerror(error) in text and "images/" in text and "same command goes on" in text, text)
+        check(os.strerror(error) in text and "images/" in text and "same command to resume" in text, text)
         check_unfinished(out, golden)
         pack(root, out)
         check(fingerprint(out) == golden, out, "differs after the error")

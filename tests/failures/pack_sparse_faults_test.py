@@ -275,7 +275,7 @@ def test_a_signal_stops_it(space):
             out = process.stdout.read()
             process.stdin.close()
             check(process.returncode == code, process.returncode, out, process.stderr.read())
-            check(b"begins afresh" in out, out)
+            check(b"to start over" in out, out)
             left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
             check(not left, left)
 

@@ -51,7 +51,7 @@ def test_first_signal_stops_cleanly(space):
         held.said("once more to stop at once")
         check(held.process.wait(timeout=10) == code, "it must not wait for the rest of its list:", held.process.returncode)
         text = held.process.stdout.read().decode()
-        check("the same command goes on" in text, text)
+        check("the same command to resume" in text, text)
         check("every row was rejected" not in text, "stopped before the first part", text)
         left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
         check(not any(name.endswith(".tmp") or name == "manifest.json" for name in left), left)

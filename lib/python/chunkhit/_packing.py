@@ -43,7 +43,7 @@ def watch(lines: Iterable[str], line: ProgressLine) -> str:
 
 
 def run(command: List[str], progress: Optional[bool]) -> str:
-    """What the command printed. Ctrl-C stops it after what is in hand: the same call goes on there."""
+    """What the command printed. Ctrl-C stops it after what is in hand: the same call resumes there."""
     line = ProgressLine(is_shown() if progress is None else progress)
     with tempfile.TemporaryFile("w+") as printed:
         # Of a session of its own, so that the terminal's Ctrl-C does not reach it a second time, which would not wait.
@@ -69,7 +69,7 @@ def check(code: int, name: str, said: str) -> None:
     lines = [text for text in said.splitlines() if text.strip() and not text.startswith("Try '")]
     message = "\n".join(lines).removeprefix(f"{name}: ")
     if code not in CODES:
-        message = f"{name} was stopped by signal {-code if code < 0 else code - 128}; the same call goes on"
+        message = f"{name} was stopped by signal {-code if code < 0 else code - 128}; the same call resumes"
     raise Error(as_keywords(message), CODES.get(code, "try_again"))
 
 
