@@ -48,7 +48,7 @@ def texts_of(name: str, value: Any, command: str) -> List[str]:
 
 
 def switch(name: str, value: Any) -> str:
-    """A given switch is not told otherwise: not by a preset, nor by what lies beside the file."""
+    """The flag of a switch that was given, which overrides presets and detection."""
     if not isinstance(value, (bool, np.bool_)):
         raise refuse(name, "True or False", value)
     if name == "transpose" and not value:

@@ -47,8 +47,8 @@ class Loader(Generic[Batch]):
         return self._opened
 
     def close(self) -> None:
-        """Ends the loader's threads and lets go of its files and memory, but for batches that somebody holds; `with
-        loader:` closes it at its end, and so does dropping it."""
+        """Ends the loader's threads and releases its files and memory, except batches that are still referenced. `with
+        loader:` closes it at its end, and so does its destructor."""
         self._opened = None
         self._turn += 1
 
@@ -90,18 +90,18 @@ class Loader(Generic[Batch]):
         return self._core.batch_count
 
     def set_epoch(self, epoch: int) -> None:
-        """Says which epoch the next `for batch in loader` is, as DistributedSampler.set_epoch does."""
+        """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does."""
         self._next_epoch = whole_number("epoch", epoch)
 
     def state(self) -> str:
-        """Where reading stands, after the batch that was handed out last, as one line of JSON."""
+        """Returns the position after the current batch as one line of JSON."""
         return self._core.state()
 
     def restore(self, state: str) -> None:
-        """Goes on there: the epoch of the state gives exactly the batches that were left; with another world_size or
-        batch_size all samples that were left, where every rank stopped after the same batch; what is left is shared out
-        anew then, and rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" when the state belongs
-        to another source, seed, order or augment, or is none; so does another epoch while batches are left."""
+        """Resumes from a `state()`: its epoch gives exactly the remaining batches. With another world_size or batch_size
+        it gives all remaining samples, divided among the new ranks, provided that all ranks stopped after the same
+        batch; rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" if the state is
+        invalid or belongs to another source, seed, order or augmentation, or for another epoch while batches remain."""
         if not isinstance(state, str):
             raise Error(f"state: expected the text that state() gives, found {reprlib.repr(state)}", "usage")
         self._core.restore(state)

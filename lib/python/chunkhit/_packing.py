@@ -148,8 +148,8 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Optional[bool] 
     progress  whether a line shows it; None: in a terminal and in a notebook
 
     Returns what `pack_info` says of the pack, by their names where there are several; after dry_run=True, which prints
-    what would be packed, an empty dict. Raises Error with the command's own message and code. A run that was stopped goes on
-    when it is called again.
+    what would be packed, an empty dict. Raises Error with the command's own message and code. The same call
+    resumes an interrupted run.
     """
     return pack("pack-images", [] if root is None else [os.fspath(root)], output, progress, options)
 

@@ -8,7 +8,7 @@ RATE_AFTER_SECONDS = 0.2  # of a phase; a rate over less says nothing
 
 
 def is_shown() -> bool:
-    """Whether somebody looks: standard error is a terminal, or this is a notebook's kernel."""
+    """Returns whether progress is visible: standard error is a terminal, or this is a notebook's kernel."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 

@@ -117,7 +117,7 @@ class DeviceFeed:
         self._sources: Deque[Tuple[Any, torch.cuda.Event]] = deque()
 
     def forget(self) -> None:
-        """Lets go of the batch that is ahead: another epoch, or place in it, begins."""
+        """Drops the prefetched batch, because another epoch or position begins."""
         self._state = self._ahead = self._unsent = None
         self._is_at_end = False
 
