@@ -29,20 +29,22 @@ class BoundedToml : public CLI::ConfigTOML {
 }  // namespace
 
 void add_config_flag(CLI::App& app, const std::string& group) {
-  app.set_config("--config", "", "Recipe: the same names in TOML")->option_text("FILE")->group(group);
+  app.set_config("--config", "", "Read options from a TOML file, as --save-config writes it")
+      ->option_text("FILE")
+      ->group(group);
   app.config_formatter(std::make_shared<BoundedToml>());
   app.allow_config_extras(CLI::config_extras_mode::error);
 }
 
 void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::string>& labels,
                        const std::string& group) {
-  app.add_option("--images", images, "Dataset of an external HDF5 file (images)")
+  app.add_option("--images", images, "Image dataset of an external HDF5 file (images)")
       ->option_text("NAME")
       ->group(group);
   // CLI11 takes an empty text for an optional that is not set; here it is "no labels".
   const auto set_labels = [&labels](const std::string& name) { labels = name; };
-  app.add_option_function<std::string>("--labels", set_labels,
-                                       "Its labels, empty: none (labels next to the images)")
+  app.add_option_function<std::string>(
+         "--labels", set_labels, "Label dataset of that file; empty: no labels (labels next to the images)")
       ->option_text("NAME")
       ->group(group);
 }

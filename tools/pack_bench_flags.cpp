@@ -40,7 +40,8 @@ void add_batch_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--window-chunks", "N", loader.window_chunks, "Chunks per window of --shuffle window (64)")
       ->check(CLI::Range(1, INT32_MAX));
   add("--seed", "N", loader.seed, "Seed of order and augmentation (0)")->check(CLI::NonNegativeNumber);
-  add("--echo", "N", loader.echo, "Data echoing: uses of each fetched block (1)")->check(CLI::Range(1, 1024));
+  add("--echo", "N", loader.echo, "Data echoing: use each fetched block of batches N times (1)")
+      ->check(CLI::Range(1, 1024));
 }
 
 void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
@@ -74,7 +75,7 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   const auto add = [&app](const char* flag, const char* shape, auto& value, const char* words) {
     return app.add_option(flag, value, words)->option_text(shape)->group("Loader");
   };
-  add("--cache", "WORD", flags.cache, "decoded, compressed, none: read from the files (automatic)")
+  add("--cache", "WORD", flags.cache, "Chunks in memory: decoded, compressed, none (automatic)")
       ->check(one_of(kCacheNames));
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
   add("--threads", "N", loader.threads, "Worker threads (all available CPUs)")->check(CLI::Range(1, 4096));
@@ -83,15 +84,17 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
 
 void add_run_flags(CLI::App& app, PackBenchFlags& flags) {
   const char* group = "Run";
-  CLI::Option* epochs = app.add_option("--epochs", flags.spec.epochs, "The first checks hashes (2)")
-                            ->check(CLI::Range(1, 1000000))
-                            ->option_text("N")
-                            ->group(group);
-  app.add_option("--step-ms", flags.step_ms, "A training step for each batch: sleep so long (0)")
+  CLI::Option* epochs =
+      app.add_option("--epochs", flags.spec.epochs, "Epochs to time; the first one also checks hashes (2)")
+          ->check(CLI::Range(1, 1000000))
+          ->option_text("N")
+          ->group(group);
+  app.add_option("--step-ms", flags.step_ms, "Simulate a training step: sleep X ms after each batch (0)")
       ->check(between(0, 1e4))
       ->option_text("X")
       ->group(group);
-  app.add_flag("--cold", flags.spec.cold, "Each epoch with a new loader, its files not in the page cache")
+  app.add_flag("--cold", flags.spec.cold,
+               "New loader each epoch, after dropping its files from the page cache")
       ->group(group);
   app.add_flag("--tune", flags.tune, "Search threads, prefetch, window and cache; print them as C++")
       ->excludes(epochs)
@@ -138,7 +141,7 @@ void set_matrix_form(const PackBenchFlags& flags, BenchSpec& spec) {
 
 void add_pack_bench_flags(CLI::App& app, PackBenchFlags& flags) {
   app.add_option("PATH", flags.spec.paths,
-                 "Pack, part, HDF5 file with a uint8 array, or .h5ad; several: as one")
+                 "Pack, part, HDF5 file (uint8 array) or .h5ad; several are concatenated")
       ->required()
       ->option_text(" ");
   add_batch_flags(app, flags);

@@ -16,7 +16,8 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards.";
+    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards. Defaults are in "
+    "(parentheses).";
 constexpr const char* kExamples =
     "Examples, the second with class = first folder level under ROOT:\n"
     "  pack-images photos --labels photos.csv --resize 64 --crop 64x64 -o train\n"

@@ -21,7 +21,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->option_text(" ");
   FlagGroup group(app, "Input");
   group.add("--labels", "FILE.csv", flags.spec.labels,
-            "CSV of files and labels; - reads stdin (class = first folder level)");
+            "CSV of files and labels, - for stdin (none: first folder is the class)");
   group.add("--file-column", "NAME", columns.file_column,
             "CSV column of the file paths, relative to ROOT (file)");
   group
@@ -33,11 +33,11 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
             "Take class ids from a list (one name per line) or a pack");
   group
       .add("--classes-extra", "WORD", flags.classes_extra,
-           "Classes missing in --classes: error, append (error)")
+           "Classes of images that --classes lacks: error, append (error)")
       ->check(one_of(kClassesExtraNames));
   group
       .add("--include", "GLOB", flags.spec.folders.include,
-           "Class folders: pack only matching file names (all images)")
+           "Without --labels: pack only file names that match (all images)")
       ->default_str("")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -49,7 +49,9 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group
       .add("--decode", "WORD", flags.decode, "exact: as Pillow; fast: JPEG is scaled while decoding (exact)")
       ->check(CLI::IsMember(Names{"exact", "fast"}));
-  group.add("--check", "WORD", flags.check, "whole file, or region: JPEG down to the last row used (whole)")
+  group
+      .add("--check", "WORD", flags.check,
+           "Decode whole: all of the file; region: JPEG to the last row used (whole)")
       ->check(one_of(kCheckNames));
   group.add_switch("--accept-warnings", flags.spec.accept_warnings,
                    "Accept images that decode with warnings (not PNG)");
@@ -86,7 +88,7 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
       ->check(one_of(kLayoutNames));
   group.add("--codec", "NAME[:N]", spec.codec,
-            "Compression: (none), deflate, zstd; shard: (photo: rgb), zstd, none");
+            "Lossless codec. hdf5: (none), deflate, zstd; shard: (photo for rgb), zstd, none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples per chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Maximum raw bytes per chunk (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part (1G)");
@@ -96,7 +98,7 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--split", "SHARES", flags.split, "Stratified split into packs: train=0.9,val=0.1");
   group
       .add("--split-folders", "NAMES", spec.folders.split_folders,
-           "One pack per folder of class folders in ROOT: train,val")
+           "One pack per named subfolder of ROOT, e.g. train,val")
       ->default_str("")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -109,7 +111,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--max-errors", "N|N%", flags.max_errors, "Maximum number or share of rejects (1%, at least 1)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry (then exit code 75), reject (retry)")
+           "Read errors: retry, then stop with exit code 75; or reject (retry)")
       ->check(CLI::IsMember(Names{"retry", "reject"}));
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
@@ -122,7 +124,8 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   // A recipe must not remove what somebody else packed.
   group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
   add_config_flag(app, "Run");
-  group.add("--save-config", "FILE", flags.save_config, "Write the recipe with its defaults to FILE")
+  group
+      .add("--save-config", "FILE", flags.save_config, "Write all options, defaults included, to a TOML file")
       ->configurable(false);
 }
 

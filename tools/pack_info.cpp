@@ -245,14 +245,13 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   Hdf5Names names;
   bool json = false;
   add_common_flags(app);
-  app.add_option(
-         "PATH", path,
-         "Folder of a pack or of a --split, a manifest.json, or a part; exit code 75 where unfinished")
+  app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
-  app.add_flag("--json", json, "Everything as a JSON object; of a --split one by the packs' folders");
+  app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
   app.footer(
-      "Examples:\n  pack-info train\n  pack-info train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
+      "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
+      "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
   return run_command(app, argc, argv, [&] {
     return scan_packs(path, [&](const std::string& pack, std::string& text) {

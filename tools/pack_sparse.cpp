@@ -16,7 +16,8 @@ namespace chunkhit {
 namespace {
 
 constexpr const char* kDescription =
-    "Packs user-item ratings, once, into compressed shards of row blocks or AnnData HDF5.";
+    "Packs user-item ratings, once, into compressed shards of row blocks or AnnData HDF5. Defaults are in "
+    "(parentheses).";
 constexpr const char* kExamples =
     "Examples:\n"
     "  pack-sparse ratings.csv --user userId --item movieId --value rating -o ml20m\n"

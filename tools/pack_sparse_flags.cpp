@@ -38,11 +38,15 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
   group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")
       ->check(CLI::IsMember(Names{".", ","}));
-  group.add("--values", "WORD", flags.values, "Values that float32 cannot hold: (auto): error; f32: round")
+  group
+      .add("--values", "WORD", flags.values,
+           "Values that float32 cannot hold: auto: an error; f32: rounded (auto)")
       ->check(CLI::IsMember(Names{"auto", "f32"}));
-  group.add_switch("--transpose", flags.transpose, "Matrix rows are items, columns are users (detected)");
-  group.add_switch("--no-transpose", flags.no_transpose, "Matrix rows are users");
-  group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: AnnData layer, or raw (X)");
+  group.add_switch("--transpose", flags.transpose,
+                   "Matrix inputs have items as rows, users as columns (detected)");
+  group.add_switch("--no-transpose", flags.no_transpose,
+                   "Matrix inputs have users as rows, items as columns");
+  group.add("--layer", "NAME", flags.spec.input.layer, "hdf5: name of an AnnData layer, or the word raw (X)");
   group.add("--index-base", "WORD", flags.index_base, "svmlight: index of the first column: (auto), 0, 1")
       ->check(CLI::IsMember(Names{"auto", "0", "1"}));
 }
@@ -51,7 +55,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group
       .add("--preset", "vae-cf", flags.preset,
-           "Mult-VAE: >3.5 as 1, users with 5+ items, 2 x 10,000 held out")
+           "Mult-VAE: ratings >3.5 as 1, 5+ per user, 10k validation and 10k test users")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
@@ -80,7 +84,9 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--test", "N|SHARE", flags.test, "Test: number of users, or share of ratings");
   group.add("--fold-in", "SHARE", flags.fold_in,
             "users: share of a held-out user's items used as input (0.8)");
-  group.add("--split-order", "WORD", flags.split_order, "ratio: (random), leave-one-out: (time), or input")
+  group
+      .add("--split-order", "WORD", flags.split_order,
+           "random, time, input (ratio: random; leave-one-out: time)")
       ->check(one_of(kSplitOrderNames));
   group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
@@ -99,14 +105,14 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
             "Output folder (with --split: one subfolder per pack)");
   group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
       ->check(one_of(kItemOrderNames));
-  group.add("--reuse-ids", "PACK", spec.reuse_ids, "Take the columns of another pack or its items.csv");
+  group.add("--reuse-ids", "PACK", spec.reuse_ids, "Use the item columns of another pack or its items.csv");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of(kRowOrderNames));
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
   group.add("--container", "NAME", spec.container, "File format: shard, hdf5 as AnnData (shard)")
       ->check(CLI::IsMember(Names{"shard", "hdf5"}));
   group.add("--codec", "NAME[:N]", spec.codec,
-            "Compression of shard: (zstd), none; of hdf5: (deflate), none");
+            "Codec and its level. shard: (zstd), none; hdf5: (deflate), none");
   group.add("--layout", "WORD", flags.layout, "hdf5: store X as (csr), dense")
       ->check(one_of(kMatrixLayoutNames));
   group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
@@ -128,7 +134,8 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   // A recipe must not remove what somebody else packed.
   group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
   add_config_flag(app, "Run");
-  group.add("--save-config", "FILE", flags.save_config, "Write the recipe with its defaults to FILE")
+  group
+      .add("--save-config", "FILE", flags.save_config, "Write all options, defaults included, to a TOML file")
       ->configurable(false);
 }
 

@@ -43,9 +43,10 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   VerifyOptions options;
   bool json = false;
   add_common_flags(app);
-  app.add_option("PATH", path, "Folder of a pack or of a --split, a manifest.json, or a part")->required();
+  app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
+      ->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
-  app.add_flag("--json", json, "The report as a JSON object; of a --split one by the packs' folders");
+  app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
   add_dataset_flags(app, options.names.images, options.names.labels);
   app.add_option("--threads", options.threads, "All allowed CPUs by default")
       ->check(CLI::Range(1, 4096))
