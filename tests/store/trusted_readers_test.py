@@ -122,7 +122,9 @@ class TrustedReaders(unittest.TestCase):
             whole = shard_reader.Hdf5Part(path).data
             for command in (["h5ls", "-r", path], ["h5dump", "-H", path], ["h5stat", path], ["h5repack", path, copy],
                             ["h5diff", path, copy]):
-                run = subprocess.run(command, capture_output=True, text=True)
+                # They load nothing of ours; with the sanitizer's library, h5repack never ends after its work.
+                env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+                run = subprocess.run(command, capture_output=True, text=True, env=env)
                 self.assertEqual((run.returncode, run.stderr), (0, ""), command)
             with open(path, "rb") as file:
                 self.assertEqual(file.read(), whole)
