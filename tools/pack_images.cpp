@@ -16,7 +16,7 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards. Defaults are in "
+    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards.\nDefaults are in "
     "(parentheses).";
 constexpr const char* kExamples =
     "Examples, the second with class = first folder level under ROOT:\n"

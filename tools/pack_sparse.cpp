@@ -16,7 +16,7 @@ namespace chunkhit {
 namespace {
 
 constexpr const char* kDescription =
-    "Packs user-item ratings, once, into compressed shards of row blocks or AnnData HDF5. Defaults are in "
+    "Packs user-item ratings, once, into compressed shards of row blocks or AnnData HDF5.\nDefaults are in "
     "(parentheses).";
 constexpr const char* kExamples =
     "Examples:\n"

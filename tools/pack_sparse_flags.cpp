@@ -55,7 +55,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group
       .add("--preset", "vae-cf", flags.preset,
-           "Mult-VAE: ratings >3.5 as 1, 5+ per user, 10k validation and 10k test users")
+           "Mult-VAE: ratings >3.5 as 1, 5+ a user, 10k users each held out")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
