@@ -88,7 +88,7 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
       ->check(one_of(kLayoutNames));
   group.add("--codec", "NAME[:N]", spec.codec,
-            "Lossless codec. hdf5: (none), deflate, zstd; shard: (photo for rgb), zstd, none");
+            "Lossless. hdf5: (none), deflate, zstd; shard: (photo: rgb), zstd, none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples per chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Maximum raw bytes per chunk (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part (1G)");
