@@ -2,14 +2,107 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/words.h"
+#include "pack/pack_images.h"
 
 namespace chunkhit {
+
+/// The words that a flag takes.
+template <std::size_t kCount>
+[[nodiscard]] CLI::IsMember one_of(const std::array<std::string_view, kCount>& names) {
+  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+}
+
+/// A group of the help. The defaults of its flags are part of a saved recipe.
+class FlagGroup {
+ public:
+  FlagGroup(CLI::App& app, std::string name) : app_(app), name_(std::move(name)) {}
+
+  /// Adds a flag with a value; `shape` stands for the value in the help.
+  template <class Value>
+  CLI::Option* add(const std::string& flag, const std::string& shape, Value& value,
+                   const std::string& words) {
+    return app_.add_option(flag, value, words)->option_text(shape)->group(name_)->capture_default_str();
+  }
+
+  CLI::Option* add_switch(const std::string& flag, bool& value, const std::string& words) {
+    return app_.add_flag(flag, value, words)->group(name_);
+  }
+
+ private:
+  CLI::App& app_;
+  std::string name_;
+};
+
+/// Adds --images and --labels to a group of the help.
+void add_dataset_flags(CLI::App& app, std::string& images, std::optional<std::string>& labels,
+                       const std::string& group = "Options");
+
+/// Adds --config to a group of the help: a recipe with the flags' names as keys, whose unknown keys are
+/// errors.
+void add_config_flag(CLI::App& app, const std::string& group);
+
+/// Writes what a command line means, defaults included, for --config; throws cannot_write.
+void save_config(const CLI::App& app, const std::string& path);
+
+/// Reads pixels of one side: "256", 1 to 65535.
+[[nodiscard]] std::uint32_t parse_side(const std::string& flag, const std::string& text);
+
+/// Reads "WxH" as width and height.
+[[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag,
+                                                                 const std::string& text);
+
+/// Reads "WxH", or "N" for a square.
+[[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_crop(const std::string& flag,
+                                                                 const std::string& text);
+
+/// Reads "black", "white", "#rrggbb" or "r,g,b".
+[[nodiscard]] std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text);
+
+/// Reads a number of pixels: "256M" or "256MP", where M is a million.
+[[nodiscard]] std::uint64_t parse_pixels(const std::string& flag, const std::string& text);
+
+/// A range of whole numbers, both ends in it.
+struct CountRange {
+  std::uint64_t least = 0;
+  std::uint64_t most = UINT64_MAX;
+};
+
+/// Reads a whole number in `range`.
+[[nodiscard]] std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range);
+
+/// Reads one character, "tab" or "\t".
+[[nodiscard]] char parse_delimiter(const std::string& flag, const std::string& text);
+
+/// Reads "train=0.9,val=0.1"; whether the shares add up is for the spec's check.
+[[nodiscard]] std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text);
+
+/// How many rejects end a run: a share of the rows, or, when not 0, a count.
+struct ErrorLimit {
+  double share = 0;
+  std::uint64_t count = 0;
+};
+
+/// Reads "1%", "0.5%" or a count.
+[[nodiscard]] ErrorLimit parse_error_limit(const std::string& flag, const std::string& text);
+
+/// Gives the enumerator of a name; CLI11 checked that it is one.
+template <class Enum, std::size_t kCount>
+[[nodiscard]] Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::string& text) {
+  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
+}
 
 /// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
 /// code.

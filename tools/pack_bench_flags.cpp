@@ -10,8 +10,6 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "cli.h"
-#include "flag_group.h"
-#include "flag_values.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {

@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
 
 #include "base/words.h"
 #include "cli.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {
@@ -88,6 +93,254 @@ void print_tuned(const BenchSpec& spec, const TuneReport& report) {
                 100 * report.best.mixing.same_chunk_neighbors);
   const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
   std::printf("\n%s\n%s", snippet.cpp.c_str(), snippet.python.c_str());
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_form(const ImageForm& form, Json& settings) {
+  settings["flip_horizontal"] = form.flip_horizontal;
+  settings["dtype"] = name_of(kDtypeNames, form.dtype);
+  settings["layout"] = form.layout ? Json(name_of(kLayoutNames, *form.layout)) : Json(nullptr);
+  settings["images"] = form.images;
+  settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
+}
+
+void add_form(const MatrixForm& form, Json& settings) {
+  settings["format"] = name_of(kSparseFormatNames, form.format);
+  settings["binarize"] = form.binarize;
+  settings["normalize"] = name_of(kRowNormNames, form.normalize);
+}
+
+Json settings_json(const BenchSpec& spec) {
+  const LoaderSetting& loader = spec.loader;
+  Json settings{{"paths", spec.paths},
+                {"batch_size", loader.batch_size},
+                {"shuffle", name_of(kShuffleNames, loader.shuffle)},
+                {"seed", loader.seed},
+                {"window_chunks", loader.window_chunks},
+                {"echo", loader.echo}};
+  std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
+  settings["cache"] = name_of(kCacheNames, loader.cache);
+  settings["cache_bytes"] = loader.cache_bytes;
+  settings["threads"] = loader.threads;
+  settings["prefetch"] = loader.prefetch;
+  settings["epochs"] = spec.epochs;
+  settings["step_ms"] = spec.step_seconds * 1000;
+  settings["cold"] = spec.cold;
+  return settings;
+}
+
+/// The rates that epochs and all of them together have.
+Json rates_json(const BenchSpec& spec, const EpochTimes& times) {
+  Json rates;
+  rates["samples_per_second"] = samples_per_second(times);
+  if (spec.is_of_matrices()) rates["ratings_per_second"] = ratings_per_second(times);
+  rates["bytes_per_second"] = bytes_per_second(times);
+  rates["batch_seconds_median"] = batch_seconds_median(times);
+  rates["first_batch_seconds"] = times.first_batch_seconds;
+  rates["wait_fraction"] = wait_fraction(times);
+  rates["utilization"] = utilization(times);
+  return rates;
+}
+
+Json epoch_json(const BenchSpec& spec, const EpochTimes& epoch) {
+  Json object{{"samples", epoch.samples}, {"batches", epoch.batch_seconds.size()}};
+  if (spec.is_of_matrices()) object["ratings"] = epoch.ratings;
+  object["seconds"] = epoch.seconds;
+  object.update(rates_json(spec, epoch));
+  return object;
+}
+
+Json stats_json(const LoaderStats& stats) {
+  return {{"seconds", stats.seconds},
+          {"wait_seconds", stats.wait_seconds},
+          {"step_seconds", stats.step_seconds},
+          {"fetch_seconds", stats.fetch_seconds},
+          {"decode_seconds", stats.decode_seconds},
+          {"assemble_seconds", stats.assemble_seconds},
+          {"idle_seconds", stats.idle_seconds},
+          {"batches", stats.batches},
+          {"samples", stats.samples},
+          {"batch_bytes", stats.batch_bytes},
+          {"stored_bytes", stats.stored_bytes},
+          {"corrupt_chunks", stats.corrupt_chunks},
+          {"corrupt_samples", stats.corrupt_samples},
+          {"cache", name_of(kCacheNames, stats.cache)},
+          {"threads", stats.threads}};
+}
+
+/// A path need not be UTF-8.
+std::string dump(const Json& object) {
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json try_json(const TuneTry& tried) {
+  static constexpr std::array<std::string_view, 4> kEndNames{"measured", "gave_up", "refused", "stopped"};
+  Json object{{"threads", tried.setting.threads},
+              {"prefetch", tried.setting.prefetch},
+              {"window_chunks", tried.setting.window_chunks},
+              {"cache", name_of(kCacheNames, tried.setting.cache)},
+              {"samples_per_second", tried.samples_per_second},
+              {"end", name_of(kEndNames, tried.end)},
+              {"again", tried.is_again}};
+  if (!tried.reason.empty()) object["reason"] = tried.reason;
+  return object;
+}
+
+}  // namespace
+
+std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
+  Json epochs = Json::array();
+  for (const EpochTimes& epoch : report.epochs) epochs.push_back(epoch_json(spec, epoch));
+  Json object = rates_json(spec, sum_of(report.epochs));
+  object["wait_fraction"] = report.stats.wait_fraction();
+  object["chunk_hits"] = report.stats.chunk_hits;
+  object["chunk_misses"] = report.stats.chunk_misses;
+  object["chunk_fetches"] = report.stats.chunk_fetches;
+  object["peak_rss_bytes"] = report.peak_rss_bytes;
+  object["verdict"] = report.stats.verdict();
+  object["warnings"] = report.warnings;
+  object["settings"] = settings_json(spec);
+  object["epochs"] = epochs;
+  object["stats"] = stats_json(report.stats);
+  return dump(object);
+}
+
+std::string tune_json(const BenchSpec& spec, const TuneReport& report) {
+  Json tries = Json::array();
+  for (const TuneTry& tried : report.tries) tries.push_back(try_json(tried));
+  const LoaderSnippet snippet = loader_snippet(spec, report.best.setting);
+  const Json object{{"best", try_json(report.best)},
+                    {"same_chunk_neighbors", report.best.mixing.same_chunk_neighbors},
+                    {"snippet", {{"cpp", snippet.cpp}, {"python", snippet.python}}},
+                    {"settings", settings_json(spec)},
+                    {"tries", tries}};
+  return dump(object);
+}
+
+namespace {
+
+/// Spells text as a literal, the same in C++ and Python.
+std::string literal(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    std::array<char, 8> octal{};
+    std::snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned char>(c));
+    quoted += static_cast<unsigned char>(c) < ' ' ? octal.data() : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+/// A list of literals without its brackets.
+std::string joined_literals(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + literal(text);
+  return list;
+}
+
+/// One option of a loader, as each language spells its value.
+struct Option {
+  std::string name;
+  std::string cpp;
+  std::string python;
+};
+
+/// The options that do not have their defaults, in the order of their declaration, as C++ wants it.
+class Options {
+ public:
+  void add(bool is_set, const char* name, const std::string& cpp, const std::string& python) {
+    if (is_set) options_.push_back({name, cpp, python});
+  }
+  /// A value that both languages spell alike.
+  void add(bool is_set, const char* name, const std::string& value) { add(is_set, name, value, value); }
+  [[nodiscard]] auto begin() const { return options_.begin(); }
+  [[nodiscard]] auto end() const { return options_.end(); }
+
+ private:
+  std::vector<Option> options_;
+};
+
+std::string share_text(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", share);
+  return text.data();
+}
+
+constexpr const char* kScope = "chunkhit::";
+
+/// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
+template <class Enum, std::size_t kCount>
+void add_enumerator(bool is_set, const char* name, const char* type,
+                    const std::array<std::string_view, kCount>& names, Enum value, Options& options) {
+  std::string word = name_of(names, value);
+  std::replace(word.begin(), word.end(), '-', '_');
+  options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
+}
+
+void add_form(const ImageForm& form, Options& options) {
+  const ImageForm defaults;
+  const std::string share = share_text(form.flip_horizontal);
+  options.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
+              "{.flip_horizontal = " + share + "}", "dict(flip_horizontal=" + share + ")");
+  add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", kDtypeNames, form.dtype, options);
+  if (form.layout) add_enumerator(true, "layout", "Layout", kLayoutNames, *form.layout, options);
+}
+
+void add_form(const MatrixForm& form, Options& options) {
+  const MatrixForm defaults;
+  add_enumerator(form.format != defaults.format, "format", "SparseFormat", kSparseFormatNames, form.format,
+                 options);
+  options.add(form.binarize, "binarize", "true", "True");
+  add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", kRowNormNames, form.normalize,
+                 options);
+}
+
+void add_datasets(const ImageForm& form, Options& options) {
+  const ImageForm defaults;
+  options.add(form.images != defaults.images, "images", literal(form.images));
+  options.add(form.labels.has_value(), "labels", literal(form.labels.value_or("")));
+}
+
+void add_datasets(const MatrixForm&, Options&) {}
+
+Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
+  const LoaderSetting defaults;
+  Options options;
+  options.add(true, "batch_size", std::to_string(loader.batch_size));
+  add_enumerator(true, "shuffle", "Shuffle", kShuffleNames, loader.shuffle, options);
+  const std::string seed = std::to_string(loader.seed);
+  options.add(loader.seed != defaults.seed, "seed", seed + "u", seed);
+  options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
+  options.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
+  std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
+  add_enumerator(true, "cache", "Cache", kCacheNames, loader.cache, options);
+  options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
+  options.add(true, "threads", std::to_string(loader.threads));
+  options.add(true, "prefetch", std::to_string(loader.prefetch));
+  std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);
+  return options;
+}
+
+}  // namespace
+
+LoaderSnippet loader_snippet(const BenchSpec& spec, const LoaderSetting& loader) {
+  const std::string type = spec.is_of_matrices() ? "SparseLoader" : "ImageLoader";
+  const std::string list = joined_literals(spec.paths);
+  const bool is_one = spec.paths.size() == 1;
+  LoaderSnippet snippet;
+  for (const Option& option : loader_options(spec, loader)) {
+    snippet.cpp += (snippet.cpp.empty() ? "." : ",\n     .") + option.name + " = " + option.cpp;
+    snippet.python += ",\n    " + option.name + "=" + option.python;
+  }
+  snippet.cpp = kScope + type + " loader(\n    " +
+                (is_one ? list : "std::vector<std::string>{" + list + "}") + ",\n    {" + snippet.cpp +
+                "});\n";
+  snippet.python =
+      "loader = chunkhit." + type + "(\n    " + (is_one ? list : "[" + list + "]") + snippet.python + ")\n";
+  return snippet;
 }
 
 }  // namespace chunkhit

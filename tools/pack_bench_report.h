@@ -6,7 +6,6 @@
 
 #include "pack_bench_loop.h"
 #include "pack_bench_spec.h"
-#include "pack_bench_times.h"
 #include "pack_bench_tune.h"
 
 namespace chunkhit {

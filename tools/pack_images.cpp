@@ -5,7 +5,6 @@
 
 #include "chunkhit/error.h"
 #include "cli.h"
-#include "flag_group.h"
 #include "pack_images_flags.h"
 #include "pack_images_report.h"
 #include "progress.h"

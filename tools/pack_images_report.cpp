@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chunk/cache_advice.h"
+#include "chunk/chunk_plan.h"
 #include "cli.h"
 
 namespace chunkhit {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "manifest/pack_list_json.h"
-#include "read/split_folder.h"
+#include "manifest/pack_info_json.h"
+#include "read/pack_source.h"
 
 namespace chunkhit {
 

@@ -7,7 +7,6 @@
 
 #include "chunkhit/error.h"
 #include "cli.h"
-#include "flag_group.h"
 #include "pack_sparse_flags.h"
 #include "pack_sparse_report.h"
 #include "progress.h"

@@ -4,7 +4,6 @@
 
 #include "chunkhit/pack.h"
 #include "cli.h"
-#include "flag_group.h"
 #include "pack_list.h"
 
 namespace chunkhit {

@@ -18,7 +18,7 @@
 
 #include "base/aside_name.h"
 #include "base/hash.h"
-#include "base/limits.h"
+#include "base/memory.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 

@@ -10,6 +10,18 @@
 
 namespace chunkhit {
 
+/// Whether a limit of this process (`ulimit -v`, `ulimit -d`) may deny memory that the machine has.
+[[nodiscard]] bool has_memory_limit();
+
+/// "needs more memory than can be had (ulimit -v is 200.0 MiB)".
+[[nodiscard]] std::string memory_limit_text();
+
+/// How many files this process may have open.
+[[nodiscard]] std::uint64_t open_files_limit();
+
+/// "this process may have 1024 files open: ulimit -n".
+[[nodiscard]] std::string open_files_limit_text();
+
 /// Bytes that the machine, the process's cgroups and `ulimit -v` have left, without swapping.
 [[nodiscard]] std::uint64_t available_memory();
 

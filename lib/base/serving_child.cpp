@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "base/child_limits.h"
-#include "base/limits.h"
+#include "base/memory.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "batch/permutation.h"
+#include "batch/epoch_order.h"
 #include "chunkhit/reader.h"
 
 namespace chunkhit {

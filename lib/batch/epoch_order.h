@@ -2,14 +2,85 @@
 // of threads and ranks. The order is a format: schemas/order.md.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "batch/chunk_grid.h"
-#include "batch/permutation.h"
 #include "chunkhit/reader.h"
 
 namespace chunkhit {
+
+/// A keyed permutation of [0, count): a Feistel network over a · b ≥ count numbers, a a power of two near the
+/// root of count, b as small as it may be, walked in cycles until it lands inside (Black and Rogaway 2002,
+/// method 3). The steps add instead of xor, so that odd permutations are as likely as even ones. Two keys
+/// give two unrelated permutations.
+class Permutation {
+ public:
+  Permutation(std::uint64_t count, std::uint64_t key);
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// Where `index` < count() goes.
+  [[nodiscard]] std::uint64_t operator()(std::uint64_t index) const;
+  /// Which index goes to `place` < count().
+  [[nodiscard]] std::uint64_t inverse(std::uint64_t place) const;
+
+ private:
+  // Of few numbers each step can choose little, so more are needed until every permutation is equally likely.
+  static constexpr std::uint64_t kFewNumbers = 64;
+  static constexpr std::size_t kStepsOfFew = 32;
+  static constexpr std::size_t kSteps = 10;
+  [[nodiscard]] std::uint64_t apply_steps(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t undo_steps(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t high_shift(std::uint64_t low, std::uint64_t step_key) const;
+
+  std::uint64_t count_;
+  std::size_t step_count_;
+  std::uint32_t low_bits_;    // a = 2^low_bits_
+  std::uint64_t low_mask_;    // a - 1
+  std::uint64_t high_count_;  // b
+  std::array<std::uint64_t, kStepsOfFew> step_keys_;
+};
+
+/// The chunks of a source, in its own order: all of `chunk_samples` samples but some. Grows with the
+/// exceptions only.
+class ChunkGrid {
+ public:
+  /// `sample_counts`: of each chunk. Throws bad_data for a chunk of none, or when the sum takes more than 64
+  /// bits.
+  explicit ChunkGrid(std::span<const std::uint64_t> sample_counts);
+  [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
+  [[nodiscard]] std::uint64_t sample_count() const { return sample_count_; }
+  [[nodiscard]] std::uint64_t chunk_samples() const { return chunk_samples_; }  ///< of most chunks
+  /// The first sample of a chunk; sample_count() for chunk chunk_count().
+  [[nodiscard]] std::uint64_t first_sample(std::uint64_t chunk) const;
+  [[nodiscard]] std::uint64_t sample_count_of(std::uint64_t chunk) const;
+  struct Place {
+    std::uint64_t chunk = 0;
+    std::uint64_t in_chunk = 0;
+    bool operator==(const Place&) const = default;
+  };
+  /// Where a sample < sample_count() lies.
+  [[nodiscard]] Place find(std::uint64_t sample) const;
+  /// The same chunks in another order: its chunk s is this one's visited(s).
+  [[nodiscard]] ChunkGrid reordered(const Permutation& visited) const;
+  /// The sum of n · (n - 1) over the chunks' sample counts n: ordered pairs of samples from one chunk.
+  [[nodiscard]] double pairs_in_chunks() const;
+
+ private:
+  struct Exception {
+    std::uint64_t chunk;
+    std::uint64_t sample_count;
+    std::uint64_t first_sample;
+    [[nodiscard]] std::uint64_t end_sample() const { return first_sample + sample_count; }
+  };
+  void place_exceptions();
+
+  std::uint64_t chunk_count_ = 0;
+  std::uint64_t sample_count_ = 0;
+  std::uint64_t chunk_samples_ = 0;
+  std::vector<Exception> exceptions_;  // ascending
+};
 
 struct OrderSpec {
   Shuffle shuffle = Shuffle::none;

@@ -12,7 +12,6 @@
 #include "base/bytes.h"
 #include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
-#include "cache/memory_map.h"
 #include "chunkhit/reader.h"
 
 namespace chunkhit {

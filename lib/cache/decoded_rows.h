@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "chunk/row_block.h"
-#include "types/stored_row.h"
+#include "types/csr_rows.h"
 
 namespace chunkhit {
 

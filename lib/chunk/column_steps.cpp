@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "chunk/step_reader.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "chunk/column_steps.cpp"
 #include <hwy/foreach_target.h>

@@ -1,13 +1,16 @@
-// Columns of matrix rows ↔ LEB128 of the steps between them, in groups of about equal length. Layout:
-// schemas/row-block.md, "Columns".
+// What is left of the steps of a row block while its rows are read, and which group a step belongs to.
+// Layout: schemas/row-block.md, "Columns".
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/bytes.h"
+#include "chunkhit/error.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {
@@ -49,5 +52,118 @@ void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::
                     std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint16_t> columns);
 void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
                     std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint32_t> columns);
+
+/// The group of each step of a row, as the row goes on: it only grows.
+class RowGroups {
+ public:
+  explicit RowGroups(std::uint64_t length) : length_(length) { find_end(); }
+  /// The group of a step behind which the least column is `next`.
+  std::size_t of(std::uint64_t next) {
+    while (next >= end_) {
+      ++group_;
+      find_end();
+    }
+    return group_;
+  }
+  /// The least column that belongs to a later group.
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+ private:
+  // The page's rule, solved for the column.
+  void find_end() {
+    constexpr std::uint64_t kHead = 8;
+    constexpr std::uint64_t kUnits = 4;
+    const std::uint64_t end = ((length_ << group_) + kUnits - 1) / kUnits;
+    end_ = group_ == kStepGroups - 1 ? UINT64_MAX : end - std::min(end, kHead);
+  }
+
+  std::uint64_t length_;
+  std::size_t group_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+/// Which of the following bytes belongs to each of 8 steps, by which of them have one: 0x80 for none.
+constexpr std::array<std::array<std::uint8_t, 8>, 256> make_more_places() {
+  std::array<std::array<std::uint8_t, 8>, 256> places{};
+  for (unsigned has_more = 0; has_more < places.size(); ++has_more) {
+    std::uint8_t at = 0;
+    for (unsigned step = 0; step < 8; ++step)
+      places[has_more][step] = (has_more >> step & 1) != 0 ? at++ : std::uint8_t{0x80};
+  }
+  return places;
+}
+
+alignas(64) inline constexpr std::array<std::array<std::uint8_t, 8>, 256> kMorePlaces = make_more_places();
+
+/// What is left of a group's bytes.
+struct GroupReader {
+  const std::uint8_t* first;
+  const std::uint8_t* first_end;
+  const std::uint8_t* more;
+  const std::uint8_t* more_end;
+};
+
+/// What is left of a plane, and the least column that may follow in the row.
+struct StepReader {
+  std::array<GroupReader, kStepGroups> groups;
+  const std::uint8_t* end;
+  std::uint64_t column_count;
+  std::uint64_t next;
+};
+
+[[noreturn]] inline void throw_bad_step(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "columns of a row block: " + what);
+}
+
+/// Reads the rest of a number whose first byte is known.
+inline std::uint32_t read_number(std::uint8_t byte, const std::uint8_t*& from, const std::uint8_t* end) {
+  std::uint64_t number = byte & 0x7fu;
+  for (unsigned shift = 7; byte >= 0x80; shift += 7) {
+    if (from == end) throw_bad_step("end early");
+    byte = *from++;
+    number |= std::uint64_t{byte & 0x7fu} << shift;
+    if (shift == 7 * (kMaxLeb128Bytes - 1) && (byte >= 0x80 || number > UINT32_MAX))
+      throw_bad_step("a number above 32 bits");
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+inline void check_next(const StepReader& reader) {
+  if (reader.next > reader.column_count)
+    throw_bad_step("column " + std::to_string(reader.next - 1) + " of " +
+                   std::to_string(reader.column_count));
+}
+
+/// Reads up to `count` columns of one group, as far as it goes; returns how many.
+template <class Id>
+std::size_t read_columns(StepReader& reader, GroupReader& group, std::uint64_t group_end, std::size_t count,
+                         Id* columns) {
+  std::size_t done = 0;
+  while (done < count && reader.next < group_end) {
+    if (group.first == group.first_end) throw_bad_step("a group ends early");
+    const std::uint8_t first = *group.first++;
+    reader.next += first < 0x80 ? first : read_number(first, group.more, group.more_end);
+    columns[done++] = static_cast<Id>(reader.next++);
+    check_next(reader);
+  }
+  return done;
+}
+
+inline StepReader make_step_reader(Bytes plane, const StepGroups& groups, std::uint64_t column_count) {
+  StepReader reader{{}, plane.data() + plane.size(), column_count, 0};
+  const std::uint8_t* at = plane.data();
+  for (std::size_t group = 0; group < kStepGroups; ++group) {
+    const std::uint8_t* const more = at + groups[group].first_bytes;
+    reader.groups[group] = {at, more, more, more + groups[group].more_bytes};
+    at = more + groups[group].more_bytes;
+  }
+  return reader;
+}
+
+inline void check_all_read(const StepReader& reader) {
+  for (const GroupReader& group : reader.groups)
+    if (group.first != group.first_end || group.more != group.more_end)
+      throw_bad_step("a group has bytes too many");
+}
 
 }  // namespace chunkhit

@@ -2,6 +2,7 @@
 
 #include <libdeflate.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -59,6 +60,66 @@ void decode_deflate(Bytes stored, MutableBytes raw) {
     throw_bad_stream("gives " + std::to_string(got) + " bytes, expected " + std::to_string(raw.size()));
   if (used != stored.size())
     throw_bad_stream("has " + std::to_string(used) + " bytes, expected " + std::to_string(stored.size()));
+}
+
+namespace {
+
+constexpr std::uint8_t kFirstCopy = 32;
+constexpr std::size_t kLongLength = 7;
+constexpr std::size_t kMinCopy = 2;
+
+[[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::bad_data, "LZF stream: " + what); }
+
+/// Literal bytes, or a copy of what was restored before.
+struct Run {
+  Bytes literals;            ///< empty: a copy
+  std::size_t length = 0;    ///< of either
+  std::size_t distance = 0;  ///< how far back a copy begins
+};
+
+/// Takes the next run off the front of `stored`, of which `done` bytes were restored before.
+Run take_run(Bytes& stored, std::uint64_t done) {
+  const std::uint8_t control = stored[0];
+  if (control < kFirstCopy) {
+    const std::size_t length = std::size_t{control} + 1;
+    if (stored.size() <= length) fail("is cut within literal bytes");
+    const Run run{stored.subspan(1, length), length, 0};
+    stored = stored.subspan(1 + length);
+    return run;
+  }
+  const bool is_long = (control >> 5) == kLongLength;
+  const std::size_t bytes = is_long ? 3 : 2;
+  if (stored.size() < bytes) fail("is cut within a copy");
+  const std::size_t length = (control >> 5) + (is_long ? stored[1] : 0) + kMinCopy;
+  const std::size_t distance = ((control & 31) << 8 | stored[bytes - 1]) + 1;
+  if (distance > done) fail("copies from before its begin");
+  stored = stored.subspan(bytes);
+  return {{}, length, distance};
+}
+
+}  // namespace
+
+std::uint64_t lzf_content_bytes(Bytes stored) {
+  std::uint64_t bytes = 0;
+  while (!stored.empty()) bytes += take_run(stored, bytes).length;
+  return bytes;
+}
+
+void decode_lzf(Bytes stored, MutableBytes raw) {
+  std::size_t done = 0;
+  while (!stored.empty()) {
+    const Run run = take_run(stored, done);
+    if (run.length > raw.size() - done)
+      fail("gives more than the expected " + std::to_string(raw.size()) + " bytes");
+    std::uint8_t* const to = raw.data() + done;
+    if (run.distance == 0)
+      std::memcpy(to, run.literals.data(), run.length);
+    else
+      for (std::size_t i = 0; i < run.length; ++i) to[i] = *(to + i - run.distance);
+    done += run.length;
+  }
+  if (done != raw.size())
+    fail("gives " + std::to_string(done) + " bytes, expected " + std::to_string(raw.size()));
 }
 
 }  // namespace chunkhit

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "decode/decode_monitor.h"
 #include "decode/formats.h"
 #include "decode/image_decoder.h"
 #include "types/image.h"

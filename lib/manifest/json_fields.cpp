@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
 
@@ -54,6 +55,130 @@ const Json& list_field(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_array()) throw_field(key, "a list", value);
   return value;
+}
+
+namespace {
+
+constexpr std::string_view kSealBegin = "  \"xxh3\": \"";
+constexpr std::string_view kSealEnd = "\"\n}\n";
+constexpr std::size_t kSealBytes = kSealBegin.size() + 16 + kSealEnd.size();
+constexpr int kMaxNesting = 16;
+
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (in_string && text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      in_string = !in_string;
+    else if (!in_string && (text[at] == '{' || text[at] == '['))
+      deepest = std::max(deepest, ++depth);
+    else if (!in_string && (text[at] == '}' || text[at] == ']'))
+      --depth;
+  }
+  return deepest > kMaxNesting;
+}
+
+}  // namespace
+
+std::string seal_json(const nlohmann::ordered_json& object) {
+  std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // the final "\n}"
+  text += ",\n";
+  const std::string hash = hash_text(xxh3(as_bytes(text)));
+  return text.append(kSealBegin).append(hash).append(kSealEnd);
+}
+
+nlohmann::ordered_json open_sealed_json(std::string_view text, const std::string& name) {
+  const auto fail = [&](const std::string& what) -> Error {
+    return {ErrorCode::bad_data, name + ": " + what};
+  };
+  if (text.size() < kSealBytes)
+    throw fail("is " + std::to_string(text.size()) + " bytes, too short for a manifest");
+  const std::string_view body = text.substr(0, text.size() - kSealBytes);
+  const std::string_view seal = text.substr(body.size());
+  std::uint64_t expected = 0;
+  if (!seal.starts_with(kSealBegin) || !seal.ends_with(kSealEnd) ||
+      !parse_hash(seal.substr(kSealBegin.size(), 16), expected))
+    throw fail("does not end in its own xxh3: truncated or edited");
+  const std::uint64_t found = xxh3(as_bytes(body));
+  if (found != expected)
+    throw fail("checksum " + hash_text(found) + ", expected " + hash_text(expected) + ": damaged or edited");
+  if (nests_too_deep(text)) throw fail("is nested too deep for a manifest");
+  try {
+    return nlohmann::ordered_json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw fail(error.what());
+  }
+}
+
+using Json = nlohmann::ordered_json;
+
+Json open_format(std::string_view text, const std::string& name, std::string_view format) {
+  Json json = open_sealed_json(text, name);
+  const auto found = json.at("format").get<std::string>();
+  if (found != format)
+    throw Error(ErrorCode::bad_data, "format: expected " + std::string(format) + ", found " + found);
+  if (count_field(json, "version") != kManifestVersion)
+    throw Error(ErrorCode::bad_data, "version: expected 1, found " + json.at("version").dump());
+  return json;
+}
+
+Json spec_json(const std::vector<SpecEntry>& spec) {
+  Json object = Json::object();
+  for (const SpecEntry& entry : spec) object[entry.name] = entry.value;
+  return object;
+}
+
+std::vector<SpecEntry> parse_spec(const Json& object) {
+  if (!object.is_object())
+    throw Error(ErrorCode::bad_data, "spec: expected an object, found " + object.dump());
+  std::vector<SpecEntry> spec;
+  for (const auto& [name, value] : object.items()) spec.push_back({name, value.get<std::string>()});
+  return spec;
+}
+
+Json shared_stats_json(const SharedStats& stats) {
+  return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
+}
+
+Json part_json(const PartRecord& part) {
+  return {{"file", part.file},
+          {"bytes", part.bytes},
+          {"xxh3", hash_text(part.xxh3)},
+          {"rows", part.rows},
+          {"samples", part.samples},
+          {"chunks", part.chunks},
+          {"stored_bytes", part.stored_bytes}};
+}
+
+PartRecord parse_part(const Json& object) {
+  PartRecord part;
+  part.file = object.at("file").get<std::string>();
+  if (part.file.empty() || part.file.find('/') != std::string::npos ||
+      part.file.find('\0') != std::string::npos || part.file == "." || part.file == "..")
+    throw Error(ErrorCode::bad_data, "parts: file: expected a name in the pack's folder, found " + part.file);
+  part.bytes = count_field(object, "bytes");
+  part.xxh3 = hash_field(object, "xxh3");
+  part.rows = count_field(object, "rows");
+  part.samples = count_field(object, "samples");
+  part.chunks = count_field(object, "chunks");
+  part.stored_bytes = count_field(object, "stored_bytes");
+  return part;
+}
+
+Json file_json(const FileRecord& file) {
+  return {{"file", file.file}, {"bytes", file.bytes}, {"xxh3", hash_text(file.xxh3)}};
+}
+
+FileRecord parse_file(const Json& object, std::string_view expected) {
+  FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
+                  hash_field(object, "xxh3")};
+  if (file.file != expected)
+    throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
+  return file;
 }
 
 }  // namespace chunkhit

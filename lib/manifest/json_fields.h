@@ -1,10 +1,16 @@
-// Fields of JSON that came from a file. Each function throws bad_data, naming the key, for another type or a
-// number out of range, and nlohmann's exception for a key that is missing.
+// What manifest.json and part-NNNNN.json share: format and version, the spec, a part's row, the naming of
+// problems. Layout: schemas/manifest.md.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/error.h"
+#include "manifest/manifest.h"
 
 namespace chunkhit {
 
@@ -23,5 +29,45 @@ namespace chunkhit {
 
 /// Gives a list; its entries are not looked at.
 [[nodiscard]] const nlohmann::ordered_json& list_field(const nlohmann::ordered_json& object, const char* key);
+
+/// Writes a JSON object with a last key "xxh3": the hash of every byte before that key's line.
+[[nodiscard]] std::string seal_json(const nlohmann::ordered_json& object);
+
+/// Checks the hash and parses; throws bad_data naming `name`.
+[[nodiscard]] nlohmann::ordered_json open_sealed_json(std::string_view text, const std::string& name);
+
+inline constexpr int kManifestVersion = 1;
+
+/// Opens sealed JSON of a format and of `kManifestVersion`; throws bad_data for another.
+[[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
+                                                 std::string_view format);
+
+/// Writes and reads a spec: flag → value.
+[[nodiscard]] nlohmann::ordered_json spec_json(const std::vector<SpecEntry>& spec);
+[[nodiscard]] std::vector<SpecEntry> parse_spec(const nlohmann::ordered_json& object);
+
+/// Writes the statistics that a split shares.
+[[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);
+
+/// Writes and reads a part's row: without class counts, rejects, warnings and sums.
+[[nodiscard]] nlohmann::ordered_json part_json(const PartRecord& part);
+[[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);
+
+/// Writes and reads the record of a file beside the parts, which must have the name that is expected.
+[[nodiscard]] nlohmann::ordered_json file_json(const FileRecord& file);
+[[nodiscard]] FileRecord parse_file(const nlohmann::ordered_json& object, std::string_view expected);
+
+/// Runs `parse`; adds the file's name to whatever is wrong inside the file.
+template <class Parse>
+auto with_name(const std::string& name, Parse parse) {
+  try {
+    return parse();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::bad_data, name + ": " + error.what());
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    throw Error(error.code(), message.starts_with(name) ? message : name + ": " + message);
+  }
+}
 
 }  // namespace chunkhit

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
 
 namespace chunkhit {
 

@@ -1,9 +1,19 @@
+#include "manifest/pack_info_json.h"
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "chunkhit/pack.h"
 
 namespace chunkhit {
+
+std::string pack_list_json(const std::vector<std::pair<std::string, std::string>>& named) {
+  using Json = nlohmann::ordered_json;
+  Json all = Json::object();
+  for (const auto& [name, text] : named) all[name] = Json::parse(text);
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -1,8 +1,10 @@
-// Buffers that come back when nobody needs them, so that a steady run allocates nothing.
+// The first exception of a pipeline's steps.
 #pragma once
 
 #include <oneapi/tbb/concurrent_queue.h>
 
+#include <atomic>
+#include <exception>
 #include <memory>
 
 namespace chunkhit {
@@ -22,6 +24,35 @@ class BufferPool {
 
  private:
   tbb::concurrent_queue<Buffer*> free_;
+};
+
+/// Keeps the first exception and makes every later step do nothing, so that the pipeline runs empty: when an
+/// exception reaches oneTBB, the tokens between two steps are never destroyed.
+class FirstFailure {
+ public:
+  [[nodiscard]] explicit operator bool() const { return failed_; }
+
+  /// Runs one step on one token, unless another one has failed.
+  template <class Step>
+  auto unless_failed(Step step) -> decltype(step()) {
+    if (!failed_) {
+      try {
+        return step();
+      } catch (...) {
+        if (!failed_.exchange(true)) error_ = std::current_exception();
+      }
+    }
+    return decltype(step())();
+  }
+
+  /// Throws what was kept; call when all steps have ended.
+  void rethrow() const {
+    if (failed_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;  ///< written once, by the step that sets failed_
 };
 
 }  // namespace chunkhit

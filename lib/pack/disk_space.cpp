@@ -1,7 +1,7 @@
 #include "pack/disk_space.h"
 
 #include "base/words.h"
-#include "store/hdf5_part.h"
+#include "store/hdf5/image_part.h"
 
 namespace chunkhit {
 namespace {

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "chunkhit/error.h"
-#include "input/utf8.h"
 
 namespace chunkhit {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "decode/array_entries.h"
-#include "decode/rating_reader.h"
-#include "store/hdf5_csr.h"
+#include "ratings/entry_collector.h"
+#include "ratings/rating_reader.h"
+#include "store/hdf5/csr.h"
 
 namespace chunkhit {
 

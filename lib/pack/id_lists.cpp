@@ -8,12 +8,12 @@
 #include <system_error>
 #include <utility>
 
+#include "base/csv_reader.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/line_reader.h"
+#include "base/text_stream.h"
 #include "chunkhit/error.h"
-#include "input/csv_reader.h"
-#include "input/line_reader.h"
-#include "input/text_stream.h"
 
 namespace chunkhit {
 namespace {

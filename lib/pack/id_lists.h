@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/file.h"
-#include "input/id_map.h"
-#include "manifest/matrix_manifest.h"
+#include "manifest/manifest.h"
 #include "pack/sparse_memory.h"
+#include "ratings/id_map.h"
 
 namespace chunkhit {
 

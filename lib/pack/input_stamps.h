@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "input/folder.h"
-#include "input/sample_list.h"
+#include "listing/root_folder.h"
+#include "listing/sample_list.h"
 
 namespace chunkhit {
 

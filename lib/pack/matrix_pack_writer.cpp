@@ -1,6 +1,7 @@
 #include "pack/matrix_pack_writer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -16,6 +17,72 @@
 #include "pack/pack_sparse_spec.h"
 
 namespace chunkhit {
+namespace {
+
+void add_left_out(const PackRows& pack, RatingStats& stats) {
+  const std::string name = pack.name().empty() ? "" : pack.name() + ": ";
+  if (pack.stats().users_left_out > 0)
+    stats.left_out.emplace_back(name + "users without both given and held-out ratings",
+                                pack.stats().users_left_out);
+  if (pack.stats().unseen_ratings > 0)
+    stats.left_out.emplace_back(name + "ratings of items without ratings for training",
+                                pack.stats().unseen_ratings);
+}
+
+}  // namespace
+
+RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs) {
+  RatingStats stats;
+  for (const RatingInput& input : read.inputs())
+    stats.inputs.push_back({std::filesystem::path(input.name).filename().string(), input.bytes,
+                            input.line_count, input.blank_lines, input.comment_lines, input.header_lines,
+                            input.rating_count});
+  stats.bad_lines = read.total().bad_lines;
+  for (const auto& [kind, count] : read.bad_kinds()) stats.reasons.emplace_back(kind, count);
+  for (const StepCounts& step : packs.steps)
+    stats.steps.push_back({step.name, step.users, step.items, step.ratings});
+  for (const PackRows& pack : packs.packs) add_left_out(pack, stats);
+  for (const ValueHistogram::Bin& bin : packs.values.bins) stats.values.push_back({bin.low, bin.count});
+  return stats;
+}
+
+namespace {
+
+class MatrixShardWriter : public MatrixPartWriter {
+ public:
+  MatrixShardWriter(const std::string& path, const PartSpec& spec)
+      : chunks_(container("shard").create(path, spec)) {}
+  void append(const RowPiece& piece) override {
+    chunks_->append({piece.stored(), piece.raw.size(), piece.row_count, piece.xxh3, piece.filtered});
+  }
+  CompletePart complete(const PartSamples& samples) override { return chunks_->complete(samples); }
+
+ private:
+  std::unique_ptr<ChunkWriter> chunks_;
+};
+
+class MatrixHdf5PartWriter : public MatrixPartWriter {
+ public:
+  MatrixHdf5PartWriter(const std::string& path, const PartSpec& spec, MatrixHdf5Options options)
+      : rows_(path, spec, std::move(options)) {}
+  void append(const RowPiece& piece) override { rows_.append(piece.x.view(), piece.held_out.view()); }
+  CompletePart complete(const PartSamples& samples) override { return rows_.complete(samples); }
+
+ private:
+  MatrixHdf5Writer rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<MatrixPartWriter> create_matrix_shard(const std::string& path, const PartSpec& spec) {
+  return std::make_unique<MatrixShardWriter>(path, spec);
+}
+
+std::unique_ptr<MatrixPartWriter> create_matrix_hdf5(const std::string& path, const PartSpec& spec,
+                                                     MatrixHdf5Options options) {
+  return std::make_unique<MatrixHdf5PartWriter>(path, spec, std::move(options));
+}
+
 namespace {
 
 constexpr std::uint64_t kMinChunkRows = 256;

@@ -4,19 +4,46 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "input/id_map.h"
+#include "manifest/manifest.h"
 #include "pack/codec_choice.h"
-#include "pack/label_table.h"
-#include "pack/matrix_part_writer.h"
 #include "pack/output_folder.h"
+#include "pack/pack_folder.h"
 #include "pack/pack_sparse.h"
-#include "pack/run_record.h"
+#include "pack/row_pipeline.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_intake.h"
+#include "ratings/rating_packs.h"
+#include "store/hdf5/matrix.h"
+#include "store/part.h"
 
 namespace chunkhit {
+
+/// Sums up what was read and what was made of it.
+[[nodiscard]] RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs);
+
+/// Writes a part aside. One thread at a time.
+class MatrixPartWriter {
+ public:
+  virtual ~MatrixPartWriter() = default;
+  virtual void append(const RowPiece& piece) = 0;
+  /// Ends a part; it exists only once its file is published.
+  [[nodiscard]] virtual CompletePart complete(const PartSamples& samples) = 0;
+};
+
+/// Starts a shard; its pieces are row blocks.
+[[nodiscard]] std::unique_ptr<MatrixPartWriter> create_matrix_shard(const std::string& path,
+                                                                    const PartSpec& spec);
+
+/// Starts an HDF5 part.
+[[nodiscard]] std::unique_ptr<MatrixPartWriter> create_matrix_hdf5(const std::string& path,
+                                                                   const PartSpec& spec,
+                                                                   MatrixHdf5Options options);
 
 /// What all packs of a run share.
 struct MatrixRun {

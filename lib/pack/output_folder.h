@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
 #include "pack/pack_folder.h"
 
 namespace chunkhit {

@@ -1,8 +1,11 @@
 #include "pack/pack_folder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -10,12 +13,34 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunkhit/error.h"
+#include "chunkhit/version.h"
 #include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
-#include "pack/spill_file.h"
+#include "ratings/rating_store.h"
 #include "store/part.h"
 
 namespace chunkhit {
+
+RunStart start_run() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text, std::chrono::steady_clock::now()};
+}
+
+PendingFile write_run(const std::string& folder, const std::string& tool, const std::string& command_line,
+                      const RunStart& start, std::uint32_t threads) {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  RunRecord record{tool, command_line, host, start.time, start.seconds(), threads, {}};
+  for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
+  PendingFile file(folder + "/" + std::string(kRunName));
+  file.append(as_bytes(run_text(record)));
+  file.flush();
+  return file;
+}
+
 namespace {
 
 /// Parts and manifests have one of these near their begin: "chunkhit shard", "chunkhit_format",
@@ -163,6 +188,37 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
               folder + ": holds " + entry + ", which " +
                   (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
                   "; give an empty or new folder as --output");
+}
+
+namespace {
+
+bool is_share_of(const std::string& folder, std::uint64_t input_xxh3) {
+  if (held_format(folder) != kImagesFormat) return false;
+  const std::string path = folder + "/" + std::string(kManifestName);
+  try {
+    const Manifest manifest = parse_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
+    const auto names_share = [](const SpecEntry& entry) { return entry.name == "split-name"; };
+    return manifest.input_xxh3 == input_xxh3 && std::ranges::any_of(manifest.spec, names_share);
+  } catch (const Error&) {
+    return false;  // nobody reads it as it is
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> stale_shares(const std::string& output, std::uint64_t input_xxh3,
+                                      const std::set<std::string>& wanted) {
+  std::vector<std::string> stale;
+  std::error_code error;
+  if (!std::filesystem::is_directory(output, error)) return stale;
+  for (const std::string& name : folder_entries(output)) {
+    const std::string path = output + "/" + name;
+    if (wanted.contains(name) || !std::filesystem::is_directory(std::filesystem::symlink_status(path, error)))
+      continue;
+    if (is_share_of(path, input_xxh3)) stale.push_back(path);
+  }
+  std::ranges::sort(stale);
+  return stale;
 }
 
 }  // namespace chunkhit

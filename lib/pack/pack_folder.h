@@ -1,12 +1,33 @@
-// What a folder holds of packs. A name is no proof: other programs write items.csv and manifest.json, too.
+// Packs of an earlier split that a run would leave beside its own.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
+
 namespace chunkhit {
+
+/// Tells when a run began.
+struct RunStart {
+  std::string time;  ///< UTC, ISO 8601
+  std::chrono::steady_clock::time_point clock;
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - clock).count();
+  }
+};
+
+/// Begins a run now.
+[[nodiscard]] RunStart start_run();
+
+/// Writes run.json aside in a pack's folder.
+[[nodiscard]] PendingFile write_run(const std::string& folder, const std::string& tool,
+                                    const std::string& command_line, const RunStart& start,
+                                    std::uint32_t threads);
 
 /// What a folder may hold: packs of one kind are not written over those of the other.
 enum class PackKind { images, matrices };
@@ -34,5 +55,11 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
 
 /// Whether a folder holds a pack of matrices, finished or begun, and nothing else.
 [[nodiscard]] bool is_matrix_pack(const std::string& folder);
+
+/// Names the folders in `output` that hold a finished share of a split of the same list, but are none of
+/// `wanted`: their samples would also be in packs of this run. Folders of other lists and of no split are not
+/// named.
+[[nodiscard]] std::vector<std::string> stale_shares(const std::string& output, std::uint64_t input_xxh3,
+                                                    const std::set<std::string>& wanted);
 
 }  // namespace chunkhit

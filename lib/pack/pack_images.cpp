@@ -15,14 +15,13 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "input/class_list.h"
+#include "listing/class_list.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
 #include "pack/sample_order.h"
-#include "pack/stale_shares.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {

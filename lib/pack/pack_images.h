@@ -13,7 +13,7 @@
 
 #include "chunk/chunk_plan.h"
 #include "decode/image_decoder.h"
-#include "input/sample_list.h"
+#include "listing/sample_list.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
 #include "pack/disk_space.h"

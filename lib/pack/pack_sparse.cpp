@@ -19,7 +19,6 @@
 #include "pack/id_lists.h"
 #include "pack/matrix_pack_writer.h"
 #include "pack/pack_sparse_spec.h"
-#include "pack/rating_stats.h"
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
 

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "decode/rating_reader.h"
-#include "input/rating_table.h"
-#include "manifest/matrix_manifest.h"
-#include "pack/rating_packs.h"
-#include "store/hdf5_matrix.h"
-#include "types/value_type.h"
+#include "manifest/manifest.h"
+#include "ratings/rating_packs.h"
+#include "ratings/rating_reader.h"
+#include "ratings/rating_table.h"
+#include "store/hdf5/matrix.h"
+#include "types/csr_rows.h"
 
 namespace chunkhit {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "input/label_text.h"
 #include "store/part.h"
 
 namespace chunkhit {

@@ -12,10 +12,10 @@
 
 #include "pack/image_pipeline.h"
 #include "pack/output_folder.h"
+#include "pack/pack_folder.h"
 #include "pack/pack_images.h"
 #include "pack/pack_spec.h"
 #include "pack/rejects.h"
-#include "pack/run_record.h"
 #include "pack/sample_order.h"
 
 namespace chunkhit {

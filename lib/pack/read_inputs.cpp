@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -9,14 +10,93 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/text_stream.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "decode/svmlight.h"
-#include "input/text_stream.h"
-#include "pack/input_copy.h"
-#include "pack/matrix_files.h"
+#include "pack/hdf5_ratings.h"
+#include "ratings/matrix_market.h"
+#include "ratings/npz.h"
+#include "ratings/svmlight.h"
 
 namespace chunkhit {
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 20;
+
+}  // namespace
+
+InputCopy::InputCopy(TextStream& stream, const std::string& folder, const std::atomic<bool>* stop,
+                     const std::function<void(std::uint64_t)>& on_bytes)
+    : file_(folder), name_(stream.name()), path_(file_.open_path()) {
+  ByteBuffer piece(kPieceBytes);
+  while (stop == nullptr || !*stop) {
+    const std::size_t count = stream.read(piece);
+    if (count == 0) break;
+    file_.append(Bytes(piece).first(count));
+    byte_count_ += count;
+    on_bytes(byte_count_);
+  }
+}
+
+std::string InputCopy::own_words(std::string message) const {
+  for (std::size_t at = message.find(path_); at != std::string::npos; at = message.find(path_, at + 1)) {
+    const std::size_t end = at + path_.size();
+    const bool is_longer = end < message.size() && message[end] >= '0' && message[end] <= '9';
+    if (!is_longer) message.replace(at, path_.size(), name_);
+  }
+  return message;
+}
+
+namespace {
+
+std::string place_of_layer(const std::string& layer) {
+  if (layer.empty() || layer == "X" || layer.find('/') != std::string::npos) return layer;
+  return layer == "raw" ? "raw/X" : "layers/" + layer;
+}
+
+std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& path,
+                                       const MatrixFileSpec& spec, std::unique_ptr<TextStream> opened) {
+  if (format == RatingFormat::matrix_market)
+    return std::make_unique<MatrixMarketReader>(
+        path, MatrixMarketSpec{.transpose = spec.transpose, .rounds_values = spec.rounds_values},
+        std::move(opened));
+  if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
+  return std::make_unique<Hdf5RatingReader>(path, Hdf5RatingsSpec{.transpose = spec.transpose,
+                                                                  .place = place_of_layer(spec.layer),
+                                                                  .memory_bytes = spec.memory_bytes});
+}
+
+void check_options(RatingFormat format, const MatrixFileSpec& spec) {
+  const std::string name(kRatingFormatNames[static_cast<std::size_t>(format)]);
+  if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "--format " + name + ": is no matrix");
+  if (spec.index_base && format != RatingFormat::svmlight)
+    throw Error(ErrorCode::usage, "--index-base: has no meaning for " + name + ", only for svmlight");
+  if (!spec.layer.empty() && format != RatingFormat::hdf5)
+    throw Error(ErrorCode::usage, "--layer: has no meaning for " + name + ", only for hdf5");
+  if (spec.transpose == Transpose::yes && format == RatingFormat::svmlight)
+    throw Error(ErrorCode::usage, "--transpose: rows of svmlight have labels and stay rows");
+}
+
+}  // namespace
+
+bool is_matrix_format(RatingFormat format) { return format >= RatingFormat::matrix_market; }
+
+std::vector<std::unique_ptr<RatingReader>> open_matrix_files(RatingFormat format,
+                                                             const std::vector<std::string>& paths,
+                                                             const MatrixFileSpec& spec,
+                                                             std::unique_ptr<TextStream> opened) {
+  check_options(format, spec);
+  std::vector<std::unique_ptr<RatingReader>> readers;
+  if (format == RatingFormat::svmlight) {
+    readers.push_back(std::make_unique<SvmlightReader>(
+        paths, SvmlightSpec{spec.index_base, spec.rounds_values}, std::move(opened)));
+    return readers;
+  }
+  for (const std::string& path : paths)
+    readers.push_back(open_one(format, path, spec, path == "-" ? std::move(opened) : nullptr));
+  return readers;
+}
+
 namespace {
 
 template <class Number>

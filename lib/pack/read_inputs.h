@@ -3,18 +3,62 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
-#include "input/rating_format.h"
+#include "base/text_stream.h"
 #include "pack/pack_sparse.h"
-#include "pack/rating_intake.h"
-#include "types/row_labels.h"
+#include "ratings/rating_format.h"
+#include "ratings/rating_intake.h"
+#include "ratings/rating_reader.h"
+#include "ratings/rating_store.h"
+#include "types/rating_block.h"
 
 namespace chunkhit {
+
+/// Keeps the copy while this object lives.
+class InputCopy {
+ public:
+  /// Copies a stream to a file without a name in `folder`, up to where `stop` was set, and tells on the way
+  /// how many bytes there are; throws what reading throws, and cannot_write.
+  InputCopy(TextStream& stream, const std::string& folder, const std::atomic<bool>* stop,
+            const std::function<void(std::uint64_t)>& on_bytes);
+  [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
+  /// By what this process and children that it forks open the copy.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// A message of what read the copy, with the input's own name.
+  [[nodiscard]] std::string own_words(std::string message) const;
+
+ private:
+  SpillFile file_;
+  std::string name_;
+  std::string path_;
+  std::uint64_t byte_count_ = 0;
+};
+
+/// How files that hold a matrix are read.
+struct MatrixFileSpec {
+  Transpose transpose = Transpose::automatic;
+  std::string layer;              ///< of HDF5: a layer's name, "raw", or a path; empty: X
+  std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: detected from the indices
+  bool rounds_values = false;     ///< of text: values that 32-bit floats do not hold become the nearest
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< of HDF5: what names and chunks must fit into
+};
+
+/// Whether files of a format are read by `open_matrix_files`; the others are text of ratings.
+[[nodiscard]] bool is_matrix_format(RatingFormat format);
+
+/// Opens the files; readers give their ratings one after the other. Those of svmlight have one reader for
+/// all, which numbers the rows through. `opened`: the stream of "-" where its head was read already, or null.
+/// Throws bad_data, and usage for an option that the format has not.
+[[nodiscard]] std::vector<std::unique_ptr<RatingReader>> open_matrix_files(
+    RatingFormat format, const std::vector<std::string>& paths, const MatrixFileSpec& spec,
+    std::unique_ptr<TextStream> opened = nullptr);
 
 /// Hashes ratings on their way, for inputs whose bytes are not hashed themselves.
 class RatingHash {

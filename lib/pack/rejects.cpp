@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/csv_reader.h"
+#include "base/text.h"
 #include "chunkhit/error.h"
-#include "input/csv_reader.h"
-#include "input/utf8.h"
 
 namespace chunkhit {
 namespace {

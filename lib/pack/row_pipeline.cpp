@@ -12,8 +12,7 @@
 #include "base/hash.h"
 #include "codec/zstd.h"
 #include "pack/buffer_pool.h"
-#include "pack/first_failure.h"
-#include "pack/rating_records.h"
+#include "ratings/rating_store.h"
 
 namespace chunkhit {
 namespace {

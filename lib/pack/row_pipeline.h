@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "chunk/row_block.h"
-#include "pack/pack_rows.h"
+#include "ratings/pack_rows.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "decode/image_decoder.h"
-#include "input/folder.h"
-#include "pack/memory_budget.h"
+#include "listing/root_folder.h"
 #include "pack/pack_images.h"
+#include "ratings/row_store.h"
 #include "types/image.h"
 
 namespace chunkhit {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "input/sample_rows.h"
+#include "listing/sample_list.h"
 
 namespace chunkhit {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "input/sample_list.h"
+#include "listing/sample_list.h"
 #include "pack/pack_images.h"
 
 namespace chunkhit {

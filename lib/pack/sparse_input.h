@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "pack/label_table.h"
 #include "pack/pack_sparse.h"
 #include "pack/read_inputs.h"
 #include "pack/sparse_memory.h"
+#include "ratings/id_map.h"
 
 namespace chunkhit {
 

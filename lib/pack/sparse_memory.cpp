@@ -5,7 +5,7 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "pack/rating_records.h"
+#include "ratings/rating_store.h"
 
 namespace chunkhit {
 namespace {

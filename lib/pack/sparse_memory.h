@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "input/id_map.h"
+#include "ratings/id_map.h"
 
 namespace chunkhit {
 

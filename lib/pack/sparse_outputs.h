@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "manifest/matrix_manifest.h"
+#include "manifest/manifest.h"
 #include "pack/output_folder.h"
 #include "pack/pack_sparse.h"
 #include "pack/pack_sparse_spec.h"

@@ -16,7 +16,6 @@
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
-#include "read/batch_assembler.h"
 #include "read/batch_ring.h"
 
 namespace chunkhit {

@@ -1,24 +1,27 @@
-// Gives the batches of one epoch after the other: what loaders of all kinds of batches have in common.
+// Whether a state fits a loader, and where it stands.
 #pragma once
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/cpu.h"
-#include "batch/chunk_grid.h"
+#include "batch/epoch_batches.h"
+#include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
 #include "manifest/loader_state.h"
 #include "read/batch_pipeline.h"
 #include "read/cache_plan.h"
-#include "read/caller_clock.h"
+#include "read/loader_stats.h"
 
 namespace chunkhit {
 
@@ -123,5 +126,17 @@ class EpochReader {
   CallerClock clock_;
   pid_t process_;
 };
+
+/// How states spell RankRemainder.
+inline constexpr std::array<std::string_view, 2> kRankRemainderNames{"pad", "drop"};
+
+/// The places that all ranks have used once `state.batches` of the batches are; nothing in the midst of a
+/// block.
+[[nodiscard]] std::optional<std::uint64_t> places_done(const EpochBatches& batches, const LoaderState& state);
+
+/// Where a loader goes on whose own state is `own`; throws usage, naming the field, for a state of other
+/// samples, of another order or augment, or with numbers that no loader of so many samples writes.
+[[nodiscard]] EpochStart start_of(const LoaderState& state, const LoaderState& own,
+                                  std::uint64_t sample_count);
 
 }  // namespace chunkhit

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "read/copy_clock.h"
+#include "read/loader_stats.h"
 
 namespace chunkhit {
 namespace {

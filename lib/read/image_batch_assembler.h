@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "augment/sample_writer.h"
-#include "read/batch_assembler.h"
-#include "read/batch_buffer.h"
 #include "read/batch_ring.h"
 #include "read/image_source.h"
 

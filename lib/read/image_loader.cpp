@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "chunkhit/reader.h"
-#include "read/batch_buffer.h"
+#include "read/batch_ring.h"
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"

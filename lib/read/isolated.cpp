@@ -1,9 +1,9 @@
 #include "read/isolated.h"
 
-#include "base/limits.h"
+#include "base/memory.h"
 #include "base/message.h"
 #include "base/serving_child.h"
-#include "store/hdf5_isolated.h"
+#include "store/hdf5/isolated.h"
 
 namespace chunkhit {
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/memory.h"
-#include "read/batch_buffer.h"
 #include "read/batch_ring.h"
 #include "read/epoch_reader.h"
 

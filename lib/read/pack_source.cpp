@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <vector>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "manifest/manifest.h"
 
 namespace chunkhit {
 namespace {
@@ -126,6 +128,165 @@ std::size_t count_label_columns(const ChunkSet& chunks) {
     if (label_columns_of(first) > 0) check_same_label_names(*part, first);
   }
   return label_columns_of(first);
+}
+
+namespace {
+
+// A line end inside quotes ends no row.
+std::uint64_t count_csv_rows(std::string_view text) {
+  std::uint64_t lines = 0;
+  bool quoted = false;
+  for (const char letter : text) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == '\n' && !quoted) ++lines;
+  }
+  return lines == 0 ? 0 : lines - 1;
+}
+
+}  // namespace
+
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& problems) {
+  try {
+    const std::uint64_t found = InputFile(path).byte_count();
+    if (found != bytes)
+      problems.push_back(path + ": has " + std::to_string(found) + " bytes, expected " +
+                         std::to_string(bytes));
+    return found == bytes;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
+    problems.emplace_back(error.what());
+    return false;
+  }
+}
+
+bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
+                std::vector<std::string>& problems) {
+  if (!check_size(path, bytes, problems)) return false;
+  const std::uint64_t found = hash_file(path);
+  if (found != xxh3)
+    problems.push_back(path + ": checksum of the file " + hash_text(found) + ", expected " + hash_text(xxh3));
+  return found == xxh3;
+}
+
+void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
+                         std::vector<std::string>& problems) {
+  std::set<std::string> unknown_files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (!known.contains(entry.path().filename().string()))
+      unknown_files.insert(entry.path().filename().string());
+  for (const std::string& name : unknown_files)
+    problems.push_back(folder + "/" + name + ": is not part of the pack");
+}
+
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
+  const std::string path = folder + "/" + std::string(name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
+}
+
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {
+  const std::size_t problems = report.problems.size();
+  const std::string path = folder + "/" + file.file;
+  if (check_file(path, file.bytes, file.xxh3, report.problems)) {
+    const ByteBuffer text = read_file(path, file.bytes);
+    const std::uint64_t found = count_csv_rows(as_text(text));
+    if (found != rows)
+      report.problems.push_back(path + ": rows " + std::to_string(found) + ", expected " +
+                                std::to_string(rows));
+  }
+  if (report.problems.size() > problems) add_damaged(folder, file.file, report);
+}
+
+namespace {
+
+std::string differ(const std::string& place, const std::string& what, const std::string& found,
+                   const std::string& expected) {
+  return place + ": " + what + " " + found + ", expected " + expected;
+}
+
+std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& classes) {
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (const ClassRecord& record : classes)
+    if (record.samples > 0) counts[record.id] = record.samples;
+  return counts;
+}
+
+}  // namespace
+
+std::vector<std::string> compare_with_parts(const std::string& manifest_path, const Manifest& manifest,
+                                            const std::vector<PartManifest>& parts) {
+  std::vector<std::string> problems;
+  PixelSums pixels;
+  std::map<std::int64_t, std::uint64_t> counts;
+  std::uint64_t warned = 0;
+  for (const PartManifest& part : parts) {
+    pixels.add(part.part.pixels);
+    warned += part.part.warnings.size();
+    for (const auto& [id, samples] : part.part.class_counts) counts[id] += samples;
+    if (part.spec != manifest.spec)
+      problems.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
+                         first_difference(part.spec, manifest.spec));
+  }
+  if (manifest.class_labels && counts != counts_of(manifest.classes))
+    problems.push_back(manifest_path + ": the classes' samples are not those of the parts");
+  if (manifest.warned != warned)
+    problems.push_back(differ(manifest_path, "samples packed with warnings", std::to_string(manifest.warned),
+                              std::to_string(warned)));
+  const std::uint32_t channels = manifest.sample.channels;
+  if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
+    problems.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
+  const std::uint64_t chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
+  if (manifest.chunk_bytes != chunk_bytes)
+    problems.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
+                              std::to_string(chunk_bytes)));
+  return problems;
+}
+
+std::vector<std::string> compare_with_part(const std::string& part_path, const Manifest& manifest,
+                                           const PartSpec& part) {
+  std::vector<std::string> problems;
+  if (part.pack_id != manifest.pack_id)
+    problems.push_back(
+        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
+  if (part.sample != manifest.sample)
+    problems.push_back(part_path + ": holds samples of another shape than the manifest says");
+  if (part.codec != manifest.codec)
+    problems.push_back(differ(part_path, "codec", part.codec, manifest.codec));
+  if (part.chunk_samples != manifest.chunk_samples)
+    problems.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
+                              std::to_string(manifest.chunk_samples)));
+  for (const ClassRecord& record : manifest.classes) {
+    const auto id = static_cast<std::uint64_t>(record.id);
+    const std::string name = record.id >= 0 && id < part.classes.size() ? part.classes[id] : "";
+    if (name != record.name)
+      problems.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
+  }
+  return problems;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a folder holds a pack, or parts of one that is not finished.
+bool holds_pack(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kManifestName, error)) return true;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with("part-")) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> packs_of(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> packs;
+  if (!fs::is_directory(path, error) || holds_pack(path)) return {path};
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (entry.is_directory(error) && holds_pack(entry.path())) packs.push_back(entry.path().string());
+  std::sort(packs.begin(), packs.end());
+  return packs.empty() ? std::vector{path} : packs;
 }
 
 }  // namespace chunkhit

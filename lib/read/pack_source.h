@@ -1,16 +1,19 @@
-// What a path names: a finished pack, or a single part.
+// The folder that `--split` writes: a pack in each of its folders.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
 #include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
+#include "store/part.h"
 
 namespace chunkhit {
 
@@ -43,5 +46,35 @@ void check_part_hash(const ChunkReader& part, const PartRecord& listed);
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);
+
+/// Says whether a file has the bytes that a manifest says.
+bool check_size(const std::string& path, std::uint64_t bytes, std::vector<std::string>& problems);
+
+/// Says whether a file has the bytes and the checksum that a manifest says.
+bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3,
+                std::vector<std::string>& problems);
+
+/// Names files that are no part of the pack.
+void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
+                         std::vector<std::string>& problems);
+
+/// Lists a file among those to remove, if it is there.
+void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report);
+
+/// Checks a CSV beside the parts: bytes, checksum, and rows below its header.
+void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report);
+
+/// Compares what the manifest sums up with what the parts' records add up to; `parts` are all of them.
+[[nodiscard]] std::vector<std::string> compare_with_parts(const std::string& manifest_path,
+                                                          const Manifest& manifest,
+                                                          const std::vector<PartManifest>& parts);
+
+/// Compares the manifest with the structure that a part itself has.
+[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
+                                                         const Manifest& manifest, const PartSpec& part);
+
+/// The packs that a path names: those in the folder of a `--split`, by name, finished or not; else the path
+/// itself, whatever it is.
+[[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
 
 }  // namespace chunkhit

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "batch/chunk_grid.h"
+#include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
 #include "read/cache_plan.h"
 

@@ -4,10 +4,10 @@
 #include <cassert>
 #include <cstring>
 
-#include "batch/csr_batch.h"
+#include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
-#include "read/copy_clock.h"
+#include "read/loader_stats.h"
 
 namespace chunkhit {
 namespace {

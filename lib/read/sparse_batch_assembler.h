@@ -9,11 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "batch/dense_batch.h"
-#include "batch/entry_values.h"
+#include "batch/sparse_values.h"
 #include "chunkhit/sparse.h"
-#include "read/batch_assembler.h"
-#include "read/batch_buffer.h"
 #include "read/batch_ring.h"
 #include "read/sparse_source.h"
 

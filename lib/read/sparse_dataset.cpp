@@ -2,7 +2,7 @@
 #include <numeric>
 #include <utility>
 
-#include "batch/entry_values.h"
+#include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/sparse.h"
 #include "read/sample_reader.h"

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,10 +13,45 @@
 #include "cache/chunk_set.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/reader.h"
+#include "chunkhit/sparse.h"
 #include "read/pack_source.h"
-#include "read/source_ids.h"
 
 namespace chunkhit {
+
+/// What the ids belong to.
+enum class IdAxis : std::uint8_t { row, column };
+
+/// Views the ids of open parts. Any thread may ask.
+class SourceIds {
+ public:
+  SourceIds(const ChunkSet& chunks, IdAxis axis);
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Empty where the source has none.
+  [[nodiscard]] std::string_view operator[](std::uint64_t index) const;
+  /// All of them; throws usage where the source has none.
+  [[nodiscard]] SparseIds all() const;
+  /// The row or column that has an id, the first of several; nothing where none has it. The first call builds
+  /// the index, 11 to 22 bytes an id. Throws usage where the source has no ids, try_again where there is no
+  /// memory.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id) const;
+
+ private:
+  void require_ids() const;
+  [[nodiscard]] std::vector<std::uint64_t> make_slots() const;
+
+  const ChunkSet& chunks_;
+  IdAxis axis_;
+  std::uint64_t size_;
+  std::string path_without_ids_;  // the first part that has none
+  mutable std::once_flag slots_made_;
+  // Open addressing, at most 3/4 full: upper bits of the id's hash above its index + 1; 0 where free.
+  mutable std::vector<std::uint64_t> slots_;
+};
+
+/// Reads how many ratings each of `column_count` items has; `path` is for messages. Throws bad_data when the
+/// text is no such list.
+[[nodiscard]] std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
+                                                           std::uint64_t column_count);
 
 /// Opened sources with their ids and labels.
 class SparseSource {

@@ -16,11 +16,9 @@
 #include "chunkhit/pack.h"
 #include "read/chunk_sums.h"
 #include "read/isolated.h"
-#include "read/manifest_check.h"
-#include "read/pack_files.h"
 #include "read/pack_source.h"
 #include "read/verify_matrix.h"
-#include "store/hdf5_index.h"
+#include "store/hdf5/index.h"
 #include "store/part.h"
 
 namespace chunkhit {

@@ -14,11 +14,11 @@
 #include "base/hash.h"
 #include "chunk/row_block.h"
 #include "read/chunk_sums.h"
-#include "read/pack_files.h"
-#include "store/hdf5_index.h"
-#include "store/hdf5_matrix.h"
+#include "read/pack_source.h"
+#include "store/hdf5/index.h"
+#include "store/hdf5/matrix.h"
 #include "store/part.h"
-#include "store/shard_part.h"
+#include "store/shard.h"
 
 namespace chunkhit {
 namespace {

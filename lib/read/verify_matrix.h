@@ -4,7 +4,7 @@
 #include <string>
 
 #include "chunkhit/pack.h"
-#include "manifest/matrix_manifest.h"
+#include "manifest/manifest.h"
 
 namespace chunkhit {
 

@@ -7,10 +7,9 @@
 #include "base/memory.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
-#include "codec/raw_frame.h"
-#include "store/hdf5_matrix.h"
-#include "store/hdf5_part.h"
-#include "store/shard_part.h"
+#include "store/hdf5/image_part.h"
+#include "store/hdf5/matrix.h"
+#include "store/shard.h"
 
 namespace chunkhit {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "chunk/cache_advice.h"
+#include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack.h"
 #include "store/tile_grid.h"

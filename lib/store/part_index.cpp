@@ -2,14 +2,55 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/text.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
-#include "store/index_fields.h"
 
 namespace chunkhit {
+
+void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {
+  for (const StoredChunk& chunk : chunks)
+    for (const std::uint64_t number : {chunk.offset, chunk.stored_bytes, chunk.raw_bytes, chunk.first_sample,
+                                       chunk.sample_count, chunk.xxh3, std::uint64_t{chunk.filtered}})
+      append_little(bytes, number);
+}
+
+std::vector<StoredChunk> decode_chunks(IndexCursor& cursor, std::uint64_t count) {
+  IndexCursor table(cursor.take(count, 56));
+  std::vector<StoredChunk> chunks(count);
+  for (StoredChunk& chunk : chunks) {
+    for (std::uint64_t* number : {&chunk.offset, &chunk.stored_bytes, &chunk.raw_bytes, &chunk.first_sample,
+                                  &chunk.sample_count, &chunk.xxh3})
+      *number = table.number();
+    const std::uint64_t flags = table.number();
+    if (flags > 1) throw_bad_index("chunk flags " + std::to_string(flags) + ", expected 0 or 1");
+    chunk.filtered = flags == 1;
+  }
+  return chunks;
+}
+
+Names names_of(const std::vector<std::string>& list) {
+  Names names;
+  for (const std::string& name : list) names.add(name);
+  return names;
+}
+
+std::vector<std::string> list_of(const Names& names) {
+  std::vector<std::string> list;
+  list.reserve(names.count());
+  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
+  return list;
+}
+
 namespace {
 
 constexpr std::size_t kFilterNameBytes = 16;
@@ -134,6 +175,227 @@ void decode_part_index(Bytes index, PartContents& contents) {
   samples.files = cursor.names(std::move(file_ends), file_text_bytes);
   contents.spec.classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
   contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
+  if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
+}
+
+namespace {
+
+using Integers = std::vector<std::uint64_t>;
+
+// Forms of lists of ids.
+constexpr std::uint64_t kTexts = 0;
+constexpr std::uint64_t kIntegers = 1;
+
+/// Memory of a row: its label, its number, where its name ends and a decoded integer, beside the name, of
+/// which twice the index leaves 12 bytes open at most; and of an item, with a name of its own.
+constexpr std::uint64_t kRowMemory = 8 + 8 + 8 + 8 + 12;
+constexpr std::uint64_t kItemMemory = sizeof(std::string) + 8 + 16;
+
+constexpr std::uint64_t fold_sign(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
+constexpr std::uint64_t unfold_sign(std::uint64_t folded) { return folded >> 1 ^ (0 - (folded & 1)); }
+
+class IndexWriter {
+ public:
+  void number(std::uint64_t number) { append_little(piece_, number); }
+
+  void bytes(Bytes bytes) {
+    end_piece();
+    piece_.assign(bytes.begin(), bytes.end());
+    end_piece();
+  }
+
+  void planes(const Integers& integers) {
+    std::uint64_t all_bits = 1;  // at least a plane
+    for (const std::uint64_t integer : integers) all_bits |= integer;
+    const unsigned width = (static_cast<unsigned>(std::bit_width(all_bits)) + 7) / 8;
+    number(width);
+    for (unsigned plane = 0; plane < width; ++plane) {
+      end_piece();
+      for (const std::uint64_t integer : integers)
+        piece_.push_back(static_cast<std::uint8_t>(integer >> (8 * plane)));
+    }
+    end_piece();
+  }
+
+  void chunks(const std::vector<StoredChunk>& chunks) {
+    append_chunks(piece_, chunks);
+    end_piece();
+  }
+
+  std::vector<ByteBuffer> finish() {
+    end_piece();
+    return std::move(pieces_);
+  }
+
+ private:
+  void end_piece() {
+    if (!piece_.empty()) pieces_.push_back(std::exchange(piece_, {}));
+  }
+
+  std::vector<ByteBuffer> pieces_;
+  ByteBuffer piece_;
+};
+
+/// Integers for ids, less `near` of each where that is given; nothing where some are texts.
+std::optional<Integers> integers_of(const Names& ids, const Integers* near) {
+  Integers integers;
+  integers.reserve(ids.count());
+  for (std::size_t i = 0; i < ids.count(); ++i) {
+    std::int64_t integer = 0;
+    if (!parse_integer_id(ids[i], integer)) return std::nullopt;
+    integers.push_back(fold_sign(static_cast<std::uint64_t>(integer) - (near == nullptr ? 0 : (*near)[i])));
+  }
+  return integers;
+}
+
+void encode_ids(const Names& ids, const Integers* near, IndexWriter& index) {
+  if (const std::optional<Integers> integers = integers_of(ids, near)) {
+    index.number(kIntegers);
+    return index.planes(*integers);
+  }
+  Integers lengths;
+  for (std::size_t i = 0; i < ids.count(); ++i) lengths.push_back(ids[i].size());
+  index.number(kTexts);
+  index.planes(lengths);
+  index.bytes(as_bytes(ids.text));
+}
+
+Integers decode_planes(IndexCursor& cursor, std::uint64_t count) {
+  const std::uint64_t width = cursor.number();
+  if (width < 1 || width > sizeof(std::uint64_t))
+    throw_bad_index("numbers of " + std::to_string(width) + " bytes, expected 1 to 8");
+  const Bytes bytes = cursor.take(count, width);
+  Integers integers(count);
+  for (std::uint64_t plane = 0; plane < width; ++plane)
+    for (std::uint64_t i = 0; i < count; ++i)
+      integers[i] |= std::uint64_t{bytes[plane * count + i]} << (8 * plane);
+  return integers;
+}
+
+Names decode_texts(IndexCursor& cursor, std::uint64_t count) {
+  Integers ends = decode_planes(cursor, count);  // lengths at first
+  std::uint64_t text_bytes = 0;
+  for (std::uint64_t& end : ends) {
+    if (end > cursor.left() - text_bytes) throw_bad_index("ends in the names");
+    text_bytes += end;
+    end = text_bytes;
+  }
+  return cursor.names(std::move(ends), text_bytes);
+}
+
+/// Integers as text, whose memory does not grow step by step.
+Names decimal_names(const Integers& integers) {
+  Names names;
+  names.ends.reserve(integers.size());
+  std::array<char, 24> digits{};
+  const auto text_of = [&](std::uint64_t integer) {
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::int64_t>(integer)).ptr;
+    return std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  };
+  std::size_t text_bytes = 0;
+  for (const std::uint64_t integer : integers) text_bytes += text_of(integer).size();
+  names.text.reserve(text_bytes);
+  for (const std::uint64_t integer : integers) names.add(text_of(integer));
+  return names;
+}
+
+Names decode_ids(IndexCursor& cursor, std::uint64_t count, const Integers* near) {
+  const std::uint64_t form = cursor.number();
+  if (form > kIntegers) throw_bad_index("ids of form " + std::to_string(form) + ", expected 0 or 1");
+  if (form == kTexts) return decode_texts(cursor, count);
+  Integers integers = decode_planes(cursor, count);
+  for (std::uint64_t i = 0; i < count; ++i)
+    integers[i] = unfold_sign(integers[i]) + (near == nullptr ? 0 : (*near)[i]);
+  return decimal_names(integers);
+}
+
+Labels decode_matrix_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t sample_count,
+                            std::uint64_t columns) {
+  Labels labels;
+  if (kind > kNumbers) throw_bad_index("labels of kind " + std::to_string(kind) + ", expected 0 or 1");
+  if (kind == kClassIds) {
+    labels.ids.reserve(sample_count);
+    for (const std::uint64_t above : decode_planes(cursor, sample_count))
+      labels.ids.push_back(static_cast<std::int64_t>(above - 1));
+    return labels;
+  }
+  if (columns != 0 && sample_count > cursor.left() / 4 / columns) throw_bad_index("ends in the labels");
+  labels.values = cursor.numbers<float>(sample_count * columns);
+  return labels;
+}
+
+/// What names take once more as strings, of which those beyond 15 bytes lie on the heap.
+std::uint64_t list_bytes(const Names& names) {
+  constexpr std::size_t kMaxInside = 15;
+  std::uint64_t bytes = names.count() * sizeof(std::string);
+  for (std::size_t i = 0; i < names.count(); ++i)
+    if (names[i].size() > kMaxInside) bytes += round_up(names[i].size() + 1 + sizeof(std::size_t), 16);
+  return bytes;
+}
+
+/// What is decoded before the items become strings.
+std::uint64_t decoded_bytes(const PartContents& contents, const Names& items) {
+  const PartSamples& samples = contents.samples;
+  return contents.chunks.size() * sizeof(StoredChunk) + samples.rows.size() * 3 * sizeof(std::uint64_t) +
+         samples.labels.values.size() * sizeof(float) + samples.files.text.size() + items.text.size() +
+         items.count() * sizeof(std::uint64_t);
+}
+
+}  // namespace
+
+std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                                            const PartSamples& samples) {
+  const Labels& labels = samples.labels;
+  const bool numbers = !labels.values.empty() || spec.label_columns.size() > 1;
+  IndexWriter index;
+  for (const std::uint64_t number :
+       {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
+        std::uint64_t{spec.label_columns.size()}, std::uint64_t{spec.classes.size()}})
+    index.number(number);
+  index.chunks(chunks);
+  if (numbers) {
+    index.bytes({reinterpret_cast<const std::uint8_t*>(labels.values.data()), labels.values.size() * 4});
+  } else {
+    Integers above;
+    for (const std::int64_t id : labels.ids) above.push_back(static_cast<std::uint64_t>(id) + 1);
+    index.planes(above);
+  }
+  index.planes(samples.rows);
+  encode_ids(samples.files, &samples.rows, index);
+  encode_ids(names_of(spec.classes), nullptr, index);
+  encode_ids(names_of(spec.label_columns), nullptr, index);
+  return index.finish();
+}
+
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes) {
+  if (needed <= memory_bytes) return;
+  throw Error(ErrorCode::usage, "its ids and its index need " + bytes_text(static_cast<double>(needed)) +
+                                    " of memory_bytes, which are " +
+                                    bytes_text(static_cast<double>(memory_bytes)));
+}
+
+void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memory_bytes) {
+  IndexCursor cursor(bytes);
+  const std::uint64_t chunk_count = cursor.number();
+  const std::uint64_t sample_count = cursor.number();
+  const std::uint64_t label_kind = cursor.number();
+  const std::uint64_t label_columns = cursor.number();
+  const std::uint64_t item_count = cursor.number();
+  // Each row has a label, a number and a name, each item a name; each takes a byte of the index at least.
+  for (const std::uint64_t count : {sample_count, item_count})
+    if (count > cursor.left()) throw_bad_index("ends early: " + std::to_string(count) + " rows or items");
+  // The table of chunks takes as much memory as in the index.
+  check_index_memory(2 * bytes.size() + sample_count * kRowMemory + item_count * kItemMemory, memory_bytes);
+  PartSamples& samples = contents.samples;
+  contents.chunks = decode_chunks(cursor, chunk_count);
+  samples.labels = decode_matrix_labels(cursor, label_kind, sample_count, label_columns);
+  samples.rows = decode_planes(cursor, sample_count);
+  samples.files = decode_ids(cursor, sample_count, &samples.rows);
+  const Names items = decode_ids(cursor, item_count, nullptr);
+  check_index_memory(bytes.size() + decoded_bytes(contents, items) + list_bytes(items), memory_bytes);
+  contents.spec.classes = list_of(items);
+  contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
 }
 

@@ -1,14 +1,79 @@
-// What a part says beside its chunks' bytes, as bytes. Layout: schemas/shard.md, "Header frame" and "Index".
+// What a part of matrices says beside its chunks' bytes, as bytes. Layout: schemas/shard.md, "Index of
+// matrices".
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "chunkhit/error.h"
 #include "store/part.h"
 
 namespace chunkhit {
+
+[[noreturn]] inline void throw_bad_index(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "index: " + what);
+}
+
+// Kinds of labels.
+inline constexpr std::uint64_t kClassIds = 0;
+inline constexpr std::uint64_t kNumbers = 1;
+
+/// Takes what an index says from the front of its bytes, never more than there are; throws bad_data where it
+/// ends early.
+class IndexCursor {
+ public:
+  explicit IndexCursor(Bytes bytes) : left_(bytes) {}
+
+  std::uint64_t number() { return load_little<std::uint64_t>(take(1, 8).data()); }
+
+  template <class Number>
+  std::vector<Number> numbers(std::uint64_t count) {
+    const Bytes bytes = take(count, sizeof(Number));
+    std::vector<Number> result(count);
+    if (count != 0) std::memcpy(result.data(), bytes.data(), bytes.size());
+    return result;
+  }
+
+  /// Names that end at `ends` of a text, which they must fill.
+  Names names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
+    Names names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
+    const bool whole = names.ends.empty()
+                           ? text_bytes == 0
+                           : names.ends.back() == text_bytes && std::ranges::is_sorted(names.ends);
+    if (!whole) throw_bad_index("names do not fill their text");
+    return names;
+  }
+
+  Bytes take(std::uint64_t count, std::uint64_t item_bytes) {
+    if (count > left_.size() / item_bytes)
+      throw_bad_index("ends early: " + std::to_string(left_.size()) + " bytes left, expected " +
+                      std::to_string(count) + " times " + std::to_string(item_bytes));
+    const Bytes taken = left_.first(count * item_bytes);
+    left_ = left_.subspan(taken.size());
+    return taken;
+  }
+
+  [[nodiscard]] std::size_t left() const { return left_.size(); }
+
+ private:
+  Bytes left_;
+};
+
+/// Writes the table of a part's chunks.
+void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks);
+
+/// Reads it; throws bad_data.
+[[nodiscard]] std::vector<StoredChunk> decode_chunks(IndexCursor& cursor, std::uint64_t count);
+
+/// Turns names into one buffer, and back.
+[[nodiscard]] Names names_of(const std::vector<std::string>& list);
+[[nodiscard]] std::vector<std::string> list_of(const Names& names);
 
 /// Bytes 32–87 of a shard's header: pack id to chunk samples.
 using PartSpecBytes = std::array<std::uint8_t, 56>;
@@ -30,5 +95,17 @@ using PartSpecBytes = std::array<std::uint8_t, 56>;
 /// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
 /// its bytes.
 void decode_part_index(Bytes index, PartContents& contents);
+
+/// Writes the index in pieces of bytes of one kind, which compress best apart; they lie one behind the other.
+[[nodiscard]] std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec,
+                                                          const std::vector<StoredChunk>& chunks,
+                                                          const PartSamples& samples);
+
+/// Reads an index into `contents`, whose spec was decoded before; throws bad_data when its counts do not fit
+/// its bytes, usage when what they stand for needs more than `memory_bytes`.
+void decode_matrix_index(Bytes index, PartContents& contents, std::uint64_t memory_bytes = UINT64_MAX);
+
+/// Throws usage, naming the bytes, when an index needs more than `memory_bytes`.
+void check_index_memory(std::uint64_t needed, std::uint64_t memory_bytes);
 
 }  // namespace chunkhit

@@ -1,8 +1,12 @@
-// What must hold in every part, of whatever container; checked before any number of a file is used.
+// The last look at a part before it is published.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "base/file.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -17,5 +21,11 @@ void check_part_contents(const PartContents& contents, const Container& containe
 /// `file_bytes`, and its labels fit its samples.
 void check_external_contents(const PartContents& contents, const Container& container,
                              std::uint64_t file_bytes);
+
+/// Opens what was written aside, reads all that stands beside the chunks' stored bytes, and compares it with
+/// the chunks that were to be written; throws cannot_write when anything differs.
+[[nodiscard]] PartReport check_written_part(const PendingFile& file,
+                                            std::unique_ptr<ChunkReader> (*open)(const std::string& path),
+                                            const std::vector<StoredChunk>& chunks);
 
 }  // namespace chunkhit

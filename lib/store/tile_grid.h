@@ -13,6 +13,11 @@
 
 namespace chunkhit {
 
+inline constexpr std::uint64_t kFletcher32Bytes = 4;
+
+/// Gives the bytes before their checksum; throws bad_data when it does not fit them.
+[[nodiscard]] Bytes check_fletcher32(Bytes stored);
+
 /// One tile as it lies in the file.
 struct StoredTile {
   std::uint64_t offset = 0;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transform/axis_weights.h"
+#include "transform/resample.h"
 
 namespace chunkhit {
 

@@ -1,12 +1,37 @@
 // Rows of a sparse matrix (CSR): where each row begins, the columns of its entries, their values.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace chunkhit {
+
+/// Views one row: `nnz` ascending columns of 2 or 4 bytes each, and as many values as they are stored.
+struct StoredRow {
+  const std::uint8_t* ids = nullptr;     ///< aligned to the bytes of a column
+  const std::uint8_t* values = nullptr;  ///< null with ValueType::none
+  std::size_t nnz = 0;
+};
+
+/// The type of a stored value; a rating is the stored number times the matrix's scale.
+enum class ValueType : std::uint8_t {
+  none,  ///< nothing is stored: every entry is 1
+  u8,
+  u16,
+  f32,
+};
+
+inline constexpr std::array<std::string_view, 4> kValueTypeNames{"none", "u8", "u16", "f32"};
+
+/// Bytes of one stored value.
+[[nodiscard]] constexpr std::size_t value_bytes(ValueType type) {
+  constexpr std::array<std::size_t, 4> kBytes{0, 1, 2, 4};
+  return kBytes[static_cast<std::size_t>(type)];
+}
 
 /// Views rows of a sparse matrix. `indptr` has one number more than there are rows; its first need not be 0:
 /// row r has the entries [indptr[r] - indptr[0], indptr[r + 1] - indptr[0]) of `indices` and `values`.

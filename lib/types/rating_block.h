@@ -1,13 +1,61 @@
 // A piece of the input of pack-sparse: (user, item, value, time) of some lines, in their order.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace chunkhit {
+
+/// Whether a value lost more than digits of a fraction: it is at least 2^24, or so near to 0 that floats have
+/// fewer digits there, and the float is not equal to it.
+template <class Wide>
+[[nodiscard]] bool is_lost(Wide value, float nearest) {
+  constexpr Wide kFirstInexact = 1 << 24;
+  if (static_cast<Wide>(nearest) == value) return false;
+  const Wide magnitude = value < 0 ? -value : value;
+  return magnitude >= kFirstInexact || magnitude < Wide{std::numeric_limits<float>::min()};
+}
+
+/// What was noted of values that no float is equal to.
+struct RoundedValues {
+  std::uint64_t count = 0;
+  std::uint64_t lost_count = 0;  ///< of them, those that are `is_lost`
+  double first_lost = 0;
+
+  /// Gives the nearest float. Numbers beyond all floats become infinite.
+  template <class Wide>
+  float take(Wide value) {
+    const auto nearest = static_cast<float>(value);
+    if (static_cast<Wide>(nearest) == value) return nearest;
+    ++count;
+    if (is_lost(value, nearest) && ++lost_count == 1) first_lost = static_cast<double>(value);
+    return nearest;
+  }
+};
+
+/// Labels of rows, in the order of rows; a row has none, one or several.
+struct RowLabels {
+  static constexpr std::int64_t kNoGroup = INT64_MIN;
+  std::vector<float> values;         ///< of all rows, one after the other
+  std::vector<std::uint64_t> ends;   ///< where each row's labels end in `values`
+  std::vector<std::int64_t> groups;  ///< the query that each row belongs to, or kNoGroup; empty: none has one
+  /// Bytes of memory that they take.
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return values.capacity() * sizeof(float) + (ends.capacity() + groups.capacity()) * sizeof(std::uint64_t);
+  }
+  [[nodiscard]] std::size_t row_count() const { return ends.size(); }
+  [[nodiscard]] std::span<const float> of_row(std::size_t row) const {
+    const std::uint64_t begin = row == 0 ? 0 : ends[row - 1];
+    return std::span(values).subspan(begin, ends[row] - begin);
+  }
+};
 
 /// The different ids of a block, each once, and which of them every rating has.
 struct BlockIds {

@@ -1,9 +1,8 @@
-#include "batch/chunk_grid.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "batch/epoch_order.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {

@@ -1,8 +1,7 @@
-#include "batch/csr_batch.h"
-
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "batch/sparse_values.h"
 #include "chunkhit/error.h"
 #include "support/stored_rows.h"
 

@@ -1,7 +1,6 @@
-#include "batch/dense_batch.h"
-
 #include <gtest/gtest.h>
 
+#include "batch/sparse_values.h"
 #include "chunkhit/error.h"
 #include "support/stored_rows.h"
 

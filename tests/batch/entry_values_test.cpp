@@ -1,10 +1,9 @@
-#include "batch/entry_values.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "batch/sparse_values.h"
 #include "support/stored_rows.h"
 
 namespace chunkhit {

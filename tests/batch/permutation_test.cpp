@@ -1,10 +1,10 @@
-#include "batch/permutation.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "batch/epoch_order.h"
 
 namespace chunkhit {
 namespace {

@@ -20,9 +20,9 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
-#include "batch/permutation.h"
+#include "batch/epoch_order.h"
 #include "bench_clock.h"
-#include "cache/memory_map.h"
+#include "cache/chunk_buffers.h"
 #include "chunkhit/reader.h"
 #include "read/image_source.h"
 

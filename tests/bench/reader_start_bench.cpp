@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench_clock.h"
-#include "cache/memory_map.h"
+#include "cache/chunk_buffers.h"
 #include "chunkhit/reader.h"
 #include "loader_cases.h"
 #include "own_process.h"

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "chunk/cache_advice.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {

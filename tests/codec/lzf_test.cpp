@@ -1,11 +1,10 @@
-#include "codec/lzf.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/random.h"
 #include "chunkhit/error.h"
+#include "codec/deflate.h"
 
 namespace chunkhit {
 namespace {

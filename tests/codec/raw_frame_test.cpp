@@ -1,11 +1,10 @@
-#include "codec/raw_frame.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/random.h"
 #include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
 #include "codec/zstd.h"
 
 namespace chunkhit {

@@ -1,10 +1,10 @@
-#include "decode/decode_monitor.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <ctime>
 #include <thread>
+
+#include "decode/image_decoder.h"
 
 namespace chunkhit {
 namespace {

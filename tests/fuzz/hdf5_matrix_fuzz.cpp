@@ -2,7 +2,7 @@
 // hold what they say, or in an Error. Child processes read the file, so that a fuzzer sees little of the way.
 #include "fuzz/rating_blocks.h"
 #include "pack/hdf5_ratings.h"
-#include "store/hdf5_matrix.h"
+#include "store/hdf5/matrix.h"
 
 namespace {
 

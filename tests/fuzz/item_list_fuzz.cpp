@@ -6,7 +6,7 @@
 
 #include "fuzz/rating_blocks.h"
 #include "pack/id_lists.h"
-#include "read/item_counts.h"
+#include "read/sparse_source.h"
 
 namespace {
 

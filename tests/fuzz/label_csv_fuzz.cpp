@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/text.h"
 #include "chunkhit/error.h"
-#include "input/label_csv.h"
-#include "input/utf8.h"
+#include "listing/label_csv.h"
 
 namespace {
 

@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
-#include "manifest/matrix_manifest.h"
 #include "read/pack_info.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // Any bytes as a Matrix Market file: they end in blocks of ratings whose ids lie in the shape, or in an
 // Error.
-#include "decode/matrix_market.h"
 #include "fuzz/rating_blocks.h"
+#include "ratings/matrix_market.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const chunkhit::MemoryFile file({data, size});

@@ -15,8 +15,8 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "chunkhit/error.h"
-#include "decode/rating_reader.h"
-#include "input/bad_line.h"
+#include "ratings/rating_reader.h"
+#include "ratings/rating_text.h"
 
 namespace chunkhit {
 

@@ -8,11 +8,11 @@
 
 #include "base/bytes.h"
 #include "chunkhit/error.h"
-#include "input/bad_line.h"
-#include "input/id_map.h"
-#include "input/rating_format.h"
-#include "input/rating_table.h"
-#include "input/user_items_text.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_format.h"
+#include "ratings/rating_table.h"
+#include "ratings/rating_text.h"
+#include "ratings/user_items_text.h"
 
 namespace {
 

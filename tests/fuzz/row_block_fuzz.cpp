@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "batch/entry_values.h"
+#include "batch/sparse_values.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 

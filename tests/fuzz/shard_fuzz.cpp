@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "store/part.h"
-#include "store/shard_part.h"
+#include "store/shard.h"
 
 namespace {
 

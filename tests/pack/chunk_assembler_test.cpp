@@ -1,8 +1,8 @@
-#include "pack/chunk_assembler.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "pack/image_pipeline.h"
 
 namespace chunkhit {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pack/rating_packs.h"
+#include "ratings/rating_packs.h"
 #include "small_ratings.h"
 
 namespace chunkhit {

@@ -10,7 +10,7 @@
 
 #include "chunkhit/sparse.h"
 #include "loaded_rows.h"
-#include "store/hdf5_matrix.h"
+#include "store/hdf5/matrix.h"
 
 namespace chunkhit {
 namespace {

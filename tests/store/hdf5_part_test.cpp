@@ -1,5 +1,3 @@
-#include "store/hdf5_part.h"
-
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
@@ -16,7 +14,8 @@
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
-#include "store/hdf5_index.h"
+#include "store/hdf5/image_part.h"
+#include "store/hdf5/index.h"
 #include "support/known_part_check.h"
 #include "support/temporary_folder.h"
 

@@ -1,5 +1,3 @@
-#include "store/matrix_index.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "store/part_index.h"
 #include "support/known_matrices.h"
 
 namespace chunkhit {

@@ -1,5 +1,3 @@
-#include "store/shard_part.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,7 +6,7 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "store/part_index.h"
-#include "store/shard_frames.h"
+#include "store/shard.h"
 #include "support/known_parts.h"
 #include "support/temporary_folder.h"
 

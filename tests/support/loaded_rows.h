@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "batch/entry_values.h"
+#include "batch/sparse_values.h"
 #include "chunkhit/sparse.h"
 #include "known_matrices.h"
 #include "temporary_folder.h"

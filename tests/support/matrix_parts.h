@@ -13,7 +13,7 @@
 #include "chunkhit/error.h"
 #include "known_matrices.h"
 #include "known_parts.h"
-#include "store/hdf5_matrix.h"
+#include "store/hdf5/matrix.h"
 #include "temporary_folder.h"
 
 namespace chunkhit {

@@ -7,7 +7,7 @@
 
 #include "chunkhit/error.h"
 #include "known_matrices.h"
-#include "store/hdf5_matrix.h"
+#include "store/hdf5/matrix.h"
 
 namespace chunkhit {
 namespace {

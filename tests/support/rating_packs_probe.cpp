@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pack/rating_packs.h"
+#include "ratings/rating_packs.h"
 
 namespace {
 

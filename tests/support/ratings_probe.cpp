@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "chunkhit/error.h"
-#include "decode/svmlight.h"
-#include "pack/matrix_files.h"
+#include "pack/read_inputs.h"
+#include "ratings/svmlight.h"
 
 namespace chunkhit {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "decode/rating_reader.h"
+#include "ratings/rating_reader.h"
 
 namespace chunkhit {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pack/rating_packs.h"
-#include "pack/rating_store.h"
+#include "ratings/rating_packs.h"
+#include "ratings/rating_store.h"
 
 namespace chunkhit {
 

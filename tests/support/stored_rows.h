@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "batch/entry_values.h"
+#include "batch/sparse_values.h"
 
 namespace chunkhit {
 

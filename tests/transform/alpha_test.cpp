@@ -1,8 +1,8 @@
-#include "transform/alpha.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
+
+#include "transform/image_transform.h"
 
 namespace chunkhit {
 namespace {

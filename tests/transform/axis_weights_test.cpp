@@ -1,5 +1,3 @@
-#include "transform/axis_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <cstdlib>
 #include <numeric>
 #include <vector>
+
+#include "transform/resample.h"
 
 namespace chunkhit {
 namespace {

@@ -1,0 +1,58 @@
+// Labels as text: what kind each is on its own, and the value that it stands for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace chunkhit {
+
+/// Returns whether text is valid UTF-8 (RFC 3629: shortest forms, no surrogates, up to U+10FFFF).
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+/// Writes NUL and every byte that is no part of a UTF-8 character as "\xNN"; the rest stays as it is.
+[[nodiscard]] std::string escape_bytes(std::string_view text);
+
+/// Reads an integer that is written as integers are: digits without leading zeros, perhaps after a minus, in
+/// 64 bits. False for all else ("007", "+7", "-0", "7.0"): such an id is text.
+[[nodiscard]] bool parse_integer_id(std::string_view text, std::int64_t& id);
+
+/// What one label is, detected from its text alone.
+enum class LabelForm : std::uint8_t {
+  integer,     ///< digits with an optional sign that fit 64 bits
+  number,      ///< another decimal number that fits a 32-bit float
+  name,        ///< any other text
+  missing,     ///< empty or blank
+  not_finite,  ///< nan, inf or infinity: what a program wrote for a missing value, never a label
+  not_utf8,
+};
+
+inline constexpr std::size_t kLabelFormCount = 6;
+
+/// Returns whether a text of this form is a label in some column.
+[[nodiscard]] constexpr bool can_be_label(LabelForm form) { return form <= LabelForm::name; }
+/// Returns whether a text of this form is a number, whole or not.
+[[nodiscard]] constexpr bool is_number(LabelForm form) { return form <= LabelForm::number; }
+
+/// Returns the form of a text on its own.
+[[nodiscard]] LabelForm label_form(std::string_view text);
+
+/// Reads an integer of 64 bits; blanks around it and one sign are allowed.
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
+
+/// Reads a finite decimal number as the nearest 32-bit float, whatever the locale; blanks around it and one
+/// sign are allowed.
+[[nodiscard]] std::optional<float> parse_number(std::string_view text);
+
+/// Writes the shortest text that `parse_number` reads as the same float.
+[[nodiscard]] std::string number_text(float value);
+
+/// Removes RecBole's type from a column's name: "user_id:token".
+[[nodiscard]] std::string_view without_type(std::string_view name);
+
+/// Returns a column's name without its type, capitals, blanks, - and _: "User_ID" as "userid".
+[[nodiscard]] std::string plain_name(std::string_view name);
+
+}  // namespace chunkhit

@@ -1,0 +1,417 @@
+#include "base/text_stream.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kFixedHeaderBytes = 10;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
+constexpr std::size_t kTrailerBytes = 8;
+
+// Flags of a header.
+constexpr std::uint8_t kHeaderCrc = 2;
+constexpr std::uint8_t kExtra = 4;
+constexpr std::uint8_t kName = 8;
+constexpr std::uint8_t kComment = 16;
+constexpr std::uint8_t kReserved = 0xe0;
+
+/// Where a text that ends with NUL ends; nothing where it is not whole.
+std::optional<std::size_t> text_end(Bytes header, std::size_t begin) {
+  const auto nul = std::find(header.begin() + static_cast<std::ptrdiff_t>(begin), header.end(), 0);
+  if (nul == header.end()) return std::nullopt;
+  return static_cast<std::size_t>(nul - header.begin()) + 1;
+}
+
+/// The bytes of the header that `header` begins with, without its checksum; nothing where it is not whole.
+std::optional<std::size_t> header_bytes(Bytes header) {
+  if (header.size() < kFixedHeaderBytes) return std::nullopt;
+  const std::uint8_t flags = header[3];
+  std::optional<std::size_t> end = kFixedHeaderBytes;
+  if ((flags & kExtra) != 0) {
+    if (header.size() < *end + 2) return std::nullopt;
+    *end += 2 + std::size_t{load_little<std::uint16_t>(header.data() + *end)};
+    if (header.size() < *end) return std::nullopt;
+  }
+  for (const std::uint8_t flag : {kName, kComment})
+    if (end && (flags & flag) != 0) end = text_end(header, *end);
+  return end;
+}
+
+std::string hex_text(std::uint32_t number) {
+  std::array<char, 9> text{};
+  static_cast<void>(std::snprintf(text.data(), text.size(), "%08x", number));
+  return text.data();
+}
+
+}  // namespace
+
+struct GzipText::Inflater {
+  Inflater() {
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  z_stream stream{};
+};
+
+GzipText::GzipText(std::string name) : name_(std::move(name)), inflater_(std::make_unique<Inflater>()) {}
+GzipText::~GzipText() = default;
+
+void GzipText::fail(const std::string& what) const {
+  throw Error(ErrorCode::bad_data,
+              name_ + ": cannot be read: gzip member " + std::to_string(member_) + ": " + what);
+}
+
+void GzipText::fail_magic() {
+  if (member_ == 1) fail("has no header of gzip and deflate, expected bytes 1f 8b 08");
+  --member_;
+  fail("is followed by bytes that begin no other member");
+}
+
+std::size_t GzipText::read(Bytes& stored, MutableBytes out) {
+  switch (step_) {
+    case Step::header:
+      read_header(stored);
+      return 0;
+    case Step::body:
+      return inflate(stored, out);
+    case Step::trailer:
+      read_trailer(stored);
+      return 0;
+    case Step::zeros:
+      break;
+  }
+  // tar and tapes fill their last block with zeros.
+  if (std::any_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte != 0; }))
+    fail("is followed by bytes that begin no other member");
+  stored = {};
+  return 0;
+}
+
+void GzipText::finish() const {
+  const bool is_between = step_ == Step::zeros || (step_ == Step::header && pending_.empty() && member_ > 1);
+  if (!is_between) fail("is truncated: the file ends inside it");
+}
+
+void GzipText::read_header(Bytes& stored) {
+  if (pending_.empty() && member_ > 1 && !stored.empty() && stored[0] == 0) {
+    --member_;  // the one before was the last
+    step_ = Step::zeros;
+    return;
+  }
+  const std::size_t before = pending_.size();
+  const Bytes more = stored.first(std::min(stored.size(), kMaxHeaderBytes + 1 - before));
+  pending_.insert(pending_.end(), more.begin(), more.end());
+  const std::string_view magic("\x1f\x8b\x08", 3);
+  if (!magic.starts_with(as_text(pending_).substr(0, magic.size()))) fail_magic();
+  if (pending_.size() > 3 && (pending_[3] & kReserved) != 0) fail("has unknown flags in its header");
+  stored = stored.subspan(more.size());
+  const std::optional<std::size_t> bytes = header_bytes(pending_);
+  const bool has_crc = pending_.size() > 3 && (pending_[3] & kHeaderCrc) != 0;
+  const std::size_t whole = bytes.value_or(0) + (has_crc ? 2 : 0);
+  if (!bytes || pending_.size() < whole) {
+    if (pending_.size() > kMaxHeaderBytes) fail("has a header of more than 1 MiB");
+    return;
+  }
+  if (has_crc && load_little<std::uint16_t>(pending_.data() + *bytes) !=
+                     (libdeflate_crc32(0, pending_.data(), *bytes) & 0xffff))
+    fail("has a header whose CRC-16 differs from the stored one");
+  // What follows the header is given again: it is at the end of what was just taken.
+  stored = {more.data() + (whole - before), stored.data() + stored.size()};
+  pending_.clear();
+  inflateReset(&inflater_->stream);
+  crc_ = 0;
+  byte_count_ = 0;
+  step_ = Step::body;
+}
+
+std::size_t GzipText::inflate(Bytes& stored, MutableBytes out) {
+  constexpr std::size_t kMaxBytes = std::numeric_limits<uInt>::max();
+  z_stream& stream = inflater_->stream;
+  const auto given = static_cast<uInt>(std::min(stored.size(), kMaxBytes));
+  const auto room = static_cast<uInt>(std::min(out.size(), kMaxBytes));
+  stream.next_in = stored.data();
+  stream.avail_in = given;
+  stream.next_out = out.data();
+  stream.avail_out = room;
+  const int result = ::inflate(&stream, Z_NO_FLUSH);
+  if (result == Z_MEM_ERROR) throw std::bad_alloc();
+  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+    fail(std::string("is damaged: ") +
+         (stream.msg != nullptr ? stream.msg : "deflate stream cannot be read"));
+  stored = stored.subspan(given - stream.avail_in);
+  const std::size_t count = room - stream.avail_out;
+  crc_ = libdeflate_crc32(crc_, out.data(), count);
+  byte_count_ += static_cast<std::uint32_t>(count);
+  if (result == Z_STREAM_END) step_ = Step::trailer;
+  return count;
+}
+
+void GzipText::read_trailer(Bytes& stored) {
+  const Bytes more = stored.first(std::min(stored.size(), kTrailerBytes - pending_.size()));
+  pending_.insert(pending_.end(), more.begin(), more.end());
+  stored = stored.subspan(more.size());
+  if (pending_.size() < kTrailerBytes) return;
+  const auto crc = load_little<std::uint32_t>(pending_.data());
+  const auto byte_count = load_little<std::uint32_t>(pending_.data() + 4);
+  if (crc != crc_) fail("is damaged: its text has CRC-32 " + hex_text(crc_) + ", expected " + hex_text(crc));
+  if (byte_count != byte_count_)
+    fail("is damaged: its text has " + std::to_string(byte_count_) + " bytes (modulo 2^32), expected " +
+         std::to_string(byte_count));
+  pending_.clear();
+  ++member_;
+  step_ = Step::header;
+}
+
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr int kStopMilliseconds = 100;
+
+struct FreeArchive {
+  void operator()(struct archive* reader) const { archive_read_free(reader); }
+};
+
+// Gzip members begin with 1f 8b (RFC 1952).
+bool is_gzip(Bytes bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
+
+// Zstd frames begin with fd2fb528, skippable ones with 184d2a50 to 184d2a5f (RFC 8878).
+bool is_zstd(Bytes bytes) {
+  if (bytes.size() < 4) return false;
+  const auto magic = load_little<std::uint32_t>(bytes.data());
+  return magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
+}
+
+/// The bytes of a file as it lies; the first ones may be looked at before they are read.
+class StoredFile {
+ public:
+  StoredFile(const std::string& path, const std::atomic<bool>* stop) : stop_(stop) {
+    if (path == "-") return;
+    // A FIFO without a writer would hold the opening itself; await_input waits for the writer.
+    file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (!file_.is_open()) throw_failed_read(path, "cannot be opened: ", errno);
+    struct stat status {};
+    if (::fstat(fd(), &status) != 0) return;
+    if (S_ISDIR(status.st_mode)) fail(path, "is a folder, expected a file");
+    if (S_ISREG(status.st_mode)) byte_count_ = static_cast<std::uint64_t>(status.st_size);
+    is_fifo_ = S_ISFIFO(status.st_mode);
+    static_cast<void>(::fcntl(fd(), F_SETFL, ::fcntl(fd(), F_GETFL) & ~O_NONBLOCK));
+  }
+  [[noreturn]] static void fail(const std::string& name, const std::string& what) {
+    throw Error(ErrorCode::bad_data, name + ": " + what);
+  }
+
+  /// Reads the first bytes; false with errno when that fails.
+  [[nodiscard]] bool fill_head() {
+    head_.resize(kReadBytes);
+    std::size_t filled = 0;
+    for (ssize_t count = 1; count > 0 && filled < head_.size(); filled += static_cast<std::size_t>(count)) {
+      count = read_file(MutableBytes(head_).subspan(filled));
+      if (count < 0) return false;
+    }
+    head_.resize(filled);
+    return true;
+  }
+  [[nodiscard]] Bytes head() const { return head_; }
+  [[nodiscard]] std::optional<std::uint64_t> byte_count() const { return byte_count_; }
+
+  /// Fills the front of `out`; -1 with errno when that fails.
+  [[nodiscard]] ssize_t read(MutableBytes out) {
+    if (head_at_ == head_.size()) return read_file(out);
+    const std::size_t count = std::min(out.size(), head_.size() - head_at_);
+    std::copy_n(head_.begin() + static_cast<std::ptrdiff_t>(head_at_), count, out.begin());
+    head_at_ += count;
+    return static_cast<ssize_t>(count);
+  }
+
+ private:
+  [[nodiscard]] int fd() const { return file_.is_open() ? file_.get() : STDIN_FILENO; }
+  [[nodiscard]] ssize_t read_file(MutableBytes out) const {
+    const bool may_wait = is_fifo_ || (!file_.is_open() && stop_ != nullptr);
+    if (may_wait && !await_input()) return 0;
+    ssize_t count = 0;
+    do count = ::read(fd(), out.data(), out.size());
+    while (count < 0 && errno == EINTR);
+    return count;
+  }
+
+  /// Waits until something can be read; false when it is to stop before.
+  [[nodiscard]] bool await_input() const {
+    struct pollfd input {
+      fd(), POLLIN, 0
+    };
+    for (;;) {
+      if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) return false;
+      const int ready = ::poll(&input, 1, kStopMilliseconds);
+      if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+    }
+  }
+
+  const std::atomic<bool>* stop_;
+  FileDescriptor file_;  // closed for stdin, which is not ours to close
+  bool is_fifo_ = false;
+  std::optional<std::uint64_t> byte_count_;
+  ByteBuffer head_;
+  std::size_t head_at_ = 0;
+};
+
+}  // namespace
+
+struct TextStream::State {
+  State(const std::string& path, const std::atomic<bool>* stop)
+      : name(path == "-" ? "stdin" : path), file(path, stop) {}
+
+  std::string name;
+  StoredFile file;
+  ByteBuffer piece;                                     // of the file, compressed
+  std::optional<GzipText> gzip;                         // libarchive checks no member's CRC and length
+  Bytes stored;                                         // of `piece`, not undone yet
+  std::unique_ptr<struct archive, FreeArchive> reader;  // of zstd
+  ByteBuffer ahead;                                     // text that was looked at and not read yet
+  std::size_t ahead_at = 0;
+  bool at_end = false;
+  int read_error = 0;  // of the file, that libarchive was given
+
+  [[noreturn]] void fail_archive(const std::string& what) const {
+    if (read_error != 0) throw_failed_read(name, what, read_error);
+    StoredFile::fail(name, what + reason());
+  }
+  void check(int result) const {
+    if (result < ARCHIVE_WARN) fail_archive("cannot be read: ");
+  }
+  [[nodiscard]] std::string reason() const {
+    const char* text = archive_error_string(reader.get());
+    return text != nullptr
+               ? text
+               : "libarchive names no reason, error " + std::to_string(archive_errno(reader.get()));
+  }
+  static la_ssize_t give_piece(struct archive* reader, void* data, const void** bytes);
+  void open_zstd();
+  [[nodiscard]] bool is_compressed() const { return gzip || reader; }
+  [[nodiscard]] std::size_t read_gzip(MutableBytes out);
+  [[nodiscard]] std::size_t read_zstd(MutableBytes out);
+  [[nodiscard]] std::size_t read_plain(MutableBytes out);
+  [[nodiscard]] std::size_t read_text(MutableBytes out);
+};
+
+// What libarchive calls for more bytes of the file.
+la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, const void** bytes) {
+  auto& state = *static_cast<State*>(data);
+  state.piece.resize(kReadBytes);
+  const ssize_t count = state.file.read(state.piece);
+  if (count < 0) {
+    state.read_error = errno;
+    archive_set_error(reader, errno, "%s", error_text(errno).c_str());
+  }
+  *bytes = state.piece.data();
+  return count;
+}
+
+void TextStream::State::open_zstd() {
+  reader.reset(archive_read_new());
+  if (reader == nullptr) throw std::bad_alloc();
+  check(archive_read_support_filter_zstd(reader.get()));
+  check(archive_read_support_format_raw(reader.get()));
+  check(archive_read_support_format_empty(reader.get()));
+  check(archive_read_open(reader.get(), this, nullptr, give_piece, nullptr));
+  struct archive_entry* entry = nullptr;
+  const int header = archive_read_next_header(reader.get(), &entry);
+  at_end = header == ARCHIVE_EOF;
+  if (!at_end) check(header);
+}
+
+std::size_t TextStream::State::read_gzip(MutableBytes out) {
+  for (;;) {
+    const std::size_t count = gzip->read(stored, out);
+    if (count > 0) return count;
+    if (!stored.empty()) continue;
+    piece.resize(kReadBytes);
+    stored = Bytes(piece).first(read_plain(piece));
+    if (stored.empty()) break;
+  }
+  gzip->finish();
+  return 0;
+}
+
+std::size_t TextStream::State::read_zstd(MutableBytes out) {
+  const la_ssize_t count = archive_read_data(reader.get(), out.data(), out.size());
+  if (count < 0) fail_archive("cannot be read on: ");
+  return static_cast<std::size_t>(count);
+}
+
+std::size_t TextStream::State::read_plain(MutableBytes out) {
+  const ssize_t count = file.read(out);
+  if (count < 0) throw_failed_read(name, "cannot be read on: ", errno);
+  return static_cast<std::size_t>(count);
+}
+
+std::size_t TextStream::State::read_text(MutableBytes out) {
+  if (at_end || out.empty()) return 0;
+  const std::size_t count = gzip ? read_gzip(out) : reader ? read_zstd(out) : read_plain(out);
+  at_end = count == 0;
+  return count;
+}
+
+TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
+    : state_(std::make_unique<State>(path, stop)) {
+  if (!state_->file.fill_head()) throw_failed_read(name(), "cannot be read: ", errno);
+  if (is_gzip(state_->file.head()))
+    state_->gzip.emplace(name());
+  else if (is_zstd(state_->file.head()))
+    state_->open_zstd();
+}
+
+TextStream::~TextStream() = default;
+
+const std::string& TextStream::name() const { return state_->name; }
+
+std::size_t TextStream::read(MutableBytes out) {
+  const std::size_t left = state_->ahead.size() - state_->ahead_at;
+  if (left == 0) return state_->read_text(out);
+  const std::size_t count = std::min(out.size(), left);
+  std::copy_n(state_->ahead.begin() + static_cast<std::ptrdiff_t>(state_->ahead_at), count, out.begin());
+  state_->ahead_at += count;
+  return count;
+}
+
+Bytes TextStream::head() {
+  ByteBuffer& ahead = state_->ahead;
+  if (ahead.empty()) {
+    ahead.resize(kHeadBytes);
+    std::size_t filled = 0;
+    for (std::size_t count = 1; count > 0 && filled < ahead.size(); filled += count)
+      count = state_->read_text(MutableBytes(ahead).subspan(filled));
+    ahead.resize(filled);
+  }
+  return ahead;
+}
+
+std::optional<std::uint64_t> TextStream::byte_count() const {
+  return state_->is_compressed() ? std::nullopt : state_->file.byte_count();
+}
+
+}  // namespace chunkhit

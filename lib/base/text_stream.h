@@ -1,0 +1,78 @@
+// A text file, plain or compressed, as a stream of bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// Undoes gzip members that lie one behind the other, given in pieces. Checks each member's CRC-32 and
+/// length. Behind the last member only zero bytes may stand.
+class GzipText {
+ public:
+  /// `name` begins the messages.
+  explicit GzipText(std::string name);
+  ~GzipText();
+  GzipText(const GzipText&) = delete;
+  GzipText& operator=(const GzipText&) = delete;
+
+  /// Takes bytes off the front of `stored` and fills the front of `out`; returns how many bytes of text. 0
+  /// with `stored` empty: more is needed. Throws bad_data naming the member and what is wrong with it.
+  [[nodiscard]] std::size_t read(Bytes& stored, MutableBytes out);
+  /// Throws bad_data where the file must not end.
+  void finish() const;
+
+ private:
+  struct Inflater;
+  enum class Step { header, body, trailer, zeros };
+
+  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail_magic();
+  void read_header(Bytes& stored);
+  [[nodiscard]] std::size_t inflate(Bytes& stored, MutableBytes out);
+  void read_trailer(Bytes& stored);
+
+  std::string name_;
+  std::unique_ptr<Inflater> inflater_;
+  Step step_ = Step::header;
+  std::size_t member_ = 1;
+  ByteBuffer pending_;            // of a header or trailer that is not whole yet
+  std::uint32_t crc_ = 0;         // of the member's text so far
+  std::uint32_t byte_count_ = 0;  // of it, modulo 2^32
+};
+
+/// Reads a file, or stdin for "-", from its beginning to its end. Gzip and zstd are detected by content and
+/// undone.
+class TextStream {
+ public:
+  /// Opens the file; throws bad_data when it cannot be read, try_again when the machine cannot read it now.
+  /// Once `stop` is set, stdin or a FIFO ends where it is, also while nothing comes or nobody writes.
+  explicit TextStream(const std::string& path, const std::atomic<bool>* stop = nullptr);
+  ~TextStream();
+  TextStream(const TextStream&) = delete;
+  TextStream& operator=(const TextStream&) = delete;
+
+  /// The path, or "stdin".
+  [[nodiscard]] const std::string& name() const;
+  /// Fills the front of `out` and returns how many bytes, 0 at the end; throws as the constructor when the
+  /// file cannot be read on, and bad_data when its compressed data are broken.
+  [[nodiscard]] std::size_t read(MutableBytes out);
+  /// The first bytes of the text, kHeadBytes or all that there are; `read` gives them too. Only before the
+  /// first `read`.
+  [[nodiscard]] Bytes head();
+  static constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
+  /// How many bytes the text has, where that is known from the beginning: of a plain regular file.
+  [[nodiscard]] std::optional<std::uint64_t> byte_count() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace chunkhit

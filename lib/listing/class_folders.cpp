@@ -1,0 +1,308 @@
+#include "listing/class_folders.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "listing/root_folder.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+namespace {
+
+// What operating systems, annotators and people leave beside images. No format of images is among them: a
+// file of any other name is opened, and its bytes tell.
+constexpr auto kExtensions = std::to_array<std::string_view>(
+    {".7z",   ".avi",     ".bib",         ".bz2",    ".c",     ".cfg",    ".ckpt", ".cpp",  ".css",
+     ".csv",  ".db",      ".doc",         ".docx",   ".exe",   ".flac",   ".gz",   ".h",    ".h5",
+     ".hdf5", ".htm",     ".html",        ".ini",    ".ipynb", ".jar",    ".js",   ".json", ".jsonl",
+     ".lmdb", ".lnk",     ".lock",        ".log",    ".m4a",   ".mat",    ".md",   ".md5",  ".mdb",
+     ".mkv",  ".mov",     ".mp3",         ".mp4",    ".mpeg",  ".mpg",    ".npy",  ".npz",  ".ogg",
+     ".onnx", ".parquet", ".pdf",         ".pickle", ".pkl",   ".pt",     ".pth",  ".py",   ".pyc",
+     ".rar",  ".rst",     ".safetensors", ".sh",     ".sha1",  ".sha256", ".so",   ".sql",  ".sqlite",
+     ".srt",  ".tar",     ".tfrecord",    ".tgz",    ".toml",  ".tsv",    ".txt",  ".wav",  ".webm",
+     ".wmv",  ".xls",     ".xlsx",        ".xml",    ".xz",    ".yaml",   ".yml",  ".zip",  ".zst"});
+constexpr auto kNames = std::to_array<std::string_view>(
+    {"thumbs.db", "desktop.ini", "license", "readme", "checksums", "makefile", "ds_store"});
+
+std::string lower(std::string_view text) {
+  std::string letters(text);
+  for (char& letter : letters)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return letters;
+}
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string files_text(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " file" : " files");
+}
+
+}  // namespace
+
+std::string evident_kind(std::string_view name) {
+  std::string letters = lower(name);
+  if (std::ranges::find(kNames, letters) != kNames.end()) return letters;
+  const std::size_t dot = letters.rfind('.');
+  if (dot == std::string::npos) return "";
+  const std::string extension = letters.substr(dot);
+  return std::ranges::find(kExtensions, extension) != kExtensions.end() ? extension : "";
+}
+
+bool FileNames::take(const std::string& path) {
+  const std::string name(name_of(path));
+  if (include_.empty()) {
+    const std::string kind = evident_kind(name);
+    if (kind.empty()) return true;
+    ++kinds_[kind];
+  } else {
+    const auto matches = [&](const std::string& glob) {
+      const bool of_path = glob.find('/') != std::string::npos;
+      return ::fnmatch(glob.c_str(), (of_path ? path : name).c_str(), of_path ? FNM_PATHNAME : 0) == 0;
+    };
+    if (std::ranges::any_of(include_, matches)) return true;
+  }
+  if (left_out_++ == 0) first_ = path;
+  return false;
+}
+
+std::vector<std::string> FileNames::notices() const {
+  if (left_out_ == 0) return {};
+  if (!include_.empty()) return {files_text(left_out_) + " match no --include, " + first_ + " say"};
+  std::string kinds;
+  for (const auto& [kind, count] : kinds_)
+    kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+  return {files_text(left_out_) +
+          (left_out_ == 1 ? " is skipped as evidently no image (" : " are skipped as evidently no images (") +
+          kinds + "); --include '*' takes all"};
+}
+
+// Class folders, in the order of torchvision 0.14's datasets.folder (find_classes and make_dataset).
+
+namespace {
+
+constexpr std::size_t kNamesInNotice = 5;
+constexpr std::size_t kEmptyFoldersInNotice = 100;  // that a folder is no class shifts ids
+
+FileDescriptor open_root(const std::string& root) {
+  FileDescriptor fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.is_open()) return fd;
+  throw_failed_read(root, "cannot be opened as a folder: ", errno);
+}
+
+std::string joined_path(const std::string& folder, const std::string& name) {
+  return folder.empty() || name.empty() ? folder + name : folder + "/" + name;
+}
+
+std::string first_names(const std::vector<std::string>& names, std::size_t count = kNamesInNotice) {
+  std::string text;
+  for (std::size_t index = 0; index < std::min(names.size(), count); ++index)
+    text += (index == 0 ? "" : ", ") + names[index];
+  return text + (names.size() > count ? ", …" : "");
+}
+
+/// Lists one class after the other.
+class ClassFolders {
+ public:
+  ClassFolders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks, SampleList& list)
+      : root_(root), spec_(spec), follow_symlinks_(follow_symlinks), list_(list), rows_(list) {}
+
+  void list() {
+    if (spec_.split_folders.empty()) list_folder("");
+    for (const std::string& folder : spec_.split_folders) {
+      list_folder(folder);
+      list_.folders.push_back({folder, list_.row_count});
+    }
+    if (list_.size() == 0) fail_without_files("");
+    list_.xxh3 = hash_.value();
+    number_classes();
+    for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
+    notice_empty_folders();
+    notice_missing_classes();
+    notice_deep_classes();
+    notice_single_class();
+  }
+
+ private:
+  using NamedEntry = std::pair<std::string, EntryKind>;
+
+  [[nodiscard]] bool is_folder(EntryKind kind) const {
+    return kind == EntryKind::folder || (follow_symlinks_ && kind == EntryKind::link_to_folder);
+  }
+
+  // The class folders in the root, or in one of its folders.
+  void list_folder(const std::string& folder) {
+    std::set<std::int64_t>& classes = classes_of_folders_.emplace_back();
+    const std::size_t before = list_.size();
+    for (const auto& [name, kind] : with_retries([&] { return entries_of(folder); })) {
+      if (is_folder(kind))
+        list_class(joined_path(folder, name), name, classes);
+      else
+        reject_entry(joined_path(folder, name), name, kind);
+    }
+    if (!folder.empty() && list_.size() == before) fail_without_files(folder);
+  }
+
+  [[noreturn]] void fail_without_files(const std::string& folder) const {
+    const std::string path = joined_path(root_, folder);
+    if (!spec_.include.empty() && file_names_.left_out() > 0)
+      throw Error(ErrorCode::bad_data, path + ": none of the " + count_text(file_names_.left_out(), "file") +
+                                           " in sub-folders matches --include");
+    if (beside_classes_ > 0)
+      throw Error(ErrorCode::bad_data, path +
+                                           ": no files to pack in sub-folders, which are the classes, but " +
+                                           count_text(beside_classes_, "file") +
+                                           " in the folder itself; for images without class folders give " +
+                                           "their labels with --labels FILE.csv");
+    throw Error(ErrorCode::bad_data, path +
+                                         ": no files to pack in sub-folders; a class is a sub-folder (or "
+                                         "give a list with --labels)");
+  }
+
+  // Gives what may be a class, sorted; files beside the class folders have none.
+  std::vector<NamedEntry> entries_of(const std::string& folder) {
+    std::vector<NamedEntry> entries;
+    std::uint64_t file_count = 0;
+    FolderReader reader(fd_.get(), root_, folder.empty() ? "." : folder, follow_symlinks_);
+    std::string_view name;
+    EntryKind kind{};
+    while (reader.next(name, kind)) {
+      const bool is_class = kind == EntryKind::folder || kind == EntryKind::link_to_folder;
+      if (is_class)
+        entries.emplace_back(name, kind);
+      else
+        ++file_count;
+    }
+    std::sort(entries.begin(), entries.end());
+    beside_classes_ = file_count;
+    if (file_count > 0)
+      list_.notices.push_back(std::to_string(file_count) + (file_count == 1 ? " file" : " files") +
+                              " directly under " + joined_path(root_, folder) +
+                              (file_count == 1 ? " has" : " have") + " no class and will not be packed");
+    return entries;
+  }
+
+  void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
+    with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
+    const std::size_t before = list_.size();
+    const auto id = ids_.try_emplace(name, static_cast<std::int64_t>(ids_.size())).first->second;
+    for (std::size_t index = 0; index < tree_.count(); ++index) {
+      const std::string path = tree_.path(index);
+      if (tree_.kind(index) == EntryKind::file && !file_names_.take(path)) continue;
+      if (tree_.kind(index) != EntryKind::file || !is_utf8(path)) {
+        reject_entry(path, name, tree_.kind(index));
+        continue;
+      }
+      hash_.add(path);
+      rows_.add(path);
+      has_shallow_files_ = has_shallow_files_ || path.find('/', folder.size() + 1) == std::string::npos;
+      list_.class_ids.push_back(id);
+    }
+    if (list_.size() != before)
+      classes.insert(id);
+    else
+      empty_folders_.push_back(escape_bytes(folder));
+  }
+
+  void reject_entry(const std::string& path, const std::string& class_name, EntryKind kind) {
+    hash_.add(path);
+    rows_.reject(path, {class_name},
+                 kind == EntryKind::file      ? "file name is not UTF-8"
+                 : kind == EntryKind::special ? "not a regular file"
+                 : follow_symlinks_           ? "a link to a folder that holds it"
+                                              : "a link to a folder, which is not followed");
+  }
+
+  // From the order in which class folders were found to that of their names, without those that are empty.
+  void number_classes() {
+    std::vector<std::int64_t> new_ids(ids_.size(), -1);
+    for (const auto& [name, id] : ids_) {
+      const auto has = [id = id](const std::set<std::int64_t>& classes) { return classes.contains(id); };
+      if (std::ranges::none_of(classes_of_folders_, has)) continue;
+      new_ids[static_cast<std::size_t>(id)] = static_cast<std::int64_t>(list_.classes.size());
+      list_.classes.push_back(name);
+    }
+    for (std::int64_t& id : list_.class_ids) id = new_ids[static_cast<std::size_t>(id)];
+  }
+
+  // Training that never sees a class, or a validation that never asks for one.
+  void notice_missing_classes() {
+    if (spec_.split_folders.size() < 2) return;
+    for (std::size_t folder = 0; folder < spec_.split_folders.size(); ++folder) {
+      std::vector<std::string> missing;
+      for (const auto& [name, id] : ids_)
+        if (!classes_of_folders_[folder].contains(id) &&
+            std::binary_search(list_.classes.begin(), list_.classes.end(), name))
+          missing.push_back(name);
+      if (!missing.empty())
+        list_.notices.push_back(spec_.split_folders[folder] + " has no samples of " +
+                                std::to_string(missing.size()) +
+                                (missing.size() == 1 ? " class: " : " classes: ") + first_names(missing));
+    }
+  }
+
+  void notice_single_class() {
+    if (list_.classes.size() == 1 && has_shallow_files_)
+      list_.notices.push_back("there is only one class, " + list_.classes[0] +
+                              ": a class is a folder directly under " + root_);
+  }
+
+  // A level too high every image lies in a folder of its class folder: train/cat/1.jpg.
+  void notice_deep_classes() {
+    if (list_.size() == 0 || has_shallow_files_ || !spec_.split_folders.empty()) return;
+    const std::string_view file = list_.file(0);
+    const std::size_t first = file.find('/');
+    const std::size_t second = file.find('/', first + 1);
+    const std::string folder(file.substr(0, first));
+    list_.notices.push_back("no class folder holds an image itself, only in sub-folders like " +
+                            std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" + folder +
+                            " as ROOT, or --split-folders " + folder + ",…?");
+  }
+
+  void notice_empty_folders() {
+    if (empty_folders_.empty()) return;
+    const std::size_t count = empty_folders_.size();
+    list_.notices.push_back(
+        (count == 1 ? "1 sub-folder holds" : std::to_string(count) + " sub-folders hold") +
+        " no files to pack and " + (count == 1 ? "is" : "are") +
+        " no class: " + first_names(empty_folders_, kEmptyFoldersInNotice));
+  }
+
+  std::string root_;
+  const ClassFoldersSpec& spec_;
+  bool follow_symlinks_;
+  FileDescriptor fd_ = open_root(root_);
+  SampleList& list_;
+  SampleRows rows_;
+  FolderTree tree_;
+  FileNames file_names_{spec_.include};
+  TextHash hash_;
+  std::map<std::string, std::int64_t> ids_;  // in the order in which class folders were found
+  std::vector<std::set<std::int64_t>> classes_of_folders_;
+  std::vector<std::string> empty_folders_;
+  std::uint64_t beside_classes_ = 0;  // files beside the class folders that were listed last
+  bool has_shallow_files_ = false;    // directly in a class folder
+};
+
+}  // namespace
+
+SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec, bool follow_symlinks) {
+  SampleList list;
+  list.label_columns = {"label"};
+  ClassFolders(root, spec, follow_symlinks, list).list();
+  return list;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,253 @@
+// What a label CSV may look like is in schemas/label-csv.md.
+#include "listing/label_csv.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "base/text_stream.h"
+#include "chunkhit/error.h"
+#include "listing/label_column.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+namespace {
+
+using Fields = std::vector<std::string_view>;
+
+constexpr std::size_t kColumnsToName = 20;
+
+/// Which fields of a row are used.
+struct UsedFields {
+  std::size_t file = 0;
+  std::vector<std::size_t> labels;
+  std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
+  std::size_t column_count = 0;  // of the header
+  bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
+};
+
+void check_spec(const LabelCsvSpec& spec) {
+  std::vector<std::string> names = spec.label_columns;
+  if (names.empty()) throw Error(ErrorCode::usage, "--label-column: at least one is needed");
+  names.push_back(spec.file_column);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
+}
+
+std::string columns_text(const Fields& header) {
+  std::string text;
+  for (std::size_t column = 0; column < std::min(header.size(), kColumnsToName); ++column)
+    text += (column == 0 ? "\"" : ", \"") + std::string(header[column].substr(0, 100)) + '"';
+  if (header.size() > kColumnsToName) text += ", …";
+  return text;
+}
+
+std::string delimiter_advice(const CsvReader& table, const Fields& header) {
+  for (const char other : {';', '\t', '|', ','}) {
+    if (other == table.delimiter() || header[0].find(other) == std::string_view::npos) continue;
+    return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
+           "? see --delimiter";
+  }
+  const bool lone_cr =
+      std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
+  return lone_cr ? "; lines must end in LF or CR LF" : "";
+}
+
+/// A name that differs in nothing but capitals, blanks, - and _.
+std::string near_name(const Fields& header, const std::string& name) {
+  for (const std::string_view other : header)
+    if (plain_name(other) == plain_name(name)) return "; did you mean \"" + std::string(other) + "\"?";
+  return "";
+}
+
+constexpr std::array<std::string_view, 9> kFileNames{"filename",  "path", "filepath", "image", "imagepath",
+                                                     "imagename", "img",  "imgpath",  "name"};
+constexpr std::array<std::string_view, 7> kLabelNames{"class",  "label",    "classname", "target",
+                                                      "labels", "category", "classid"};
+
+/// Names the column that is probably meant, by names that are usual.
+template <std::size_t kCount>
+std::string likely_column(const Fields& header, const std::string& name, const char* flag,
+                          const std::array<std::string_view, kCount>& usual) {
+  if (std::find(header.begin(), header.end(), name) != header.end()) return "";
+  for (const std::string_view wanted : usual)
+    for (const std::string_view other : header)
+      if (plain_name(other) == wanted && other.find(' ') == other.npos)
+        return std::string(" ") + flag + " " + std::string(other);
+  return "";
+}
+
+std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
+  std::string flags = likely_column(header, spec.file_column, "--file-column", kFileNames);
+  if (spec.label_columns.size() == 1)
+    flags += likely_column(header, spec.label_columns[0], "--label-column", kLabelNames);
+  return flags.empty() ? "" : "; give" + flags;
+}
+
+std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name,
+                        const LabelCsvSpec& spec) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  const std::string place = table.name() + ": line " + std::to_string(table.line());
+  if (found == header.end())
+    throw Error(ErrorCode::bad_data, place + ": no column \"" + name + "\"; the header has " +
+                                         columns_text(header) + near_name(header, name) +
+                                         column_advice(header, spec) + delimiter_advice(table, header));
+  if (std::find(found + 1, header.end(), name) != header.end())
+    throw Error(ErrorCode::bad_data, place + ": two columns are named \"" + name + "\"");
+  return static_cast<std::size_t>(found - header.begin());
+}
+
+UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
+  Fields header;
+  if (!table.next_row(header))
+    throw Error(ErrorCode::bad_data, table.name() + ": is empty, expected a header line");
+  UsedFields used;
+  used.of_pack = header.front() == "row" && (header.back() == "reason" || header.back() == "warning");
+  used.file = find_column(table, header, spec.file_column, spec);
+  used.min_count = used.file + 1;
+  used.column_count = header.size();
+  for (const std::string& name : spec.label_columns) {
+    used.labels.push_back(find_column(table, header, name, spec));
+    used.min_count = std::max(used.min_count, used.labels.back() + 1);
+  }
+  return used;
+}
+
+std::string fields_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " field" : " fields");
+}
+
+std::string form_error(LabelForm form) {
+  if (form == LabelForm::missing) return "label is missing";
+  if (form == LabelForm::not_finite) return "label is not a finite number";
+  if (form == LabelForm::not_utf8) return "label is not UTF-8";
+  return "label is not a number that a 32-bit float holds";
+}
+
+/// Takes the rows of a table one after the other.
+class LabelRows {
+ public:
+  LabelRows(SampleList& list, UsedFields used, bool labels_are_names)
+      : list_(list), rows_(list), used_(std::move(used)), labels_are_names_(labels_are_names) {}
+
+  void take(const Fields& fields) {
+    add_to_hash(fields);
+    const std::string error = take_sample(fields);
+    if (!error.empty()) reject(fields, error);
+  }
+
+  void finish() {
+    if (used_.labels.size() == 1)
+      column_.finish(list_, labels_are_names_);
+    else
+      list_.label_kind = LabelKind::numbers;
+    rounded_.add_notice(list_);
+    list_.xxh3 = hash_.value();
+  }
+
+ private:
+  // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
+  // more.
+  void add_to_hash(const Fields& fields) {
+    const auto add = [&](std::size_t at) {
+      hash_.add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
+    };
+    add(used_.file);
+    for (const std::size_t label : used_.labels) add(label);
+    if (has_surplus(fields)) hash_.add(std::string_view("\0\0", 2));
+  }
+
+  // Whether fields lie behind the header's columns; programs end lines with delimiters for nothing.
+  [[nodiscard]] bool has_surplus(const Fields& fields) const {
+    if (fields.size() <= used_.column_count) return false;
+    return std::any_of(fields.begin() + static_cast<std::ptrdiff_t>(used_.column_count), fields.end(),
+                       [](std::string_view field) { return !field.empty(); });
+  }
+
+  // Adds the row to the samples, or gives what is wrong with it.
+  std::string take_sample(const Fields& fields) {
+    if (fields.size() < used_.min_count)
+      return "row has " + fields_text(fields.size()) + ", expected at least " +
+             std::to_string(used_.min_count);
+    if (has_surplus(fields))
+      return "row has " + fields_text(fields.size()) + ", expected " + std::to_string(used_.column_count) +
+             " as in the header; quote fields that hold the delimiter";
+    const std::string_view file = fields[used_.file];
+    if (file.empty()) return "file name is missing";
+    if (!is_utf8(file)) return "file name is not UTF-8";
+    std::string error = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
+    if (error.empty()) rows_.add(file);
+    return error;
+  }
+
+  std::string take_label(const Fields& fields) {
+    const LabelForm form = column_.add(fields[used_.labels[0]]);
+    return can_be_label(form) ? "" : form_error(form);
+  }
+
+  std::string take_numbers(const Fields& fields) {
+    const std::size_t before = list_.values.size();
+    for (std::size_t column = 0; column < used_.labels.size(); ++column) {
+      const std::string_view text = fields[used_.labels[column]];
+      const auto value = parse_number(text);
+      if (!value) {
+        list_.values.resize(before);
+        return "column \"" + list_.label_columns[column] + "\": " + form_error(label_form(text));
+      }
+      list_.values.push_back(*value);
+      rounded_.check(text, *value);
+    }
+    return "";
+  }
+
+  void reject(const Fields& fields, const std::string& error) {
+    const auto field = [&](std::size_t at) { return at < fields.size() ? fields[at] : std::string_view(); };
+    std::vector<std::string> labels;
+    for (const std::size_t label : used_.labels) labels.emplace_back(field(label));
+    rows_.reject(field(used_.file), std::move(labels), error);
+  }
+
+  SampleList& list_;
+  SampleRows rows_;
+  UsedFields used_;
+  bool labels_are_names_;
+  LabelColumn column_;      // used for one label column; several are numbers at once
+  RoundedNumbers rounded_;  // of several
+  TextHash hash_;
+};
+
+}  // namespace
+
+SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
+  check_spec(spec);
+  SampleList list;
+  list.file_column = spec.file_column;
+  list.label_columns = spec.label_columns;
+  const UsedFields used = find_columns(table, spec);
+  LabelRows rows(list, used, spec.labels_are_names);
+  Fields fields;
+  while (table.next_row(fields)) rows.take(fields);
+  rows.finish();
+  if (list.row_count == 0)
+    throw Error(ErrorCode::bad_data, table.name() + ": holds no rows below its header");
+  if (list.size() == 0)
+    throw Error(ErrorCode::bad_data, table.name() + ": none of its " + std::to_string(list.row_count) +
+                                         " rows can be used; the first: " + list.rejects[0].reason);
+  notice_repeated_files(list);
+  if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
+    list.notices.push_back(table.name() +
+                           " lists rows of a pack: class ids follow from its own classes and may differ from "
+                           "that pack's; --classes PACK keeps them");
+  return list;
+}
+
+SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec, const std::atomic<bool>* stop) {
+  TextStream stream(path, stop);
+  CsvReader table(
+      stream.name(), [&](MutableBytes out) { return stream.read(out); }, spec.delimiter);
+  return list_label_rows(table, spec);
+}
+
+}  // namespace chunkhit

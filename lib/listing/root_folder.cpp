@@ -1,0 +1,334 @@
+#include "listing/root_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+// O_NONBLOCK keeps the opening of a FIFO from waiting for its writer.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kMaxTries = 100;
+
+int open_beneath(int folder, const char* path, bool follow_symlinks) {
+  open_how how{};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_NO_MAGICLINKS | (follow_symlinks ? 0 : RESOLVE_BENEATH);
+  // EAGAIN: something was renamed while `..` was resolved.
+  for (int tries = 0;; ++tries) {
+    const auto fd = static_cast<int>(::syscall(SYS_openat2, folder, path, &how, sizeof how));
+    if (fd >= 0 || (errno != EINTR && errno != EAGAIN) || tries == kMaxTries) return fd;
+  }
+}
+
+std::string file_name_of(int fd) {
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::array<char, PATH_MAX> target;
+  const ssize_t bytes = ::readlink(link.c_str(), target.data(), target.size());
+  return bytes < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(bytes));
+}
+
+// Does what `open_beneath` does where a kernel or a sandbox lacks openat2, and follows absolute links, too:
+// finds the file without opening it, asks the kernel where it is, and only then opens it for reading. Sets
+// errno to EXDEV for what leads out, as openat2 does.
+int open_and_compare(int folder, const std::string& real_root, const char* path, bool follow_symlinks) {
+  const FileDescriptor found(::openat(folder, path, O_PATH | O_CLOEXEC));
+  if (!found.is_open()) return -1;
+  if (follow_symlinks) return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
+  const std::string prefix = real_root == "/" ? real_root : real_root + "/";
+  if (!(file_name_of(found.get()) + "/").starts_with(prefix)) {
+    errno = EXDEV;
+    return -1;
+  }
+  return ::open(("/proc/self/fd/" + std::to_string(found.get())).c_str(), kOpenFlags);
+}
+
+[[noreturn]] void throw_machine_error(const char* what, int error_number) {
+  throw MachineError(what + error_text(error_number));
+}
+
+/// Whether a path leads out of its folder by its text alone.
+bool leads_out(std::string_view path) {
+  if (path.starts_with('/')) return true;
+  int depth = 0;
+  while (!path.empty()) {
+    const std::string_view step = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(step.size() + 1, path.size()));
+    if (step == "..") --depth;
+    if (!step.empty() && step != "." && step != "..") ++depth;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+/// What is known to be of the file itself; any other error is the machine's: a disk, a network or a limit
+/// that looked like a few bad images would make a pack without them.
+std::string open_error(int error_number) {
+  switch (error_number) {
+    case ENOENT:
+      return "no such file";
+    case EXDEV:
+      return "leads out of the root folder (by .., an absolute path or a symbolic link)";
+    case ENOTDIR:
+      return "no such file: a part of its path is not a folder";
+    case ELOOP:
+      return "symbolic links that go round in circles or lead through /proc";
+    case ENXIO:
+    case ENODEV:
+      return "not a regular file";
+    case EACCES:
+    case EPERM:
+      return "may not be read: permission denied";
+    case ENAMETOOLONG:
+    case EINVAL:
+    case EOVERFLOW:
+      return std::string("cannot be opened: ") + error_text(error_number);
+    default:
+      throw_machine_error("cannot be opened: ", error_number);
+  }
+}
+
+FileStamp stamp_of(const struct stat& status) {
+  return {static_cast<std::uint64_t>(status.st_size),
+          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+std::string kind_error(const FileDescriptor& file, FileStamp& stamp) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_machine_error("cannot be read: ", errno);
+  if (S_ISDIR(status.st_mode)) return "is a folder";
+  if (!S_ISREG(status.st_mode)) return "not a regular file";
+  if (status.st_size == 0) return "is empty";
+  stamp = stamp_of(status);
+  return "";
+}
+
+/// The folder that a relative path is in.
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+bool is_empty_folder(int fd) {
+  const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(fd));
+  if (folder == nullptr) return false;
+  while (const dirent* entry = ::readdir(folder.get()))
+    if (std::string_view(entry->d_name) != "." && std::string_view(entry->d_name) != "..") return false;
+  return true;
+}
+
+}  // namespace
+
+RootFolder::RootFolder(const std::string& path, bool follow_symlinks)
+    : path_(path),
+      follow_symlinks_(follow_symlinks),
+      fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  if (!fd_.is_open()) throw_failed_read(path, "cannot be opened as a folder: ", errno);
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (real == nullptr) throw_failed_read(path, "cannot be resolved: ", errno);
+  real_path_ = real.get();
+}
+
+/// An absolute path below the folder, as it was given or as it really is, as one relative to it.
+std::string RootFolder::below_root(std::string_view path) const {
+  for (std::string root : {path_, real_path_}) {
+    if (!root.ends_with('/')) root.push_back('/');
+    if (!root.starts_with('/') || !path.starts_with(root)) continue;
+    const std::size_t begin = path.find_first_not_of('/', root.size());
+    return std::string(path.substr(std::min(begin, path.size())));
+  }
+  return std::string(path);
+}
+
+RootFolder::File RootFolder::open(std::string_view path) const {
+  File file;
+  if (path.empty()) file.error = "no file name";
+  if (path.find('\0') != std::string_view::npos) file.error = "a NUL in the file name";
+  if (!file.error.empty()) return file;
+  const std::string below = path.starts_with('/') ? below_root(path) : std::string(path);
+  if (leads_out(below)) {
+    file.error = open_error(EXDEV);
+    return file;
+  }
+  file.fd = FileDescriptor(open_beneath(fd_.get(), below.c_str(), follow_symlinks_));
+  if (!file.fd.is_open() && (errno == ENOSYS || errno == EPERM || errno == EXDEV))
+    file.fd = FileDescriptor(open_and_compare(fd_.get(), real_path_, below.c_str(), follow_symlinks_));
+  file.error = file.fd.is_open() ? kind_error(file.fd, file.stamp) : open_error(errno);
+  file.bytes = file.stamp.bytes;
+  return file;
+}
+
+FileStamp RootFolder::stamp(std::string_view path) const {
+  struct stat status {};
+  if (::fstatat(fd_.get(), std::string(path).c_str(), &status, 0) == 0) return stamp_of(status);
+  try {
+    static_cast<void>(open_error(errno));
+    return {};
+  } catch (const MachineError& error) {
+    throw MachineError(path_ + "/" + std::string(path) + ": " + error.what());
+  }
+}
+
+void RootFolder::check_mounted(std::string_view missing_file) const {
+  struct stat opened {};
+  struct stat named {};
+  if (::fstat(fd_.get(), &opened) != 0 || ::stat(path_.c_str(), &named) != 0 ||
+      opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+    throw MachineError(path_ + ": is no longer the folder that it was when the run began");
+  const std::string below = below_root(missing_file);
+  if (leads_out(below)) return;
+  for (std::string folder = parent_of(below);; folder = parent_of(folder)) {
+    const int fd = ::openat(fd_.get(), folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && is_empty_folder(fd))
+      throw MachineError(path_ + "/" + folder +
+                         ": is empty, as a file system that is not mounted leaves it; " +
+                         std::string(missing_file) + " is expected there");
+    if (fd >= 0 || folder == ".") return;
+  }
+}
+
+// Asks for one byte more than there should be, so that a file that has grown is seen without another call.
+std::string RootFolder::File::read(ByteBuffer& buffer) const {
+  if (bytes + 1 > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together
+  buffer.resize(bytes + 1);
+  std::size_t filled = 0;
+  while (filled < buffer.size()) {
+    const ssize_t count = ::read(fd.get(), buffer.data() + filled, buffer.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_machine_error("cannot be read: ", errno);
+    if (count == 0 || (filled += static_cast<std::size_t>(count)) == bytes) break;
+  }
+  buffer.resize(bytes);
+  return filled == bytes ? "" : "changed while it was read";
+}
+
+FolderReader::FolderReader(int root_fd, const std::string& root, const std::string& relative_path,
+                           bool follow_symlinks)
+    : path_(relative_path == "." ? root : root + "/" + relative_path) {
+  const int fd = ::openat(root_fd, relative_path.c_str(),
+                          O_RDONLY | O_DIRECTORY | O_CLOEXEC | (follow_symlinks ? 0 : O_NOFOLLOW));
+  stream_ = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (stream_ != nullptr) return;
+  const int error_number = errno;
+  if (fd >= 0) ::close(fd);
+  throw_failed_read(path_, "the folder cannot be read: ", error_number);
+}
+
+FolderReader::~FolderReader() { ::closedir(static_cast<DIR*>(stream_)); }
+
+bool FolderReader::next(std::string_view& name, EntryKind& kind) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(static_cast<DIR*>(stream_));
+    if (entry == nullptr && errno != 0) throw_failed_read(path_, "the folder cannot be read: ", errno);
+    if (entry == nullptr) return false;
+    if (entry->d_name[0] == '.') continue;
+    name = entry->d_name;
+    kind = kind_of(entry->d_name, entry->d_type);
+    return true;
+  }
+}
+
+FolderId FolderReader::id() const {
+  struct stat status {};
+  if (::fstat(::dirfd(static_cast<DIR*>(stream_)), &status) != 0)
+    throw_failed_read(path_, "the folder cannot be read: ", errno);
+  return {status.st_dev, status.st_ino};
+}
+
+// Asks the file itself only where the folder does not say what it is, and what a link leads to. An entry that
+// is gone by then counts as a file: opening it will tell.
+EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
+  if (type == DT_REG) return EntryKind::file;
+  if (type == DT_DIR) return EntryKind::folder;
+  if (type != DT_LNK && type != DT_UNKNOWN) return EntryKind::special;
+  const int fd = ::dirfd(static_cast<DIR*>(stream_));
+  struct stat status {};
+  if (type == DT_UNKNOWN && ::fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISLNK(status.st_mode))
+    return S_ISDIR(status.st_mode)   ? EntryKind::folder
+           : S_ISREG(status.st_mode) ? EntryKind::file
+                                     : EntryKind::special;
+  const bool to_folder = ::fstatat(fd, name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+  return to_folder ? EntryKind::link_to_folder : EntryKind::file;
+}
+
+void FolderTree::read(int root_fd, const std::string& root, const std::string& relative_path,
+                      bool follow_symlinks) {
+  folders_.clear();
+  folders_.push_back({relative_path, 0, {}});
+  names_.clear();
+  entries_.clear();
+  for (std::uint32_t folder = 0; folder < folders_.size(); ++folder) {
+    FolderReader reader(root_fd, root, folders_[folder].path, follow_symlinks);
+    if (follow_symlinks) folders_[folder].id = reader.id();
+    if (follow_symlinks && leads_back(folder)) {
+      const std::string& path = folders_[folder].path;
+      add_entry(folders_[folder].parent, path.substr(path.rfind('/') + 1), EntryKind::link_to_folder);
+      continue;
+    }
+    std::string_view name;
+    EntryKind kind{};
+    while (reader.next(name, kind)) {
+      if (kind == EntryKind::folder || (follow_symlinks && kind == EntryKind::link_to_folder))
+        folders_.push_back({folders_[folder].path + "/" + std::string(name), folder, {}});
+      else
+        add_entry(folder, name, kind);
+    }
+  }
+  sort_entries();
+}
+
+bool FolderTree::leads_back(std::uint32_t folder) const {
+  for (std::uint32_t above = folder; above != 0;) {
+    above = folders_[above].parent;
+    if (folders_[above].id == folders_[folder].id) return true;
+  }
+  return false;
+}
+
+void FolderTree::add_entry(std::uint32_t folder, std::string_view name, EntryKind kind) {
+  entries_.push_back({names_.size(), folder, static_cast<std::uint16_t>(name.size()), kind});
+  names_ += name;
+}
+
+std::string FolderTree::path(std::size_t index) const {
+  const Entry& entry = entries_[index];
+  std::string path = folders_[entry.folder].path;
+  path += '/';
+  path += name(entry);
+  return path;
+}
+
+void FolderTree::sort_entries() {
+  std::vector<std::uint32_t> order(folders_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(),
+            [this](auto a, auto b) { return folders_[a].path < folders_[b].path; });
+  std::vector<std::uint32_t> place(folders_.size());
+  for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
+  std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
+    return a.folder != b.folder ? place[a.folder] < place[b.folder] : name(a) < name(b);
+  });
+}
+
+}  // namespace chunkhit

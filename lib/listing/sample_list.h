@@ -1,0 +1,130 @@
+// Filling a SampleList row by row.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "types/reject.h"
+
+namespace chunkhit {
+
+/// How labels are kept.
+enum class LabelKind {
+  class_id,  ///< one integer a sample; names in `classes` where the input has names
+  numbers,   ///< `label_columns` floats a sample
+};
+
+/// A folder of the root whose samples make a pack of their own, and where its rows end.
+struct ListedFolder {
+  std::string name;
+  std::uint64_t row_end = 0;
+};
+
+/// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
+struct SampleList {
+  LabelKind label_kind = LabelKind::class_id;
+  std::string file_column = "file";        ///< header of the column of files in a CSV
+  std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
+  std::vector<std::string> classes;        ///< names by id; empty when ids are integers of the input
+  std::vector<ListedFolder> folders;       ///< of ClassFoldersSpec::split_folders, in their order
+  std::uint64_t row_count = 0;             ///< rows of the input: samples + rejects
+  std::vector<Reject> rejects;
+  std::vector<std::string>
+      notices;             ///< what a user should know ("3 files directly under ROOT have no class")
+  std::uint64_t xxh3 = 0;  ///< of all rows, files and labels: the same list, the same hash
+
+  // Per sample, in the order of rows.
+  std::string text;                      ///< all file names, one after the other
+  std::vector<std::uint64_t> name_ends;  ///< where each name ends in `text`
+  std::vector<std::uint32_t> rows;       ///< filled only where a row was rejected before it, else row = index
+  std::vector<std::int64_t> class_ids;   ///< for class_id
+  std::vector<float> values;             ///< for numbers: label_columns.size() a sample
+
+  [[nodiscard]] std::size_t size() const { return name_ends.size(); }
+  [[nodiscard]] std::string_view file(std::size_t index) const {
+    const std::uint64_t begin = index == 0 ? 0 : name_ends[index - 1];
+    return std::string_view(text).substr(begin, name_ends[index] - begin);
+  }
+  [[nodiscard]] std::uint64_t row(std::size_t index) const { return rows.empty() ? index : rows[index]; }
+  /// The sample's labels as text, one per label column, such that reading them again gives the same labels.
+  [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
+};
+
+/// Which files of class folders are listed.
+struct ClassFoldersSpec {
+  std::vector<std::string>
+      split_folders;  ///< folders of the root that hold the class folders; empty: it does
+  /// Globs, of names where they have no slash, else of paths below the root; empty: all but what is evidently
+  /// no image by its name (.txt, .json, Thumbs.db, …).
+  std::vector<std::string> include;
+};
+
+/// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
+/// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
+/// (unless `follow_symlinks`) and special files are rejected. All `split_folders` have one list of classes.
+/// Throws bad_data when `root` or one of them is no folder or there is no class or no file, try_again when a
+/// folder cannot be read in three tries though nothing is wrong with it.
+[[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
+                                            bool follow_symlinks = false);
+
+/// Which columns of a table name the samples.
+struct LabelCsvSpec {
+  std::string file_column = "file";
+  std::vector<std::string> label_columns{"label"};
+  char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
+  bool labels_are_names = false;  ///< of classes, also where they are numbers
+};
+
+/// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).
+/// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers
+/// that are not integers become a float. A few rows (under 1 %) that break the rule of the others are
+/// rejected. Several label columns are floats. Rows with a missing field or label are rejected. Throws
+/// bad_data with line and column for a table that cannot be read (no such column, an unbalanced quote, a
+/// field over 1 MiB, UTF-16). Once `stop` is set, stdin or a FIFO ends where it is, and the list is of no
+/// use.
+[[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec,
+                                        const std::atomic<bool>* stop = nullptr);
+
+/// Takes the rows of an input list in their order: each is a sample or a reject.
+class SampleRows {
+ public:
+  explicit SampleRows(SampleList& list) : list_(list) {}
+  /// Adds the next row as a sample; its label is the caller's to add. Throws bad_data beyond 2^32 - 1 rows.
+  void add(std::string_view file);
+  /// Adds the next row as a reject.
+  void reject(std::string_view file, std::vector<std::string> labels, std::string reason);
+
+ private:
+  SampleList& list_;
+};
+
+/// Hashes texts in a row, each behind its length in 64 bits, so that no two lists of texts look alike.
+class TextHash {
+ public:
+  void add(std::string_view text);
+  [[nodiscard]] std::uint64_t value();
+
+ private:
+  static constexpr std::size_t kBufferBytes = 65536;
+  void flush();
+
+  Xxh3Stream stream_;
+  ByteBuffer buffer_;
+};
+
+/// Writes out the rows of a list whose rows have been its indices so far.
+void write_rows(SampleList& list);
+
+/// For each sample the index of the first one of the same file ("./a" is "a"); empty where none repeats.
+[[nodiscard]] std::vector<std::uint32_t> first_samples_of_files(const SampleList& list);
+
+/// Adds a notice when several samples name the same file, and of how many files their labels differ.
+void notice_repeated_files(SampleList& list);
+
+}  // namespace chunkhit

@@ -1,0 +1,312 @@
+#include "ratings/entry_collector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/random.h"
+#include "chunkhit/error.h"
+#include "ratings/rating_reader.h"
+
+namespace chunkhit {
+namespace {
+
+std::string unique_name(std::string_view name, std::uint64_t& uses,
+                        const std::unordered_set<std::string_view>& names,
+                        const std::unordered_set<std::string>& made) {
+  for (;;) {
+    std::string changed = std::string(name) + '-' + std::to_string(++uses);
+    if (!names.contains(changed) && !made.contains(changed)) return changed;
+  }
+}
+
+}  // namespace
+
+std::size_t make_unique_names(IdNames& names) {
+  std::unordered_set<std::string_view> different;
+  for (std::size_t i = 0; i < names.size(); ++i) different.insert(names[i]);
+  if (different.size() == names.size()) return 0;
+  std::unordered_map<std::string_view, std::uint64_t> uses;  // how often a name was there before
+  std::unordered_set<std::string> made;
+  IdNames unique;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto [use, is_first] = uses.try_emplace(names[i], 0);
+    if (is_first)
+      unique.add(names[i]);
+    else
+      unique.add(*made.insert(unique_name(names[i], use->second, different, made)).first);
+  }
+  names = std::move(unique);
+  return made.size();
+}
+
+namespace {
+
+constexpr std::size_t kFirstSlots = 1 << 12;
+
+}  // namespace
+
+void EntryCollector::Axis::begin(BlockIds& block) {
+  block_ = &block;
+  places_.clear();
+  slots_.assign(std::max(slots_.size(), kFirstSlots), 0);
+}
+
+void EntryCollector::Axis::find(std::uint64_t place) {
+  if (2 * (places_.size() + 1) > slots_.size()) grow();
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = mix_bits(place) & mask;
+  while (slots_[slot] != 0 && places_[slots_[slot] - 1] != place) slot = (slot + 1) & mask;
+  if (slots_[slot] == 0) {
+    append_id(place);
+    slots_[slot] = static_cast<std::uint32_t>(places_.size());
+  }
+  last_place_ = place;
+  last_index_ = slots_[slot] - 1;
+}
+
+void EntryCollector::Axis::append_id(std::uint64_t place) {
+  places_.push_back(place);
+  if (ids_.names.size() == 0) {
+    block_->numbers.push_back(ids_.first + static_cast<std::int64_t>(place));
+    return;
+  }
+  block_->text += ids_.names[place];
+  block_->text_ends.push_back(block_->text.size());
+}
+
+void EntryCollector::Axis::grow() {
+  slots_.assign(slots_.size() * 2, 0);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t index = 0; index < places_.size(); ++index) {
+    std::size_t slot = mix_bits(places_[index]) & mask;
+    while (slots_[slot] != 0) slot = (slot + 1) & mask;
+    slots_[slot] = static_cast<std::uint32_t>(index + 1);
+  }
+}
+
+EntryCollector::EntryCollector(std::string name, AxisIds rows, AxisIds columns, bool transpose)
+    : name_(std::move(name)), rows_(std::move(rows)), columns_(std::move(columns)), transpose_(transpose) {}
+
+void EntryCollector::begin(RatingBlock& block) {
+  block = {};
+  block_ = &block;
+  all_ones_ = true;
+  rows_.begin(transpose_ ? block.items : block.users);
+  columns_.begin(transpose_ ? block.users : block.items);
+}
+
+void EntryCollector::add(std::uint64_t row, std::uint64_t column, float value) {
+  if (!std::isfinite(value)) refuse_value(row, column, value);
+  rows_.add(row);
+  columns_.add(column);
+  all_ones_ = all_ones_ && value == 1;
+  block_->values.push_back(value);
+}
+
+bool EntryCollector::is_full() const { return block_->values.size() >= kBlockRatings; }
+
+bool EntryCollector::finish() {
+  const bool has_entries = !block_->values.empty();
+  if (all_ones_) block_->values.clear();
+  block_ = nullptr;
+  return has_entries;
+}
+
+void EntryCollector::refuse_value(std::uint64_t row, std::uint64_t column, float value) const {
+  throw Error(ErrorCode::bad_data,
+              name_ + ": entry (" + std::to_string(row) + ", " + std::to_string(column) +
+                  ") counted from 0: expected a finite number that a 32-bit float can hold, found " +
+                  (std::isnan(value) ? "NaN" : "infinity"));
+}
+
+namespace {
+
+constexpr std::uint64_t kPieceCount = std::uint64_t{1} << 16;
+
+[[noreturn]] void refuse(const ArrayShape& shape, const std::string& what) {
+  throw Error(ErrorCode::bad_data, shape.name + ": " + what);
+}
+
+/// Gives an array's numbers one by one.
+template <class Number>
+class Pieces {
+ public:
+  Pieces(std::function<void(std::span<Number>)> source, std::uint64_t count)
+      : source_(std::move(source)), remaining_(count) {}
+  /// The caller has counted: there is one.
+  Number next() {
+    if (at_ == piece_.size()) refill();
+    return piece_[at_++];
+  }
+
+ private:
+  void refill() {
+    piece_.resize(std::min(remaining_, kPieceCount));
+    remaining_ -= piece_.size();
+    source_(piece_);
+    at_ = 0;
+  }
+  std::function<void(std::span<Number>)> source_;
+  std::uint64_t remaining_;
+  std::vector<Number> piece_;
+  std::size_t at_ = 0;
+};
+
+/// Gives a number that must be below `end`, and not below 0.
+std::uint64_t checked_index(const ArrayShape& shape, std::int64_t index, std::uint64_t end,
+                            const char* what) {
+  if (index >= 0 && static_cast<std::uint64_t>(index) < end) return static_cast<std::uint64_t>(index);
+  refuse(shape, std::string("has ") + what + ' ' + std::to_string(index) + ", expected " +
+                    (end == 0 ? "none" : "0 to " + std::to_string(end - 1)));
+}
+
+/// Walks over compressed rows (or columns).
+class CompressedWalk {
+ public:
+  CompressedWalk(ArrayShape shape, std::uint64_t outer_count, std::uint64_t inner_count,
+                 std::uint64_t entry_count, IntegerSource indptr, IntegerSource indices)
+      : shape_(std::move(shape)),
+        outer_count_(outer_count),
+        inner_count_(inner_count),
+        entry_count_(entry_count),
+        indptr_(std::move(indptr), outer_count + 1),
+        indices_(std::move(indices), entry_count) {}
+  /// The next entry's row and column; false behind the last.
+  bool next(std::uint64_t& outer, std::uint64_t& inner) {
+    while (entry_ == row_end_)
+      if (!begin_row()) return false;
+    ++entry_;
+    outer = rows_begun_ - 1;
+    inner = checked_index(shape_, indices_.next(), inner_count_, "index");
+    if (shape_.found_columns != nullptr) *shape_.found_columns = std::max(*shape_.found_columns, inner + 1);
+    return true;
+  }
+
+ private:
+  bool begin_row() {
+    if (!has_begun_ && indptr_.next() != 0) refuse(shape_, "indptr does not begin with 0");
+    has_begun_ = true;
+    if (rows_begun_ == outer_count_) {
+      if (row_end_ != entry_count_)
+        refuse(shape_, "indptr ends with " + std::to_string(row_end_) + ", but there are " +
+                           std::to_string(entry_count_) + " entries");
+      return false;
+    }
+    const std::int64_t end = indptr_.next();
+    if (end < 0 || static_cast<std::uint64_t>(end) < row_end_ ||
+        static_cast<std::uint64_t>(end) > entry_count_)
+      refuse(shape_, "indptr has " + std::to_string(end) + " behind " + std::to_string(row_end_) +
+                         "; it must not fall, nor exceed " + std::to_string(entry_count_) + " entries");
+    row_end_ = static_cast<std::uint64_t>(end);
+    ++rows_begun_;
+    return true;
+  }
+
+  ArrayShape shape_;
+  std::uint64_t outer_count_;
+  std::uint64_t inner_count_;
+  std::uint64_t entry_count_;
+  Pieces<std::int64_t> indptr_;
+  Pieces<std::int64_t> indices_;
+  bool has_begun_ = false;
+  std::uint64_t rows_begun_ = 0;
+  std::uint64_t entry_ = 0;    // of all
+  std::uint64_t row_end_ = 0;  // of the row that was begun last
+};
+
+}  // namespace
+
+EntrySource compressed_entries(ArrayShape shape, CompressedArrays arrays) {
+  const bool by_columns = arrays.by_columns;
+  const std::uint64_t outer_count = by_columns ? shape.column_count : shape.row_count;
+  const std::uint64_t inner_count = by_columns ? shape.row_count : shape.column_count;
+  CompressedWalk walk(std::move(shape), outer_count, inner_count, arrays.entry_count,
+                      std::move(arrays.indptr), std::move(arrays.indices));
+  Pieces<float> values(std::move(arrays.values), arrays.entry_count);
+  return [walk, values, by_columns](EntryCollector& collector) mutable {
+    std::uint64_t outer = 0;
+    std::uint64_t inner = 0;
+    while (!collector.is_full()) {
+      if (!walk.next(outer, inner)) return false;
+      if (by_columns) std::swap(outer, inner);
+      collector.add(outer, inner, values.next());
+    }
+    return true;
+  };
+}
+
+EntrySource coordinate_entries(ArrayShape shape, std::uint64_t entry_count, IntegerSource rows,
+                               IntegerSource columns, ValueSource values) {
+  return [shape = std::move(shape), remaining = entry_count,
+          rows = Pieces<std::int64_t>(std::move(rows), entry_count),
+          columns = Pieces<std::int64_t>(std::move(columns), entry_count),
+          values = Pieces<float>(std::move(values), entry_count)](EntryCollector& collector) mutable {
+    for (; remaining > 0 && !collector.is_full(); --remaining) {
+      const std::uint64_t row = checked_index(shape, rows.next(), shape.row_count, "row");
+      const std::uint64_t column = checked_index(shape, columns.next(), shape.column_count, "column");
+      collector.add(row, column, values.next());
+    }
+    return remaining > 0;
+  };
+}
+
+EntrySource dense_entries(const ArrayShape& shape, bool by_columns, ValueSource values) {
+  const std::uint64_t inner_count = by_columns ? shape.row_count : shape.column_count;
+  const std::uint64_t cell_count = shape.row_count * shape.column_count;
+  return [by_columns, inner_count, remaining = cell_count, outer = std::uint64_t{0}, inner = std::uint64_t{0},
+          values = Pieces<float>(std::move(values), cell_count)](EntryCollector& collector) mutable {
+    for (; remaining > 0 && !collector.is_full(); --remaining) {
+      const float value = values.next();
+      if (value != 0) collector.add(by_columns ? inner : outer, by_columns ? outer : inner, value);
+      if (++inner < inner_count) continue;
+      inner = 0;
+      ++outer;
+    }
+    return remaining > 0;
+  };
+}
+
+EntrySource block_entries(ArrayShape shape, BlockArrays arrays) {
+  const std::uint64_t height = arrays.block_rows;
+  const std::uint64_t width = arrays.block_columns;
+  const std::uint64_t block_rows = shape.row_count / height;
+  const std::uint64_t block_columns = shape.column_count / width;
+  CompressedWalk walk(std::move(shape), block_rows, block_columns, arrays.block_count,
+                      std::move(arrays.indptr), std::move(arrays.indices));
+  Pieces<float> values(std::move(arrays.values), arrays.block_count * height * width);
+  return [walk, values, height, width](EntryCollector& collector) mutable {
+    std::uint64_t block_row = 0;
+    std::uint64_t block_column = 0;
+    while (!collector.is_full()) {
+      if (!walk.next(block_row, block_column)) return false;
+      for (std::uint64_t cell = 0; cell < height * width; ++cell) {
+        const float value = values.next();
+        if (value != 0)
+          collector.add(block_row * height + cell / width, block_column * width + cell % width, value);
+      }
+    }
+    return true;
+  };
+}
+
+EntrySource diagonal_entries(ArrayShape shape, std::vector<std::int64_t> offsets, std::uint64_t length,
+                             ValueSource values) {
+  const std::uint64_t cell_count = offsets.size() * length;
+  return [shape = std::move(shape), offsets = std::move(offsets), length, cell = std::uint64_t{0}, cell_count,
+          values = Pieces<float>(std::move(values), cell_count)](EntryCollector& collector) mutable {
+    for (; cell < cell_count && !collector.is_full(); ++cell) {
+      const float value = values.next();
+      const std::uint64_t column = cell % length;
+      // Unsigned, so that what lies above the first row becomes large.
+      const std::uint64_t row = column - static_cast<std::uint64_t>(offsets[cell / length]);
+      if (value != 0 && row < shape.row_count && column < shape.column_count)
+        collector.add(row, column, value);
+    }
+    return cell < cell_count;
+  };
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,140 @@
+// Entries of a matrix that a file holds as arrays, each read from front to back and never held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// Holds names in their order; none at all: ids are numbers.
+struct IdNames {
+  std::string text;                 ///< all names, one after the other
+  std::vector<std::uint64_t> ends;  ///< where each ends in `text`
+  void add(std::string_view name) {
+    text += name;
+    ends.push_back(text.size());
+  }
+  [[nodiscard]] std::size_t size() const { return ends.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t index) const {
+    const std::uint64_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::string_view(text).substr(begin, ends[index] - begin);
+  }
+};
+
+/// Appends "-1", "-2", ... to names that came before, as AnnData's obs_names_make_unique does, since two rows
+/// of one name would become one user. Returns how many were changed.
+std::size_t make_unique_names(IdNames& names);
+
+/// The ids of a matrix's rows or columns: names, or numbers from `first` on.
+struct AxisIds {
+  IdNames names;
+  std::int64_t first = 0;
+};
+
+/// Gathers entries into one block after the other and gives each row and column its id.
+class EntryCollector {
+ public:
+  /// `name` stands in messages. Transposed, rows are items and columns users.
+  EntryCollector(std::string name, AxisIds rows, AxisIds columns, bool transpose);
+  /// Begins a block, which must live until `finish`.
+  void begin(RatingBlock& block);
+  /// Adds an entry; the caller has checked that row and column are within the shape. Throws bad_data for a
+  /// value that is not finite.
+  void add(std::uint64_t row, std::uint64_t column, float value);
+  /// Whether the block has as many entries as a block should have.
+  [[nodiscard]] bool is_full() const;
+  /// Ends the block; false where nothing was added.
+  [[nodiscard]] bool finish();
+
+ private:
+  /// Numbers the different rows or columns of a block.
+  class Axis {
+   public:
+    explicit Axis(AxisIds ids) : ids_(std::move(ids)) {}
+    void begin(BlockIds& block);
+    void add(std::uint64_t place) {
+      if (places_.empty() || place != last_place_) find(place);
+      block_->of_rating.push_back(last_index_);
+    }
+
+   private:
+    void find(std::uint64_t place);
+    void append_id(std::uint64_t place);
+    void grow();
+    AxisIds ids_;
+    BlockIds* block_ = nullptr;
+    std::vector<std::uint64_t> places_;  // of the block's ids
+    std::vector<std::uint32_t> slots_;   // open addressing, at most half full; index + 1, 0 where free
+    std::uint64_t last_place_ = 0;
+    std::uint32_t last_index_ = 0;
+  };
+
+  [[noreturn]] void refuse_value(std::uint64_t row, std::uint64_t column, float value) const;
+
+  std::string name_;
+  Axis rows_;
+  Axis columns_;
+  bool transpose_;
+  bool all_ones_ = true;
+  RatingBlock* block_ = nullptr;
+};
+
+/// Gives the next numbers of an array; throws bad_data.
+using IntegerSource = std::function<void(std::span<std::int64_t>)>;
+using ValueSource = std::function<void(std::span<float>)>;
+
+/// Adds entries until a block is full; false where none are left.
+using EntrySource = std::function<bool(EntryCollector&)>;
+
+/// How large a matrix is that arrays hold. Where nothing tells the number of columns it is found on the way.
+struct ArrayShape {
+  static constexpr std::uint64_t kUnknown = INT64_MAX;
+  std::string name;  ///< stands in messages
+  std::uint64_t row_count = 0;
+  std::uint64_t column_count = 0;
+  std::uint64_t* found_columns = nullptr;  ///< the highest column + 1 is kept here
+};
+
+/// Compressed rows (CSR): `indptr` has row_count + 1 numbers, `indices` and `values` entry_count each. Rows
+/// need not be sorted and may have a column twice. With columns in the place of rows this is CSC:
+/// `by_columns`.
+struct CompressedArrays {
+  std::uint64_t entry_count = 0;
+  bool by_columns = false;
+  IntegerSource indptr;
+  IntegerSource indices;
+  ValueSource values;
+};
+[[nodiscard]] EntrySource compressed_entries(ArrayShape shape, CompressedArrays arrays);
+
+/// Coordinates (COO): entry_count rows, columns and values.
+[[nodiscard]] EntrySource coordinate_entries(ArrayShape shape, std::uint64_t entry_count, IntegerSource rows,
+                                             IntegerSource columns, ValueSource values);
+
+/// All cells, row by row, or column by column; those that are zero are left out.
+[[nodiscard]] EntrySource dense_entries(const ArrayShape& shape, bool by_columns, ValueSource values);
+
+/// Blocks of rows (BSR): compressed rows of dense blocks; cells that are zero are left out.
+struct BlockArrays {
+  std::uint64_t block_count = 0;
+  std::uint64_t block_rows = 1;
+  std::uint64_t block_columns = 1;
+  IntegerSource indptr;
+  IntegerSource indices;
+  ValueSource values;
+};
+[[nodiscard]] EntrySource block_entries(ArrayShape shape, BlockArrays arrays);
+
+/// Diagonals (DIA): `offsets` of the diagonals, each of `length` values, of which the one at column j lies in
+/// row j - offset; cells that are zero or outside are left out.
+[[nodiscard]] EntrySource diagonal_entries(ArrayShape shape, std::vector<std::int64_t> offsets,
+                                           std::uint64_t length, ValueSource values);
+
+}  // namespace chunkhit

@@ -1,0 +1,331 @@
+#include "ratings/id_map.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "chunkhit/error.h"
+#include "ratings/rating_fields.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kFirstSlots = 64;
+/// Ids whose slots are asked for before the first of them is needed, so that cache misses overlap.
+constexpr std::size_t kIdsAhead = 32;
+/// Smaller tables lie in the processor's caches.
+constexpr std::size_t kFewestSlotsToFetch = std::size_t{64} << 10;
+
+/// Integers below this are looked up by themselves, without a hash: a MiB at most.
+constexpr std::uint64_t kSmallIds = 1 << 18;
+constexpr std::uint64_t kFewestSmallIds = 1 << 10;
+
+bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kSmallIds; }
+
+std::uint32_t hash_of(std::int64_t id) {
+  return static_cast<std::uint32_t>(mix_bits(static_cast<std::uint64_t>(id)) >> 32);
+}
+
+std::uint32_t hash_of(std::string_view id) { return static_cast<std::uint32_t>(xxh3(as_bytes(id)) >> 32); }
+
+}  // namespace
+
+// The hash as a share of the table: slots stay in the order of their hashes when the table doubles.
+std::size_t IdMap::home_of(std::uint32_t hash) const {
+  return static_cast<std::size_t>((static_cast<unsigned __int128>(hash) * slots_.size()) >> 32);
+}
+
+// Gives the slot that holds an id, or the free one where it belongs.
+template <class IsSame>
+std::size_t IdMap::slot_of(std::uint32_t hash, IsSame is_same) const {
+  std::size_t slot = home_of(hash);
+  for (; slots_[slot] != 0; slot = (slot + 1) & (slots_.size() - 1)) {
+    const bool may_be = slots_[slot] >> 32 == hash;
+    if (may_be && is_same(static_cast<std::uint32_t>(slots_[slot]) - 1)) break;
+  }
+  return slot;
+}
+
+template <class IsSame>
+std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new) {
+  if ((hashed_count_ + 1) * 2 > slots_.size()) grow();
+  const std::size_t slot = slot_of(hash, is_same);
+  is_new = slots_[slot] == 0;
+  if (is_new) {
+    slots_[slot] = static_cast<std::uint64_t>(hash) << 32 | next_entry();
+    ++hashed_count_;
+  }
+  return static_cast<std::uint32_t>(slots_[slot]) - 1;
+}
+
+std::uint32_t IdMap::next_entry() const {
+  if (size() == std::numeric_limits<std::uint32_t>::max())
+    throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
+  return static_cast<std::uint32_t>(size()) + 1;
+}
+
+std::uint32_t IdMap::add_small(std::int64_t id) {
+  const auto place = static_cast<std::uint64_t>(id);
+  if (place >= small_.size()) small_.resize(std::max(std::bit_ceil(place + 1), kFewestSmallIds));
+  if (small_[place] == 0) {
+    small_[place] = next_entry();
+    ids_.numbers.push_back(id);
+  }
+  return small_[place] - 1;
+}
+
+std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
+  bool is_new = false;
+  const auto number = number_of(
+      hash, [&](std::uint32_t other) { return ids_.numbers[other] == id; }, is_new);
+  if (is_new) ids_.numbers.push_back(id);
+  return number;
+}
+
+std::uint32_t IdMap::add_hashed(std::string_view id, std::uint32_t hash) {
+  bool is_new = false;
+  const auto number = number_of(
+      hash, [&](std::uint32_t other) { return ids_.text_of(other) == id; }, is_new);
+  if (is_new) {
+    ids_.text += id;
+    ids_.text_ends.push_back(ids_.text.size());
+  }
+  return number;
+}
+
+std::uint32_t IdMap::add(std::int64_t id) {
+  if (!are_text()) return is_small(id) ? add_small(id) : add_hashed(id, hash_of(id));
+  const std::string text = std::to_string(id);
+  return add_hashed(text, hash_of(text));
+}
+
+std::uint32_t IdMap::add(std::string_view id) {
+  std::int64_t number = 0;
+  if (!are_text()) {
+    if (parse_integer_id(id, number)) return add(number);
+    turn_to_text();
+  }
+  return add_hashed(id, hash_of(id));
+}
+
+// Asks for the slots of hashes, and for the first id with each, which is likely the one that is looked for.
+void IdMap::prefetch_slots(std::span<const std::uint32_t> hashes) const {
+  for (const std::uint32_t hash : hashes) __builtin_prefetch(&slots_[home_of(hash)], 1);
+  for (const std::uint32_t hash : hashes) {
+    const std::uint64_t entry = slots_[slot_of(hash, [](auto) { return true; })];
+    if (entry == 0) continue;
+    const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
+    if (are_text())
+      __builtin_prefetch(ids_.text.data() + ids_.text_ends[number]);
+    else
+      __builtin_prefetch(&ids_.numbers[number]);
+  }
+}
+
+// Appends the numbers of ids, in groups whose cache misses overlap.
+template <class IdAt>
+void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers) {
+  constexpr bool kTexts = std::is_same_v<decltype(id_at(0)), std::string_view>;
+  std::size_t first = 0;
+  // An id of the other kind may turn the map to text; the rest is then of the map's kind, or stays slow.
+  for (; first < count && (are_text() != kTexts || slots_.empty()); ++first)
+    numbers.push_back(add(id_at(first)));
+  std::uint32_t hashes[kIdsAhead];
+  const auto is_again = [&](std::size_t at) { return at > 0 && id_at(at) == id_at(at - 1); };
+  for (; first < count; first += kIdsAhead) {
+    const std::size_t end = std::min(count, first + kIdsAhead);
+    for (std::size_t at = first; at < end; ++at)
+      hashes[at - first] = at > first && is_again(at) ? hashes[at - first - 1] : hash_of(id_at(at));
+    if (slots_.size() >= kFewestSlotsToFetch) prefetch_slots({hashes, end - first});
+    for (std::size_t at = first; at < end; ++at)
+      numbers.push_back(is_again(at) ? numbers.back() : add_hashed(id_at(at), hashes[at - first]));
+  }
+}
+
+void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
+  for (std::size_t first = 0; first < ids.size();) {
+    const auto is_hashed = [this](std::int64_t id) { return are_text() || !is_small(id); };
+    for (; first < ids.size() && !is_hashed(ids[first]); ++first)
+      numbers.push_back(first > 0 && ids[first] == ids[first - 1] ? numbers.back() : add_small(ids[first]));
+    const auto hashed = ids.subspan(first);
+    const auto count = static_cast<std::size_t>(std::ranges::find_if_not(hashed, is_hashed) - hashed.begin());
+    add_all(
+        count, [&](std::size_t at) { return hashed[at]; }, numbers);
+    first += count;
+  }
+}
+
+void IdMap::add(std::span<const std::string_view> ids, std::vector<std::uint32_t>& numbers) {
+  add_all(
+      ids.size(), [&](std::size_t at) { return ids[at]; }, numbers);
+}
+
+std::vector<std::uint32_t> IdMap::add(const BlockIds& ids) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(ids.are_text() ? ids.text_ends.size() : ids.numbers.size());
+  if (ids.are_text())
+    add_all(
+        ids.text_ends.size(), [&](std::size_t at) { return ids.text_of(at); }, numbers);
+  else
+    add(ids.numbers, numbers);
+  return numbers;
+}
+
+std::size_t IdMap::find(std::string_view id) const {
+  std::size_t slot = 0;
+  std::int64_t number = 0;
+  if (are_text()) {
+    slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.text_of(other) == id; });
+  } else {
+    if (!parse_integer_id(id, number)) return size();
+    if (is_small(number)) {
+      const auto place = static_cast<std::uint64_t>(number);
+      return place < small_.size() && small_[place] != 0 ? small_[place] - 1 : size();
+    }
+    if (slots_.empty()) return size();
+    slot = slot_of(hash_of(number), [&](std::uint32_t other) { return ids_.numbers[other] == number; });
+  }
+  return slots_[slot] == 0 ? size() : static_cast<std::uint32_t>(slots_[slot]) - 1;
+}
+
+std::string IdMap::text(std::uint32_t number) const {
+  return are_text() ? std::string(ids_.text_of(number)) : std::to_string(ids_.numbers[number]);
+}
+
+std::vector<std::uint32_t> IdMap::sorted() const {
+  std::vector<std::uint32_t> numbers(size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  std::sort(numbers.begin(), numbers.end(), [&](std::uint32_t one, std::uint32_t other) {
+    return are_text() ? ids_.text_of(one) < ids_.text_of(other) : ids_.numbers[one] < ids_.numbers[other];
+  });
+  return numbers;
+}
+
+void IdMap::move_to(BlockIds& block) {
+  block.numbers = std::move(ids_.numbers);
+  block.text = std::move(ids_.text);
+  block.text_ends = std::move(ids_.text_ends);
+  *this = IdMap();
+}
+
+std::uint64_t IdMap::held_bytes() const {
+  return (slots_.capacity() + ids_.numbers.capacity() + ids_.text_ends.capacity()) * sizeof(std::uint64_t) +
+         ids_.text.capacity() + small_.capacity() * sizeof(std::uint32_t);
+}
+
+std::uint64_t IdMap::text_bytes() const {
+  constexpr std::uint64_t kDigits = 10;
+  return are_text() ? ids_.text.size() : ids_.numbers.size() * kDigits;
+}
+
+void IdMap::drop_index() {
+  slots_ = {};
+  small_ = {};
+  ids_.numbers.shrink_to_fit();
+  ids_.text.shrink_to_fit();
+  ids_.text_ends.shrink_to_fit();
+}
+
+void IdMap::grow() {
+  peak_bytes_ = held_bytes() + std::max(kFirstSlots, slots_.size() * 2) * sizeof(std::uint64_t);
+  const std::vector<std::uint64_t> old =
+      std::exchange(slots_, std::vector<std::uint64_t>(std::max(kFirstSlots, slots_.size() * 2)));
+  for (const std::uint64_t entry : old)
+    if (entry != 0)
+      slots_[slot_of(static_cast<std::uint32_t>(entry >> 32), [](auto) { return false; })] = entry;
+}
+
+void IdMap::turn_to_text() {
+  const std::vector<std::int64_t> numbers = std::move(ids_.numbers);
+  ids_.numbers.clear();
+  slots_.assign(slots_.size(), 0);
+  hashed_count_ = 0;
+  small_ = {};
+  for (const std::int64_t number : numbers) {
+    const std::string text = std::to_string(number);
+    add_hashed(text, hash_of(text));
+  }
+}
+
+void clear_block(RatingBlock& block) {
+  for (BlockIds* ids : {&block.users, &block.items}) {
+    ids->of_rating.clear();
+    ids->numbers.clear();
+    ids->text.clear();
+    ids->text_ends.clear();
+  }
+  block.values.clear();
+  block.times.clear();
+  block.bad_lines.clear();
+  block.more_bad_lines.clear();
+  block.line_count = block.blank_lines = block.comment_lines = block.header_lines = 0;
+}
+
+namespace {
+
+/// Whole numbers up to here are exact as f32.
+constexpr std::int64_t kMaxExact = std::int64_t{1} << 24;
+
+std::size_t row_of(const IdMap& users, std::uint32_t user) {
+  const std::string text = users.text(user);
+  std::size_t row = 0;
+  std::from_chars(text.data(), text.data() + text.size(), row);
+  return row;
+}
+
+/// How many labels every user's row has, where all have as many.
+std::size_t common_count(const RowLabels& labels, const IdMap& users, std::vector<std::string>& notices) {
+  std::size_t least = SIZE_MAX;
+  std::size_t most = 0;
+  for (std::uint32_t user = 0; user < users.size(); ++user) {
+    const std::size_t count = labels.of_row(row_of(users, user)).size();
+    least = std::min(least, count);
+    most = std::max(most, count);
+  }
+  if (most == 0) return 0;
+  if (least == most) return least;
+  notices.push_back("labels are left out: rows have " + std::to_string(least) + " to " +
+                    std::to_string(most) + " of them, a pack has as many for each row");
+  return 0;
+}
+
+bool has_exact_groups(const RowLabels& labels, std::vector<std::string>& notices) {
+  if (labels.groups.empty()) return false;
+  for (const std::int64_t group : labels.groups)
+    if (group < -kMaxExact || group > kMaxExact) {
+      notices.emplace_back("qid is left out: a row has none, or one that no 32-bit float is equal to");
+      return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+LabelTable make_label_table(const RowLabels& labels, const IdMap& users, std::vector<std::string>& notices) {
+  LabelTable table;
+  const std::size_t count = common_count(labels, users, notices);
+  const bool has_groups = has_exact_groups(labels, notices);
+  for (std::size_t column = 0; column < count; ++column)
+    table.columns.push_back(count == 1 ? "label" : "label-" + std::to_string(column + 1));
+  if (has_groups) table.columns.emplace_back("qid");
+  if (table.columns.empty()) return table;
+  table.values.reserve(users.size() * table.columns.size());
+  for (std::uint32_t user = 0; user < users.size(); ++user) {
+    const std::size_t row = row_of(users, user);
+    const auto of_row = labels.of_row(row);
+    table.values.insert(table.values.end(), of_row.begin(),
+                        of_row.begin() + static_cast<std::ptrdiff_t>(count));
+    if (has_groups) table.values.push_back(static_cast<float>(labels.groups[row]));
+  }
+  return table;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,140 @@
+// Labels that the input has of its rows, by user.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ratings/rating_fields.h"
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// Maps ids to numbers 0, 1, ... in order of first appearance. Ids are 64-bit integers, exact, or text; a map
+/// holds integers until an id comes that no integer is written as, and text from then on ("7" and 7 are the
+/// same id). Memory: 24 to 40 bytes an id (8, and 1 MiB in all, of integers from 0 to 2^18 - 1), and the
+/// bytes of texts; twice that while it grows. One thread at a time.
+class IdMap {
+ public:
+  /// The number of an id, new or known. Throws bad_data above 2^32 - 1 ids.
+  std::uint32_t add(std::int64_t id);
+  std::uint32_t add(std::string_view id);
+  /// The same for many, several times as fast where a map does not fit the processor's caches.
+  void add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers);
+  void add(std::span<const std::string_view> ids, std::vector<std::uint32_t>& numbers);
+  /// Numbers of the ids of a block, by their index in it.
+  [[nodiscard]] std::vector<std::uint32_t> add(const BlockIds& ids);
+  /// The number of a known id, or size().
+  [[nodiscard]] std::size_t find(std::string_view id) const;
+  [[nodiscard]] std::size_t size() const { return are_text() ? ids_.text_ends.size() : ids_.numbers.size(); }
+  [[nodiscard]] bool are_text() const { return ids_.are_text(); }
+  /// An id as text: decimal digits for integers.
+  [[nodiscard]] std::string text(std::uint32_t number) const;
+  /// All numbers in the order of their ids: by value for integers, by bytes for text.
+  [[nodiscard]] std::vector<std::uint32_t> sorted() const;
+  /// Bytes that the map holds, or held while it grew last.
+  [[nodiscard]] std::uint64_t memory_bytes() const { return std::max(peak_bytes_, held_bytes()); }
+  /// Bytes that it holds once its index is dropped.
+  [[nodiscard]] std::uint64_t kept_bytes() const {
+    return (ids_.numbers.size() + ids_.text_ends.size()) * sizeof(std::uint64_t) + ids_.text.size();
+  }
+  /// Bytes of all ids as text, about.
+  [[nodiscard]] std::uint64_t text_bytes() const;
+  /// Frees what finds ids, and what was reserved for more of them: nothing but `size`, `text` and `sorted`
+  /// may be called from now on.
+  void drop_index();
+  /// Hands the ids over to a block, whose `of_rating` stays; the map is empty then.
+  void move_to(BlockIds& block);
+
+ private:
+  template <class IsSame>
+  [[nodiscard]] std::size_t slot_of(std::uint32_t hash, IsSame is_same) const;
+  template <class IsSame>
+  std::uint32_t number_of(std::uint32_t hash, IsSame is_same, bool& is_new);
+  [[nodiscard]] std::size_t home_of(std::uint32_t hash) const;
+  [[nodiscard]] std::uint32_t next_entry() const;  // the next number + 1
+  std::uint32_t add_small(std::int64_t id);
+  std::uint32_t add_hashed(std::int64_t id, std::uint32_t hash);
+  std::uint32_t add_hashed(std::string_view id, std::uint32_t hash);
+  template <class IdAt>
+  void add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& numbers);
+  void prefetch_slots(std::span<const std::uint32_t> hashes) const;
+  void grow();
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  void turn_to_text();
+
+  BlockIds ids_;  // `of_rating` is not used
+  // Open addressing, at most half full: 32 bits of the id's hash above its number + 1; 0 where free.
+  std::vector<std::uint64_t> slots_;
+  std::size_t hashed_count_ = 0;      // ids in slots_
+  std::uint64_t peak_bytes_ = 0;      // while slots_ grew last
+  std::vector<std::uint32_t> small_;  // by the id itself, where that is a small integer: its number + 1, or 0
+};
+
+/// Gathers a column's ids and numbers them at the end, all at once.
+class IdColumn {
+ public:
+  /// Appends the id of the next rating. Text must stay where it is until `finish`; bytes behind it are
+  /// readable up to `readable_end` (parse_integer_id).
+  void append(std::string_view id, const char* readable_end) {
+    std::int64_t number = 0;
+    if (texts_.empty() && parse_integer_id(id, readable_end, number))
+      numbers_.push_back(number);
+    else
+      texts_.push_back(id);
+  }
+  /// Appends the id of the next rating, whose text may go away.
+  void append_fleeting(std::string_view id, BlockIds& block) {
+    finish_gathered(block);
+    block.of_rating.push_back(ids_.add(id));
+  }
+  /// Gives the block its ids, each once, and which of them every rating has.
+  void finish(BlockIds& block) {
+    finish_gathered(block);
+    ids_.move_to(block);
+  }
+
+ private:
+  void finish_gathered(BlockIds& block) {
+    ids_.add(numbers_, block.of_rating);
+    ids_.add(texts_, block.of_rating);
+    numbers_.clear();
+    texts_.clear();
+  }
+
+  std::vector<std::int64_t> numbers_;    // of the first ratings
+  std::vector<std::string_view> texts_;  // of those from the first on that is no integer
+  IdMap ids_;
+};
+
+/// Returns whether text stands for a missing id: nothing, NULL or NaN in upper or lower case, \N.
+[[nodiscard]] inline bool is_missing_id(std::string_view text) {
+  if (text.size() > 4) return false;
+  const auto is = [text](std::string_view word) {
+    if (text.size() != word.size()) return false;
+    for (std::size_t at = 0; at < word.size(); ++at)
+      if ((text[at] | 0x20) != word[at]) return false;
+    return true;
+  };
+  return text.empty() || text == "\\N" || is("null") || is("nan");
+}
+
+/// Empties a block and keeps its memory.
+void clear_block(RatingBlock& block);
+
+/// Labels of users: (users, columns); no columns: there are none.
+struct LabelTable {
+  std::vector<std::string> columns;
+  std::vector<float> values;
+};
+
+/// Puts the labels of an svmlight file's rows, whose users have the rows' numbers as ids, in a table: "label"
+/// or "label-1" and so on, then "qid". Says in `notices` what cannot be put there.
+[[nodiscard]] LabelTable make_label_table(const RowLabels& labels, const IdMap& users,
+                                          std::vector<std::string>& notices);
+
+}  // namespace chunkhit

@@ -1,0 +1,289 @@
+#include "ratings/matrix_market.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/words.h"
+#include "ratings/names_beside.h"
+#include "ratings/rating_fields.h"
+#include "ratings/rating_text.h"
+
+namespace chunkhit {
+namespace {
+
+// No number of so few digits overflows.
+constexpr std::size_t kSafeDigits = 18;
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_count(std::string_view field) {
+  if (field.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  if (field.size() <= kSafeDigits) {
+    for (const char c : field) {
+      if (c < '0' || c > '9') return std::nullopt;
+      number = number * 10 + static_cast<std::uint64_t>(c - '0');
+    }
+    return number;
+  }
+  const char* const end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, number);
+  if (error != std::errc() || stop != end || number > INT64_MAX) return std::nullopt;
+  return number;
+}
+
+namespace {
+
+constexpr std::size_t kMaxShownBytes = 40;
+
+std::string lower(std::string_view text) {
+  std::string copy(text);
+  for (char& c : copy)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return copy;
+}
+
+std::string shown(std::string_view text) {
+  return text.empty() ? "nothing" : '"' + printable_text(text.substr(0, kMaxShownBytes)) + '"';
+}
+
+/// Reads one word of the banner; `expected` lists the words that there are.
+std::string read_word(const LineReader& lines, FieldCursor& fields, std::span<const std::string_view> words,
+                      const char* expected) {
+  std::string word = lower(fields.next());
+  if (std::ranges::find(words, word) == words.end())
+    lines.fail(fields.column(), std::string("expected ") + expected + ", found " + shown(word));
+  return word;
+}
+
+void read_field(const LineReader& lines, FieldCursor& fields, MarketHeader& header) {
+  // "double" is no word of the format, "unsigned-integer" is scipy's; both are in the wild.
+  constexpr std::array<std::string_view, 6> kWords{"real",    "double", "integer", "unsigned-integer",
+                                                   "pattern", "complex"};
+  const std::string word = read_word(lines, fields, kWords, "real, integer or pattern");
+  if (word == "complex")
+    lines.fail(fields.column(), "complex values are no ratings; write the real part or the magnitude");
+  header.is_pattern = word == "pattern";
+}
+
+void read_symmetry(const LineReader& lines, FieldCursor& fields, MarketHeader& header) {
+  constexpr std::array<std::string_view, 4> kWords{"general", "symmetric", "skew-symmetric", "hermitian"};
+  const std::string word = read_word(lines, fields, kWords, "general, symmetric or skew-symmetric");
+  if (word == "hermitian") lines.fail(fields.column(), "hermitian matrices are complex: no ratings");
+  if (word == "symmetric") header.symmetry = MarketSymmetry::symmetric;
+  if (word == "skew-symmetric") header.symmetry = MarketSymmetry::skew;
+}
+
+MarketHeader read_banner(const LineReader& lines, std::string_view line) {
+  FieldCursor fields(line);
+  const std::string mark = lower(fields.next());
+  if (mark != "%%matrixmarket" && mark != "%matrixmarket")  // some programs write one %
+    lines.fail(fields.column(), "expected \"%%MatrixMarket matrix ...\", found " + shown(line));
+  MarketHeader header;
+  constexpr std::array<std::string_view, 1> kObjects{"matrix"};
+  static_cast<void>(read_word(lines, fields, kObjects, "matrix"));
+  constexpr std::array<std::string_view, 2> kFormats{"coordinate", "array"};
+  header.is_dense = read_word(lines, fields, kFormats, "coordinate or array") == "array";
+  read_field(lines, fields, header);
+  read_symmetry(lines, fields, header);
+  if (const auto rest = fields.next(); !rest.empty())
+    lines.fail(fields.column(), "expected the end of the banner, found " + shown(rest));
+  if (header.is_pattern && header.is_dense) lines.fail("an array cannot be a pattern");
+  if (header.is_pattern && header.symmetry == MarketSymmetry::skew)
+    lines.fail("a pattern cannot be skew-symmetric");
+  return header;
+}
+
+std::uint64_t read_count(const LineReader& lines, FieldCursor& fields, const char* what) {
+  const std::string_view field = fields.next();
+  const auto count = parse_count(field);
+  if (!count) lines.fail(fields.column(), std::string("expected ") + what + ", found " + shown(field));
+  return *count;
+}
+
+/// Counts the values of an array: all of them, or the lower triangle with or without its diagonal.
+std::uint64_t dense_entry_count(const LineReader& lines, const MarketHeader& header) {
+  using Wide = unsigned __int128;
+  const Wide rows = header.row_count;
+  Wide count = rows * header.column_count;
+  if (header.symmetry == MarketSymmetry::symmetric) count = rows * (rows + 1) / 2;
+  if (header.symmetry == MarketSymmetry::skew) count = rows == 0 ? 0 : rows * (rows - 1) / 2;
+  if (count > static_cast<Wide>(std::numeric_limits<std::int64_t>::max()))
+    lines.fail("an array of so many values cannot be");
+  return static_cast<std::uint64_t>(count);
+}
+
+void read_size(const LineReader& lines, std::string_view line, MarketHeader& header) {
+  FieldCursor fields(line);
+  header.row_count = read_count(lines, fields, "the number of rows");
+  header.column_count = read_count(lines, fields, "the number of columns");
+  if (!header.is_dense) header.entry_count = read_count(lines, fields, "the number of entries");
+  if (const auto rest = fields.next(); !rest.empty())
+    lines.fail(fields.column(), "expected the end of the size line, found " + shown(rest));
+  if (header.symmetry != MarketSymmetry::general && header.row_count != header.column_count)
+    lines.fail("a symmetric matrix has as many rows as columns, found " + std::to_string(header.row_count) +
+               " and " + std::to_string(header.column_count));
+  if (header.is_dense) header.entry_count = dense_entry_count(lines, header);
+}
+
+}  // namespace
+
+bool is_market_comment(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return first == std::string_view::npos || line[first] == '%';
+}
+
+MarketHeader read_market_header(LineReader& lines) {
+  std::string_view line;
+  do {
+    if (!lines.next(line)) lines.fail("is empty, expected \"%%MatrixMarket matrix ...\"");
+  } while (line.find_first_not_of(" \t") == std::string_view::npos);
+  MarketHeader header = read_banner(lines, line);
+  do {
+    if (!lines.next(line)) lines.fail("ends before the size line");
+  } while (is_market_comment(line));
+  read_size(lines, line, header);
+  return header;
+}
+
+namespace {
+
+constexpr std::size_t kMaxMatrixLineBytes = std::size_t{1} << 20;
+
+/// One line, the fields in it, and the block that hears of its problems.
+struct EntryLine {
+  const LineReader& lines;
+  std::string_view line;
+  RatingBlock& block;
+  bool rounds_values = false;
+  FieldCursor fields{line};
+
+  void refuse(const std::string& what, std::string_view field) {
+    add_bad_line(block, lines.line_number(), fields.column(), what + ", found " + found_text(field), line);
+  }
+  /// Reads an index of a row or column, from 1, and gives it from 0.
+  std::optional<std::uint64_t> read_index(std::uint64_t count, const char* axis) {
+    const std::string_view field = fields.next();
+    const auto index = parse_count(field);
+    if (index && *index >= 1 && *index <= count) return *index - 1;
+    refuse(std::string(axis) + ": expected 1 to " + std::to_string(count), field);
+    return std::nullopt;
+  }
+  std::optional<float> read_value() {
+    const std::string_view field = fields.next();
+    float value = 0;
+    const bool is_finite = parse_value(field, '.', lines.readable_end(), value);
+    if (is_finite && (rounds_values || keeps_value(field, '.', value))) return value;
+    refuse(std::string("value: expected ") + (is_finite ? kKeptValue : "a finite number"), field);
+    return std::nullopt;
+  }
+  bool is_at_end() {
+    const std::string_view rest = fields.next();
+    if (!rest.empty()) refuse("expected the end of the line", rest);
+    return rest.empty();
+  }
+};
+
+}  // namespace
+
+MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
+                                       std::unique_ptr<TextStream> opened)
+    : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMaxMatrixLineBytes),
+      header_(read_market_header(lines_)),
+      rounds_values_(spec.rounds_values) {
+  NamesBeside names;
+  if (spec.names_beside)
+    names = find_names_beside(path, header_.row_count, header_.column_count,
+                              spec.transpose == Transpose::automatic, facts_.notices);
+  bool transpose = spec.transpose == Transpose::yes;
+  if (spec.transpose == Transpose::automatic && names.columns_are_users) {
+    transpose = true;
+    facts_.notices.push_back(path + ": barcodes name the columns, so columns are users (transposed)");
+  }
+  facts_.is_transposed = transpose;
+  facts_.user_count = transpose ? header_.column_count : header_.row_count;
+  facts_.item_count = transpose ? header_.row_count : header_.column_count;
+  if ((transpose ? names.rows : names.columns).size() == 0) facts_.first_item = 1;
+  array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
+  collector_ = std::make_unique<EntryCollector>(lines_.name(), AxisIds{std::move(names.rows), 1},
+                                                AxisIds{std::move(names.columns), 1}, transpose);
+}
+
+bool MatrixMarketReader::next(RatingBlock& block) {
+  collector_->begin(block);
+  const auto is_full = [&] {
+    return collector_->is_full() || (!block.bad_lines.empty() && block.line_count >= kBlockRatings);
+  };
+  std::string_view line;
+  while (!at_end_ && !is_full()) {
+    at_end_ = !lines_.next(line);
+    if (at_end_)
+      check_end();
+    else
+      read_line(line, block);
+  }
+  const bool has_ratings = collector_->finish();
+  return has_ratings || !block.bad_lines.empty();
+}
+
+void MatrixMarketReader::read_line(std::string_view line, RatingBlock& block) {
+  ++block.line_count;
+  if (is_market_comment(line)) {
+    ++(line.find('%') == std::string_view::npos ? block.blank_lines : block.comment_lines);
+    return;
+  }
+  if (entries_read_ == header_.entry_count)
+    lines_.fail("expected " + std::to_string(header_.entry_count) + " entries, found more");
+  ++entries_read_;
+  if (header_.is_dense)
+    add_array_value(line, block);
+  else
+    add_coordinates(line, block);
+}
+
+void MatrixMarketReader::add_coordinates(std::string_view line, RatingBlock& block) {
+  EntryLine entry{lines_, line, block, rounds_values_};
+  const auto row = entry.read_index(header_.row_count, "row");
+  if (!row) return;
+  const auto column = entry.read_index(header_.column_count, "column");
+  if (!column) return;
+  if (header_.symmetry == MarketSymmetry::skew && *row == *column)
+    return entry.refuse("expected nothing on the diagonal of a skew-symmetric matrix",
+                        std::to_string(*column + 1));
+  const std::optional<float> value = header_.is_pattern ? 1 : entry.read_value();
+  if (value && entry.is_at_end()) add_with_mirror(*row, *column, *value);
+}
+
+void MatrixMarketReader::add_array_value(std::string_view line, RatingBlock& block) {
+  const std::uint64_t row = array_row_;
+  const std::uint64_t column = array_column_;
+  if (++array_row_ == header_.row_count) {
+    ++array_column_;
+    array_row_ = header_.symmetry == MarketSymmetry::general     ? 0
+                 : header_.symmetry == MarketSymmetry::symmetric ? array_column_
+                                                                 : array_column_ + 1;
+  }
+  EntryLine entry{lines_, line, block, rounds_values_};
+  const auto value = entry.read_value();
+  if (value && entry.is_at_end() && *value != 0) add_with_mirror(row, column, *value);
+}
+
+void MatrixMarketReader::add_with_mirror(std::uint64_t row, std::uint64_t column, float value) {
+  collector_->add(row, column, value);
+  if (header_.symmetry == MarketSymmetry::general || row == column) return;
+  collector_->add(column, row, header_.symmetry == MarketSymmetry::skew ? -value : value);
+}
+
+void MatrixMarketReader::check_end() const {
+  if (entries_read_ != header_.entry_count)
+    lines_.fail("expected " + std::to_string(header_.entry_count) + " entries, got " +
+                std::to_string(entries_read_));
+}
+
+}  // namespace chunkhit

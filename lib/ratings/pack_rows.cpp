@@ -1,0 +1,245 @@
+#include "ratings/pack_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "chunkhit/error.h"
+#include "ratings/rating_store.h"
+
+namespace chunkhit {
+
+ItemColumns order_items(std::span<const std::uint32_t> counts, ItemOrder order,
+                        std::span<const std::uint32_t> sorted) {
+  ItemColumns made;
+  if (order == ItemOrder::sorted) {
+    made.items.assign(sorted.begin(), sorted.end());
+  } else {
+    made.items.resize(counts.size());
+    std::iota(made.items.begin(), made.items.end(), 0u);
+  }
+  std::erase_if(made.items, [&](std::uint32_t item) { return item >= counts.size() || counts[item] == 0; });
+  if (order == ItemOrder::popularity)
+    std::stable_sort(made.items.begin(), made.items.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return counts[a] > counts[b]; });
+  return reuse_items(counts, made.items);
+}
+
+ItemColumns reuse_items(std::span<const std::uint32_t> counts, std::span<const std::uint32_t> frozen) {
+  ItemColumns made;
+  made.items.assign(frozen.begin(), frozen.end());
+  made.columns.assign(counts.size(), kNoColumn);
+  made.counts.resize(frozen.size());
+  for (std::size_t column = 0; column < frozen.size(); ++column) {
+    const std::uint32_t item = frozen[column];
+    if (item >= counts.size()) continue;
+    if (made.columns[item] != kNoColumn)
+      throw Error(ErrorCode::bad_data, "item number " + std::to_string(item) + " is column " +
+                                           std::to_string(made.columns[item]) + " and column " +
+                                           std::to_string(column));
+    made.columns[item] = static_cast<std::uint32_t>(column);
+    made.counts[column] = counts[item];
+  }
+  return made;
+}
+
+void list_live(const RatingRow& row, const LiveRatings& live, std::vector<std::uint32_t>& entries) {
+  entries.resize(live.users[row.user] != 0 ? row.items.size() : 0);
+  std::size_t count = 0;
+  for (std::uint32_t index = 0; index < entries.size(); ++index) {
+    entries[count] = index;
+    count += live.items[row.items[index]];
+  }
+  entries.resize(count);
+}
+
+void UserRows::make(const RatingRow& row, Part pack) {
+  pack_ = pack;
+  unseen_ = 0;
+  concerned_ = false;
+  x_.clear();
+  held_out_.clear();
+  if (source_.split.is_by_user() && source_.split.part_of(row.user) != pack) return;
+  if (pack == Part::train && !source_.split.divides_rows()) {
+    make_whole(row);
+    return;
+  }
+  list_live(row, source_.live, entries_);
+  if (source_.split.is_by_user())
+    make_held_out_user(row);
+  else
+    make_from_parts(row);
+}
+
+/// All that is live is for training, so it has a column; what is not live has none.
+void UserRows::make_whole(const RatingRow& row) {
+  if (source_.live.users[row.user] == 0) return;
+  x_.resize(row.items.size());
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < row.items.size(); ++index) {
+    const std::uint32_t column = source_.columns.columns[row.items[index]];
+    const float value = row.values.empty() ? 1.0F : row.values[index];
+    x_[count] = RowEntry{column} << 32 | std::bit_cast<std::uint32_t>(value);
+    count += column != kNoColumn ? 1 : 0;
+  }
+  x_.resize(count);
+  concerned_ = count > 0;
+}
+
+std::uint64_t UserRows::count_whole(const RatingRow& row) const {
+  if (source_.live.users[row.user] == 0) return 0;
+  const auto has_column = [&](std::uint32_t item) { return source_.columns.columns[item] != kNoColumn; };
+  return static_cast<std::uint64_t>(std::count_if(row.items.begin(), row.items.end(), has_column));
+}
+
+/// The items that are columns come first, and are then divided: as vae_cf.
+void UserRows::make_held_out_user(const RatingRow& row) {
+  concerned_ = true;  // also without ratings that are left, as a user of a list may be
+  const auto is_unseen = [&](std::uint32_t index) { return column_of(row, index) == kNoColumn; };
+  unseen_ = std::erase_if(entries_, is_unseen);
+  items_.clear();
+  for (const std::uint32_t index : entries_) items_.push_back(row.items[index]);
+  source_.split.fold(row.user, items_, asked_);
+  for (std::size_t at = 0; at < entries_.size(); ++at)
+    add(row, entries_[at], asked_[at] != 0 ? held_out_ : x_);
+}
+
+void UserRows::make_from_parts(const RatingRow& row) {
+  source_.split.divide(row, entries_, parts_);
+  for (std::size_t at = 0; at < entries_.size(); ++at) {
+    const bool is_of_pack = parts_[at] == pack_;
+    const bool is_given = source_.split.is_given(parts_[at], pack_);
+    if (!is_given && !is_of_pack) continue;
+    concerned_ |= is_of_pack;
+    if (column_of(row, entries_[at]) != kNoColumn)
+      add(row, entries_[at], is_given ? x_ : held_out_);
+    else
+      unseen_ += is_of_pack ? 1 : 0;
+  }
+}
+
+void UserRows::add(const RatingRow& row, std::uint32_t index, std::vector<RowEntry>& to) const {
+  const float value = row.values.empty() ? 1.0F : row.values[index];
+  to.push_back(RowEntry{column_of(row, index)} << 32 | std::bit_cast<std::uint32_t>(value));
+}
+
+namespace {
+
+constexpr std::uint32_t kNoRow = UINT32_MAX;
+
+std::uint32_t column_of(RowEntry entry) { return static_cast<std::uint32_t>(entry >> 32); }
+float value_of(RowEntry entry) { return std::bit_cast<float>(static_cast<std::uint32_t>(entry)); }
+
+void append_row(std::vector<RowEntry>& entries, bool has_values, KeySort& sorter, CsrRows& to) {
+  sorter.sort(entries);
+  const std::size_t begin = to.indices.size();
+  to.indices.resize(begin + entries.size());
+  std::transform(entries.begin(), entries.end(), to.indices.begin() + static_cast<std::ptrdiff_t>(begin),
+                 column_of);
+  if (has_values) {
+    to.values.resize(begin + entries.size());
+    std::transform(entries.begin(), entries.end(), to.values.begin() + static_cast<std::ptrdiff_t>(begin),
+                   value_of);
+  }
+  to.indptr.push_back(to.indices.size());
+}
+
+void clear(CsrRows& rows) {
+  rows.indptr.assign(1, 0);
+  rows.indices.clear();
+  rows.values.clear();
+}
+
+/// Appends rows [first, end) of what was written in the order of rows; rows beyond the last rating are empty.
+void read_rows(const RatingStore& store, std::uint64_t first, std::uint64_t end, bool has_values,
+               CsrRows& to) {
+  while (first < end && first < store.user_count()) {
+    const std::uint64_t stop =
+        std::min({end, std::uint64_t{store.user_count()}, (first / kBucketUsers + 1) * kBucketUsers});
+    const RatingRows rows =
+        store.rows(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(stop), RowForm::ascending);
+    const std::uint64_t begin = to.indices.size();
+    for (std::size_t row = 1; row < rows.indptr.size(); ++row) to.indptr.push_back(begin + rows.indptr[row]);
+    to.indices.insert(to.indices.end(), rows.items.begin(), rows.items.end());
+    if (has_values) to.values.insert(to.values.end(), rows.values.begin(), rows.values.end());
+    first = stop;
+  }
+  to.indptr.resize(to.indptr.size() + (end - first), to.indices.size());
+}
+
+/// Ratings on their way to a store.
+struct StoreBlock {
+  std::vector<std::uint32_t> rows;
+  std::vector<std::uint32_t> columns;
+  std::vector<float> values;
+  void add(std::uint32_t row, const std::vector<RowEntry>& entries) {
+    for (const RowEntry entry : entries) {
+      rows.push_back(row);
+      columns.push_back(column_of(entry));
+      values.push_back(value_of(entry));
+    }
+  }
+};
+
+std::vector<std::uint32_t> rows_of_users(std::span<const std::uint32_t> users, std::size_t user_count) {
+  std::vector<std::uint32_t> rows(user_count, kNoRow);
+  for (std::size_t row = 0; row < users.size(); ++row) rows[users[row]] = static_cast<std::uint32_t>(row);
+  return rows;
+}
+
+}  // namespace
+
+PackRows::PackRows(PackUsers users, const RowSource& source) : users_(std::move(users)), source_(source) {}
+
+void PackRows::fill(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows& held_out) const {
+  clear(x);
+  clear(held_out);
+  if (x_on_disk_ == nullptr) {
+    fill_from_memory(first, end, x, held_out);
+    return;
+  }
+  read_rows(*x_on_disk_, first, end, source_.has_values, x);
+  if (has_held_out()) read_rows(*held_out_on_disk_, first, end, source_.has_values, held_out);
+}
+
+void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows& x, CsrRows& held_out) const {
+  UserRows rows(source_);
+  KeySort sorter;
+  for (std::uint64_t row = first; row < end; ++row) {
+    rows.make(source_.rows.row(users_.users[row]), users_.part);
+    append_row(rows.x(), source_.has_values, sorter, x);
+    if (has_held_out()) append_row(rows.held_out(), source_.has_values, sorter, held_out);
+  }
+}
+
+void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, std::vector<PackRows>& packs) {
+  RatingStoreSpec each = spec;
+  each.keeps_times = false;
+  each.memory_bytes = spec.memory_bytes / (2 * packs.size());
+  for (PackRows& pack : packs) {
+    pack.x_on_disk_ = std::make_unique<RatingStore>(each);
+    pack.held_out_on_disk_ = std::make_unique<RatingStore>(each);
+    const std::vector<std::uint32_t> row_of = rows_of_users(pack.users(), source.live.users.size());
+    std::mutex store_mutex;
+    source.rows.for_each_bucket([&](const RatingRows& bucket) {
+      UserRows rows(source);
+      StoreBlock x;
+      StoreBlock held_out;
+      for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+        const RatingRow row = bucket.row(index);
+        if (row_of[row.user] == kNoRow) continue;
+        rows.make(row, pack.users_.part);
+        x.add(row_of[row.user], rows.x());
+        held_out.add(row_of[row.user], rows.held_out());
+      }
+      const std::lock_guard lock(store_mutex);
+      pack.x_on_disk_->append(x.rows, x.columns, x.values, {});
+      pack.held_out_on_disk_->append(held_out.rows, held_out.columns, held_out.values, {});
+    });
+  }
+}
+
+}  // namespace chunkhit

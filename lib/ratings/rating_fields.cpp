@@ -1,0 +1,250 @@
+#include "ratings/rating_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "base/text.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+
+// The text with a point for the comma; nothing where it has a point already.
+std::optional<std::string> with_point(std::string_view text, char decimal_point) {
+  if (text.find('.') != std::string_view::npos) return std::nullopt;
+  std::string pointed(text);
+  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
+  return pointed;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool parse_decimal(std::string_view text, std::int64_t& time) {
+  text = without_blanks(text);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  double number = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return false;
+  if (!(std::abs(number) <= kExactIntegers)) return false;
+  time = static_cast<std::int64_t>(std::floor(number));
+  return true;
+}
+
+template <class Number>
+bool parse_digits(std::string_view text, Number& number) {
+  number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<Number>(c - '0');
+  }
+  return true;
+}
+
+/// Takes two digits below `limit` off the front.
+bool take_two(std::string_view& text, int limit, int& number) {
+  if (text.size() < 2 || !parse_digits(text.substr(0, 2), number) || number >= limit) return false;
+  text.remove_prefix(2);
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Takes HH:MM, HH:MM:SS or HH:MM:SS.FRACTION off the front; 60 is a leap second.
+bool take_clock(std::string_view& text, std::int64_t& seconds) {
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  if (!take_two(text, 24, hour) || !take_char(text, ':') || !take_two(text, 60, minute)) return false;
+  if (take_char(text, ':')) {
+    if (!take_two(text, 61, second)) return false;
+    if (take_char(text, '.')) {
+      const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+      if (digits == 0) return false;
+      text.remove_prefix(digits);
+    }
+  }
+  seconds += hour * 3600 + minute * 60 + second;
+  return true;
+}
+
+/// Reads what stands behind a clock: nothing, Z, UTC, +HH, +HHMM or +HH:MM.
+bool apply_zone(std::string_view zone, std::int64_t& seconds) {
+  static_cast<void>(take_char(zone, ' '));
+  if (zone.empty() || zone == "Z" || zone == "z" || zone == "UTC") return true;
+  const int sign = zone.front() == '-' ? -1 : 1;
+  int hour = 0;
+  int minute = 0;
+  if (!take_char(zone, '+') && !take_char(zone, '-')) return false;
+  if (!take_two(zone, 24, hour)) return false;
+  static_cast<void>(take_char(zone, ':'));
+  if (!zone.empty() && !take_two(zone, 60, minute)) return false;
+  seconds -= std::int64_t{sign} * (hour * 3600 + minute * 60);
+  return zone.empty();
+}
+
+}  // namespace
+
+bool parse_value(std::string_view text, char decimal_point, float& value) {
+  if (decimal_point != '.') {
+    const auto pointed = with_point(text, decimal_point);
+    return pointed && parse_value(*pointed, '.', value);
+  }
+  const auto number = parse_number(text);
+  if (number) value = *number;
+  return number.has_value();
+}
+
+bool is_exact(std::string_view text, char decimal_point, float value) {
+  if (value == 0)
+    return text.substr(0, text.find_first_of("eE")).find_first_of("123456789") == std::string_view::npos;
+  std::string pointed(without_blanks(text));
+  std::replace(pointed.begin(), pointed.end(), decimal_point, '.');
+  const std::string_view digits = std::string_view(pointed).substr(pointed.starts_with('+') ? 1 : 0);
+  long double number = 0;  // has 64 bits: as many as whole numbers of programs
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return result.ec == std::errc() && number == static_cast<long double>(value);
+}
+
+bool parse_time(std::string_view text, char decimal_point, std::int64_t& time) {
+  if (parse_integer_id(text, time)) return true;
+  if (const auto number = parse_integer(text)) {
+    time = *number;
+    return true;
+  }
+  if (parse_date(text, time)) return true;
+  if (decimal_point == '.') return parse_decimal(text, time);
+  const auto pointed = with_point(text, decimal_point);
+  return pointed && parse_decimal(*pointed, time);
+}
+
+bool parse_date(std::string_view text, std::int64_t& seconds) {
+  text = without_blanks(text);
+  if (!parse_day(text.substr(0, 10), seconds)) return false;
+  text.remove_prefix(10);
+  if (text.empty()) return true;
+  if (text.front() != 'T' && text.front() != 't' && text.front() != ' ') return false;
+  text.remove_prefix(1);
+  return take_clock(text, seconds) && apply_zone(text, seconds);
+}
+
+bool parse_day(std::string_view text, std::int64_t& seconds) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  if (!parse_digits(text.substr(0, 4), year) || !parse_digits(text.substr(5, 2), month) ||
+      !parse_digits(text.substr(8, 2), day))
+    return false;
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
+                                         std::chrono::day(day)};
+  if (!date.ok()) return false;
+  seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::sys_days(date).time_since_epoch())
+                .count();
+  return true;
+}
+
+namespace {
+
+constexpr const char* kLoneQuote =
+    "quotes: one in a field without quotes (--quote none takes quotes for letters)";
+constexpr const char* kTextBehindQuote =
+    "quotes: text behind a closing one (--quote none takes quotes for letters)";
+constexpr const char* kOpenQuote = "quotes: one is never closed (--quote none takes quotes for letters)";
+
+}  // namespace
+
+bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
+                       std::string_view& field, std::string& unquoted, SplitError& error) {
+  const auto refuse = [&error](std::size_t place, const char* reason) {
+    error = {place, reason, 0};
+    return false;
+  };
+  const std::size_t begin = at;
+  if (at == line.size() || line[at] != '"') {
+    at = std::min(line.find(delimiter, at), line.size());
+    field = line.substr(begin, at - begin);
+    const std::size_t quote = field.find('"');
+    return quote == std::string_view::npos || refuse(begin + quote, kLoneQuote);
+  }
+  unquoted.clear();
+  for (++at;; at += 2) {
+    const std::size_t quote = line.find('"', at);
+    if (quote == std::string_view::npos) return refuse(begin, kOpenQuote);
+    unquoted += line.substr(at, quote - at);
+    at = quote;
+    if (quote + 1 == line.size() || line[quote + 1] != '"') break;
+    unquoted += '"';
+  }
+  ++at;
+  field = unquoted;
+  return at == line.size() || line.substr(at).starts_with(delimiter) || refuse(at, kTextBehindQuote);
+}
+
+std::size_t find_quoted_field(std::string_view line, std::string_view delimiter, std::size_t from) {
+  const auto begins = [&](std::size_t at) {
+    if (delimiter == kBlanks) return at == 0 || BlankDelimiter::is_blank(line[at - 1]);
+    return at == 0 || line.substr(0, at).ends_with(delimiter);
+  };
+  std::size_t at = line.find('"', from);
+  while (at != std::string_view::npos && !begins(at)) at = line.find('"', at + 1);
+  return at;
+}
+
+bool ends_in_quote(std::string_view line, std::string_view delimiter, std::size_t at) {
+  if (delimiter == kBlanks) return ends_in_quote(line, " ", at) || ends_in_quote(line, "\t", at);
+  std::string_view field;
+  std::string unquoted;
+  SplitError error;
+  return read_quoted_field(line, delimiter, at, field, unquoted, error);
+}
+
+std::vector<std::string> all_fields(std::string_view line, std::string_view delimiter, Quoting quoting) {
+  std::vector<std::string> fields;
+  const bool blanks = delimiter == kBlanks;
+  if (blanks) line = BlankDelimiter().strip(line);
+  std::string_view field;
+  std::string unquoted;
+  SplitError error;
+  for (std::size_t at = 0;;) {
+    if (quoting == Quoting::double_quote) {
+      if (!read_quoted_field(line, delimiter, at, field, unquoted, error)) return fields;
+    } else {
+      const std::size_t end = blanks ? line.find_first_of(" \t", at) : line.find(delimiter, at);
+      field = line.substr(at, end - at);
+      at = std::min(end, line.size());
+    }
+    fields.emplace_back(field);
+    if (at == line.size()) return fields;
+    at = blanks ? line.find_first_not_of(" \t", at) : at + delimiter.size();
+  }
+}
+
+bool QuotedSplitter::split(std::string_view line, RatingFields& fields) {
+  error_ = {};
+  std::size_t at = 0;
+  for (std::size_t column = 0;; ++column) {
+    const bool wanted = column < columns_.size();
+    const auto what = static_cast<std::size_t>(wanted ? columns_[column] : RatingField::other);
+    if (!read_quoted_field(line, delimiter_, at, fields.text[what], unquoted_[what], error_)) return false;
+    if (at == line.size()) {
+      error_.column_count = column + 1;
+      return column + 1 >= columns_.size() && (max_columns_ == 0 || column < max_columns_);
+    }
+    at += delimiter_.size();
+  }
+}
+
+}  // namespace chunkhit

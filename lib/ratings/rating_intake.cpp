@@ -1,0 +1,377 @@
+#include "ratings/rating_intake.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "ratings/rating_text.h"
+#include "ratings/user_items_text.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
+// Seconds to 1973. What is nearer to 0 stands for no time, or is a counter, and tells no unit.
+constexpr std::int64_t kMinTime = 100'000'000;
+
+std::string name_of(TimeUnit unit) { return std::string(kTimeUnitNames[static_cast<std::size_t>(unit)]); }
+
+}  // namespace
+
+TimeUnit time_unit(std::int64_t time) {
+  std::size_t unit = 0;
+  // Dividing, not multiplying the bound: -2^63 has no absolute value.
+  for (; unit + 1 < kTimeUnitNames.size() && (time >= kEndOfSeconds || time <= -kEndOfSeconds); ++unit)
+    time /= 1000;
+  return static_cast<TimeUnit>(unit);
+}
+
+std::int64_t in_unit(std::int64_t time, TimeUnit unit) {
+  constexpr std::array<std::int64_t, 4> kFactors{1, 1000, 1'000'000, 1'000'000'000};
+  const int steps = static_cast<int>(unit) - static_cast<int>(time_unit(time));
+  const std::int64_t factor = kFactors[static_cast<std::size_t>(std::abs(steps))];
+  if (steps < 0) return time / factor - (time % factor < 0 ? 1 : 0);
+  std::int64_t scaled = 0;
+  if (!__builtin_mul_overflow(time, factor, &scaled)) return scaled;
+  return time < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+void TimeUnits::add(std::span<const std::int64_t> times) {
+  for (const std::int64_t time : times)
+    if (time >= kMinTime || time <= -kMinTime) ++counts_[static_cast<std::size_t>(time_unit(time))];
+}
+
+void TimeUnits::end(const std::string& input) {
+  std::string units;
+  for (std::size_t unit = 0; unit < counts_.size(); ++unit)
+    if (counts_[unit] > 0) units.append(units.empty() ? "" : " and ").append(kTimeUnitNames[unit]);
+  const auto unit = static_cast<TimeUnit>(std::ranges::max_element(counts_) - counts_.begin());
+  counts_ = {};
+  if (units.empty()) return;
+  if (difference_.empty() && units.find(' ') != std::string::npos)
+    difference_ = input + ": times are " + units;
+  if (!unit_) {
+    unit_ = unit;
+    input_ = input;
+  } else if (unit != *unit_ && difference_.empty()) {
+    difference_ = input + ": times are " + name_of(unit) + ", those of " + input_ + " are " + name_of(*unit_);
+  }
+}
+
+void ReadStats::begin(std::string input) {
+  inputs_.emplace_back();
+  inputs_.back().name = std::move(input);
+}
+
+void ReadStats::add(const RatingBlock& block, std::uint64_t line_offset) {
+  RatingInput& input = inputs_.back();
+  input.line_count += block.line_count;
+  input.blank_lines += block.blank_lines;
+  input.comment_lines += block.comment_lines;
+  input.header_lines += block.header_lines;
+  input.bad_lines += bad_line_count(block);
+  input.rating_count += block.size();
+  if (!block.bad_lines.empty()) add_bad_lines(block, line_offset);
+}
+
+void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offset) {
+  const std::uint64_t allowed = limit_.fail_on_error ? 0 : limit_.max_error_count;
+  const bool is_limited = limit_.fail_on_error || limit_.max_error_count > 0;
+  for (const BadLine& line : block.bad_lines) {
+    InputBadLine bad{inputs_.back().name, line};
+    bad.line.line += line_offset;
+    const std::string text = bad_line_text(bad);
+    if (line.reason == kLongLine) throw Error(ErrorCode::bad_data, text);
+    if (limit_.fail_on_error) throw Error(ErrorCode::too_many_rejects, text + " (--on-error fail)");
+    if (is_limited && bad_lines_ >= allowed)
+      throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
+                                                   ", which --max-errors allows; the last: " + text);
+    ++bad_lines_;
+    ++bad_kinds_[bad_line_kind(line.reason)];
+    if (first_.size() < kMaxBadLines) first_.push_back(std::move(bad));
+  }
+  for (const auto& [kind, count] : block.more_bad_lines) {
+    bad_lines_ += count;
+    bad_kinds_[kind] += count;
+    if (kind == bad_line_kind(kLongLine))
+      throw Error(ErrorCode::bad_data, inputs_.back().name + ":" +
+                                           std::to_string(line_offset + block.line_count) + ": " +
+                                           std::string(kLongLine));
+  }
+  if (is_limited && bad_lines_ > allowed)
+    throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
+                                                 ", which --max-errors allows; the last in " +
+                                                 inputs_.back().name);
+}
+
+void ReadStats::end(std::uint64_t bytes, std::uint64_t xxh3) {
+  inputs_.back().bytes = bytes;
+  inputs_.back().xxh3 = xxh3;
+}
+
+void ReadStats::finish() const {
+  if (limit_.fail_on_error || limit_.max_error_count > 0 || bad_lines_ == 0) return;
+  const std::uint64_t lines = total().line_count;
+  const auto share = static_cast<std::uint64_t>(limit_.max_error_share * static_cast<double>(lines));
+  // One bad line must not end the run of a short file.
+  const std::uint64_t allowed = limit_.max_error_share > 0 ? std::max<std::uint64_t>(1, share) : 0;
+  if (bad_lines_ <= allowed) return;
+  throw Error(ErrorCode::too_many_rejects, count_text(bad_lines_, "bad line") + " of " + count_text(lines) +
+                                               ", --max-errors allows " + count_text(allowed) +
+                                               "; the first: " + bad_line_text(first_.front()));
+}
+
+RatingInput ReadStats::total() const {
+  RatingInput sum;
+  for (const RatingInput& input : inputs_) {
+    sum.bytes += input.bytes;
+    sum.line_count += input.line_count;
+    sum.blank_lines += input.blank_lines;
+    sum.comment_lines += input.comment_lines;
+    sum.header_lines += input.header_lines;
+    sum.bad_lines += input.bad_lines;
+    sum.rating_count += input.rating_count;
+  }
+  return sum;
+}
+
+std::string bad_line_text(const InputBadLine& bad) {
+  return bad.input + ":" + std::to_string(bad.line.line) + ":" + std::to_string(bad.line.column) + ": " +
+         bad.line.reason;
+}
+
+namespace {
+
+/// A block on its way through the pipeline.
+struct Work {
+  ByteBuffer text;
+  std::optional<std::int64_t> netflix_item;  ///< that its first lines are below
+  RatingBlock block;
+  std::size_t file_index = 0;               ///< that the block is of
+  std::vector<std::uint32_t> user_numbers;  ///< of the block's users
+  std::vector<std::uint32_t> item_numbers;
+  std::exception_ptr
+      error;  ///< of reading or parsing it; thrown when its turn comes, so that the first one is
+};
+
+void rewrite(std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& numbers) {
+  for (std::uint32_t& id : ids) id = numbers[id];
+}
+
+}  // namespace
+
+/// Takes one input through the intake. Blocks are used again and again: no more are under way than there are,
+/// and they leave in order. What oneTBB passes on are pointers, so that nothing is lost when it gives up.
+class RatingIntake::Pipeline {
+ public:
+  Pipeline(RatingIntake& intake, std::function<bool(Work&)> fill, std::function<void(Work&)> parse)
+      : intake_(intake), fill_(std::move(fill)), parse_(std::move(parse)), works_(2 * threads() + 1) {}
+
+  bool has_line_offsets = false;  ///< bad lines of a block are numbered from 1
+  IntakeProgress progress;
+  std::span<const MatrixFile> files;  ///< of a reader
+
+  void run() {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads());
+    tbb::task_arena arena(static_cast<int>(threads()));
+    arena.execute([this] { run_steps(); });
+    if (failed_) std::rethrow_exception(error_);
+  }
+
+  /// Ends the files before one; those that no block came from have no lines.
+  void go_to_file(std::size_t index) {
+    for (; file_ < index; ++file_) {
+      intake_.stats_.end(files[file_].bytes, 0);
+      intake_.times_.end(files[file_].name);
+      intake_.stats_.begin(files[file_ + 1].name);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t threads() const { return std::max<std::uint32_t>(1, intake_.options_.threads); }
+
+  void run_steps() {
+    using tbb::filter_mode;
+    const auto step = [this](filter_mode mode, void (Pipeline::*work_on)(Work&)) {
+      return tbb::make_filter<Work*, Work*>(mode, [this, work_on](Work* work) {
+        unless_failed([&] { (this->*work_on)(*work); });
+        return work;
+      });
+    };
+    tbb::parallel_pipeline(
+        works_.size(), tbb::make_filter<void, Work*>(filter_mode::serial_in_order,
+                                                     [this](tbb::flow_control& flow) { return next(flow); }) &
+                           step(filter_mode::parallel, &Pipeline::parse) &
+                           step(filter_mode::serial_in_order, &Pipeline::number) &
+                           step(filter_mode::parallel, &Pipeline::renumber) &
+                           tbb::make_filter<Work*, void>(filter_mode::serial_in_order, [this](Work* work) {
+                             unless_failed([&] { hand_over(*work); });
+                           }));
+  }
+
+  /// Runs one step on one block. Keeps the first exception and makes every later step do nothing, so that the
+  /// pipeline runs empty.
+  template <class Step>
+  void unless_failed(Step step) {
+    if (failed_) return;
+    try {
+      step();
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+
+  Work* next(tbb::flow_control& flow) {
+    const std::atomic<bool>* stop = intake_.options_.stop;
+    const bool stopped = stop != nullptr && stop->load(std::memory_order_relaxed);
+    if (stopped) intake_.interrupted_ = true;
+    Work& work = works_[next_work_];
+    if (stopped || failed_ || ended_ || !fill(work)) {
+      flow.stop();
+      return nullptr;
+    }
+    next_work_ = (next_work_ + 1) % works_.size();
+    return &work;
+  }
+
+  bool fill(Work& work) {
+    work.error = nullptr;
+    try {
+      return fill_(work);
+    } catch (...) {
+      work.error = std::current_exception();
+      ended_ = true;
+      return true;
+    }
+  }
+
+  void parse(Work& work) {
+    if (work.error) return;
+    try {
+      parse_(work);
+    } catch (...) {
+      work.error = std::current_exception();
+    }
+  }
+
+  void number(Work& work) {
+    if (work.error) std::rethrow_exception(work.error);
+    go_to_file(work.file_index);
+    intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
+    intake_.times_.add(work.block.times);
+    lines_ += work.block.line_count;
+    work.user_numbers = intake_.users_.add(work.block.users);
+    work.item_numbers = intake_.items_.add(work.block.items);
+    if (!intake_.options_.on_ids) return;
+    numbered_.input = files.empty() ? progress.input : files[work.file_index].name;
+    numbered_.bytes_total = progress.bytes_total;
+    numbered_.bytes_done += work.text.size();
+    numbered_.kept_bytes = work.block.kept_bytes;
+    intake_.options_.on_ids(intake_.users_, intake_.items_, numbered_);
+  }
+
+  void renumber(Work& work) {
+    rewrite(work.block.users.of_rating, work.user_numbers);
+    rewrite(work.block.items.of_rating, work.item_numbers);
+  }
+
+  void hand_over(Work& work) {
+    const RatingBlock& block = work.block;
+    if (block.size() > 0)
+      intake_.sink_(block.users.of_rating, block.items.of_rating, block.values, block.times);
+    if (!files.empty()) progress.input = files[work.file_index].name;
+    progress.bytes_done += work.text.size();
+    progress.rating_count += block.size();
+    progress.bad_lines += bad_line_count(block);
+    if (intake_.options_.on_progress) intake_.options_.on_progress(progress);
+  }
+
+  RatingIntake& intake_;
+  std::function<bool(Work&)> fill_;
+  std::function<void(Work&)> parse_;
+  std::vector<Work> works_;
+  std::size_t next_work_ = 0;
+  std::uint64_t lines_ = 0;
+  IntakeProgress numbered_;
+  std::size_t file_ = 0;  ///< of `files`
+  bool ended_ = false;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;  ///< written once, by the step that sets failed_; read when all steps have ended
+};
+
+RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink)
+    : spec_(std::move(spec)), options_(std::move(options)), sink_(std::move(sink)), stats_(options_.limit) {}
+
+void RatingIntake::read_text(TextStream& input, RatingFormat format) {
+  if (format > RatingFormat::netflix)
+    throw Error(ErrorCode::usage, input.name() + ": is " +
+                                      std::string(kRatingFormatNames[static_cast<std::size_t>(format)]) +
+                                      ", expected lines of ratings");
+  if (format == RatingFormat::text) {
+    const Bytes head = input.head();
+    table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
+                                 input.name(), table_ ? &*table_ : nullptr);
+  }
+  const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
+  TextBlocks blocks(input, quoting, options_.block_bytes);
+  std::optional<std::int64_t> item;
+  const auto fill = [&](Work& work) {
+    if (!blocks.next(work.text)) return false;
+    work.netflix_item = item;
+    if (format == RatingFormat::netflix) item = last_netflix_item(as_text(work.text), item);
+    return true;
+  };
+  const auto parse = [&](Work& work) {
+    const std::string_view text = as_text(work.text);
+    if (format == RatingFormat::netflix)
+      parse_netflix(text, work.netflix_item, work.block);
+    else if (format == RatingFormat::user_items)
+      parse_user_items(text, work.block);
+    else
+      parse_rating_text(text, table_->text, work.block);
+  };
+  Pipeline pipeline(*this, fill, parse);
+  const RatingInput before = stats_.total();
+  pipeline.progress = {input.name(), 0, input.byte_count(), before.rating_count, before.bad_lines};
+  pipeline.has_line_offsets = true;
+  stats_.begin(input.name());
+  pipeline.run();
+  if (!interrupted_ && blocks.ends_within_line()) texts_without_end_.push_back(input.name());
+  stats_.end(blocks.byte_count(), blocks.xxh3());
+  times_.end(input.name());
+}
+
+void RatingIntake::report_copied(const std::string& name, std::uint64_t bytes) const {
+  if (!options_.on_progress) return;
+  const RatingInput before = stats_.total();
+  options_.on_progress({name, bytes, std::nullopt, before.rating_count, before.bad_lines});
+}
+
+void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
+  const auto fill = [&](Work& work) {
+    const bool is_ready = input.next(work.block);
+    work.file_index = input.file_index();
+    return is_ready;
+  };
+  Pipeline pipeline(*this, fill, [](Work&) {});
+  const RatingInput before = stats_.total();
+  pipeline.progress = {files[0].name, 0, std::nullopt, before.rating_count, before.bad_lines};
+  pipeline.files = files;
+  stats_.begin(files[0].name);
+  pipeline.run();
+  pipeline.go_to_file(files.size() - 1);
+  stats_.end(files.back().bytes, 0);
+  times_.end(files.back().name);
+}
+
+}  // namespace chunkhit

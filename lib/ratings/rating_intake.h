@@ -1,0 +1,196 @@
+// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → whoever keeps them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text_stream.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_format.h"
+#include "ratings/rating_reader.h"
+#include "ratings/rating_table.h"
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
+inline constexpr std::array<std::string_view, 4> kTimeUnitNames{"seconds", "milliseconds", "microseconds",
+                                                                "nanoseconds"};
+
+/// The unit that a time since 1970 has by its size: seconds below 1e11 (the year 5138), milliseconds below
+/// 1e14, microseconds below 1e17. Counters of other things are seconds here.
+[[nodiscard]] TimeUnit time_unit(std::int64_t time);
+
+/// Gives a time in another unit than its size says, rounded down; what 64 bits do not hold
+/// becomes their end.
+[[nodiscard]] std::int64_t in_unit(std::int64_t time, TimeUnit unit);
+
+/// Looks at the times of a run's inputs.
+class TimeUnits {
+ public:
+  void add(std::span<const std::int64_t> times);
+  /// Ends an input: its unit is that of most of its times. Those next to 0 have none.
+  void end(const std::string& input);
+  /// The unit of the first input that had times with one.
+  [[nodiscard]] std::optional<TimeUnit> unit() const { return unit_; }
+  /// What to say where an input had several units, or another one than the first; else empty.
+  [[nodiscard]] const std::string& difference() const { return difference_; }
+
+ private:
+  std::array<std::uint64_t, kTimeUnitNames.size()> counts_{};  ///< of the input at hand
+  std::optional<TimeUnit> unit_;
+  std::string input_;  ///< that `unit_` is of
+  std::string difference_;
+};
+
+/// What was read of one input.
+struct RatingInput {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< of a text undone, of a matrix as the file lies; 0: not known
+  std::uint64_t xxh3 = 0;   ///< of these bytes
+  std::uint64_t line_count = 0;
+  std::uint64_t blank_lines = 0;
+  std::uint64_t comment_lines = 0;
+  std::uint64_t header_lines = 0;
+  std::uint64_t bad_lines = 0;
+  std::uint64_t rating_count = 0;
+};
+
+/// A bad line and the input that has it.
+struct InputBadLine {
+  std::string input;
+  BadLine line;
+};
+
+/// How many bad lines end the run.
+struct BadLineLimit {
+  bool fail_on_error = true;          ///< the first one does
+  double max_error_share = 0.01;      ///< more of all lines do, once all are read (one is allowed) ...
+  std::uint64_t max_error_count = 0;  ///< ... or, when not 0, more than this many
+};
+
+/// What was read of all inputs.
+class ReadStats {
+ public:
+  explicit ReadStats(BadLineLimit limit) : limit_(limit) {}
+  /// Begins with another input.
+  void begin(std::string input);
+  /// Counts a block; its bad lines are numbered from `line_offset` + 1. Throws too_many_rejects when the
+  /// limit is passed, bad_data for a line that is too long.
+  void add(const RatingBlock& block, std::uint64_t line_offset);
+  /// Ends an input.
+  void end(std::uint64_t bytes, std::uint64_t xxh3);
+  /// Compares the share of bad lines, once all inputs were read; throws too_many_rejects.
+  void finish() const;
+
+  [[nodiscard]] const std::vector<RatingInput>& inputs() const { return inputs_; }
+  /// The sum over all inputs.
+  [[nodiscard]] RatingInput total() const;
+  /// How many bad lines have each kind of reason.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& bad_kinds() const { return bad_kinds_; }
+  /// The first bad lines, at most kMaxBadLines.
+  [[nodiscard]] const std::vector<InputBadLine>& first_bad_lines() const { return first_; }
+
+ private:
+  void add_bad_lines(const RatingBlock& block, std::uint64_t line_offset);
+
+  BadLineLimit limit_;
+  std::vector<RatingInput> inputs_;
+  std::map<std::string, std::uint64_t> bad_kinds_;
+  std::vector<InputBadLine> first_;
+  std::uint64_t bad_lines_ = 0;
+};
+
+/// Reads "INPUT:LINE:COLUMN: reason".
+[[nodiscard]] std::string bad_line_text(const InputBadLine& bad);
+
+/// Takes ratings in the input's order: users and items by number; no `values`: all are 1; no `times`: there
+/// are none.
+using RatingSink =
+    std::function<void(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                       std::span<const float> values, std::span<const std::int64_t> times)>;
+
+/// How far an input is read.
+struct IntakeProgress {
+  std::string input;
+  std::uint64_t bytes_done = 0;              ///< of its text, undone
+  std::optional<std::uint64_t> bytes_total;  ///< where that is known
+  std::uint64_t rating_count = 0;            ///< of all inputs
+  std::uint64_t bad_lines = 0;               ///< of all inputs
+  std::uint64_t kept_bytes = 0;              ///< of memory that the input's reader keeps until the end
+};
+
+/// How to read; the result depends on none of it but the limit.
+struct IntakeOptions {
+  std::uint32_t threads = 1;
+  std::size_t block_bytes = std::size_t{4} << 20;  ///< of text that is parsed at a time
+  BadLineLimit limit;
+  std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time
+  /// Called with the ids so far and the text that they are of, by one thread at a time, while ratings that
+  /// were numbered before are handed over.
+  std::function<void(const IdMap& users, const IdMap& items, const IntakeProgress&)> on_ids;
+  const std::atomic<bool>* stop = nullptr;  ///< set to end after the blocks in hand
+};
+
+/// A file that is no text of ratings.
+struct MatrixFile {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< as it lies; 0: not known
+};
+
+/// Reads the inputs of a run, one after the other; all share one numbering of users and one of items. Holds
+/// 2 · threads + 1 blocks, about 8 MiB each.
+class RatingIntake {
+ public:
+  RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
+  /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
+  void read_text(TextStream& input, RatingFormat format);
+  /// Reads files of another format, those of one reader; its blocks are made one after the other while
+  /// Notes for that so many bytes of an input were made ready to be read.
+  void report_copied(const std::string& name, std::uint64_t bytes) const;
+  /// earlier ones are numbered.
+  void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
+  /// Looks at the share of bad lines, once all was read.
+  void finish() const { stats_.finish(); }
+
+  /// Frees what finds ids; nothing more can be read.
+  void drop_id_index() {
+    users_.drop_index();
+    items_.drop_index();
+  }
+  [[nodiscard]] const IdMap& users() const { return users_; }
+  [[nodiscard]] const IdMap& items() const { return items_; }
+  [[nodiscard]] const ReadStats& stats() const { return stats_; }
+  /// How the last table was parsed; none where no input was one.
+  [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
+  [[nodiscard]] const TimeUnits& times() const { return times_; }
+  /// Texts whose last line has no line break.
+  [[nodiscard]] const std::vector<std::string>& texts_without_end() const { return texts_without_end_; }
+  /// `stop` was seen: not all was read.
+  [[nodiscard]] bool interrupted() const { return interrupted_; }
+
+ private:
+  class Pipeline;
+
+  RatingTableSpec spec_;
+  IntakeOptions options_;
+  RatingSink sink_;
+  IdMap users_;
+  IdMap items_;
+  ReadStats stats_;
+  TimeUnits times_;
+  std::optional<RatingTable> table_;
+  std::vector<std::string> texts_without_end_;
+  bool interrupted_ = false;
+};
+
+}  // namespace chunkhit

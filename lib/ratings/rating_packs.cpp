@@ -1,0 +1,296 @@
+#include "ratings/rating_packs.h"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "ratings/rating_rules.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint32_t kMantissaBits = 23;
+constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+constexpr double kMaxStored = 65'535;
+
+/// The bounds of the values with these sign and exponent bits.
+ValueHistogram::Bin range_of(std::uint32_t range, std::uint64_t count) {
+  const std::uint32_t exponent = range & 255;
+  const float near = std::bit_cast<float>(exponent << kMantissaBits);
+  const float far = std::bit_cast<float>((exponent + 1) << kMantissaBits);
+  return range < 256 ? ValueHistogram::Bin{near, far, count} : ValueHistogram::Bin{-far, -near, count};
+}
+
+}  // namespace
+
+void ValueStats::add(float value, std::uint64_t count) {
+  value += 0.0F;  // -0 and 0 are one value
+  if (slots_.empty()) {
+    fit(value);
+    add_range(value, count);
+    return;
+  }
+  std::size_t at = (std::bit_cast<std::uint32_t>(value) * kHashFactor) >> (64 - kSlotBits);
+  while (slots_[at].count > 0 && slots_[at].value != value) at = (at + 1) % kSlots;
+  if (slots_[at].count == 0) {
+    fit(value);
+    slots_[at].value = value;
+    ++distinct_;
+  }
+  slots_[at].count += count;
+  if (distinct_ > kMaxDistinctValues) change_to_ranges();
+}
+
+void ValueStats::add(const ValueStats& other) {
+  for (const Slot& slot : other.slots_)
+    if (slot.count > 0) add(slot.value, slot.count);
+  if (!other.slots_.empty()) return;
+  if (!slots_.empty()) change_to_ranges();
+  for (std::size_t range = 0; range < kRanges; ++range) ranges_[range] += other.ranges_[range];
+  all_one_ = all_one_ && other.all_one_;
+  for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
+    fits_[scale] = fits_[scale] && other.fits_[scale];
+    largest_[scale] = std::max(largest_[scale], other.largest_[scale]);
+  }
+}
+
+ValueHistogram ValueStats::histogram() const {
+  ValueHistogram histogram;
+  histogram.has_ranges = slots_.empty();
+  for (const Slot& slot : slots_)
+    if (slot.count > 0) histogram.bins.push_back({slot.value, slot.value, slot.count});
+  for (std::uint32_t range = 0; range < ranges_.size(); ++range)
+    if (ranges_[range] > 0) histogram.bins.push_back(range_of(range, ranges_[range]));
+  std::sort(histogram.bins.begin(), histogram.bins.end(),
+            [](const auto& a, const auto& b) { return a.low < b.low; });
+  return histogram;
+}
+
+StoredValues ValueStats::stored() const {
+  if (all_one_) return {ValueType::none, 1};
+  for (std::size_t scale = 0; scale < kScales.size(); ++scale)
+    if (fits_[scale]) return {largest_[scale] < 256 ? ValueType::u8 : ValueType::u16, kScales[scale]};
+  return {ValueType::f32, 1};
+}
+
+void ValueStats::fit(float value) {
+  all_one_ = all_one_ && value == 1;
+  for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
+    if (!fits_[scale]) continue;
+    const double number = std::round(static_cast<double>(value) / kScales[scale]);
+    fits_[scale] =
+        number >= 0 && number <= kMaxStored && static_cast<float>(number * kScales[scale]) == value;
+    if (fits_[scale]) largest_[scale] = std::max(largest_[scale], static_cast<std::uint64_t>(number));
+  }
+}
+
+void ValueStats::add_range(float value, std::uint64_t count) {
+  ranges_[std::bit_cast<std::uint32_t>(value) >> kMantissaBits] += count;
+}
+
+void ValueStats::change_to_ranges() {
+  ranges_.resize(kRanges);
+  for (const Slot& slot : slots_)
+    if (slot.count > 0) add_range(slot.value, slot.count);
+  slots_ = {};
+}
+
+namespace {
+
+/// What a look at all ratings that the split divides tells.
+struct TrainingStats {
+  std::vector<std::uint32_t> item_counts;  ///< of ratings for training
+  ValueStats values;
+};
+
+/// Looks at one row: its live items that are for training, and the values of all that are live.
+class RowScan {
+ public:
+  RowScan(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
+  void look(const RatingRow& row, std::vector<std::uint32_t>& item_counts, ValueStats& values) {
+    list_live(row, live_, entries_);
+    if (split_.divides_rows()) {
+      split_.divide(row, entries_, parts_);
+      for (std::size_t at = 0; at < entries_.size(); ++at)
+        item_counts[row.items[entries_[at]]] += parts_[at] == Part::train ? 1 : 0;
+    } else if (split_.part_of(row.user) == Part::train) {
+      for (const std::uint32_t entry : entries_) ++item_counts[row.items[entry]];
+    }
+    if (!row.values.empty())
+      for (const std::uint32_t entry : entries_) values.add(row.values[entry]);
+    else if (!entries_.empty())
+      values.add(1, entries_.size());
+  }
+
+ private:
+  const LiveRatings& live_;
+  const RatingSplit& split_;
+  std::vector<std::uint32_t> entries_;
+  std::vector<Part> parts_;
+};
+
+TrainingStats scan_ratings(const RowStore& rows, const LiveRatings& live, const RatingSplit& split) {
+  ItemCounter counter(live.items.size());
+  tbb::enumerable_thread_specific<ValueStats> values;
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    std::vector<std::uint32_t>& counts = counter.local();
+    ValueStats& local = values.local();
+    RowScan look(live, split);
+    for (std::size_t index = 0; index < bucket.row_count(); ++index)
+      look.look(bucket.row(index), counts, local);
+  });
+  TrainingStats stats{counter.sum(), {}};
+  for (const ValueStats& local : values) stats.values.add(local);
+  return stats;
+}
+
+void add_matrix(std::uint64_t nnz, MatrixStats& stats) {
+  stats.nnz += nnz;
+  stats.longest_row = std::max(stats.longest_row, nnz);
+}
+
+void add_stats(const PackStats& from, PackStats& to) {
+  to.x.nnz += from.x.nnz;
+  to.x.longest_row = std::max(to.x.longest_row, from.x.longest_row);
+  to.held_out.nnz += from.held_out.nnz;
+  to.held_out.longest_row = std::max(to.held_out.longest_row, from.held_out.longest_row);
+  to.unseen_ratings += from.unseen_ratings;
+  to.users_left_out += from.users_left_out;
+}
+
+/// Looks at one bucket for one pack; `is_in` gets 1 for each user whom the pack has.
+PackStats scan_users(const RatingRows& bucket, Part part, UserRows& rows, std::vector<std::uint8_t>& is_in) {
+  PackStats stats;
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    rows.make(row, part);
+    stats.unseen_ratings += rows.unseen();
+    is_in[row.user] = rows.is_in_pack() ? 1 : 0;
+    if (!rows.is_in_pack()) {
+      stats.users_left_out += rows.is_concerned() ? 1 : 0;
+      continue;
+    }
+    add_matrix(rows.x().size(), stats.x);
+    add_matrix(rows.held_out().size(), stats.held_out);
+  }
+  return stats;
+}
+
+/// The same where all that is live is for training.
+PackStats look_for_whole_users(const RatingRows& bucket, const UserRows& rows,
+                               std::vector<std::uint8_t>& is_in) {
+  PackStats stats;
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    const std::uint64_t count = rows.count_whole(row);
+    is_in[row.user] = count > 0 ? 1 : 0;
+    if (count > 0) add_matrix(count, stats.x);
+  }
+  return stats;
+}
+
+PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part part) {
+  PackUsers found;
+  found.part = part;
+  if (spec.split.kind != SplitKind::none) found.name = kPartNames[static_cast<std::size_t>(part)];
+  std::vector<std::uint8_t> is_in(source.live.users.size());
+  std::mutex stats_mutex;
+  source.rows.for_each_bucket([&](const RatingRows& bucket) {
+    UserRows rows(source);
+    const PackStats stats = spec.split.kind == SplitKind::none ? look_for_whole_users(bucket, rows, is_in)
+                                                               : scan_users(bucket, part, rows, is_in);
+    const std::lock_guard lock(stats_mutex);
+    add_stats(stats, found.stats);
+  });
+  for (std::size_t user = 0; user < is_in.size(); ++user)
+    if (is_in[user] != 0) found.users.push_back(static_cast<std::uint32_t>(user));
+  if (spec.shuffles_rows) shuffle(std::span(found.users), spec.seed, Purpose::pack_order);
+  return found;
+}
+
+/// What a split asks of the rows.
+RowForm row_form(const RatingSplitSpec& split) {
+  const bool is_by_input = split.kind == SplitKind::given || split.resolved_order() == SplitOrder::input;
+  if (split.is_by_time() || is_by_input) return RowForm::with_places;
+  return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
+}
+
+/// Columns of another pack stay, also of items that have too few ratings here: those columns are empty.
+void leave_out_dropped(const LiveRatings& live, ItemColumns& columns) {
+  for (std::size_t item = 0; item < columns.columns.size(); ++item)
+    if (live.items[item] == 0) columns.columns[item] = kNoColumn;
+}
+
+void check_something_left(const ItemColumns& columns, const std::vector<StepCounts>& steps) {
+  if (std::any_of(columns.counts.begin(), columns.counts.end(),
+                  [](std::uint64_t count) { return count > 0; }))
+    return;
+  std::string text = "no ratings are left for training";
+  for (const StepCounts& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
+  throw Error(ErrorCode::bad_data, text);
+}
+
+}  // namespace
+
+RatingPacksSpec vae_cf_spec() {
+  RatingPacksSpec spec;
+  spec.rules.above = 3.5F;
+  spec.rules.binarize = true;
+  spec.rules.min_user = 5;
+  spec.rules.filter_once = true;
+  spec.split.kind = SplitKind::users;
+  spec.split.validation.count = 10'000;
+  spec.split.test.count = 10'000;
+  spec.split.fold_in = 0.8;
+  return spec;
+}
+
+bool needs_times(const RatingPacksSpec& spec) {
+  const Duplicates duplicates = spec.rules.duplicates;
+  return spec.split.is_by_time() || duplicates == Duplicates::last || duplicates == Duplicates::first ||
+         duplicates == Duplicates::sum;
+}
+
+RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
+                              GivenParts given) {
+  check_split(spec.split);
+  RatingPacks made;
+  RowStore rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
+  LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
+                   std::vector<std::uint8_t>(store.item_count(), 1)};
+  if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
+  keep_frequent(rows, spec.rules, live, made.steps);
+
+  RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
+                    std::move(given));
+  const TrainingStats stats = scan_ratings(rows, live, split);
+  made.values = stats.values.histogram();
+  made.stored = stats.values.stored();
+  ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
+                                     : order_items(stats.item_counts, spec.item_order, items.sorted);
+  leave_out_dropped(live, columns);
+  check_something_left(columns, made.steps);
+
+  auto source =
+      std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
+                                            std::move(columns), made.stored.type != ValueType::none});
+  for (const Part part : source->split.parts())
+    made.packs.emplace_back(find_users(*source, spec, part), *source);
+  if (source->rows.is_spilled()) {
+    write_rows_to_disk(*source, store.spec(), made.packs);
+    source->rows = RowStore(0, "");
+  }
+  made.source = std::move(source);
+  return made;
+}
+
+}  // namespace chunkhit

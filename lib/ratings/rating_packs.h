@@ -1,0 +1,119 @@
+// From all ratings to the rows of packs: rules, filters, split, columns, order of rows, types of values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ratings/pack_rows.h"
+#include "ratings/rating_rules.h"
+#include "ratings/rating_split.h"
+#include "ratings/rating_store.h"
+#include "types/csr_rows.h"
+
+namespace chunkhit {
+
+/// How often values occur: each by itself, or by ranges where there are more than kMaxDistinctValues.
+struct ValueHistogram {
+  struct Bin {
+    float low = 0;
+    float high = 0;  ///< the same as `low`, or where the range ends: a power of two, not in it
+    std::uint64_t count = 0;
+  };
+  bool has_ranges = false;
+  std::vector<Bin> bins;  ///< ascending, none empty
+};
+
+inline constexpr std::size_t kMaxDistinctValues = 1000;
+
+/// How values are stored: as numbers that times `scale` give the value exactly.
+struct StoredValues {
+  ValueType type = ValueType::none;
+  double scale = 1;
+};
+
+/// Gathers values. What comes out does not depend on the order, nor on how they were shared out among
+/// objects that were added together.
+class ValueStats {
+ public:
+  void add(float value, std::uint64_t count = 1);
+  void add(const ValueStats& other);
+  [[nodiscard]] ValueHistogram histogram() const;
+  /// none where all values are 1; else the largest scale of 1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01 and 0.001 of
+  /// which all values are whole multiples, 0 to 255 (u8) or to 65,535 (u16) times; else f32.
+  [[nodiscard]] StoredValues stored() const;
+
+ private:
+  static constexpr std::array<double, 8> kScales{1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001};
+  static constexpr int kSlotBits = 12;
+  static constexpr std::size_t kSlots = std::size_t{1}
+                                        << kSlotBits;  // open addressing, at most a quarter full
+  static constexpr std::size_t kRanges = 512;          // by sign and exponent
+
+  struct Slot {
+    float value = 0;
+    std::uint64_t count = 0;  ///< 0: free
+  };
+  void fit(float value);
+  void add_range(float value, std::uint64_t count);
+  void change_to_ranges();
+
+  std::vector<Slot> slots_ = std::vector<Slot>(kSlots);  ///< empty: there are ranges
+  std::size_t distinct_ = 0;
+  std::vector<std::uint64_t> ranges_;
+  std::array<bool, kScales.size()> fits_{true, true, true, true, true, true, true, true};
+  std::array<std::uint64_t, kScales.size()> largest_{};  ///< stored number
+  bool all_one_ = true;
+};
+
+/// What is wanted.
+struct RatingPacksSpec {
+  RatingRules rules{};
+  RatingSplitSpec split{};
+  ItemOrder item_order = ItemOrder::popularity;
+  bool shuffles_rows = true;  ///< by seed; else users come as the input has them
+  std::uint64_t seed = 0;
+};
+
+/// What Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative Filtering, 2018):
+/// ratings above 3.5 become 1, users with 5 of them, 10,000 users held out twice, a fifth of their items
+/// asked for. Who is held out is drawn by our seed, not by NumPy's.
+[[nodiscard]] RatingPacksSpec vae_cf_spec();
+
+/// Whether the ratings' times are looked at.
+[[nodiscard]] bool needs_times(const RatingPacksSpec& spec);
+
+/// The packs of a run.
+struct RatingPacks {
+  std::vector<StepCounts> steps;
+  ValueHistogram values;  ///< of what the split divides
+  StoredValues stored;
+  std::unique_ptr<const RowSource> source;
+  std::vector<PackRows> packs;  ///< train first
+  [[nodiscard]] const ItemColumns& columns() const { return source->columns; }
+};
+
+/// The items that may be columns, and their order; by number.
+struct ItemChoice {
+  std::span<const std::uint32_t> sorted;                 ///< in the order of their ids; for ItemOrder::sorted
+  std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
+};
+
+/// Makes the packs of all that is in `store`, which is emptied. Needs memory for the rows, 8 bytes a rating
+/// and 12 more where the split goes by time, or where `store` was spilled for a few buckets. The same for any
+/// number of threads. `given` is for lists of users and given files only. Throws usage, bad_data
+/// (DuplicateError; nothing is left), cannot_write.
+[[nodiscard]] RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec,
+                                            const ItemChoice& items, GivenParts given = {});
+
+/// Bytes of a dense batch.
+[[nodiscard]] constexpr std::uint64_t dense_batch_bytes(std::uint64_t rows, std::uint64_t columns,
+                                                        std::uint64_t value_bytes) {
+  return rows * columns * value_bytes;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,46 @@
+// Files that hold a matrix of ratings, read from front to back as blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// About how many ratings a block has; whole lines and rows may make it larger.
+inline constexpr std::size_t kBlockRatings = std::size_t{1} << 20;
+
+/// Which way round the matrix of a file is taken: a file's rows are users, unless transposed.
+enum class Transpose : std::uint8_t { automatic, no, yes };
+
+/// What a file says of its matrix beside the entries.
+struct MatrixFacts {
+  std::uint64_t user_count = 0;  ///< of the shape; users and items without an entry get no id
+  std::uint64_t item_count = 0;
+  bool is_transposed = false;              ///< the shape's columns are users
+  std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here
+  RoundedValues rounded;             ///< values that no 32-bit float is equal to: the nearest one was taken
+  std::vector<std::string> notices;  ///< what was assumed, made up or left out; a sentence each
+};
+
+/// Gives the ratings of a file, one block after the other. One thread at a time.
+class RatingReader {
+ public:
+  virtual ~RatingReader() = default;
+  /// Replaces `block` by the next ratings; false where there are none left. Lines that give no rating are in
+  /// its `bad_lines`; throws bad_data, naming file and place, where the file as a whole cannot be trusted.
+  [[nodiscard]] virtual bool next(RatingBlock& block) = 0;
+  /// Which of its files a reader of several gave a block of last; a block is of one file.
+  [[nodiscard]] virtual std::size_t file_index() const { return 0; }
+  /// Whole once `next` has given false.
+  [[nodiscard]] const MatrixFacts& facts() const { return facts_; }
+
+ protected:
+  MatrixFacts facts_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,408 @@
+#include "ratings/rating_rules.h"
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "ratings/row_store.h"
+#include "types/rating_block.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t index_of(RowStep step) { return static_cast<std::size_t>(step); }
+
+/// Applies the rules to one bucket; what is kept moves to the front.
+class BucketRules {
+ public:
+  BucketRules(const RatingRules& rules, RatingRows& rows, ItemSteps& items)
+      : rules_(rules), rows_(rows), items_(items) {}
+
+  RowStepCounts run() {
+    for (std::size_t row = 0; row < rows_.row_count(); ++row) {
+      const std::uint64_t begin = begin_of_row_;
+      begin_of_row_ = rows_.indptr[row + 1];
+      run_row(row, begin, begin_of_row_);
+      rows_.indptr[row + 1] = kept_;
+    }
+    if (rules_.binarize) rows_.values = {};
+    cut(rows_.items);
+    cut(rows_.values);
+    cut(rows_.times);
+    cut(rows_.places);
+    return counts_;
+  }
+
+ private:
+  void run_row(std::size_t row, std::uint64_t begin, std::uint64_t end) {
+    if (keeps_all(begin, end)) return keep_row(begin, end);
+    std::size_t steps_of_row = 0;  // after how many steps it had ratings
+    while (begin < end) {
+      std::uint64_t next = begin + 1;
+      while (next < end && rows_.items[next] == rows_.items[begin]) ++next;
+      const RowStep last = run_pair(row, begin, next);
+      items_.mark(rows_.items[begin], last);
+      steps_of_row = std::max(steps_of_row, index_of(last) + 1);
+      if (last == RowStep::above) keep(begin);
+      begin = next;
+    }
+    for (std::size_t step = 0; step < steps_of_row; ++step) ++counts_.users[step];
+  }
+
+  /// Whether every rule leaves all ratings of a row, as of most rows of most inputs.
+  [[nodiscard]] bool keeps_all(std::uint64_t begin, std::uint64_t end) const {
+    if (rules_.min_value || rules_.above) return false;
+    bool keeps = true;
+    for (std::uint64_t at = begin + 1; at < end; ++at) keeps &= rows_.items[at] != rows_.items[at - 1];
+    if (!rows_.values.empty())
+      for (std::uint64_t at = begin; at < end; ++at)
+        keeps &= std::abs(rows_.values[at]) <= std::numeric_limits<float>::max() && rows_.values[at] != 0;
+    return keeps;
+  }
+
+  void keep_row(std::uint64_t begin, std::uint64_t end) {
+    for (std::size_t step = 0; step < kRowSteps; ++step) {
+      counts_.ratings[step] += end - begin;
+      counts_.users[step] += end > begin ? 1 : 0;
+    }
+    for (std::uint64_t at = begin; at < end; ++at) {
+      items_.mark(rows_.items[at], RowStep::above);
+      if (at != kept_) move(at, kept_);
+      ++kept_;
+    }
+  }
+
+  /// Applies the rules to all ratings [begin, end) of one item by one user. Tells the last step after which
+  /// one was left; what is left lies at `begin`.
+  RowStep run_pair(std::size_t row, std::uint64_t begin, std::uint64_t end) {
+    counts_.ratings[index_of(RowStep::input)] += end - begin;
+    if (!rows_.values.empty()) end = drop_zeros(row, begin, end);
+    if (begin == end) return RowStep::input;
+    counts_.ratings[index_of(RowStep::zeros)] += end - begin;
+    if (end - begin > 1) merge(row, begin, end);
+    ++counts_.ratings[index_of(RowStep::duplicates)];
+    const float value = rows_.values.empty() ? 1.0F : rows_.values[begin];
+    if (rules_.min_value && !(value >= *rules_.min_value)) return RowStep::duplicates;
+    ++counts_.ratings[index_of(RowStep::min_value)];
+    if (rules_.above && !(value > *rules_.above)) return RowStep::min_value;
+    ++counts_.ratings[index_of(RowStep::above)];
+    return RowStep::above;
+  }
+
+  std::uint64_t drop_zeros(std::size_t row, std::uint64_t begin, std::uint64_t end) {
+    std::uint64_t to = begin;
+    for (std::uint64_t at = begin; at < end; ++at) {
+      check_finite(row, rows_.items[begin], rows_.values[at]);
+      if (rows_.values[at] == 0 && rules_.zeros == Zeros::drop) continue;
+      if (at != to) move(at, to);
+      ++to;
+    }
+    return to;
+  }
+
+  void merge(std::size_t row, std::uint64_t begin, std::uint64_t end) {
+    const std::uint32_t user = rows_.first_user + static_cast<std::uint32_t>(row);
+    if (!counts_.first_duplicate) counts_.first_duplicate = {user, rows_.items[begin]};
+    std::uint64_t chosen = begin;
+    for (std::uint64_t at = begin + 1; at < end; ++at)
+      if (replaces(at, chosen)) chosen = at;
+    double sum = 0;
+    if (rules_.duplicates == Duplicates::sum)
+      for (std::uint64_t at = begin; at < end; ++at) sum += rows_.values.empty() ? 1 : rows_.values[at];
+    move(chosen, begin);
+    if (rules_.duplicates == Duplicates::sum && !rules_.rounds_values &&
+        is_lost(sum, static_cast<float>(sum)))
+      refuse_sum(row, rows_.items[begin], sum);
+    if (rules_.duplicates == Duplicates::sum) set_value(row, begin, static_cast<float>(sum));
+  }
+
+  /// Whether a later rating is kept instead of the one chosen so far.
+  [[nodiscard]] bool replaces(std::uint64_t later, std::uint64_t chosen) const {
+    switch (rules_.duplicates) {
+      case Duplicates::sum:
+      case Duplicates::last:
+        return rows_.times.empty() || rows_.times[later] >= rows_.times[chosen];
+      case Duplicates::max:
+        return !rows_.values.empty() && rows_.values[later] > rows_.values[chosen];
+      case Duplicates::first:
+        return !rows_.times.empty() && rows_.times[later] < rows_.times[chosen];
+      case Duplicates::error:
+        break;
+    }
+    return false;
+  }
+
+  void set_value(std::size_t row, std::uint64_t at, float value) {
+    check_finite(row, rows_.items[at], value);
+    if (rows_.values.empty()) rows_.values.assign(rows_.nnz(), 1.0F);
+    rows_.values[at] = value;
+  }
+
+  void check_finite(std::size_t row, std::uint32_t item, float value) const {
+    if (!std::isfinite(value)) refuse(row, item, value);
+  }
+
+  [[noreturn]] void refuse(std::size_t row, std::uint32_t item, float value) const {
+    throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
+                                         ", item number " + std::to_string(item) +
+                                         ": expected a finite value, found " + std::to_string(value));
+  }
+
+  [[noreturn]] void refuse_sum(std::size_t row, std::uint32_t item, double sum) const {
+    throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
+                                         ", item number " + std::to_string(item) + ": the sum " +
+                                         number_text(sum) +
+                                         " is no 32-bit float; --values f32 takes the nearest");
+  }
+
+  void move(std::uint64_t from, std::uint64_t to) {
+    rows_.items[to] = rows_.items[from];
+    if (!rows_.values.empty()) rows_.values[to] = rows_.values[from];
+    if (!rows_.times.empty()) rows_.times[to] = rows_.times[from];
+    if (!rows_.places.empty()) rows_.places[to] = rows_.places[from];
+  }
+
+  /// Leaves what is kept, and gives memory back where it is worth a copy.
+  template <class T>
+  void cut(std::vector<T>& all) const {
+    if (all.empty()) return;
+    all.resize(kept_);
+    if (kept_ < all.capacity() / 4 * 3) all.shrink_to_fit();
+  }
+
+  void keep(std::uint64_t at) {
+    if (at != kept_) move(at, kept_);
+    ++kept_;
+  }
+
+  const RatingRules& rules_;
+  RatingRows& rows_;
+  ItemSteps& items_;
+  std::uint64_t begin_of_row_ = 0;
+  std::uint64_t kept_ = 0;
+  RowStepCounts counts_;
+};
+
+}  // namespace
+
+void RowStepCounts::add(const RowStepCounts& other) {
+  for (std::size_t step = 0; step < kRowSteps; ++step) {
+    users[step] += other.users[step];
+    ratings[step] += other.ratings[step];
+  }
+  if (!other.first_duplicate) return;
+  first_duplicate =
+      first_duplicate ? std::min(*first_duplicate, *other.first_duplicate) : *other.first_duplicate;
+}
+
+void ItemSteps::mark(std::uint32_t item, RowStep step) {
+  const auto reached = static_cast<std::uint8_t>(index_of(step) + 1);
+  std::uint8_t known = last_[item].load(std::memory_order_relaxed);
+  while (known < reached && !last_[item].compare_exchange_weak(known, reached, std::memory_order_relaxed)) {
+  }
+}
+
+std::array<std::uint64_t, kRowSteps> ItemSteps::counts() const {
+  std::array<std::uint64_t, kRowSteps> counts{};
+  for (const auto& last : last_)
+    for (std::size_t step = 0; step < last.load(std::memory_order_relaxed); ++step) ++counts[step];
+  return counts;
+}
+
+RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items) {
+  return BucketRules(rules, rows, items).run();
+}
+
+namespace {
+
+std::uint64_t count_used(const std::vector<std::uint32_t>& counts) {
+  return static_cast<std::uint64_t>(
+      std::count_if(counts.begin(), counts.end(), [](std::uint32_t count) { return count > 0; }));
+}
+
+std::vector<StepCounts> steps_asked_for(const RatingRules& rules, const RowStepCounts& counts,
+                                        const ItemSteps& items) {
+  const std::array<bool, kRowSteps> asked{true, rules.zeros == Zeros::drop, true, rules.min_value.has_value(),
+                                          rules.above.has_value()};
+  const std::array<std::uint64_t, kRowSteps> item_counts = items.counts();
+  std::vector<StepCounts> steps;
+  for (std::size_t step = 0; step < kRowSteps; ++step)
+    if (asked[step])
+      steps.push_back(
+          {std::string(kRowStepNames[step]), counts.users[step], item_counts[step], counts.ratings[step]});
+  if (rules.binarize) steps.push_back({"binarize", counts.users[4], item_counts[4], counts.ratings[4]});
+  return steps;
+}
+
+/// Ratings of live items by live users.
+struct LiveCounts {
+  std::uint64_t users_before = 0;  ///< with at least one, before users with too few were dropped
+  std::uint64_t ratings_before = 0;
+  std::uint64_t users = 0;
+  std::uint64_t ratings = 0;
+  std::vector<std::uint32_t> items;
+};
+
+std::uint32_t count_live(const RatingRow& row, const LiveRatings& live) {
+  std::uint32_t count = 0;
+  for (const std::uint32_t item : row.items) count += live.items[item];
+  return count;
+}
+
+/// Drops users of one bucket and counts; their items into `items`.
+LiveCounts drop_users(const RatingRows& bucket, std::uint64_t min_user, LiveRatings& live,
+                      std::vector<std::uint32_t>& items) {
+  LiveCounts counts;
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    const std::uint32_t count = live.users[row.user] != 0 ? count_live(row, live) : 0;
+    counts.users_before += count > 0 ? 1 : 0;
+    counts.ratings_before += count;
+    live.users[row.user] = count > 0 && count >= min_user ? 1 : 0;
+    if (live.users[row.user] == 0) continue;
+    ++counts.users;
+    counts.ratings += count;
+    for (const std::uint32_t item : row.items) items[item] += live.items[item];
+  }
+  return counts;
+}
+
+/// Drops live users with fewer than `min_user` ratings of live items, or none, and counts.
+LiveCounts drop_users(const RowStore& rows, std::uint64_t min_user, LiveRatings& live) {
+  ItemCounter items(live.items.size());
+  LiveCounts all;
+  std::mutex all_mutex;
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    const LiveCounts counts = drop_users(bucket, min_user, live, items.local());
+    const std::lock_guard lock(all_mutex);
+    all.users_before += counts.users_before;
+    all.ratings_before += counts.ratings_before;
+    all.users += counts.users;
+    all.ratings += counts.ratings;
+  });
+  all.items = items.sum();
+  return all;
+}
+
+/// Drops users without ratings of live items.
+void drop_empty_users(const RowStore& rows, LiveRatings& live) {
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+      const RatingRow row = bucket.row(index);
+      const auto is_live = [&](std::uint32_t item) { return live.items[item] != 0; };
+      if (std::none_of(row.items.begin(), row.items.end(), is_live)) live.users[row.user] = 0;
+    }
+  });
+}
+
+/// Drops items that have ratings, but fewer than `min_item`; returns whether there were any.
+bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item, LiveRatings& live) {
+  bool dropped = false;
+  for (std::size_t item = 0; item < counts.size(); ++item) {
+    if (live.items[item] == 0 || counts[item] == 0 || counts[item] >= min_item) continue;
+    live.items[item] = 0;
+    dropped = true;
+  }
+  return dropped;
+}
+
+/// Items with too few ratings of all users, then users with too few ratings of those items: as vae_cf.
+void filter_once(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+                 std::vector<StepCounts>& steps) {
+  std::uint64_t items_left = 0;
+  if (rules.min_item > 0) {
+    const LiveCounts all = drop_users(rows, 0, live);
+    drop_items(all.items, rules.min_item, live);
+    for (std::size_t item = 0; item < all.items.size(); ++item)
+      items_left += all.items[item] > 0 ? live.items[item] : 0;
+  }
+  const LiveCounts left = drop_users(rows, rules.min_user, live);
+  if (rules.min_item > 0) steps.push_back({"min-item", left.users_before, items_left, left.ratings_before});
+  if (rules.min_user > 0) steps.push_back({"min-user", left.users, count_used(left.items), left.ratings});
+}
+
+/// Until every user and every item that is left has enough. The order of dropping does not matter for what
+/// is left in the end.
+void filter_to_fixed_point(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+                           std::vector<StepCounts>& steps) {
+  LiveCounts left = drop_users(rows, rules.min_user, live);
+  while (drop_items(left.items, rules.min_item, live)) left = drop_users(rows, rules.min_user, live);
+  std::string name = rules.min_item > 0 ? "min-item" : "";
+  if (rules.min_user > 0) name += name.empty() ? "min-user" : " and min-user";
+  steps.push_back({name, left.users, count_used(left.items), left.ratings});
+}
+
+}  // namespace
+
+DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_number, std::uint64_t more)
+    : Error(ErrorCode::bad_data, "user number " + std::to_string(user_number) +
+                                     " has several ratings of item number " + std::to_string(item_number) +
+                                     "; in all " + count_text(more, "rating") + " too many"),
+      user(user_number),
+      item(item_number),
+      count(more) {}
+
+RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
+                    std::vector<StepCounts>& steps) {
+  const std::uint64_t memory = store.spec().memory_bytes;
+  RowStore rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
+  MemoryBudget work(memory);
+  const std::uint64_t work_of_thread =
+      store.is_spilled() ? memory / static_cast<std::uint64_t>(tbb::this_task_arena::max_concurrency())
+                         : UINT64_MAX;
+  ItemSteps items(store.item_count());
+  RowStepCounts counts;
+  std::mutex counts_mutex;
+  const auto clean = [&](std::size_t bucket, std::uint32_t first, std::uint32_t end) {
+    RatingRows made = store.rows(first, end, form);
+    if (!store.is_spilled()) store.drop(bucket);
+    const RowStepCounts made_counts = apply_rules(rules, made, items);
+    if (form != RowForm::with_places) made.times = {};
+    rows.put(bucket, std::move(made));
+    const std::lock_guard lock(counts_mutex);
+    counts.add(made_counts);
+  };
+  tbb::parallel_for(std::size_t{0}, store.bucket_count(), [&](std::size_t bucket) {
+    const std::uint64_t bytes = store.ratings_in(bucket) * store.work_bytes_of_rating();
+    const MemoryBudget::Share share(work, std::min({bytes, work_of_thread, work.total()}));
+    const std::vector<std::uint32_t> cuts = store.cut_bucket(bucket, work_of_thread);
+    for (std::size_t at = 0; at + 1 < cuts.size(); ++at) clean(bucket, cuts[at], cuts[at + 1]);
+    store.drop(bucket);
+  });
+  if (rules.duplicates == Duplicates::error && counts.first_duplicate) {
+    const auto [user, item] = *counts.first_duplicate;
+    throw DuplicateError(user, item, counts.ratings[1] - counts.ratings[2]);
+  }
+  for (StepCounts& step : steps_asked_for(rules, counts, items)) steps.push_back(std::move(step));
+  return rows;
+}
+
+void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
+                      std::vector<StepCounts>& steps) {
+  std::fill(live.items.begin(), live.items.end(), std::uint8_t{0});
+  for (const std::uint32_t item : frozen)
+    if (item < live.items.size()) live.items[item] = 1;
+  const LiveCounts left = drop_users(rows, 0, live);
+  steps.push_back({"reuse-ids", left.users, count_used(left.items), left.ratings});
+}
+
+void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+                   std::vector<StepCounts>& steps) {
+  if (rules.min_user == 0 && rules.min_item == 0)
+    drop_empty_users(rows, live);
+  else if (rules.filter_once)
+    filter_once(rows, rules, live, steps);
+  else
+    filter_to_fixed_point(rows, rules, live, steps);
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,138 @@
+// From the ratings of the input to those that are packed, and how many are left after each step.
+#pragma once
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "chunkhit/error.h"
+#include "ratings/rating_store.h"
+#include "ratings/row_store.h"
+
+namespace chunkhit {
+
+/// Counts for each item; needs 4 bytes an item and thread. An item has less than 2^32 ratings, because each
+/// user has one at most.
+class ItemCounter {
+ public:
+  explicit ItemCounter(std::size_t item_count)
+      : counts_([item_count] { return std::vector<std::uint32_t>(item_count); }), item_count_(item_count) {}
+  /// The calling thread's counts.
+  [[nodiscard]] std::vector<std::uint32_t>& local() { return counts_.local(); }
+  /// What all threads have counted; call when they have ended.
+  [[nodiscard]] std::vector<std::uint32_t> sum() const {
+    std::vector<std::uint32_t> sum(item_count_);
+    for (const std::vector<std::uint32_t>& counts : counts_)
+      for (std::size_t item = 0; item < item_count_; ++item) sum[item] += counts[item];
+    return sum;
+  }
+
+ private:
+  tbb::enumerable_thread_specific<std::vector<std::uint32_t>> counts_;
+  std::size_t item_count_;
+};
+
+/// Whether ratings of value 0 count.
+enum class Zeros { drop, keep };
+inline constexpr std::array<std::string_view, 2> kZerosNames{"drop", "keep"};
+
+/// What is made of several ratings of one item by one user. `last` and `first` are by time where there are
+/// times; of equal ones, and without times, the last or first in the input. `max`: of equal ones the first in
+/// the input. What results has the time and the position of the rating that is kept; with `sum` of the last
+/// one.
+enum class Duplicates { error, sum, last, first, max };
+inline constexpr std::array<std::string_view, 5> kDuplicatesNames{"error", "sum", "last", "first", "max"};
+
+/// The steps, in their order.
+struct RatingRules {
+  Zeros zeros = Zeros::drop;
+  Duplicates duplicates = Duplicates::error;
+  std::optional<float> min_value{};  ///< keeps values >= this
+  std::optional<float> above{};      ///< keeps values > this
+  bool binarize = false;             ///< values become 1
+  std::uint64_t min_user = 0;        ///< keeps users with at least so many ratings
+  std::uint64_t min_item = 0;        ///< keeps items with at least so many ratings
+  bool rounds_values = false;        ///< sums that 32-bit floats do not hold become the nearest
+  bool filter_once = false;          ///< items, then users, once (vae_cf); else until both hold
+};
+
+/// The steps that look at one user alone.
+enum class RowStep : std::uint8_t { input, zeros, duplicates, min_value, above };
+inline constexpr std::size_t kRowSteps = 5;
+inline constexpr std::array<std::string_view, kRowSteps> kRowStepNames{"input", "zeros", "duplicates",
+                                                                       "min-value", "above"};
+
+/// What was left after each of them.
+struct RowStepCounts {
+  std::array<std::uint64_t, kRowSteps> users{};    ///< with at least one rating
+  std::array<std::uint64_t, kRowSteps> ratings{};  ///< after `duplicates` also of what was merged: pairs
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> first_duplicate;  ///< lowest user, then item
+  void add(const RowStepCounts& other);
+};
+
+/// Remembers for each item the last step after which it had ratings. Several threads may mark.
+class ItemSteps {
+ public:
+  explicit ItemSteps(std::uint32_t item_count) : last_(item_count) {}
+  /// Notes that a rating of the item was left after `step`.
+  void mark(std::uint32_t item, RowStep step);
+  /// Items with at least one rating after each step.
+  [[nodiscard]] std::array<std::uint64_t, kRowSteps> counts() const;
+
+ private:
+  std::vector<std::atomic<std::uint8_t>> last_;  ///< step and 1; 0: no rating at all
+};
+
+/// Applies zeros, duplicates, min_value, above and binarize to rows, in place. With Duplicates::error
+/// duplicates are counted and the first is kept. Throws bad_data where a value is not finite.
+[[nodiscard]] RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items);
+
+/// What is left after a step: users and items with at least one rating.
+struct StepCounts {
+  std::string name;  ///< as RowStep, or "binarize", "reuse-ids", "min-item", "min-user"
+  std::uint64_t users = 0;
+  std::uint64_t items = 0;
+  std::uint64_t ratings = 0;
+};
+
+/// Names a rating that is there several times where that is an error: by numbers, for who knows the ids.
+class DuplicateError : public Error {
+ public:
+  DuplicateError(std::uint32_t user, std::uint32_t item, std::uint64_t count);
+  std::uint32_t user;   ///< the lowest one; and of this user
+  std::uint32_t item;   ///< the lowest one
+  std::uint64_t count;  ///< ratings beyond the first of their user and item, in all
+};
+
+/// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
+/// asked for. Rows have the form that is asked for, and times where they have places. They are kept in memory
+/// unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
+[[nodiscard]] RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
+                                  std::vector<StepCounts>& steps);
+
+/// Which users and items are left: 1 or 0 for each.
+struct LiveRatings {
+  std::vector<std::uint8_t> users;
+  std::vector<std::uint8_t> items;
+};
+
+/// Leaves the items of `frozen`, by number (those that the input has not are ignored), and appends the step
+/// "reuse-ids".
+void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
+                      std::vector<StepCounts>& steps);
+
+/// Applies min_user and min_item and appends their steps; drops users without ratings of live items in any
+/// case.
+void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+                   std::vector<StepCounts>& steps);
+
+}  // namespace chunkhit

@@ -1,0 +1,350 @@
+#include "ratings/rating_split.h"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr int kDigitBits = 16;
+constexpr std::size_t kDigits = 1 << kDigitBits;
+constexpr std::uint64_t kSign = 1ull << 63;
+
+template <class Visit>
+void for_each_time(const RatingRows& bucket, const LiveRatings& live, Visit visit) {
+  for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+    const RatingRow row = bucket.row(index);
+    if (live.users[row.user] == 0) continue;
+    for (std::size_t at = 0; at < row.items.size(); ++at)
+      if (live.items[row.items[at]] != 0) visit(row.times[at]);
+  }
+}
+
+/// As an unsigned number in the same order.
+std::uint64_t ordered(std::int64_t time) { return static_cast<std::uint64_t>(time) ^ kSign; }
+
+/// Counts the times whose bits above `shift` + 16 equal those of `prefix` by their next 16 bits.
+std::vector<std::uint64_t> count_digits(const RowStore& rows, const LiveRatings& live, std::uint64_t prefix,
+                                        int shift) {
+  const std::uint64_t mask = shift + kDigitBits == 64 ? 0 : ~std::uint64_t{0} << (shift + kDigitBits);
+  tbb::enumerable_thread_specific<std::vector<std::uint64_t>> counts(
+      [] { return std::vector<std::uint64_t>(kDigits); });
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    std::vector<std::uint64_t>& local = counts.local();
+    for_each_time(bucket, live, [&](std::int64_t time) {
+      const std::uint64_t bits = ordered(time);
+      if ((bits & mask) == prefix) ++local[(bits >> shift) % kDigits];
+    });
+  });
+  std::vector<std::uint64_t> sum(kDigits);
+  for (const std::vector<std::uint64_t>& local : counts)
+    for (std::size_t digit = 0; digit < kDigits; ++digit) sum[digit] += local[digit];
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t count_since(const RowStore& rows, const LiveRatings& live, std::int64_t time) {
+  std::atomic<std::uint64_t> all{0};
+  rows.for_each_bucket([&](const RatingRows& bucket) {
+    std::uint64_t count = 0;
+    for_each_time(bucket, live, [&](std::int64_t other) { count += other >= time ? 1 : 0; });
+    all += count;
+  });
+  return all;
+}
+
+std::optional<std::int64_t> latest_cut(const RowStore& rows, const LiveRatings& live, std::uint64_t count) {
+  if (count == 0) return {};
+  // The time of the count-th latest rating, 16 bits at a time from the highest.
+  std::uint64_t found = 0;
+  std::uint64_t left = count;  // ratings to go, among those that begin with the bits found
+  std::uint64_t equal = 0;     // ratings with the digit that was found last
+  for (int shift = 64 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    const std::vector<std::uint64_t> digits = count_digits(rows, live, found, shift);
+    std::size_t digit = kDigits;
+    do {
+      if (digit == 0) return std::numeric_limits<std::int64_t>::min();  // there are not so many
+      --digit;
+      if (digits[digit] >= left) break;
+      left -= digits[digit];
+    } while (true);
+    equal = digits[digit];
+    found |= std::uint64_t{digit} << shift;
+  }
+  const auto time = static_cast<std::int64_t>(found ^ kSign);
+  if (equal == left) return time;
+  if (time == std::numeric_limits<std::int64_t>::max()) return {};
+  return time + 1;  // ratings of equal times stay together, before the cut
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, what); }
+
+void check_amount(const char* name, const SplitAmount& amount) {
+  if (!(amount.share >= 0 && amount.share < 1))
+    refuse(std::string(name) + ": expected a count or a share below 1, found " +
+           std::to_string(amount.share));
+}
+
+/// A whole part of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
+std::uint64_t part_of_all(double share, std::uint64_t all) {
+  const double exact = share * static_cast<double>(all);
+  return std::min(all, static_cast<std::uint64_t>(exact + 1e-9 * static_cast<double>(all + 1)));
+}
+
+/// Something with a number by which it is chosen, the lowest first: equal ones are distinguished by what it
+/// is, so that nothing depends on the order in which they come.
+struct Drawn {
+  std::uint64_t bits;
+  std::uint32_t number;  ///< of the user, item or place
+  std::uint32_t index;
+  bool operator<(const Drawn& other) const {
+    return std::tie(bits, number) < std::tie(other.bits, other.number);
+  }
+};
+
+/// Moves the `first` lowest to the front and the `second` next behind them.
+void choose(std::vector<Drawn>& drawn, std::uint64_t first, std::uint64_t second) {
+  const auto at = [&](std::uint64_t index) { return drawn.begin() + static_cast<std::ptrdiff_t>(index); };
+  if (first < drawn.size()) std::nth_element(drawn.begin(), at(first), drawn.end());
+  if (first + second < drawn.size()) std::nth_element(at(first), at(first + second), drawn.end());
+}
+
+Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_t item, std::uint32_t index) {
+  return {random_bits(seed ^ mix_bits(std::uint64_t{user} + 1), purpose, item), item, index};
+}
+
+/// A number that is the lower the later a time is.
+std::uint64_t latest_first(std::int64_t time) {
+  constexpr std::uint64_t kSign = 1ull << 63;
+  return ~(static_cast<std::uint64_t>(time) ^ kSign);
+}
+
+/// leave_one_out takes one rating of each user.
+void check_one(const char* name, const SplitAmount& amount) {
+  if (!amount.is_none() && amount.count != 1)
+    refuse(std::string(name) + ": expected 1, or nothing, for split leave-one-out");
+}
+
+/// Whole users that are listed are not drawn as well.
+void check_lists(const RatingSplitSpec& spec) {
+  const std::pair<const char*, bool> lists[] = {{"validation", !spec.validation_users.empty()},
+                                                {"test", !spec.test_users.empty()}};
+  for (const auto& [name, is_given] : lists) {
+    if (!is_given) continue;
+    const std::string part(name);
+    if (spec.kind != SplitKind::users) refuse(part + "-users: only for split users");
+    if (!(part == "test" ? spec.test : spec.validation).is_none())
+      refuse(part + ", " + part + "-users: expected one of them");
+  }
+}
+
+void check_files(const RatingSplitSpec& spec) {
+  if (spec.kind != SplitKind::given && spec.files.count() > 0)
+    refuse("train-file, validation-file, test-file: only for split given");
+  if (spec.kind != SplitKind::given) return;
+  if (spec.files.train == 0) refuse("train-file: expected a file of ratings for training");
+  if (!spec.has_validation() && !spec.has_test())
+    refuse("test-file: expected a file of held-out ratings, here or as --validation-file");
+}
+
+bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
+
+[[noreturn]] void refuse_without_times(SplitKind kind) {
+  std::string what = "--split " + std::string(kSplitKindNames[static_cast<std::size_t>(kind)]) +
+                     ": the ratings have no times: --time names their column";
+  if (divides_by_user(kind)) what += "; or --split-order random or input";
+  refuse(what);
+}
+
+}  // namespace
+
+SplitOrder RatingSplitSpec::resolved_order() const {
+  if (order != SplitOrder::automatic) return order;
+  return kind == SplitKind::leave_one_out ? SplitOrder::time : SplitOrder::random;
+}
+
+bool RatingSplitSpec::is_by_time() const {
+  return kind == SplitKind::time || (divides_by_user(kind) && resolved_order() == SplitOrder::time);
+}
+
+bool RatingSplitSpec::has_validation() const {
+  return !validation.is_none() || !validation_users.empty() || files.validation > 0;
+}
+
+bool RatingSplitSpec::has_test() const {
+  return !test.is_none() || !test_users.empty() || files.test > 0 || before ||
+         kind == SplitKind::leave_one_out;
+}
+
+std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
+
+void check_split(const RatingSplitSpec& spec) {
+  check_amount("validation", spec.validation);
+  check_amount("test", spec.test);
+  const double share = spec.validation.share + spec.test.share;
+  if (share >= 1) refuse("validation and test: expected shares of less than 1 together");
+  if (!(spec.fold_in > 0 && spec.fold_in < 1))
+    refuse("fold-in: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
+  if (spec.before && spec.kind != SplitKind::time) refuse("before: only for split time");
+  if (spec.before && !spec.test.is_none()) refuse("test, before: expected one of them");
+  if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
+    refuse("split-order: only for split ratio and leave-one-out");
+  if (spec.kind == SplitKind::leave_one_out) {
+    check_one("validation", spec.validation);
+    check_one("test", spec.test);
+  }
+  check_lists(spec);
+  check_files(spec);
+  const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
+  if (spec.kind == SplitKind::none && amounts) refuse("validation and --test need --split");
+  if (spec.kind == SplitKind::given && amounts) refuse("validation, test: not for a split given as files");
+  if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
+    refuse("split " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
+           ": expected validation or test");
+}
+
+RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows,
+                         const LiveRatings& live, std::uint64_t ratings, bool has_times, GivenParts given)
+    : spec_(spec), seed_(seed), given_(std::move(given)), parts_{Part::train} {
+  check_split(spec);
+  if (spec.has_validation()) parts_.push_back(Part::validation);
+  if (spec.has_test()) parts_.push_back(Part::test);
+  if (spec.kind == SplitKind::users) choose_users(live);
+  if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
+  if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
+}
+
+void RatingSplit::choose_users(const LiveRatings& live) {
+  part_of_user_.assign(live.users.size(), Part::train);
+  const std::uint64_t listed_test = place_listed(given_.test_users, Part::test, live);
+  const std::uint64_t listed = listed_test + place_listed(given_.validation_users, Part::validation, live);
+  std::vector<Drawn> users;
+  for (std::size_t user = 0; user < live.users.size(); ++user) {
+    if (live.users[user] == 0 || part_of_user_[user] != Part::train) continue;
+    const auto number = static_cast<std::uint32_t>(user);
+    users.push_back({random_bits(seed_, Purpose::split, number), number, number});
+  }
+  const std::uint64_t all = users.size() + listed;
+  const std::uint64_t test = spec_.test.of(all);
+  const std::uint64_t validation = spec_.validation.of(all);
+  if (test >= users.size() || validation >= users.size() - test)
+    refuse_too_many(validation + listed - listed_test, test + listed_test, live);
+  choose(users, test, validation);
+  for (std::uint64_t index = 0; index < test + validation; ++index)
+    part_of_user_[users[index].number] = index < test ? Part::test : Part::validation;
+}
+
+void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
+                                  const LiveRatings& live) const {
+  const auto flag = [](const std::string& name, std::uint64_t count, bool is_list) {
+    return name + (is_list ? "-users: " + count_text(count, "user") : " " + std::to_string(count));
+  };
+  std::string text;
+  if (test > 0) text = flag("--test", test, !spec_.test_users.empty());
+  if (validation > 0)
+    text = flag("--validation", validation, !spec_.validation_users.empty()) +
+           (text.empty() ? "" : " and " + text);
+  const auto all =
+      static_cast<std::uint64_t>(std::ranges::count_if(live.users, [](auto of) { return of > 0; }));
+  refuse(text + (all == live.users.size() ? ": the input has only " : ": the rules leave only ") +
+         count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
+}
+
+/// Counts those of a list that are left.
+std::uint64_t RatingSplit::place_listed(const std::vector<std::uint32_t>& users, Part part,
+                                        const LiveRatings& live) {
+  std::uint64_t count = 0;
+  for (const std::uint32_t user : users) {
+    part_of_user_[user] = part;
+    count += live.users[user];
+  }
+  return count;
+}
+
+void RatingSplit::choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings) {
+  const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
+  test_since_ = spec_.before ? spec_.before : latest_cut(rows, live, test);
+  if (spec_.validation.is_none()) return;
+  const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
+  const std::uint64_t held_out = spec_.before ? tested : test;
+  validation_since_ = latest_cut(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
+}
+
+void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
+                         std::vector<Part>& parts) const {
+  parts.assign(entries.size(), part_of(row.user));
+  if (divides_by_user(spec_.kind)) divide_row(row, entries, parts);
+  if (spec_.kind == SplitKind::given) divide_given(row, entries, parts);
+  if (spec_.kind != SplitKind::time) return;
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const std::int64_t time = row.times[entries[index]];
+    if (validation_since_ && time >= *validation_since_) parts[index] = Part::validation;
+    if (test_since_ && time >= *test_since_) parts[index] = Part::test;
+  }
+}
+
+void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
+                             std::vector<Part>& parts) const {
+  if (entries.empty()) return;
+  const bool one_out = spec_.kind == SplitKind::leave_one_out;
+  // One rating at least stays for training, whatever the counts.
+  const std::uint64_t all = entries.size();
+  const std::uint64_t test = std::min(one_out ? 1 : spec_.test.of(all), all - 1);
+  const std::uint64_t validation = std::min(spec_.validation.of(all), all - 1 - test);
+  std::vector<Drawn> drawn(all);
+  const SplitOrder order = spec_.resolved_order();
+  for (std::uint32_t index = 0; index < all; ++index) {
+    const std::uint32_t entry = entries[index];
+    drawn[index] = order == SplitOrder::random
+                       ? draw(seed_, Purpose::held_out, row.user, row.items[entry], index)
+                       : Drawn{order == SplitOrder::time ? latest_first(row.times[entry]) : 0,
+                               ~row.places[entry], index};
+  }
+  choose(drawn, test, validation);
+  for (std::uint64_t at = 0; at < test + validation; ++at)
+    parts[drawn[at].index] = at < test ? Part::test : Part::validation;
+}
+
+/// A user's ratings of the training files are the first that the user has in the input.
+void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32_t> entries,
+                               std::vector<Part>& parts) const {
+  const auto count_of = [&](const std::vector<std::uint32_t>& counts) -> std::uint64_t {
+    return row.user < counts.size() ? counts[row.user] : 0;
+  };
+  const std::uint64_t train = count_of(given_.train_counts);
+  const std::uint64_t validation = train + count_of(given_.validation_counts);
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const std::uint64_t position = row.places[entries[index]];
+    if (position >= train) parts[index] = position < validation ? Part::validation : Part::test;
+  }
+}
+
+void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
+                       std::vector<std::uint8_t>& asked) const {
+  asked.assign(items.size(), 0);
+  if (items.size() < kFewestToFold) return;
+  std::vector<Drawn> drawn(items.size());
+  for (std::uint32_t index = 0; index < drawn.size(); ++index)
+    drawn[index] = draw(seed_, Purpose::fold_in, user, items[index], index);
+  const std::uint64_t count = part_of_all(1 - spec_.fold_in, items.size());
+  choose(drawn, count, 0);
+  for (std::uint64_t at = 0; at < count; ++at) asked[drawn[at].index] = 1;
+}
+
+}  // namespace chunkhit

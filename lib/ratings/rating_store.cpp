@@ -1,0 +1,422 @@
+#include "ratings/rating_store.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/aside_name.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+
+SpillFile::SpillFile(const std::string& folder)
+    : path_(make_aside_path(folder + "/" + std::string(kSpillName))),
+      fd_(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600)) {
+  if (fd_.is_open()) return;
+  // Some file systems have no files without a name.
+  fd_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd_.is_open()) throw_write_error(path_, "cannot create", errno);
+  ::unlink(path_.c_str());
+}
+
+std::uint64_t SpillFile::append(std::span<const Bytes> pieces) {
+  std::uint64_t all = 0;
+  for (const Bytes piece : pieces) all += piece.size();
+  const std::uint64_t first = bytes_.fetch_add(all);
+  std::uint64_t offset = first;
+  for (const Bytes piece : pieces) {
+    write_at(offset, piece);
+    offset += piece.size();
+  }
+  return first;
+}
+
+void SpillFile::write_at(std::uint64_t offset, Bytes bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_write_error(path_, "cannot write", written == 0 ? ENOSPC : errno);
+    offset += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void SpillFile::read_at(std::uint64_t offset, std::span<const MutableBytes> pieces) const {
+  std::vector<iovec> left;
+  for (const MutableBytes piece : pieces)
+    if (!piece.empty()) left.push_back({piece.data(), piece.size()});
+  for (std::size_t next = 0; next < left.size();) {
+    const auto count = static_cast<int>(std::min<std::size_t>(left.size() - next, IOV_MAX));
+    const ssize_t got = ::preadv(fd_.get(), &left[next], count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw_write_error(path_, "cannot read back", got == 0 ? EIO : errno);
+    offset += static_cast<std::uint64_t>(got);
+    auto taken = static_cast<std::size_t>(got);
+    for (; next < left.size() && taken >= left[next].iov_len; ++next) taken -= left[next].iov_len;
+    if (next == left.size()) break;
+    left[next].iov_base = static_cast<std::uint8_t*>(left[next].iov_base) + taken;
+    left[next].iov_len -= taken;
+  }
+}
+
+namespace {
+
+/// Below this, comparing is faster than counting digits.
+constexpr std::size_t kFewestToCount = 64;
+constexpr int kDigitBits = 8;
+constexpr std::size_t kDigits = 1 << kDigitBits;
+
+bool is_before(std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; }
+
+/// Moves the keys in the order of one digit.
+void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t* to) {
+  std::array<std::uint32_t, kDigits> next{};
+  for (const std::uint64_t key : from) ++next[(key >> shift) % kDigits];
+  std::uint32_t sum = 0;
+  for (std::uint32_t& begin : next) {
+    const std::uint32_t count = begin;
+    begin = sum;
+    sum += count;
+  }
+  for (const std::uint64_t key : from) to[next[(key >> shift) % kDigits]++] = key;
+}
+
+}  // namespace
+
+void KeySort::sort(std::span<std::uint64_t> keys) {
+  if (std::is_sorted(keys.begin(), keys.end(), is_before)) return;
+  if (keys.size() < kFewestToCount || keys.size() > UINT32_MAX) {
+    std::stable_sort(keys.begin(), keys.end(), is_before);
+    return;
+  }
+  std::uint64_t differing = 0;
+  for (const std::uint64_t key : keys) differing |= key ^ keys[0];
+  other_.resize(std::max(other_.size(), keys.size()));
+  std::span<std::uint64_t> from = keys;
+  std::span<std::uint64_t> to(other_.data(), keys.size());
+  for (int shift = 32; shift < 64; shift += kDigitBits) {
+    if ((differing >> shift) % kDigits == 0) continue;
+    sort_by_digit(from, shift, to.data());
+    std::swap(from, to);
+  }
+  if (from.data() != keys.data()) std::copy(from.begin(), from.end(), keys.begin());
+}
+
+namespace {
+
+template <class T>
+using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
+
+/// The ratings of a bucket's users by user, each row still in the input's order.
+struct UnsortedRows {
+  Unwritten<std::uint64_t> keys;  ///< item · 2^32 + place in the row
+  Unwritten<float> values;
+  Unwritten<std::int64_t> times;
+  std::uint32_t largest_item = 0;
+};
+
+struct RowRange {
+  std::uint32_t first = 0;  ///< in the bucket
+  std::uint32_t count = 0;
+};
+
+/// Places in a row have 32 bits.
+void check_lengths(const RatingRows& rows) {
+  for (std::size_t row = 0; row < rows.row_count(); ++row)
+    if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
+      throw Error(ErrorCode::bad_data,
+                  "user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
+}
+
+UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range,
+                          const std::vector<std::uint64_t>& indptr) {
+  const std::uint64_t nnz = indptr.back();
+  UnsortedRows rows{Unwritten<std::uint64_t>(nnz), Unwritten<float>(nnz),
+                    Unwritten<std::int64_t>(has_times ? nnz : 0), 0};
+  std::vector<std::uint64_t> next(indptr.begin(), indptr.end() - 1);
+  scan([&](Bytes piece) {
+    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
+      const std::uint8_t* record = piece.data() + at;
+      const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
+      if (row >= range.count) continue;
+      const std::uint64_t to = next[row]++;
+      const auto item = load_little<std::uint32_t>(record + kRecordItemAt);
+      rows.largest_item = std::max(rows.largest_item, item);
+      rows.keys[to] = std::uint64_t{item} << 32 | (to - indptr[row]);
+      rows.values[to] = load_little<float>(record + kRecordValueAt);
+      if (has_times) rows.times[to] = load_little<std::int64_t>(record + kRecordTimeAt);
+    }
+  });
+  return rows;
+}
+
+/// Tells rows in which an item is there twice.
+class RepeatFinder {
+ public:
+  /// Remembers the row that each item was last seen in, unless that takes far more than the rows.
+  explicit RepeatFinder(const UnsortedRows& rows) {
+    if (rows.largest_item / kMaxItemsOfRating < rows.keys.size())
+      last_rows_.resize(std::size_t{rows.largest_item} + 1);
+  }
+  /// Also true where nothing is known.
+  [[nodiscard]] bool may_repeat(std::span<const std::uint64_t> keys) {
+    if (last_rows_.empty()) return true;
+    ++row_;
+    bool repeats = false;
+    for (const std::uint64_t key : keys) repeats |= std::exchange(last_rows_[key >> 32], row_) == row_;
+    return repeats;
+  }
+
+ private:
+  static constexpr std::size_t kMaxItemsOfRating = 4;
+  std::vector<std::uint32_t> last_rows_;  ///< by item: the row's number, from 1
+  std::uint32_t row_ = 0;
+};
+
+/// Gives each row the form that is wanted; equal items stay in the input's order.
+void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
+  const std::uint64_t nnz = from.keys.size();
+  to.items.resize(nnz);
+  if (fields.values) to.values.resize(nnz);
+  to.times.resize(from.times.size());
+  const bool has_places = fields.form == RowForm::with_places;
+  if (has_places) to.places.resize(nnz);
+  KeySort sorter;
+  std::optional<RepeatFinder> repeats;
+  if (fields.form == RowForm::as_they_came) repeats.emplace(from);
+  for (std::size_t row = 0; row < to.row_count(); ++row) {
+    const std::uint64_t begin = to.indptr[row];
+    const std::uint64_t end = to.indptr[row + 1];
+    std::uint64_t* const keys = from.keys.data();
+    if (!repeats || repeats->may_repeat({keys + begin, keys + end})) sorter.sort({keys + begin, keys + end});
+    for (std::uint64_t at = begin; at < end; ++at) {
+      const auto place = static_cast<std::uint32_t>(keys[at]);
+      to.items[at] = static_cast<std::uint32_t>(keys[at] >> 32);
+      if (fields.values) to.values[at] = from.values[begin + place];
+      if (!to.times.empty()) to.times[at] = from.times[begin + place];
+      if (has_places) to.places[at] = place;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times, std::uint32_t first,
+                                         std::uint32_t count) {
+  std::vector<std::uint64_t> indptr(count + 1);
+  scan([&](Bytes piece) {
+    for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
+      const std::uint32_t row = load_little<std::uint16_t>(piece.data() + at) - first;
+      if (row < count) ++indptr[row + 1];
+    }
+  });
+  for (std::size_t row = 0; row < count; ++row) indptr[row + 1] += indptr[row];
+  return indptr;
+}
+
+void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t first, std::uint32_t count,
+                     RatingRows& rows) {
+  rows.indptr = count_records(scan, fields.times, first, count);
+  check_lengths(rows);
+  UnsortedRows unsorted = scatter_rows(scan, fields.times, {first, count}, rows.indptr);
+  sort_rows(unsorted, fields, rows);
+}
+
+namespace {
+
+static_assert(kBucketUsers <= 65'536, "a record has 16 bits for a user");
+
+/// Small enough that many users with few ratings do not fill the memory with empty pages.
+constexpr std::size_t kMaxPageBytes = 16 << 10;
+constexpr std::size_t kMinPageBytes = 512;
+/// Pages of each bucket that are to fit into memory, so that what is spilled at a time has some records of
+/// each.
+constexpr std::uint64_t kPagesOfBucket = 4;
+/// Beside a page: its pointers, and what the allocator keeps.
+constexpr std::size_t kPageOverhead = 64;
+constexpr std::size_t kSpillBlockBytes = 1 << 20;
+/// Whatever the limit is, so much is written, and read back, at a time.
+constexpr std::uint64_t kMinSpillBytes = 32 << 10;
+
+std::uint32_t largest(std::span<const std::uint32_t> numbers) {
+  return *std::max_element(numbers.begin(), numbers.end());
+}
+
+}  // namespace
+
+RatingStore::RatingStore(RatingStoreSpec spec) : spec_(std::move(spec)) {}
+
+void RatingStore::append(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                         std::span<const float> values, std::span<const std::int64_t> times) {
+  if (users.empty()) return;
+  if (items.size() != users.size() || (!values.empty() && values.size() != users.size()) ||
+      (!times.empty() && times.size() != users.size()))
+    throw Error(ErrorCode::bad_data, "ratings with " + std::to_string(users.size()) + " users, " +
+                                         std::to_string(items.size()) + " items, " +
+                                         std::to_string(values.size()) + " values and " +
+                                         std::to_string(times.size()) + " times");
+  const bool timed = spec_.keeps_times && !times.empty();
+  if (rating_count_ > 0 && timed != has_times_)
+    throw Error(ErrorCode::bad_data, "some inputs have times and some have none");
+  if (largest(users) == UINT32_MAX || largest(items) == UINT32_MAX)
+    throw Error(ErrorCode::bad_data, "more than 2^32 - 1 users or items");
+  has_times_ = timed;
+  has_values_ = has_values_ || !values.empty();
+  reach_user(largest(users));
+  item_count_ = std::max(item_count_, largest(items) + 1);
+  rating_count_ += users.size();
+  timed ? append_records<true>(users, items, values, times)
+        : append_records<false>(users, items, values, times);
+}
+
+template <bool kTimes>
+void RatingStore::append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                                 std::span<const float> values, std::span<const std::int64_t> times) {
+  for (std::size_t index = 0; index < users.size(); ++index) {
+    const std::size_t bucket = users[index] / kBucketUsers;
+    if (cursors_[bucket].at == cursors_[bucket].end) add_page(bucket);
+    std::uint8_t*& at = cursors_[bucket].at;
+    store_little(at, static_cast<std::uint16_t>(users[index] % kBucketUsers));
+    store_little(at + kRecordItemAt, items[index]);
+    store_little(at + kRecordValueAt, values.empty() ? 1.0F : values[index]);
+    if constexpr (kTimes) store_little(at + kRecordTimeAt, times[index]);
+    at += record_bytes(kTimes);
+    ++buckets_[bucket].rating_count;
+  }
+}
+
+void RatingStore::reach_user(std::uint32_t largest) {
+  user_count_ = std::max(user_count_, largest + 1);
+  const std::size_t count = (std::size_t{user_count_} + kBucketUsers - 1) / kBucketUsers;
+  if (count <= buckets_.size()) return;
+  buckets_.resize(count);
+  cursors_.resize(count);
+}
+
+std::size_t RatingStore::next_page_bytes() const {
+  const std::uint64_t share = spec_.memory_bytes / (kPagesOfBucket * buckets_.size());
+  return std::bit_floor(std::clamp<std::uint64_t>(share, kMinPageBytes, kMaxPageBytes));
+}
+
+void RatingStore::add_page(std::size_t bucket) {
+  const std::size_t bytes = next_page_bytes();
+  if (page_bytes_ + table_bytes_ + bytes > spec_.memory_bytes && page_bytes_ >= kMinSpillBytes) spill();
+  const std::size_t record = record_bytes(has_times_);
+  const auto used = static_cast<std::uint32_t>(bytes / record * record);
+  buckets_[bucket].pages.push_back({std::make_unique_for_overwrite<std::uint8_t[]>(bytes), used});
+  page_bytes_ += bytes + kPageOverhead;
+  std::uint8_t* const begin = buckets_[bucket].pages.back().bytes.get();
+  cursors_[bucket] = {begin, begin + used};
+}
+
+void RatingStore::spill() {
+  if (file_ == nullptr) file_ = std::make_unique<SpillFile>(spec_.folder);
+  Spill spilled;
+  spilled.ends.reserve(buckets_.size());
+  ByteBuffer block;
+  std::uint64_t end = 0;
+  const auto write = [&] {
+    const std::uint64_t offset = file_->append(block);
+    if (end == block.size()) spilled.offset = offset;
+    block.clear();
+  };
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    for (const Bytes page : records_in_memory(bucket)) {
+      block.insert(block.end(), page.begin(), page.end());
+      end += page.size();
+      if (block.size() >= kSpillBlockBytes) write();
+    }
+    buckets_[bucket].pages = std::vector<Page>();
+    cursors_[bucket] = {};
+    spilled.ends.push_back(end);
+  }
+  if (!block.empty()) write();
+  page_bytes_ = 0;
+  table_bytes_ += spilled.ends.size() * sizeof(std::uint64_t);
+  spills_.push_back(std::move(spilled));
+}
+
+std::vector<Bytes> RatingStore::records_in_memory(std::size_t bucket) const {
+  std::vector<Bytes> pieces;
+  for (const Page& page : buckets_[bucket].pages) pieces.emplace_back(page.bytes.get(), page.used_bytes);
+  if (!pieces.empty()) {
+    const std::uint8_t* const last = pieces.back().data();
+    pieces.back() = {last, static_cast<std::size_t>(cursors_[bucket].at - last)};
+  }
+  return pieces;
+}
+
+// Shows a bucket's records in pieces; those of the file a block at a time, however many there are.
+void RatingStore::scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const {
+  const std::size_t block_bytes = kSpillBlockBytes / record_bytes(has_times_) * record_bytes(has_times_);
+  ByteBuffer block;
+  for (const Spill& spill : spills_) {
+    if (bucket >= spill.ends.size()) continue;
+    std::uint64_t at = bucket == 0 ? 0 : spill.ends[bucket - 1];
+    while (at < spill.ends[bucket]) {
+      block.resize(std::min<std::uint64_t>(block_bytes, spill.ends[bucket] - at));
+      file_->read_at(spill.offset + at, block);
+      at += block.size();
+      visit(block);
+    }
+  }
+  for (const Bytes page : records_in_memory(bucket)) visit(page);
+}
+
+std::vector<std::uint64_t> RatingStore::count_ratings(std::size_t bucket) const {
+  const std::uint64_t first = std::uint64_t{bucket} * kBucketUsers;
+  const std::uint64_t count = std::min<std::uint64_t>(kBucketUsers, user_count_ - first);
+  return count_records([&](const auto& visit) { scan(bucket, visit); }, has_times_, 0,
+                       static_cast<std::uint32_t>(count));
+}
+
+std::uint64_t RatingStore::work_bytes_of_rating() const {
+  return has_times_ ? kTimedRowWorkBytes : kRowWorkBytes;
+}
+
+std::vector<std::uint32_t> RatingStore::cut_bucket(std::size_t bucket, std::uint64_t bytes) const {
+  const auto first = static_cast<std::uint32_t>(bucket * kBucketUsers);
+  const std::uint32_t end = first + std::min(kBucketUsers, user_count_ - first);
+  std::vector<std::uint32_t> cuts{first};
+  const std::uint64_t most = std::max(bytes, kMinSpillBytes) / work_bytes_of_rating();
+  if (ratings_in(bucket) > most) {
+    const std::vector<std::uint64_t> indptr = count_ratings(bucket);
+    for (std::uint32_t user = first + 1; user < end; ++user)
+      if (indptr[user - first + 1] - indptr[cuts.back() - first] > most) cuts.push_back(user);
+  }
+  cuts.push_back(end);
+  return cuts;
+}
+
+RatingRows RatingStore::rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const {
+  const std::size_t bucket = first_user / kBucketUsers;
+  ByteBuffer kept;  // a scan is called twice: most buckets are read once
+  const bool keeps = is_spilled() && ratings_in(bucket) * record_bytes(has_times_) <= kSpillBlockBytes;
+  if (keeps) scan(bucket, [&](Bytes piece) { kept.insert(kept.end(), piece.begin(), piece.end()); });
+  const RecordScan show = [&](const auto& visit) { keeps ? visit(kept) : scan(bucket, visit); };
+  RatingRows rows;
+  rows.first_user = first_user;
+  rows_of_records(show, {has_times_, has_values_, form}, first_user % kBucketUsers, end_user - first_user,
+                  rows);
+  return rows;
+}
+
+RatingRows RatingStore::bucket(std::size_t index, RowForm form) const {
+  const auto first = static_cast<std::uint32_t>(index * kBucketUsers);
+  return rows(first, first + std::min(kBucketUsers, user_count_ - first), form);
+}
+
+void RatingStore::drop(std::size_t index) { buckets_[index].pages = std::vector<Page>(); }
+
+}  // namespace chunkhit

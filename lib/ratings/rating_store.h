@@ -1,0 +1,225 @@
+// All ratings of the input, gathered by user: in memory up to a budget, then in a file.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+
+namespace chunkhit {
+
+/// What the file is written for, where its file system needs a name for it (base/aside_name.h) …
+inline constexpr std::string_view kSpillName = "spill";
+/// … and how version 0.1 named it.
+inline constexpr std::string_view kOldSpillBegin = ".chunkhit-spill-";
+
+/// Keeps bytes on disk while this object lives. Several threads may append and read.
+class SpillFile {
+ public:
+  /// Creates the file in a folder that exists; throws cannot_write.
+  explicit SpillFile(const std::string& folder);
+  /// Appends bytes and tells where they begin; throws cannot_write.
+  std::uint64_t append(Bytes bytes) { return append(std::span(&bytes, 1)); }
+  /// The same for pieces that lie one behind the other.
+  std::uint64_t append(std::span<const Bytes> pieces);
+  /// Reads what was appended; throws cannot_write when the disk does not give it back.
+  void read_at(std::uint64_t offset, MutableBytes out) const { read_at(offset, std::span(&out, 1)); }
+  /// The same for pieces that lie one behind the other, with one system call.
+  void read_at(std::uint64_t offset, std::span<const MutableBytes> pieces) const;
+  /// A path by which this process and children that it forks open the file.
+  [[nodiscard]] std::string open_path() const {
+    return std::string("/proc/self/fd/").append(std::to_string(fd_.get()));
+  }
+
+ private:
+  void write_at(std::uint64_t offset, Bytes bytes) const;
+
+  std::string path_;  ///< that it might have, for messages
+  FileDescriptor fd_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+/// How a row lies.
+enum class RowForm {
+  ascending,     ///< by item; equal ones in the input's order
+  with_places,   ///< the same, with places
+  as_they_came,  ///< in the input's order; ascending where an item is there twice
+};
+
+/// Views one user's ratings. Vectors that are there are as long as `items`.
+struct RatingRow {
+  std::uint32_t user = 0;
+  std::span<const std::uint32_t> items;
+  std::span<const float> values;          ///< empty: every value is 1
+  std::span<const std::int64_t> times;    ///< empty: not kept
+  std::span<const std::uint32_t> places;  ///< among the user's ratings in the input; empty: not kept
+};
+
+/// Owns the rows of consecutive users.
+struct RatingRows {
+  std::uint32_t first_user = 0;
+  std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
+  std::vector<std::uint32_t> items;      ///< of a row as RowForm says
+  std::vector<float> values;             ///< empty: every value is 1
+  std::vector<std::int64_t> times;       ///< empty: not kept
+  std::vector<std::uint32_t> places;     ///< among the user's ratings in the input; empty: not kept
+  [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
+  [[nodiscard]] std::size_t nnz() const { return items.size(); }
+  [[nodiscard]] RatingRow row(std::size_t index) const {
+    const std::size_t from = indptr[index];
+    const std::size_t count = indptr[index + 1] - from;
+    const auto part = [&](const auto& all) {
+      return all.empty() ? std::span(all) : std::span(all).subspan(from, count);
+    };
+    return {first_user + static_cast<std::uint32_t>(index), part(items), part(values), part(times),
+            part(places)};
+  }
+};
+
+/// Sorts keys by their upper 32 bits; keys with equal ones stay in their order. Keeps a buffer, so each
+/// thread has its own.
+class KeySort {
+ public:
+  void sort(std::span<std::uint64_t> keys);
+
+ private:
+  std::vector<std::uint64_t> other_;
+};
+
+// A record: u16 user in the bucket, u32 item, f32 value, then i64 time where times are kept.
+inline constexpr std::size_t kRecordItemAt = 2;
+inline constexpr std::size_t kRecordValueAt = 6;
+inline constexpr std::size_t kRecordTimeAt = 10;
+
+/// Bytes of a record.
+[[nodiscard]] constexpr std::size_t record_bytes(bool has_times) {
+  return has_times ? kRecordTimeAt + sizeof(std::int64_t) : kRecordTimeAt;
+}
+
+/// Memory that a rating takes while rows are made: keys that are sorted, then the row itself.
+inline constexpr std::uint64_t kRowWorkBytes = 8 + 8 + 4 + (4 + 4 + 4);
+inline constexpr std::uint64_t kTimedRowWorkBytes = kRowWorkBytes + 8 + 8;
+
+/// What records have, and what is wanted of them.
+struct RecordFields {
+  bool times = false;   ///< there are times, in records and rows
+  bool values = false;  ///< wanted
+  RowForm form = RowForm::ascending;
+};
+
+/// Shows a bucket's records to its argument in the input's order, whole records at a time; is called twice.
+using RecordScan = std::function<void(const std::function<void(Bytes)>&)>;
+
+/// Counts the ratings of each of the users [first, first + count) of a bucket, as an indptr.
+[[nodiscard]] std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times,
+                                                       std::uint32_t first, std::uint32_t count);
+
+/// Makes rows of the records of the users [first, first + count) of a bucket; `rows.first_user` is the
+/// caller's. Takes at most kRowWorkBytes a rating, kTimedRowWorkBytes where there are times. Throws bad_data
+/// when a user has 2^32 ratings.
+void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t first, std::uint32_t count,
+                     RatingRows& rows);
+
+/// How ratings are kept.
+struct RatingStoreSpec {
+  /// Of ratings in memory, what is more goes to a file; and as much of rows in work.
+  std::uint64_t memory_bytes = 1ull << 30;
+  std::string folder{};  ///< where that file is; it has no name and leaves nothing behind
+  bool keeps_times = false;
+};
+
+/// Users whose ratings are kept together, and read at one time.
+inline constexpr std::uint32_t kBucketUsers = 1024;
+
+/// Takes ratings in the input's order and gives them back as rows, 1,024 users (a bucket) at a time. Needs
+/// 10 bytes a rating, 18 with times, and 16 KiB a bucket, less where many buckets share little memory; users'
+/// numbers should have no large gaps.
+class RatingStore {
+ public:
+  explicit RatingStore(RatingStoreSpec spec);
+  /// Appends ratings: users and items by number, below 2^32 - 1. No `values`: all are 1. `times` are needed
+  /// only where they are kept, and may be absent from all blocks. Throws cannot_write, and bad_data when
+  /// only some of the ratings have times that are to be kept. One thread at a time.
+  void append(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+              std::span<const float> values, std::span<const std::int64_t> times);
+  [[nodiscard]] std::uint64_t rating_count() const { return rating_count_; }
+  /// The largest number of a user, or of an item, and one more.
+  [[nodiscard]] std::uint32_t user_count() const { return user_count_; }
+  [[nodiscard]] std::uint32_t item_count() const { return item_count_; }
+  [[nodiscard]] bool has_times() const { return has_times_; }
+  [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
+  [[nodiscard]] const RatingStoreSpec& spec() const { return spec_; }
+  [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
+  /// Takes less memory from now on; what is too much goes to the file with the next ratings.
+  void limit_memory(std::uint64_t bytes) { spec_.memory_bytes = bytes; }
+  /// Writes what is in memory to the file. Throws cannot_write.
+  void spill();
+  /// Cuts a bucket into users whose rows are made at a time: [n, n + 1) of the result, in no more than
+  /// `bytes` unless one user has more.
+  [[nodiscard]] std::vector<std::uint32_t> cut_bucket(std::size_t bucket, std::uint64_t bytes) const;
+  /// Bytes that making rows takes for a rating.
+  [[nodiscard]] std::uint64_t work_bytes_of_rating() const;
+  [[nodiscard]] std::uint64_t ratings_in(std::size_t bucket) const { return buckets_[bucket].rating_count; }
+  /// Counts the ratings of each user of a bucket, as an indptr.
+  [[nodiscard]] std::vector<std::uint64_t> count_ratings(std::size_t bucket) const;
+  /// Makes the rows of the users [first, end) of one bucket. Several threads may. Throws bad_data when a user
+  /// has 2^32 ratings.
+  [[nodiscard]] RatingRows rows(std::uint32_t first_user, std::uint32_t end_user, RowForm form) const;
+  /// The same for a whole bucket; the last one ends with user_count().
+  [[nodiscard]] RatingRows bucket(std::size_t index, RowForm form) const;
+  /// Frees a bucket's memory; several threads may, each another bucket.
+  void drop(std::size_t index);
+
+ private:
+  struct Page {
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::uint32_t used_bytes = 0;  ///< once it is full
+  };
+  /// A bucket's records, one after the other, in the input's order: those in the file, then these.
+  struct Bucket {
+    std::vector<Page> pages;
+    std::uint64_t rating_count = 0;  ///< in all
+  };
+  /// All that was in memory at a time, as it lies in the file: by bucket.
+  struct Spill {
+    std::uint64_t offset = 0;
+    std::vector<std::uint64_t> ends;  ///< of each bucket's records, from `offset`
+  };
+  /// Where the next record of a bucket goes, in its last page.
+  struct Cursor {
+    std::uint8_t* at = nullptr;
+    std::uint8_t* end = nullptr;
+  };
+
+  template <bool kTimes>
+  void append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
+                      std::span<const float> values, std::span<const std::int64_t> times);
+  void reach_user(std::uint32_t largest);
+  void add_page(std::size_t bucket);
+  [[nodiscard]] std::size_t next_page_bytes() const;
+  [[nodiscard]] std::vector<Bytes> records_in_memory(std::size_t bucket) const;
+  void scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const;
+
+  RatingStoreSpec spec_;
+  bool has_times_ = false;
+  bool has_values_ = false;
+  std::uint64_t rating_count_ = 0;
+  std::uint32_t user_count_ = 0;
+  std::uint32_t item_count_ = 0;
+  std::uint64_t page_bytes_ = 0;   ///< of all pages, and what keeps them
+  std::uint64_t table_bytes_ = 0;  ///< of `spills_`
+  std::vector<Bucket> buckets_;
+  std::vector<Cursor> cursors_;
+  std::vector<Spill> spills_;
+  std::unique_ptr<SpillFile> file_;
+};
+
+}  // namespace chunkhit

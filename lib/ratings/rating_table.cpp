@@ -1,0 +1,398 @@
+#include "ratings/rating_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_fields.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::string_view kUsers[] = {"userid",     "user",      "uid",       "customerid", "customer",
+                                       "reviewerid", "reviewer",  "sessionid", "session",    "users",
+                                       "memberid",   "accountid", "visitorid", "username"};
+constexpr std::string_view kItems[] = {
+    "itemid",     "item",     "iid",        "movieid",  "movie",  "productid", "product",
+    "parentasin", "asin",     "businessid", "artistid", "songid", "bookid",    "sid",
+    "trackid",    "recipeid", "gameid",     "animeid",  "isbn",   "newsid",    "articleid"};
+constexpr std::string_view kValues[] = {"rating",      "ratings", "value",      "score",      "stars",
+                                        "star",        "overall", "count",      "counts",     "plays",
+                                        "playcount",   "weight",  "userrating", "starrating", "bookrating",
+                                        "ratingvalue", "grade"};
+constexpr std::string_view kTimes[] = {"timestamp",  "time",    "unixreviewtime", "unixtime",   "datetime",
+                                       "ts",         "date",    "reviewdate",     "reviewtime", "ratingdate",
+                                       "ratingtime", "ratedat", "createdat",      "dateadded",  "eventtime"};
+
+/// Returns the plain names that columns of a field have in common data sets, the most telling first.
+std::span<const std::string_view> usual_names(RatingField field) {
+  switch (field) {
+    case RatingField::user:
+      return kUsers;
+    case RatingField::item:
+      return kItems;
+    case RatingField::value:
+      return kValues;
+    case RatingField::time:
+      return kTimes;
+    case RatingField::other:
+      break;
+  }
+  return {};
+}
+
+/// Returns whether a column of this name usually is of this field.
+bool is_usual_name(std::string_view name, RatingField field) {
+  const auto names = usual_names(field);
+  return std::find(names.begin(), names.end(), plain_name(name)) != names.end();
+}
+
+constexpr std::size_t kLinesLookedAt = 20;
+constexpr std::size_t kLinesOfIds = 1000;
+constexpr std::size_t kNamesTold = 20;
+constexpr std::int64_t kMinFractionTime = 100'000'000;  // seconds: 1973
+
+/// Reads a column's number, from 1; 0 where it is a name.
+std::size_t column_number(const std::string& wish) {
+  std::size_t number = 0;
+  const auto result = std::from_chars(wish.data(), wish.data() + wish.size(), number);
+  return result.ec == std::errc() && result.ptr == wish.data() + wish.size() ? number : 0;
+}
+
+bool is_number(std::string_view text, char decimal_point) {
+  float value = 0;
+  return parse_value(text, decimal_point, value);
+}
+
+/// Finds columns for one table.
+class TableDetector {
+ public:
+  TableDetector(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+                const RatingTable* earlier)
+      : spec_(spec),
+        name_(name),
+        earlier_(earlier),
+        head_(head.text),
+        all_lines_(first_lines(head, kLinesOfIds)),
+        wishes_{&spec.user, &spec.item, &spec.value, &spec.time},
+        lines_(all_lines_.begin(), all_lines_.begin() + static_cast<std::ptrdiff_t>(
+                                                            std::min(all_lines_.size(), kLinesLookedAt))) {}
+
+  RatingTable tell() {
+    RatingTextSpec& text = table_.text;
+    text.comment = spec_.comment;
+    text.decimal_point = spec_.decimal_point;
+    text.rounds_values = spec_.rounds_values;
+    text.delimiter = delimiter();
+    text.quoting = quoting(text.delimiter);
+    if (lines_.empty()) return without_lines();
+    first_ = all_fields(lines_[0], text.delimiter, text.quoting);
+    for (std::size_t at = 1; at < lines_.size(); ++at)
+      others_.push_back(all_fields(lines_[at], text.delimiter, text.quoting));
+    const bool header = is_header();
+    if (!header && spec_.header == Header::automatic) check_quotes();
+    text.column_count = first_.size();
+    if (header) {
+      text.header = lines_[0];
+      for (const std::string& field : first_) table_.column_names.emplace_back(without_type(field));
+    }
+    if (!header && earlier_ != nullptr && !earlier_->column_names.empty())
+      take_earlier_columns();
+    else
+      find_columns();
+    if (!header && spec_.header == Header::automatic) check_first_line();
+    return table_;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::bad_data, std::string(name_) + ": " + what);
+  }
+  [[noreturn]] static void refuse_usage(const std::string& what) { throw Error(ErrorCode::usage, what); }
+  static std::string flag(RatingField field) {
+    return "--" + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]);
+  }
+  [[nodiscard]] const std::string& wish(RatingField field) const {
+    return *wishes_[static_cast<std::size_t>(field)];
+  }
+
+  RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
+
+  void take_earlier_columns() {
+    table_.text.columns = earlier_->text.columns;
+    table_.text.column_count = earlier_->text.column_count;
+    table_.text.header = earlier_->text.header;
+  }
+
+  [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
+    if (spec_.quoting != Quoting::automatic) return spec_.quoting;
+    if (delimiter == kBlanks) return Quoting::letters;
+    if (earlier_ != nullptr && earlier_->text.quoting != Quoting::automatic) return earlier_->text.quoting;
+    for (const std::string_view line : all_lines_)
+      if (const std::size_t at = find_quoted_field(line, delimiter); at != std::string_view::npos)
+        return ends_in_quote(line, delimiter, at) ? Quoting::double_quote : Quoting::letters;
+    return Quoting::automatic;
+  }
+
+  [[nodiscard]] std::string delimiter() const {
+    const std::string& given = spec_.delimiter;
+    if (given.find_first_of("\r\n\"") != std::string::npos)
+      refuse_usage("--delimiter: must have neither a quote nor a line end");
+    if (spec_.quoting == Quoting::double_quote && given == kBlanks)
+      refuse_usage("--delimiter blanks: not with --quote double");
+    if (given == "tab" || given == "\\t") return "\t";
+    if (!given.empty()) return given;
+    if (earlier_ != nullptr) return earlier_->text.delimiter;
+    return detected_delimiter();
+  }
+
+  /// How many columns each of the first lines has; 0 where they differ.
+  [[nodiscard]] std::size_t column_count(std::string_view delimiter) const {
+    std::size_t count = 0;
+    for (const std::string_view line : lines_) {
+      const std::size_t fields = all_fields(line, delimiter, quoting(delimiter)).size();
+      if (count != 0 && fields != count) return 0;
+      count = fields;
+    }
+    return count;
+  }
+
+  [[nodiscard]] std::string detected_delimiter() const {
+    for (const char* first : {"::", "\t"})
+      if (column_count(first) > 1) return first;
+    std::string best;
+    std::size_t most = 1;
+    for (const char* candidate : {";", ",", "|"}) {
+      const std::size_t count = column_count(candidate);
+      if (count > most) best = candidate;
+      most = std::max(most, count);
+    }
+    if (!best.empty()) return best;
+    if (spec_.quoting != Quoting::double_quote && column_count(kBlanks) > 1) return std::string(kBlanks);
+    if (lines_.empty()) return ",";
+    // Lines may differ in how many columns they have; most do not, so the first one decides.
+    for (const char* candidate : {"\t", ",", ";", "|", "::"})
+      if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
+    if (spec_.quoting != Quoting::double_quote) refuse_blanks();
+    refuse("line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+  }
+
+  /// Names the first line that has more or fewer columns between blanks than the first has.
+  void refuse_blanks() const {
+    const std::size_t columns = all_fields(lines_[0], kBlanks, Quoting::none).size();
+    for (const std::string_view line : lines_) {
+      const std::size_t found = all_fields(line, kBlanks, Quoting::none).size();
+      if (columns < 2 || found == columns) continue;
+      const auto number = std::count(head_.data(), line.data(), '\n') + 1;
+      refuse("line " + std::to_string(number) + ": expected " + count_text(columns, "column") +
+             " between blanks, as in the first line, found " + std::to_string(found) + "; give --delimiter");
+    }
+  }
+
+  [[nodiscard]] bool is_header() const {
+    if (spec_.header != Header::automatic) return spec_.header == Header::yes;
+    if (earlier_ != nullptr && lines_[0] == earlier_->text.header) return true;
+    bool has_name = false;
+    bool has_number = false;
+    for (const std::string& field : first_) {
+      has_number = has_number || is_number(field, spec_.decimal_point);
+      has_name = has_name || without_type(field).size() < field.size();
+      for (std::size_t index = 0; index < wishes_.size(); ++index)
+        has_name = has_name || is_usual_name(field, static_cast<RatingField>(index)) ||
+                   is_near(field, *wishes_[index]);
+    }
+    if (has_number) return false;
+    return has_name || names_a_number(RatingField::value, 3) || names_a_number(RatingField::time, 4);
+  }
+
+  /// A usual name in quotes, which are letters here.
+  [[nodiscard]] bool has_quoted_name() const {
+    return table_.text.quoting != Quoting::double_quote &&
+           std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
+             if (field.size() < 2 || field.front() != '"' || field.back() != '"') return false;
+             const std::string name = field.substr(1, field.size() - 2);
+             return is_usual_name(name, RatingField::user) || is_usual_name(name, RatingField::item) ||
+                    is_usual_name(name, RatingField::value) || is_usual_name(name, RatingField::time);
+           });
+  }
+
+  void check_quotes() const {
+    if (has_quoted_name()) refuse("line 1: names stand in quotes; give --quote double");
+  }
+
+  /// Returns whether a column has a number in a later line and none in the first.
+  [[nodiscard]] bool names_a_number(RatingField field, std::size_t usual_number) const {
+    const std::size_t number = wish(field).empty() ? usual_number : column_number(wish(field));
+    if (number == 0 || number > first_.size() || is_number(first_[number - 1], spec_.decimal_point))
+      return false;
+    return std::any_of(others_.begin(), others_.end(), [&](const std::vector<std::string>& fields) {
+      return number <= fields.size() && is_number(fields[number - 1], spec_.decimal_point);
+    });
+  }
+
+  /// A name that is written otherwise than it is wished for; numbers of columns are no names.
+  [[nodiscard]] static bool is_near(std::string_view name, const std::string& wished) {
+    return !wished.empty() && wished != "none" && column_number(wished) == 0 &&
+           plain_name(name) == plain_name(wished);
+  }
+
+  /// Text in the first line where all others have a number may be the name of a column, or an id.
+  void check_first_line() const {
+    const RatingColumns& columns = table_.text.columns;
+    for (const auto& [field, column] :
+         {std::pair(RatingField::user, columns.user), std::pair(RatingField::item, columns.item)})
+      if (is_text_among_numbers(column))
+        refuse("line 1: " + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + " \"" +
+               printable_text(first_[column].substr(0, 40)) +
+               "\" is no number, those of the next lines are; if it names a column give --header yes, "
+               "--user and --item, if it is an id --header no");
+  }
+
+  [[nodiscard]] bool is_text_among_numbers(std::size_t column) const {
+    if (column >= first_.size() || all_lines_.size() < 2 || is_missing_id(first_[column]) ||
+        is_number(first_[column], spec_.decimal_point))
+      return false;
+    return std::all_of(all_lines_.begin() + 1, all_lines_.end(), [&](std::string_view line) {
+      const auto fields = all_fields(line, table_.text.delimiter, table_.text.quoting);
+      return column < fields.size() && is_number(fields[column], spec_.decimal_point);
+    });
+  }
+
+  void find_columns() {
+    RatingColumns& columns = table_.text.columns;
+    const auto user = find(RatingField::user);
+    const auto item = find(RatingField::item);
+    if (!user || !item) refuse_missing(user ? RatingField::item : RatingField::user);
+    columns = {*user, *item, find(RatingField::value), find(RatingField::time)};
+    if (columns.time && wish(RatingField::time).empty() && !is_usable_time()) columns.time.reset();
+    check_different();
+  }
+
+  [[nodiscard]] std::optional<std::size_t> find(RatingField field) const {
+    const std::string& wished = wish(field);
+    if (wished == "none") return std::nullopt;
+    if (const std::size_t number = column_number(wished); number > 0) {
+      if (number <= first_.size()) return number - 1;
+      refuse("line 1: expected column " + std::to_string(number) + " (" + flag(field) + "), found " +
+             count_text(first_.size(), "column"));
+    }
+    if (wished == "0") refuse_usage(flag(field) + " 0: columns are numbered from 1");
+    if (!table_.column_names.empty()) return find_name(field);
+    if (!wished.empty())
+      refuse("line 1: expected a header with \"" + wished + "\" (" + flag(field) + "), found none");
+    const auto usual = static_cast<std::size_t>(field);
+    return usual < first_.size() ? std::optional(usual) : std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> find_name(RatingField field) const {
+    const std::string& wished = wish(field);
+    std::optional<std::size_t> found;
+    const auto look = [&](const auto& is_it) {
+      for (std::size_t column = 0; column < first_.size(); ++column) {
+        if (!is_it(column)) continue;
+        if (found)
+          refuse("line 1: two columns for " + flag(field) + ", " + std::to_string(*found + 1) + " and " +
+                 std::to_string(column + 1) + "; give its number");
+        found = column;
+      }
+      return found.has_value();
+    };
+    if (wished.empty()) {
+      // The names are tried one after the other, the most telling first: "movieId" may stand beside "sid".
+      for (const std::string_view usual : usual_names(field))
+        if (look([&](std::size_t column) { return plain_name(first_[column]) == usual; })) break;
+      return found;
+    }
+    if (look([&](std::size_t column) { return first_[column] == wished; }) ||
+        look([&](std::size_t column) { return table_.column_names[column] == wished; }))
+      return found;
+    refuse_missing(field);
+  }
+
+  [[noreturn]] void refuse_missing(RatingField field) const {
+    std::string names;
+    for (std::size_t at = 0; at < std::min(first_.size(), kNamesTold); ++at)
+      names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
+    const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
+    check_quotes();
+    for (const std::string& name : table_.column_names)
+      if (is_near(name, wish(field)))
+        refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
+               "; did you mean \"" + printable_text(name) + "\"?");
+    refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
+           "; give its name or number" +
+           (wished.empty() && spec_.header == Header::automatic
+                ? ", or --header no where this line is a rating"
+                : ""));
+  }
+
+  /// Whether a time that nobody asked for can be read. Without a header, the fourth column is taken for the
+  /// time only where it looks like one.
+  [[nodiscard]] bool is_usable_time() {
+    const RatingColumns& columns = table_.text.columns;
+    std::int64_t time = 0;
+    if (!table_.column_names.empty()) {
+      const std::string example = first_time();
+      if (example.empty() || parse_time(example, spec_.decimal_point, time)) return true;
+      table_.unread_time = "column \"" + table_.column_names[*columns.time] + "\" holds \"" +
+                           printable_text(example.substr(0, 40)) + "\", which is no number or YYYY-MM-DD";
+      table_.notices.push_back("column " + table_.column_names[*columns.time] + " is not used as time: \"" +
+                               printable_text(example.substr(0, 40)) +
+                               "\" is neither a number nor YYYY-MM-DD nor YYYY-MM-DDTHH:MM:SS");
+      return false;
+    }
+    const bool is_taken =
+        columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
+    const std::string& text = first_[*columns.time];
+    if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
+    // A small number with a fraction may be anything.
+    return text.find(spec_.decimal_point) == std::string::npos || time >= kMinFractionTime;
+  }
+
+  /// The time of the first line that has one.
+  [[nodiscard]] std::string first_time() const {
+    const std::size_t column = *table_.text.columns.time;
+    for (const std::vector<std::string>& fields : others_)
+      if (column < fields.size() && !is_missing_id(fields[column])) return fields[column];
+    return "";
+  }
+
+  void check_different() const {
+    const RatingColumns& columns = table_.text.columns;
+    const std::array<std::optional<std::size_t>, 4> found{columns.user, columns.item, columns.value,
+                                                          columns.time};
+    for (std::size_t one = 0; one < found.size(); ++one)
+      for (std::size_t other = one + 1; other < found.size(); ++other)
+        if (found[one] && found[one] == found[other]) {
+          const bool are_given = !wishes_[one]->empty() && !wishes_[other]->empty();
+          refuse_usage(flag(static_cast<RatingField>(one)) + " and " + flag(static_cast<RatingField>(other)) +
+                       (are_given ? " both name column " : ": both are column ") +
+                       std::to_string(*found[one] + 1) + (are_given ? "" : "; give both"));
+        }
+  }
+
+  const RatingTableSpec& spec_;
+  std::string_view name_;
+  const RatingTable* earlier_;
+  std::string_view head_;
+  std::vector<std::string_view> all_lines_;
+  std::array<const std::string*, 4> wishes_;
+  std::vector<std::string_view> lines_;           // of them, those that delimiters are detected by
+  std::vector<std::string> first_;                // fields of the first line
+  std::vector<std::vector<std::string>> others_;  // of the other lines_
+  RatingTable table_;
+};
+
+}  // namespace
+
+RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
+                                const RatingTable* earlier) {
+  return TableDetector(head, spec, name, earlier).tell();
+}
+
+}  // namespace chunkhit

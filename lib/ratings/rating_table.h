@@ -1,0 +1,60 @@
+// A table of ratings as its first lines and the wishes of who gives it → how it is to be parsed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ratings/rating_format.h"
+#include "ratings/rating_text.h"
+
+namespace chunkhit {
+
+/// Whether the first line names the columns.
+enum class Header : std::uint8_t { automatic, yes, no };
+inline constexpr std::array<std::string_view, 3> kHeaderNames{"auto", "yes", "no"};
+
+/// What is wanted of a table. Columns are given by name or by number from 1; "none" for no column.
+struct RatingTableSpec {
+  std::string delimiter;  ///< some bytes, or "blanks"; empty: detected by the first lines
+  Header header = Header::automatic;
+  std::string user;   ///< empty: by the usual names, or the first column where there is no header
+  std::string item;   ///< the same; the second
+  std::string value;  ///< the same; the third; without one every rating is 1
+  std::string time;   ///< the same; the fourth
+  Quoting quoting = Quoting::automatic;
+  std::string comment;
+  char decimal_point = '.';
+  bool rounds_values = false;  ///< values that 32-bit floats do not hold become the nearest, else an error
+};
+
+/// What was told of a table.
+struct RatingTable {
+  RatingTextSpec text;
+  std::vector<std::string> column_names;  ///< empty: there is no header
+  std::vector<std::string> notices;       ///< what was seen and not used
+  std::string unread_time;  ///< why a column that is named as times are is not used; empty: there is none
+};
+
+/// Returns how a table is to be parsed. Delimiters are tried in the order ::, tab, then of ; , | the one that
+/// makes most columns, then blanks; the one is taken that is in each of the first lines equally often.
+/// Quotes are detected where the first field that begins with one also ends with one. Where none begins with
+/// one, the quoting stays automatic: one that comes later makes its line bad. Else, and between blanks, they
+/// are letters, and a field that stands in quotes makes its line bad. Later inputs follow the first that has
+/// quotes.
+///
+/// A first line is a header when it has one of the usual names or of those given, names with RecBole's types
+/// ("user_id:token"), or no number in the value's or time's column while a later line has one. Columns that
+/// are given must have exactly that name; those that are not are found by their usual names (column_names.h).
+/// A first line that is no header but has text as an id where all later ones have numbers is an error that
+/// names --header. A time that is not given is used only where it can be read.
+///
+/// Where there is no header but `earlier` had one, its columns are taken. Throws bad_data beginning with
+/// `name`, or usage.
+[[nodiscard]] RatingTable detect_rating_table(const TextHead& head, const RatingTableSpec& spec,
+                                              std::string_view name, const RatingTable* earlier = nullptr);
+
+}  // namespace chunkhit

@@ -1,0 +1,290 @@
+#include "ratings/rating_text.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "base/words.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_fields.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+constexpr const char* kLateQuote =
+    "quotes: a field begins with one, and none of the first lines does; give --quote double, or none where "
+    "quotes are letters";
+constexpr const char* kWholeQuotes =
+    "quotes: a field begins and ends with one, the first that begins with one does not; give --quote double, "
+    "or "
+    "none where quotes are letters";
+constexpr const char* kBlanksInQuotes =
+    "quotes: a field stands in quotes between blanks; give --delimiter ' ' --quote double, or --quote none "
+    "where "
+    "quotes are letters";
+
+template <class Splitter>
+class TextParser {
+ public:
+  TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block)
+      : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {
+    // Fields that were unquoted are not in the text.
+    if (!Splitter::kQuotes) readable_end_ = text.data() + text.size();
+  }
+
+  void parse() {
+    // Where all is UTF-8, so are its fields, unless they are cut within a character.
+    checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
+    has_nul_ = text_.find('\0') != std::string_view::npos;
+    watches_quotes_ = (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) &&
+                      text_.find('"') != std::string_view::npos;
+    LineCursor lines(text_);
+    while (next_line(lines)) {
+      if (line_.size() > kMaxLineBytes) {
+        refuse(0, std::string(kLongLine));
+        break;
+      }
+      if (!is_skipped()) parse_line();
+    }
+    block_.line_count = lines.line_count();
+    users_.finish(block_.users);
+    items_.finish(block_.items);
+  }
+
+ private:
+  bool next_line(LineCursor& lines) {
+    line_number_ = lines.line_count() + 1;
+    return Splitter::kQuotes ? lines.next_record(line_) : lines.next(line_);
+  }
+
+  bool is_skipped() {
+    if (line_.empty()) {
+      ++block_.blank_lines;
+    } else if (!spec_.comment.empty() && line_.starts_with(spec_.comment)) {
+      ++block_.comment_lines;
+    } else if (is_header()) {
+      ++block_.header_lines;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_header() const {
+    const std::size_t bytes = spec_.header.size();
+    if (bytes == 0) return false;
+    if (line_.size() == bytes) return line_ == spec_.header;
+    return line_.size() == bytes + kByteOrderMark.size() && line_.starts_with(kByteOrderMark) &&
+           line_.ends_with(spec_.header);
+  }
+
+  void parse_line() {
+    RatingFields fields;
+    if (watches_quotes_)
+      if (const std::size_t at = unexpected_quote(); at != std::string_view::npos)
+        return refuse(at, unexpected_quote_text());
+    if (!splitter_.split(line_, fields)) return refuse_split();
+    if (has_nul_ && line_.find('\0') != std::string_view::npos)
+      return refuse(line_.find('\0'), "line: expected text, found a NUL byte");
+    float value = 1;
+    std::int64_t time = 0;
+    const std::string_view user = fields[RatingField::user];
+    const std::string_view item = fields[RatingField::item];
+    if (is_missing_id(user)) return refuse_field(RatingField::user, user, "an id");
+    if (is_missing_id(item)) return refuse_field(RatingField::item, item, "an id");
+    if (checks_utf8_ && !is_utf8(user)) return refuse_utf8(RatingField::user, user);
+    if (checks_utf8_ && !is_utf8(item)) return refuse_utf8(RatingField::item, item);
+    if (spec_.columns.value) {
+      const std::string_view text = fields[RatingField::value];
+      if (!parse_value(text, spec_.decimal_point, readable_end_, value))
+        return refuse_field(RatingField::value, text, "a number");
+      if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
+        return refuse_field(RatingField::value, text, kKeptValue);
+      block_.values.push_back(value);
+    }
+    if (spec_.columns.time) {
+      const std::string_view text = fields[RatingField::time];
+      if (!parse_time(text, spec_.decimal_point, readable_end_, time)) {
+        if (spec_.columns.value) block_.values.pop_back();
+        return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
+      }
+      block_.times.push_back(time);
+    }
+    if (Splitter::kQuotes) {
+      users_.append_fleeting(user, block_.users);
+      items_.append_fleeting(item, block_.items);
+    } else {
+      users_.append(user, readable_end_);
+      items_.append(item, readable_end_);
+    }
+  }
+
+  /// Where a field begins whose quotes may be letters or not; npos where none does.
+  [[nodiscard]] std::size_t unexpected_quote() const {
+    const std::string& delimiter = spec_.delimiter;
+    std::size_t at = find_quoted_field(line_, delimiter);
+    if (spec_.quoting == Quoting::letters)
+      while (at != std::string_view::npos && !ends_in_quote(line_, delimiter, at))
+        at = find_quoted_field(line_, delimiter, at + 1);
+    return at;
+  }
+
+  [[nodiscard]] const char* unexpected_quote_text() const {
+    if (spec_.delimiter == kBlanks) return kBlanksInQuotes;
+    return spec_.quoting == Quoting::letters ? kWholeQuotes : kLateQuote;
+  }
+
+  void refuse(std::size_t at, const std::string& reason) {
+    add_bad_line(block_, line_number_, at + 1, reason, line_);
+  }
+
+  void refuse_split() {
+    const SplitError& error = splitter_.error();
+    if (!error.reason.empty()) return refuse(error.at, error.reason);
+    if (line_.find_first_not_of(" \t") == std::string_view::npos) {
+      ++block_.blank_lines;
+      return;
+    }
+    const bool too_few = error.column_count < splitter_.column_count();
+    const std::string expected = too_few
+                                     ? "at least " + std::to_string(splitter_.column_count()) + " columns"
+                                     : std::to_string(spec_.column_count) + " columns, as in the first line";
+    const bool has_quotes = !Splitter::kQuotes && line_.find('"') != std::string_view::npos;
+    refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(error.column_count) +
+                             (has_quotes ? "; --quote double keeps fields in quotes whole" : ""));
+  }
+
+  [[nodiscard]] std::size_t place_of(std::string_view text) const {
+    const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
+    return is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
+  }
+
+  void refuse_field(RatingField field, std::string_view text, const char* expected) {
+    refuse(place_of(text), std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected " +
+                               expected + ", found " + found_text(text));
+  }
+
+  // What is found cannot be shown: messages are UTF-8, too.
+  void refuse_utf8(RatingField field, std::string_view text) {
+    refuse(place_of(text),
+           std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected UTF-8");
+  }
+
+  std::string_view text_;
+  const RatingTextSpec& spec_;
+  Splitter splitter_;
+  RatingBlock& block_;
+  IdColumn users_;
+  IdColumn items_;
+  const char* readable_end_ = nullptr;
+  bool has_nul_ = false;
+  bool checks_utf8_ = false;
+  bool watches_quotes_ = false;  // their meaning is not given, and some are there
+  std::string_view line_;
+  std::uint64_t line_number_ = 0;
+};
+
+template <class Delimiter>
+void parse_plain(std::string_view text, const RatingTextSpec& spec, Delimiter delimiter, RatingBlock& block) {
+  TextParser(text, spec, PlainSplitter(delimiter, spec.columns, spec.column_count), block).parse();
+}
+
+}  // namespace
+
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block) {
+  clear_block(block);
+  if (spec.quoting == Quoting::double_quote)
+    TextParser(text, spec, QuotedSplitter(spec.delimiter, spec.columns, spec.column_count), block).parse();
+  else if (spec.delimiter == kBlanks)
+    parse_plain(text, spec, BlankDelimiter(), block);
+  else if (spec.delimiter.size() == 1)
+    parse_plain(text, spec, CharDelimiter(spec.delimiter[0], text.data() + text.size()), block);
+  else
+    parse_plain(text, spec, TextDelimiter(spec.delimiter), block);
+}
+
+namespace {
+
+constexpr std::size_t kTextBytes = 200;
+constexpr std::size_t kFieldBytes = 40;
+
+}  // namespace
+
+void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
+                  std::string_view text) {
+  if (block.bad_lines.size() == kMaxBadLines) {
+    ++block.more_bad_lines[bad_line_kind(reason)];
+    return;
+  }
+  block.bad_lines.push_back({line, column, reason, std::string(text.substr(0, kTextBytes))});
+}
+
+std::uint64_t bad_line_count(const RatingBlock& block) {
+  std::uint64_t count = block.bad_lines.size();
+  for (const auto& [kind, more] : block.more_bad_lines) count += more;
+  return count;
+}
+
+std::string bad_line_kind(std::string_view reason) {
+  return std::string(reason.substr(0, reason.find(", found ")));
+}
+
+std::string found_text(std::string_view field) {
+  if (field.empty()) return "nothing";
+  const bool is_long = field.size() > kFieldBytes;
+  return '"' + printable_text(field.substr(0, kFieldBytes)) + (is_long ? "\"..." : "\"");
+}
+
+bool TextBlocks::next(ByteBuffer& text) {
+  std::swap(text, rest_);
+  rest_.clear();
+  if (at_end_) return !text.empty();
+  for (;;) {
+    const bool is_first = byte_count_ == 0;
+    read_more(text);
+    if (is_first && as_text(text).starts_with("\xef\xbb\xbf")) text.erase(text.begin(), text.begin() + 3);
+    if (at_end_) return !text.empty();
+    const std::size_t cut = last_cut(text);
+    if (cut > 0) {
+      rest_.assign(text.begin() + static_cast<std::ptrdiff_t>(cut), text.end());
+      text.resize(cut);
+      return true;
+    }
+    // The CR of a line's end is not one of its bytes.
+    if (text.size() > kMaxLineBytes + 1) at_end_ = true;
+    if (at_end_) return true;
+  }
+}
+
+void TextBlocks::read_more(ByteBuffer& text) {
+  const std::size_t before = text.size();
+  std::size_t filled = before;
+  // A byte order mark must come whole.
+  text.resize(before + std::max<std::size_t>(block_bytes_, 4));
+  while (!at_end_ && filled < text.size()) {
+    const std::size_t count = stream_.read(MutableBytes(text).subspan(filled));
+    filled += count;
+    at_end_ = count == 0;
+  }
+  text.resize(filled);
+  hash_.update(Bytes(text).subspan(before));
+  byte_count_ += filled - before;
+  if (filled > before) last_byte_ = text.back();
+}
+
+// Where the last whole line ends; 0 where none does.
+std::size_t TextBlocks::last_cut(const ByteBuffer& text) const {
+  const std::string_view view = as_text(text);
+  if (quoting_ != Quoting::double_quote) return view.rfind('\n') + 1;
+  bool is_even = std::count(view.begin(), view.end(), '"') % 2 == 0;
+  for (std::size_t at = view.size(); at > 0; --at) {
+    if (view[at - 1] == '\n' && is_even) return at;
+    if (view[at - 1] == '"') is_even = !is_even;
+  }
+  return 0;
+}
+
+}  // namespace chunkhit

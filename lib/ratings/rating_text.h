@@ -1,0 +1,114 @@
+// A text file as blocks of whole lines.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/text_stream.h"
+#include "types/rating_block.h"
+
+namespace chunkhit {
+
+/// Which columns, from 0, hold what; no two the same.
+struct RatingColumns {
+  std::size_t user = 0;
+  std::size_t item = 1;
+  std::optional<std::size_t> value;  ///< none: every value is 1
+  std::optional<std::size_t> time;
+  bool operator==(const RatingColumns&) const = default;
+};
+
+/// Whether fields may stand in double quotes.
+enum class Quoting : std::uint8_t {
+  none,          ///< a quote is a letter like others
+  double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
+  automatic,     ///< detected from the first lines (rating_table.h); a line that has one after all is bad
+  letters,       ///< letters, as detected: a line with a field that stands in quotes after all is bad
+};
+/// Those that can be given.
+inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
+
+/// The delimiter that stands for one or more blanks and tabs; those at a line's ends are skipped.
+inline constexpr std::string_view kBlanks = "blanks";
+
+/// How a table of ratings is written.
+struct RatingTextSpec {
+  std::string delimiter = ",";  ///< some bytes, without line ends and quotes, or kBlanks (without quoting)
+  RatingColumns columns;
+  std::size_t column_count = 0;  ///< a line with more is bad; 0: any number
+  Quoting quoting = Quoting::none;
+  std::string comment;         ///< lines that begin with this are skipped; empty: none are
+  char decimal_point = '.';    ///< or ','
+  bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
+  std::string header;  ///< lines equal to this (CR and a byte order mark aside) are skipped; empty: none
+  bool operator==(const RatingTextSpec&) const = default;
+};
+
+/// Bytes that a line may have.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
+/// The reason of a bad line that has more; nothing behind it was read.
+inline constexpr std::string_view kLongLine = "line: expected at most 1 MiB, found more";
+
+/// Parses whole lines, the last one perhaps without its end, into `block` (replaced; its memory is used
+/// again). Lines end with LF or CRLF. Bad lines are numbered from 1, the first of `text`.
+///
+/// Ids are integers where all of the block's column are (parse_integer_id), else text as it stands. Ids that
+/// are empty, NULL, NaN or \N or not UTF-8, and values that are no finite number, make a line bad.
+void parse_rating_text(std::string_view text, const RatingTextSpec& spec, RatingBlock& block);
+
+/// Bad lines of a block that are kept; the others are only counted, so that a block of nothing else stays
+/// small.
+inline constexpr std::size_t kMaxBadLines = 100;
+
+/// Notes a bad line of a block; `text` is the whole line.
+void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
+                  std::string_view text);
+
+/// How many bad lines a block has.
+[[nodiscard]] std::uint64_t bad_line_count(const RatingBlock& block);
+
+/// The part of a reason that lines with the same error share: "value: expected a number".
+[[nodiscard]] std::string bad_line_kind(std::string_view reason);
+
+/// What a field holds, for a message: "nothing", or its first bytes in quotes.
+[[nodiscard]] std::string found_text(std::string_view field);
+
+/// Cuts a text at line ends; where fields may be quoted, at line ends with an even number of quotes before
+/// them.
+class TextBlocks {
+ public:
+  /// Reads about `block_bytes` a block, at least 1.
+  TextBlocks(TextStream& stream, Quoting quoting, std::size_t block_bytes)
+      : stream_(stream), quoting_(quoting), block_bytes_(block_bytes) {}
+
+  /// Replaces `text` by the next whole lines, without a byte order mark at the file's beginning; false at the
+  /// end. The last line of the file may have no end. Where a line has more than kMaxLineBytes its beginning,
+  /// more than as many bytes, ends the last block.
+  [[nodiscard]] bool next(ByteBuffer& text);
+  /// Bytes that were read, and their hash.
+  [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
+  /// Whether what was read has a last line without a line break, as a file that was cut has.
+  [[nodiscard]] bool ends_within_line() const { return byte_count_ > 0 && last_byte_ != '\n'; }
+  [[nodiscard]] std::uint64_t xxh3() const { return hash_.value(); }
+
+ private:
+  void read_more(ByteBuffer& text);
+  [[nodiscard]] std::size_t last_cut(const ByteBuffer& text) const;
+
+  TextStream& stream_;
+  Quoting quoting_;
+  std::size_t block_bytes_;
+  ByteBuffer rest_;  // of the last block, behind its last line end
+  Xxh3Stream hash_;
+  std::uint64_t byte_count_ = 0;
+  bool at_end_ = false;
+  std::uint8_t last_byte_ = 0;  // that was read
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,137 @@
+// HDF5 files that are being written.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+
+/// Owns an HDF5 identifier; closes it in silence.
+class Hdf5Handle {
+ public:
+  Hdf5Handle() = default;
+  Hdf5Handle(hid_t id, herr_t (*closer)(hid_t)) : id_(id), close_(closer) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Hdf5Handle() { static_cast<void>(close()); }
+  [[nodiscard]] hid_t get() const { return id_; }
+  /// Closes now; returns HDF5's status.
+  herr_t close() { return id_ < 0 ? 0 : close_(std::exchange(id_, -1)); }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+/// Keeps HDF5 from printing errors on this thread for as long as it lives; what the process had set before
+/// comes back.
+class QuietHdf5 {
+ public:
+  QuietHdf5();
+  QuietHdf5(const QuietHdf5&) = delete;
+  QuietHdf5& operator=(const QuietHdf5&) = delete;
+  ~QuietHdf5();
+
+ private:
+  H5E_auto2_t print_ = nullptr;
+  void* print_data_ = nullptr;
+};
+
+/// Turns a negative status into an Error: "PATH: cannot WHAT: REASON", with the reason of the system where
+/// there is one.
+class Hdf5Check {
+ public:
+  Hdf5Check(ErrorCode code, std::string path) : code_(code), path_(std::move(path)) {}
+  template <class Status>
+  Status operator()(Status status, const char* what) const {
+    if (status < 0) fail(what);
+    return status;
+  }
+  /// Throws "PATH: WHAT", or what `note_machine_error` was told on this thread.
+  [[noreturn]] void refuse(const std::string& what) const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  ErrorCode code_;
+  std::string path_;
+};
+
+/// Keeps an error that says nothing of the file: HDF5 reports it in words of its own, or not at all. Until
+/// `forget_machine_error`, Hdf5Check throws it instead of what it was going to say of the file.
+void note_machine_error(const Error& error);
+void forget_machine_error();
+
+/// Opens the file at `path` for reading, without locks; closing the handle closes all that was opened in it.
+[[nodiscard]] Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path);
+
+/// Where a chunk's stored bytes lie. Bit i of the mask: filter i was left out.
+struct Hdf5ChunkPlace {
+  std::uint64_t offset = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint32_t filter_mask = 0;
+};
+
+struct ReadWatch;
+
+/// An HDF5 file open for reading through `input`, which must outlive it. Closing it closes all that was
+/// opened in it.
+class Hdf5Source {
+ public:
+  Hdf5Source(const Hdf5Check& check, const InputFile& input);
+  Hdf5Source(const Hdf5Source&) = delete;
+  Hdf5Source& operator=(const Hdf5Source&) = delete;
+  ~Hdf5Source();
+  [[nodiscard]] hid_t file() const { return file_.get(); }
+  [[nodiscard]] const Hdf5Check& check() const { return check_; }
+  [[nodiscard]] std::uint64_t byte_count() const { return input_.byte_count(); }
+  /// Where the HDF5 file ends, as its superblock says.
+  [[nodiscard]] std::uint64_t end_address() const;
+  /// Finds the chunk that begins at `first`, in logarithmic time; nothing where it was never written or the
+  /// index is damaged, which the library does not tell apart: compare with H5Dget_num_chunks.
+  /// H5Dget_chunk_info walks over all chunks before it, so that n chunks would take it n² / 2 steps.
+  [[nodiscard]] std::optional<Hdf5ChunkPlace> find_chunk(hid_t dataset, std::span<const hsize_t> first);
+
+ private:
+  Hdf5Check check_;
+  const InputFile& input_;
+  std::unique_ptr<ReadWatch> watch_;
+  ByteBuffer untouched_;  // HDF5 wants room for a chunk that is never read
+  Hdf5Handle driver_;
+  Hdf5Handle file_;
+};
+
+/// Keeps the library from writing a file once more when the process ends, after that could not be done
+/// before; to be called before anything else of the library is.
+void leave_files_alone_at_exit();
+
+/// Creates a file that HDF5 1.8 reads and that has equal bytes for equal contents, with its metadata in
+/// blocks of `metadata_block_bytes`.
+[[nodiscard]] Hdf5Handle create_hdf5_file(const Hdf5Check& check, const std::string& path,
+                                          std::uint64_t metadata_block_bytes);
+
+/// Where the file ends, with what the library has not written yet.
+[[nodiscard]] std::uint64_t end_of_hdf5_file(const Hdf5Check& check, hid_t file);
+
+/// Takes disk space for `bytes` behind `end`, so that a full disk shows here and not where HDF5 hides it;
+/// throws cannot_write. What is not used is given back by `give_back_reserved`.
+void reserve(const PendingFile& file, std::uint64_t end, std::uint64_t bytes);
+
+/// Sets the size of a closed file to what HDF5 wrote.
+void give_back_reserved(const PendingFile& file, std::uint64_t file_bytes);
+
+}  // namespace chunkhit

@@ -1,0 +1,379 @@
+#include "store/hdf5/image_part.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
+#include "store/contents_message.h"
+#include "store/hdf5/attributes.h"
+#include "store/hdf5/columns.h"
+#include "store/hdf5/external.h"
+#include "store/hdf5/handle.h"
+#include "store/hdf5/images.h"
+#include "store/hdf5/index.h"
+#include "store/hdf5/isolated.h"
+#include "store/part_index.h"
+#include "store/part_rules.h"
+
+namespace chunkhit {
+namespace {
+
+// Registered with The HDF Group:
+// https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md
+constexpr H5Z_filter_t kZstdFilter = 32015;
+
+void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
+  const auto level = static_cast<unsigned>(chunk_codec(filter).default_level);
+  if (filter == "deflate") check(H5Pset_deflate(list, level > 9 ? 9 : level), "set the deflate filter");
+  // Optional, or creating the dataset would need the plug-in, which only readers through HDF5 need.
+  if (filter == "zstd")
+    check(H5Pset_filter(list, kZstdFilter, H5Z_FLAG_OPTIONAL, 1, &level), "set the zstd filter");
+}
+
+}  // namespace
+
+ImageDimensions image_dimensions(const SampleShape& sample, hsize_t count) {
+  if (sample.layout == Layout::nhwc) return {count, sample.height, sample.width, sample.channels};
+  return {count, sample.channels, sample.height, sample.width};
+}
+
+Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
+  const ImageDimensions none = image_dimensions(spec.sample, 0);
+  const ImageDimensions most = image_dimensions(spec.sample, H5S_UNLIMITED);
+  const ImageDimensions chunk = image_dimensions(spec.sample, spec.chunk_samples);
+  const Hdf5Handle space(check(H5Screate_simple(4, none.data(), most.data()), "create a dataspace"),
+                         H5Sclose);
+  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_chunk(list.get(), 4, chunk.data()), "set the chunk's shape");
+  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  set_filter(check, list.get(), spec.codec);
+  return {check(H5Dcreate2(file, kImagesName, H5T_NATIVE_UINT8, space.get(), H5P_DEFAULT, list.get(),
+                           H5P_DEFAULT),
+                "create /images"),
+          H5Dclose};
+}
+
+void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, StoredChunk& chunk) {
+  const ImageDimensions at{chunk.first_sample, 0, 0, 0};
+  unsigned mask = 0;
+  haddr_t address = HADDR_UNDEF;
+  hsize_t bytes = 0;
+  check(H5Dget_chunk_info_by_coord(images, at.data(), &mask, &address, &bytes), "look up a chunk");
+  if (address == HADDR_UNDEF)
+    check.refuse("the chunk of sample " + std::to_string(chunk.first_sample) + " was never written");
+  chunk.offset = address;
+  chunk.stored_bytes = bytes;
+  chunk.filtered = spec.codec != "none" && (mask & 1) == 0;
+}
+
+namespace {
+
+/// Puts the path before what a step says.
+template <class Step>
+auto with_path(const std::string& path, Step step) {
+  try {
+    return step();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
+    throw Error(error.code(), path + ": " + error.what());
+  }
+}
+
+/// Chunks lie in the HDF5 file, one behind the other.
+void check_order(const std::vector<StoredChunk>& chunks) {
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (chunks[i].offset < end)
+      throw Error(ErrorCode::bad_data, "chunk " + std::to_string(i) + " begins at byte " +
+                                           std::to_string(chunks[i].offset) + ", expected at least " +
+                                           std::to_string(end));
+    end = chunks[i].offset + chunks[i].stored_bytes;
+  }
+}
+
+PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
+  PartSpecBytes spec{};
+  if (index.size() < spec.size())
+    throw Error(ErrorCode::bad_data, "index: " + std::to_string(index.size()) + " bytes, expected at least " +
+                                         std::to_string(spec.size()));
+  std::copy_n(index.begin(), spec.size(), spec.begin());
+  PartContents contents;
+  contents.spec = decode_part_spec(spec);
+  decode_part_index(index.subspan(spec.size()), contents);
+  check_part_contents(contents, container("hdf5"), trailer.hdf5_bytes);
+  check_order(contents.chunks);
+  contents.trailer = trailer;
+  return contents;
+}
+
+/// Reads what lies behind the HDF5 end of a part of ours; nothing where another program made or changed the
+/// file.
+std::optional<PartContents> read_own_contents(const InputFile& input) {
+  const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
+  if (!trailer) return std::nullopt;
+  if (trailer->kind != SampleKind::images)
+    throw Error(ErrorCode::bad_data, input.path() + ": holds matrices, expected images");
+  const ByteBuffer index = read_hdf5_index(input, *trailer);
+  return with_path(input.path(), [&] { return decode_index(index, *trailer); });
+}
+
+/// With one, addresses count from its end.
+void refuse_user_block(const Hdf5Source& source) {
+  const Hdf5Check& check = source.check();
+  const Hdf5Handle creation(check(H5Fget_create_plist(source.file()), "ask how it was created"), H5Pclose);
+  hsize_t user_block = 0;
+  check(H5Pget_userblock(creation.get(), &user_block), "ask for the user block");
+  if (user_block != 0) check.refuse("has a user block");
+}
+
+/// Takes a path from the root with or without the root's own slash.
+std::string without_root(const std::string& name) {
+  return name.substr(std::min(name.find_first_not_of('/'), name.size()));
+}
+
+/// Reads an external file through the HDF5 library.
+PartContents read_external_contents(const InputFile& input, const Hdf5Names& names) {
+  const QuietHdf5 quiet;
+  Hdf5Source source(Hdf5Check(ErrorCode::bad_data, input.path()), input);
+  refuse_user_block(source);
+  refuse_damaged_index(source, input, kFormatAttribute);
+  PartContents contents = read_external_file(source, names);
+  with_path(input.path(), [&] { check_external_contents(contents, container("hdf5"), input.byte_count()); });
+  return contents;
+}
+
+PartContents read_isolated_contents(const InputFile& input, const Hdf5Names& names) {
+  PartContents contents;
+  read_isolated(
+      {input.path()}, [&](std::size_t) { return encode_contents(read_external_contents(input, names)); },
+      [&](std::size_t, Bytes message) { contents = decode_contents(message); });
+  return contents;
+}
+
+}  // namespace
+
+bool is_hdf5_part(Bytes first_bytes) {
+  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  return first_bytes.size() >= kSignature.size() &&
+         as_text(first_bytes.first(kSignature.size())) == kSignature;
+}
+
+std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
+  InputFile input(path);
+  std::optional<PartContents> contents = read_own_contents(input);
+  if (!contents)
+    throw Error(ErrorCode::bad_data, path +
+                                         ": has no index behind its HDF5 end of file: another program "
+                                         "changed it, or it was cut off");
+  return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
+}
+
+std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5Names& wanted) {
+  InputFile input(path);
+  Hdf5Names names{without_root(wanted.images), wanted.labels};
+  if (names.labels) names.labels = without_root(*names.labels);
+  const Hdf5Names own_names;
+  std::optional<PartContents> contents;
+  if (names.images == own_names.images) contents = read_own_contents(input);
+  if (!contents) {
+    contents = read_isolated_contents(input, names);
+  } else if (names.labels.value_or("labels") != "labels") {
+    PartContents external = read_isolated_contents(input, names);
+    contents->samples.labels = std::move(external.samples.labels);
+    contents->spec.label_columns = std::move(external.spec.label_columns);
+    contents->spec.classes = std::move(external.spec.classes);
+  }
+  return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
+}
+
+namespace {
+
+constexpr std::uint64_t kMinMetadataBlockBytes = 16 << 10;
+constexpr std::uint64_t kMaxMetadataBlockBytes = 1 << 20;
+
+void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
+  const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
+  write_text_attribute(check, images, "layout", layout);
+  if (spec.cache_advice.rdcc_nbytes != 0) {
+    write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
+    write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
+    write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
+  }
+  write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
+  write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
+  write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
+  write_text_attribute(check, file, "filter", spec.codec);
+}
+
+void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
+  if (!list.empty()) write_text_column(check, file, name, names_of(list));
+}
+
+void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                   const PartSamples& samples) {
+  const hsize_t count = samples.rows.size();
+  if (samples.labels.values.empty())
+    write_column(check, file, kLabelsName, std::array{count}, samples.labels.ids);
+  else
+    write_column(check, file, kLabelsName, std::array{count, hsize_t{spec.label_columns.size()}},
+                 samples.labels.values);
+  write_column(check, file, kRowsName, std::array{count}, samples.rows);
+  write_text_column(check, file, kFilesName, samples.files);
+  write_list(check, file, kClassesName, spec.classes);
+  write_list(check, file, kColumnsName, spec.label_columns);
+  if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
+  if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
+}
+
+/// Looks every chunk up in the library's own index, through which others read.
+void check_library_index(const Hdf5Check& check, hid_t images, const std::vector<StoredChunk>& chunks) {
+  for (const StoredChunk& chunk : chunks) {
+    const ImageDimensions at{chunk.first_sample, 0, 0, 0};
+    hsize_t found = 0;
+    check(H5Dget_chunk_storage_size(images, at.data(), &found), "look up a chunk");
+    if (found != chunk.stored_bytes) check.refuse("a chunk was not written whole");
+  }
+}
+
+/// Compares what others will read through the library beside the pixels.
+void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
+                   const PartSamples& samples) {
+  const auto require = [&](bool is_whole, const char* name) {
+    if (!is_whole) check.refuse(std::string("/") + name + " was not written whole");
+  };
+  const auto holds = [&](const char* name, const Names& names) {
+    const Names found = read_text_column(check, file, name);
+    return found.text == names.text && found.ends == names.ends;
+  };
+  const Hdf5Column labels = open_column(check, file, kLabelsName);
+  require(samples.labels.values.empty() ? read_column<std::int64_t>(check, labels) == samples.labels.ids
+                                        : read_column<float>(check, labels) == samples.labels.values,
+          kLabelsName);
+  require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
+  require(holds(kFilesName, samples.files), kFilesName);
+  require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
+  require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
+  require(read_attribute<double>(check, images, "mean") == samples.mean &&
+              read_attribute<double>(check, images, "std") == samples.std,
+          kImagesName);
+}
+
+class Hdf5PartWriter final : public ChunkWriter {
+ public:
+  Hdf5PartWriter(const std::string& path, const PartSpec& spec)
+      : spec_(spec),
+        metadata_block_bytes_(hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())),
+        pending_(path),
+        check_(ErrorCode::cannot_write, path) {
+    reserve(pending_, 0, metadata_block_bytes_);
+    file_ = create_hdf5_file(check_, pending_.aside_path(), metadata_block_bytes_);
+    images_ = create_images(check_, file_.get(), spec_);
+    write_spec_attributes(check_, file_.get(), images_.get(), spec_);
+  }
+
+  ~Hdf5PartWriter() override {
+    // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
+    const QuietHdf5 quiet;
+    images_.close();
+    file_.close();
+  }
+
+  void append(const EncodedChunk& chunk) override {
+    const QuietHdf5 quiet;
+    StoredChunk stored{.stored_bytes = chunk.stored.size(),
+                       .raw_bytes = chunk.raw_bytes,
+                       .first_sample = sample_count_,
+                       .sample_count = chunk.sample_count,
+                       .xxh3 = chunk.xxh3,
+                       .filtered = chunk.filtered};
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()), chunk.stored.size());
+    write_chunk(chunk, stored);
+    chunks_.push_back(stored);
+    sample_count_ += chunk.sample_count;
+  }
+
+  CompletePart complete(const PartSamples& samples) override {
+    const QuietHdf5 quiet;
+    const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()),
+            bytes_beside_pixels(samples) + index.size() + kHdf5TrailerBytes);
+    write_samples(check_, file_.get(), images_.get(), spec_, samples);
+    check_(images_.close(), "close /images");
+    check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
+    check_(file_.close(), "close");
+    check_hdf5_file(samples);
+    append_hdf5_index(pending_, SampleKind::images, chunks_, index);
+    const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
+    give_back_reserved(pending_, report.bytes);
+    pending_.flush();
+    return {report, std::move(pending_)};
+  }
+
+ private:
+  void write_chunk(const EncodedChunk& chunk, StoredChunk& stored) {
+    const ImageDimensions extent = image_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
+    const ImageDimensions at{sample_count_, 0, 0, 0};
+    const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
+    check_(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
+    const hsize_t before = end_of_hdf5_file(check_, file_.get());
+    check_(
+        H5Dwrite_chunk(images_.get(), H5P_DEFAULT, mask, at.data(), chunk.stored.size(), chunk.stored.data()),
+        "write");
+    stored.offset = before;
+    // The library took more than the chunk, for its own tables: where the chunk went only it can tell.
+    if (end_of_hdf5_file(check_, file_.get()) - before != chunk.stored.size())
+      look_up_chunk(check_, images_.get(), spec_, stored);
+  }
+
+  /// HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
+  void check_hdf5_file(const PartSamples& samples) const {
+    const Hdf5Handle file = open_hdf5_file(check_, pending_.aside_path());
+    const Hdf5Handle images = open_dataset(check_, file.get(), kImagesName);
+    check_library_index(check_, images.get(), chunks_);
+    check_columns(check_, file.get(), images.get(), spec_, samples);
+  }
+
+  /// An upper bound of what HDF5 writes beside the pixels, so that a full disk shows before.
+  [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
+    std::size_t longest = 1;
+    for (std::size_t i = 0; i < samples.files.count(); ++i)
+      longest = std::max(longest, samples.files[i].size());
+    const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
+    return samples.rows.size() * (longest + numbers) + chunks_.size() * 96 + 2 * metadata_block_bytes_;
+  }
+
+  PartSpec spec_;
+  std::uint64_t metadata_block_bytes_;
+  PendingFile pending_;
+  Hdf5Check check_;
+  Hdf5Handle file_;
+  Hdf5Handle images_;
+  std::vector<StoredChunk> chunks_;
+  std::uint64_t sample_count_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes) {
+  return std::clamp(std::bit_ceil(std::min(chunk_bytes, kMaxMetadataBlockBytes)), kMinMetadataBlockBytes,
+                    kMaxMetadataBlockBytes);
+}
+
+std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {
+  leave_files_alone_at_exit();
+  const QuietHdf5 quiet;
+  check_part_spec(spec, container("hdf5"));
+  return std::make_unique<Hdf5PartWriter>(path, spec);
+}
+
+}  // namespace chunkhit

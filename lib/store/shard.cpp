@@ -1,0 +1,337 @@
+#include "store/shard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
+#include "codec/zstd.h"
+#include "store/part_index.h"
+#include "store/part_rules.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint32_t kHeaderMagic = 0x184d2a50;
+constexpr std::uint32_t kIndexMagic = 0x184d2a51;
+constexpr std::uint32_t kPaddingMagic = 0x184d2a52;
+constexpr std::uint32_t kSeekTableMagic = 0x184d2a5e;
+constexpr std::uint32_t kSeekTableFooterMagic = 0x8f92eab1;
+
+constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
+constexpr std::uint32_t kShardVersion = 1;
+constexpr auto kImages = static_cast<std::uint32_t>(SampleKind::images);
+constexpr auto kMatrices = static_cast<std::uint32_t>(SampleKind::matrices);
+constexpr std::size_t kSpecAt = 32;
+constexpr std::size_t kCountsAt = 88;
+constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
+
+[[noreturn]] void throw_bad_header(const std::string& what) {
+  throw Error(ErrorCode::bad_data, "shard header: " + what);
+}
+
+void store_frame_header(std::uint8_t* to, std::uint32_t magic, std::uint64_t frame_bytes) {
+  store_little(to, magic);
+  store_little(to + 4, static_cast<std::uint32_t>(frame_bytes - kSkippableHeaderBytes));
+}
+
+}  // namespace
+
+bool is_shard(Bytes first_bytes) {
+  return first_bytes.size() >= 24 && load_little<std::uint32_t>(first_bytes.data()) == kHeaderMagic &&
+         as_text(first_bytes.subspan(8, kShardMagic.size())) == kShardMagic;
+}
+
+ShardHeaderBytes encode_shard_header(const ShardHeader& header) {
+  ShardHeaderBytes bytes{};
+  store_frame_header(bytes.data(), kHeaderMagic, bytes.size());
+  std::memcpy(bytes.data() + 8, kShardMagic.data(), kShardMagic.size());
+  store_little(bytes.data() + 24, kShardVersion);
+  store_little(bytes.data() + 28, header.spec.matrix ? kMatrices : kImages);
+  std::ranges::copy(encode_part_spec(header.spec), bytes.begin() + kSpecAt);
+  std::uint8_t* to = bytes.data() + kCountsAt;
+  for (const std::uint64_t number : {header.sample_count, header.chunk_count, header.index_offset,
+                                     header.index_bytes, header.index_xxh3, header.file_bytes}) {
+    store_little(to, number);
+    to += sizeof number;
+  }
+  store_little(bytes.data() + kHeaderHashAt, xxh3(Bytes(bytes).first(kHeaderHashAt)));
+  return bytes;
+}
+
+ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
+  const auto version = load_little<std::uint32_t>(bytes.data() + 24);
+  const auto kind = load_little<std::uint32_t>(bytes.data() + 28);
+  const std::uint64_t found = xxh3(Bytes(bytes).first(kHeaderHashAt));
+  const auto expected = load_little<std::uint64_t>(bytes.data() + kHeaderHashAt);
+  if (!is_shard(bytes)) throw_bad_header("another magic text");
+  if (version != kShardVersion)
+    throw_bad_header("version " + std::to_string(version) + ", this reader knows version " +
+                     std::to_string(kShardVersion));
+  if (found != expected)
+    throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
+  if (kind != kImages && kind != kMatrices)
+    throw_bad_header("kind " + std::to_string(kind) + ", expected 1 (images) or 2 (matrices)");
+  PartSpecBytes spec{};
+  std::copy_n(bytes.begin() + kSpecAt, spec.size(), spec.begin());
+  ShardHeader header{.spec = kind == kImages ? decode_part_spec(spec) : decode_matrix_part_spec(spec)};
+  const std::uint8_t* from = bytes.data() + kCountsAt;
+  for (std::uint64_t* number : {&header.sample_count, &header.chunk_count, &header.index_offset,
+                                &header.index_bytes, &header.index_xxh3, &header.file_bytes}) {
+    *number = load_little<std::uint64_t>(from);
+    from += sizeof *number;
+  }
+  return header;
+}
+
+ByteBuffer encode_shard_padding(std::uint64_t bytes) {
+  ByteBuffer frame(bytes);
+  std::ranges::fill(frame, std::uint8_t{0});
+  store_frame_header(frame.data(), kPaddingMagic, bytes);
+  return frame;
+}
+
+std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(std::uint64_t index_bytes) {
+  std::array<std::uint8_t, kSkippableHeaderBytes> header{};
+  store_frame_header(header.data(), kIndexMagic, index_bytes + kSkippableHeaderBytes);
+  return header;
+}
+
+ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
+                             std::uint64_t index_bytes) {
+  ByteBuffer table(kSkippableHeaderBytes);
+  std::uint32_t frames = 0;
+  const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
+    append_little(table, static_cast<std::uint32_t>(stored_bytes));
+    append_little(table, static_cast<std::uint32_t>(raw_bytes));
+    ++frames;
+  };
+  add(kShardAlignment, 0);
+  for (const StoredChunk& chunk : chunks) {
+    add(chunk.stored_bytes, chunk.raw_bytes);
+    const std::uint64_t padding = shard_padding(spec, chunk.offset + chunk.stored_bytes);
+    if (padding != 0) add(padding, 0);
+  }
+  add(kSkippableHeaderBytes + index_bytes, 0);
+  append_little(table, frames);
+  table.push_back(0);
+  append_little(table, kSeekTableFooterMagic);
+  store_frame_header(table.data(), kSeekTableMagic, table.size());
+  return table;
+}
+
+namespace {
+
+[[noreturn]] void throw_damaged(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
+
+ShardHeader read_header(const InputFile& file) {
+  ShardHeaderBytes bytes{};
+  if (file.byte_count() < bytes.size())
+    throw_damaged("has " + std::to_string(file.byte_count()) + " bytes, expected at least " +
+                  std::to_string(bytes.size()));
+  file.read_at(0, bytes);
+  ShardHeader header = decode_shard_header(bytes);
+  if (header.file_bytes != file.byte_count())
+    throw_damaged("has " + std::to_string(file.byte_count()) + " bytes, expected " +
+                  std::to_string(header.file_bytes));
+  return header;
+}
+
+ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
+  const std::uint64_t room = file.byte_count() - std::min(header.index_offset, file.byte_count());
+  if (room < kSkippableHeaderBytes ||
+      header.index_bytes > std::min<std::uint64_t>(room - kSkippableHeaderBytes, UINT32_MAX))
+    throw_damaged("the index lies outside of the file");
+  auto frame_header = encode_index_frame_header(header.index_bytes);
+  file.read_at(header.index_offset, frame_header);
+  if (frame_header != encode_index_frame_header(header.index_bytes))
+    throw_damaged("the index has another frame header");
+  ByteBuffer index(header.index_bytes);
+  file.read_at(header.index_offset + kSkippableHeaderBytes, index);
+  const std::uint64_t found = xxh3(index);
+  if (found != header.index_xxh3)
+    throw_damaged("index: checksum " + hash_text(found) + ", expected " + hash_text(header.index_xxh3));
+  return index;
+}
+
+/// Undoes the compression of a matrices' index. A row takes some bytes of the file and not many more of the
+/// index: what claims to be larger than kMaxShrinking files is refused before memory is taken for it.
+ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_t memory_bytes) {
+  constexpr std::uint64_t kMaxShrinking = 1024;
+  const std::uint64_t bytes = zstd_content_bytes(compressed);
+  if (bytes / kMaxShrinking > file_bytes)
+    throw_damaged("index: claims " + std::to_string(bytes) + " bytes in a file of " +
+                  std::to_string(file_bytes));
+  check_index_memory(bytes, memory_bytes);
+  ByteBuffer index(bytes);
+  decode_zstd(compressed, index);
+  return index;
+}
+
+/// Chunks and index follow one another, with nothing but padding between them.
+void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
+  std::uint64_t expected = kShardAlignment;
+  const auto check = [&](const std::string& what, std::uint64_t offset) {
+    if (offset != expected)
+      throw_damaged(what + " begins at byte " + std::to_string(offset) + ", expected " +
+                    std::to_string(expected));
+  };
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    check("chunk " + std::to_string(i), chunks[i].offset);
+    const std::uint64_t end = chunks[i].offset + chunks[i].stored_bytes;
+    expected = end + shard_padding(spec, end);
+  }
+  check("the index", index_offset);
+}
+
+void check_seek_table(const InputFile& file, const ShardHeader& header,
+                      const std::vector<StoredChunk>& chunks) {
+  const ByteBuffer expected = encode_seek_table(header.spec, chunks, header.index_bytes);
+  const std::uint64_t offset = header.index_offset + kSkippableHeaderBytes + header.index_bytes;
+  if (file.byte_count() - offset != expected.size()) throw_damaged("the seek table has another size");
+  ByteBuffer found(expected.size());
+  file.read_at(offset, found);
+  if (found != expected) throw_damaged("the seek table does not fit the index");
+}
+
+PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
+  const ShardHeader header = read_header(file);
+  const Container& shard = container("shard");
+  PartContents contents;
+  contents.spec = header.spec;
+  check_part_spec(contents.spec, shard);
+  const ByteBuffer index = read_index(file, header);
+  if (contents.spec.matrix)
+    decode_matrix_index(expand_index(index, file.byte_count(), memory_bytes), contents, memory_bytes);
+  else
+    decode_part_index(index, contents);
+  if (contents.samples.rows.size() != header.sample_count || contents.chunks.size() != header.chunk_count)
+    throw_damaged("the header's counts are not the index's");
+  check_part_contents(contents, shard, file.byte_count());
+  check_order(contents.spec, contents.chunks, header.index_offset);
+  check_seek_table(file, header, contents.chunks);
+  return contents;
+}
+
+}  // namespace
+
+bool is_matrix_shard(const std::string& path) {
+  const InputFile file(path);
+  try {
+    return read_header(file).spec.matrix.has_value();
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.what());
+  }
+}
+
+std::unique_ptr<ChunkReader> open_shard(const std::string& path, std::uint64_t memory_bytes) {
+  InputFile file(path);
+  try {
+    PartContents contents = read_contents(file, memory_bytes);
+    return std::make_unique<ChunkReader>(std::move(file), std::move(contents));
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.what());
+  }
+}
+
+namespace {
+
+constexpr int kIndexLevel = 3;
+
+class ShardWriter final : public ChunkWriter {
+ public:
+  ShardWriter(const std::string& path, const PartSpec& spec) : spec_(spec), file_(path) {
+    // The header's place; what it says is known at the end.
+    file_.append(encode_shard_header({.spec = spec}));
+  }
+
+  void append(const EncodedChunk& chunk) override {
+    StoredChunk stored{.offset = file_.byte_count(),
+                       .raw_bytes = chunk.raw_bytes,
+                       .first_sample = sample_count_,
+                       .sample_count = chunk.sample_count,
+                       .xxh3 = chunk.xxh3,
+                       .filtered = chunk.filtered};
+    if (chunk.filtered)
+      file_.append(chunk.stored);
+    else
+      stored.xxh3 = append_raw_frame(chunk.stored);
+    stored.stored_bytes = file_.byte_count() - stored.offset;
+    const std::uint64_t padding = shard_padding(spec_, file_.byte_count());
+    if (padding != 0) file_.append(encode_shard_padding(padding));
+    chunks_.push_back(stored);
+    sample_count_ += chunk.sample_count;
+  }
+
+  CompletePart complete(const PartSamples& samples) override {
+    const ByteBuffer index = encode_index(samples);
+    if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
+      throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
+                                               " bytes, expected less than 4 GiB: make smaller parts");
+    spec_.classes = {};  // which are in the index now, and are about to be read again
+    ShardHeader header{.spec = spec_,
+                       .sample_count = sample_count_,
+                       .chunk_count = chunks_.size(),
+                       .index_offset = file_.byte_count(),
+                       .index_bytes = index.size(),
+                       .index_xxh3 = xxh3(index)};
+    file_.append(encode_index_frame_header(index.size()));
+    file_.append(index);
+    file_.append(encode_seek_table(spec_, chunks_, index.size()));
+    header.file_bytes = file_.byte_count();
+    file_.write_at(0, encode_shard_header(header));
+    const PartReport report = check_written_part(
+        file_, [](const std::string& path) { return open_shard(path); }, chunks_);
+    file_.flush();
+    return {report, std::move(file_)};
+  }
+
+ private:
+  /// Rows of matrices are so small that what stands beside them counts: their index is compressed.
+  [[nodiscard]] ByteBuffer encode_index(const PartSamples& samples) const {
+    if (!spec_.matrix) return encode_part_index(spec_, chunks_, samples);
+    const std::vector<ByteBuffer> pieces = encode_matrix_index(spec_, chunks_, samples);
+    ByteBuffer compressed;
+    encode_zstd(std::vector<Bytes>(pieces.begin(), pieces.end()), kIndexLevel, compressed);
+    return compressed;
+  }
+
+  /// Appends raw bytes in a frame of raw blocks, without a copy of them; returns the frame's hash.
+  std::uint64_t append_raw_frame(Bytes raw) {
+    Xxh3Stream hash;
+    const auto add = [&](Bytes bytes) {
+      file_.append(bytes);
+      hash.update(bytes);
+    };
+    const RawFrameParts frame = frame_raw_bytes(raw);
+    add(frame.header);
+    for (const auto& block_header : frame.block_headers) {
+      const Bytes block = raw.first(std::min<std::size_t>(raw.size(), kRawBlockBytes));
+      add(block_header);
+      add(block);
+      raw = raw.subspan(block.size());
+    }
+    add(frame.checksum);
+    return hash.value();
+  }
+
+  PartSpec spec_;
+  PendingFile file_;
+  std::vector<StoredChunk> chunks_;
+  std::uint64_t sample_count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ChunkWriter> create_shard(const std::string& path, const PartSpec& spec) {
+  check_part_spec(spec, container("shard"));
+  return std::make_unique<ShardWriter>(path, spec);
+}
+
+}  // namespace chunkhit
