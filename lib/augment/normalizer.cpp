@@ -21,9 +21,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The same as the vectors, for what is left beside them.
 void normalize_plainly(const ValueConstants& constants, const std::uint8_t* values, std::size_t begin,
                        std::size_t end, float* out) {
-  for (std::size_t i = begin, place = begin % constants.period; i < end; ++i) {
-    out[i] = (static_cast<float>(values[i]) / 255.0f - constants.mean[place]) / constants.std[place];
-    if (++place == constants.period) place = 0;
+  for (std::size_t i = begin, position = begin % constants.period; i < end; ++i) {
+    out[i] = (static_cast<float>(values[i]) / 255.0f - constants.mean[position]) / constants.std[position];
+    if (++position == constants.period) position = 0;
   }
 }
 
@@ -46,14 +46,15 @@ HWY_INLINE V corrected_quotient(V value, V divisor, V reciprocal) {
 }
 
 template <bool kDivide>
-HWY_INLINE hn::Vec<Floats> normalized(const ValueConstants& constants, std::size_t place,
+HWY_INLINE hn::Vec<Floats> normalized(const ValueConstants& constants, std::size_t position,
                                       hn::Vec<Floats> value) {
   const Floats floats;
   const auto scale = hn::Set(floats, 255.0f);
-  const auto mean = hn::LoadU(floats, constants.mean + place), std = hn::LoadU(floats, constants.std + place);
+  const auto mean = hn::LoadU(floats, constants.mean + position),
+             std = hn::LoadU(floats, constants.std + position);
   if constexpr (kDivide) return hn::Div(hn::Sub(hn::Div(value, scale), mean), std);
   const auto share = corrected_quotient(value, scale, hn::Set(floats, 1.0f / 255.0f));
-  return corrected_quotient(hn::Sub(share, mean), std, hn::LoadU(floats, constants.reciprocal + place));
+  return corrected_quotient(hn::Sub(share, mean), std, hn::LoadU(floats, constants.reciprocal + position));
 }
 
 // Whole vectors from `begin` on; returns where they end.
@@ -64,17 +65,17 @@ HWY_INLINE std::size_t normalize_vectors(const ValueConstants& constants, const 
   const hn::Rebind<std::int32_t, Floats> words;
   const hn::Rebind<std::uint8_t, Floats> bytes;
   const std::size_t step = hn::Lanes(floats);
-  std::size_t i = begin, place = begin % constants.period;
+  std::size_t i = begin, position = begin % constants.period;
   for (; i + step <= end; i += step) {
     const auto value = hn::ConvertTo(floats, hn::PromoteTo(words, hn::LoadU(bytes, values + i)));
-    const auto result = normalized<kDivide>(constants, place, value);
+    const auto result = normalized<kDivide>(constants, position, value);
     if constexpr (kStream) {
       hn::Stream(result, floats, out + i);
     } else {
       hn::StoreU(result, floats, out + i);
     }
-    place += step;
-    if (place >= constants.period) place -= constants.period;
+    position += step;
+    if (position >= constants.period) position -= constants.period;
   }
   return i;
 }

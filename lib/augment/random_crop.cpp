@@ -8,7 +8,7 @@
 namespace chunkhit {
 namespace {
 
-// Keeps places and sizes far from where sums of them overflow; no image is as large.
+// Keeps positions and sizes far from where sums of them overflow; no image is as large.
 constexpr std::uint32_t kMaxPadding = 1u << 24;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }
@@ -25,7 +25,8 @@ void check_spec(const AugmentSpec& spec) {
 }
 
 // How far a crop can be moved in a padded side.
-std::uint64_t free_places(const char* option, std::uint32_t side, std::uint32_t padding, std::uint32_t crop) {
+std::uint64_t free_positions(const char* option, std::uint32_t side, std::uint32_t padding,
+                             std::uint32_t crop) {
   const std::uint64_t padded = side + std::uint64_t{2} * padding;
   if (crop > padded)
     refuse(std::string(option) + ": " + std::to_string(crop) + " of " + std::to_string(padded) + " pixels");
@@ -52,8 +53,8 @@ RandomCrop::RandomCrop(const SampleShape& image, const AugmentSpec& spec) : spec
   check_spec(spec);
   height_ = spec.crop_height == 0 ? image.height : spec.crop_height;
   width_ = spec.crop_width == 0 ? image.width : spec.crop_width;
-  free_rows_ = free_places("crop_height", image.height, spec.crop_padding, height_);
-  free_columns_ = free_places("crop_width", image.width, spec.crop_padding, width_);
+  free_rows_ = free_positions("crop_height", image.height, spec.crop_padding, height_);
+  free_columns_ = free_positions("crop_width", image.width, spec.crop_padding, width_);
 }
 
 bool RandomCrop::keeps_all() const {
@@ -65,9 +66,9 @@ Crop RandomCrop::operator()(const SampleUse& use) const {
   std::uint64_t row = round_half(free_rows_), column = round_half(free_columns_);
   if (spec_.random_crop) {
     const std::uint64_t columns = free_columns_ + 1;
-    const std::uint64_t place = random_below((free_rows_ + 1) * columns, use.seed, Purpose::crop, index);
-    row = place / columns;
-    column = place % columns;
+    const std::uint64_t position = random_below((free_rows_ + 1) * columns, use.seed, Purpose::crop, index);
+    row = position / columns;
+    column = position % columns;
   }
   const std::uint64_t flip_bits = random_bits(use.seed, Purpose::flip, index);
   return {static_cast<std::int64_t>(row) - spec_.crop_padding,

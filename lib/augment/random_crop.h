@@ -32,7 +32,7 @@ class RandomCrop {
   [[nodiscard]] std::uint32_t width() const { return width_; }
   /// Whether every crop is the whole image as it is.
   [[nodiscard]] bool keeps_all() const;
-  /// The crop's place is random, each equally likely, or torchvision's CenterCrop.
+  /// The crop's position is random, each equally likely, or torchvision's CenterCrop.
   [[nodiscard]] Crop operator()(const SampleUse& use) const;
 
  private:

@@ -59,7 +59,7 @@ bool SampleWriter::copies() const { return copies_; }
 
 bool SampleWriter::streams() const { return sample_bytes() >= kStreamedBytes; }
 
-// Values that lie together in each place of a stored image: a pixel's, or one of a plane.
+// Values that lie together in each position of a stored image: a pixel's, or one of a plane.
 std::size_t SampleWriter::stored_values() const {
   return format_.stored.layout == Layout::nhwc ? shape_.channels : 1;
 }

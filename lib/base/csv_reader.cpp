@@ -181,11 +181,11 @@ void CsvReader::check_field_bytes(std::size_t begin, std::size_t field_bytes) co
 }
 
 void CsvReader::fail(std::size_t at, const std::string& what) const {
-  throw Error(ErrorCode::bad_data, name_ + ": " + place(at) + ": " + what);
+  throw Error(ErrorCode::bad_data, name_ + ": " + location(at) + ": " + what);
 }
 
 // Tells line and byte column, both from 1, of a byte in the row that is being split.
-std::string CsvReader::place(std::size_t at) const {
+std::string CsvReader::location(std::size_t at) const {
   const std::string_view before = as_text(Bytes(buffer_).subspan(row_begin_, at - row_begin_));
   const std::size_t last = before.rfind('\n');
   const std::size_t column = last == std::string_view::npos ? before.size() : before.size() - last - 1;

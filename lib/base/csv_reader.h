@@ -45,7 +45,7 @@ class CsvReader {
                                               bool& doubled_quotes) const;
   [[nodiscard]] std::size_t line_end_bytes(std::size_t at) const;
   [[nodiscard]] std::string_view unquote(std::string_view field);
-  [[nodiscard]] std::string place(std::size_t at) const;
+  [[nodiscard]] std::string location(std::size_t at) const;
   [[noreturn]] void fail(std::size_t at, const std::string& what) const;
   void check_field_bytes(std::size_t begin, std::size_t field_bytes) const;
 

@@ -31,14 +31,14 @@ enum class Purpose : std::uint64_t {
   rare_negatives = 11,  ///< the same, for rows that have nearly all
 };
 
-/// Gives 64 random bits for one place: (seed, purpose, index).
+/// Gives 64 random bits for one position: (seed, purpose, index).
 [[nodiscard]] constexpr std::uint64_t random_bits(std::uint64_t seed, Purpose purpose, std::uint64_t index) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;
   const std::uint64_t key = mix_bits(seed + kGolden * (static_cast<std::uint64_t>(purpose) + 1));
   return mix_bits(mix_bits(key ^ (index + 1) * kGolden) + key);
 }
 
-/// Gives a number in [0, count) for one place, each equally likely to within 2^-64 · count.
+/// Gives a number in [0, count) for one position, each equally likely to within 2^-64 · count.
 [[nodiscard]] constexpr std::uint64_t random_below(std::uint64_t count, std::uint64_t seed, Purpose purpose,
                                                    std::uint64_t index) {
   return static_cast<std::uint64_t>(

@@ -17,21 +17,21 @@ std::uint64_t share_of(std::uint64_t rest, const BatchSpec& spec) {
 }  // namespace
 
 EpochBatches::EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed,
-                           std::uint64_t epoch, std::uint64_t first_place)
+                           std::uint64_t epoch, std::uint64_t first_position)
     : spec_(spec),
       sample_count_(sample_count),
       echo_seed_(random_bits(seed, Purpose::echo_order, epoch)),
-      first_place_(std::min(first_place, sample_count)) {
-  const std::uint64_t left = sample_count_ - first_place_;
+      first_position_(std::min(first_position, sample_count)) {
+  const std::uint64_t left = sample_count_ - first_position_;
   // 64 + 32 + 32 bits.
   const unsigned __int128 block_of_all =
       static_cast<unsigned __int128>(spec.batch_size) * spec.echo * spec.world_size;
   full_blocks_ = static_cast<std::uint64_t>(left / block_of_all);
-  rest_places_ = share_of(static_cast<std::uint64_t>(left % block_of_all), spec);
+  rest_positions_ = share_of(static_cast<std::uint64_t>(left % block_of_all), spec);
 }
 
 std::uint64_t EpochBatches::rest_pass_batches() const {
-  return rest_places_ / spec_.batch_size + (rest_places_ % spec_.batch_size != 0 ? 1 : 0);
+  return rest_positions_ / spec_.batch_size + (rest_positions_ % spec_.batch_size != 0 ? 1 : 0);
 }
 
 EpochBatches::Batch EpochBatches::batch(std::uint64_t index) const {
@@ -40,47 +40,48 @@ EpochBatches::Batch EpochBatches::batch(std::uint64_t index) const {
     fill_full_batch(index, batch);
   else
     fill_rest_batch(index - full_batch_count(), batch);
-  if (batch.block + 1 == full_blocks_ + (rest_places_ != 0 ? 1 : 0)) batch.places_done = sample_count_;
+  if (batch.block + 1 == full_blocks_ + (rest_positions_ != 0 ? 1 : 0)) batch.positions_done = sample_count_;
   if (spec_.echo > 1) batch.pass_order = pass_order(batch);
   return batch;
 }
 
 void EpochBatches::fill_full_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t echo = spec_.echo;
-  const std::uint64_t block_places = echo * spec_.batch_size;
+  const std::uint64_t block_positions = echo * spec_.batch_size;
   const std::uint64_t in_block = index % (echo * echo);
   batch.size = spec_.batch_size;
   batch.block = index / (echo * echo);
   batch.pass = static_cast<std::uint32_t>(in_block / echo);
   batch.first_in_block = in_block % echo * spec_.batch_size;
-  batch.first_place = first_place_ + (batch.block * spec_.world_size + spec_.rank) * block_places;
-  batch.end_place = batch.first_place + block_places;
-  batch.places_done = first_place_ + (batch.block + 1) * spec_.world_size * block_places;
+  batch.first_position = first_position_ + (batch.block * spec_.world_size + spec_.rank) * block_positions;
+  batch.end_position = batch.first_position + block_positions;
+  batch.positions_done = first_position_ + (batch.block + 1) * spec_.world_size * block_positions;
   batch.ends_block = in_block + 1 == echo * echo;
 }
 
 void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t pass_batches = rest_pass_batches();
-  const std::uint64_t full_places = full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
+  const std::uint64_t full_positions = full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
   batch.block = full_blocks_;
   batch.pass = static_cast<std::uint32_t>(index / pass_batches);
   batch.first_in_block = index % pass_batches * spec_.batch_size;
-  batch.size = std::min(spec_.batch_size, rest_places_ - batch.first_in_block);
-  batch.first_place = first_place_ + full_places + spec_.rank * rest_places_;
-  batch.end_place = batch.first_place + rest_places_;
+  batch.size = std::min(spec_.batch_size, rest_positions_ - batch.first_in_block);
+  batch.first_position = first_position_ + full_positions + spec_.rank * rest_positions_;
+  batch.end_position = batch.first_position + rest_positions_;
   batch.ends_block = index + 1 == spec_.echo * pass_batches;
 }
 
 Permutation EpochBatches::pass_order(const Batch& batch) const {
-  const std::uint64_t block_seed = random_bits(echo_seed_, Purpose::echo_order, batch.first_place);
-  return {batch.end_place - batch.first_place, random_bits(block_seed, Purpose::echo_order, batch.pass)};
+  const std::uint64_t block_seed = random_bits(echo_seed_, Purpose::echo_order, batch.first_position);
+  return {batch.end_position - batch.first_position,
+          random_bits(block_seed, Purpose::echo_order, batch.pass)};
 }
 
-std::uint64_t EpochBatches::place(const Batch& batch, std::uint64_t i) const {
+std::uint64_t EpochBatches::position(const Batch& batch, std::uint64_t i) const {
   const std::uint64_t in_block = batch.first_in_block + i;
-  const std::uint64_t place =
-      batch.first_place + (batch.pass_order ? (*batch.pass_order)(in_block) : in_block);
-  return place < sample_count_ ? place : place % sample_count_;
+  const std::uint64_t position =
+      batch.first_position + (batch.pass_order ? (*batch.pass_order)(in_block) : in_block);
+  return position < sample_count_ ? position : position % sample_count_;
 }
 
 }  // namespace chunkhit

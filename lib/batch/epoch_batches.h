@@ -1,4 +1,4 @@
-// How the places of an epoch are shared out into batches: ranks, echoes, the last batch. A format:
+// How the positions of an epoch are shared out into batches: ranks, echoes, the last batch. A format:
 // schemas/order.md.
 #pragma once
 
@@ -20,45 +20,46 @@ struct BatchSpec {
   bool operator==(const BatchSpec&) const = default;
 };
 
-/// The batches of one rank in one epoch of `sample_count` samples, from place `first_place` on, of which all
-/// before were used by all ranks.
+/// The batches of one rank in one epoch of `sample_count` samples, from position `first_position` on, of
+/// which all before were used by all ranks.
 ///
-/// A block is E · B places of a rank for echo E and batch size B. Global block g takes the places first_place
+/// A block is E · B positions of a rank for echo E and batch size B. Global block g takes the positions
+/// first_position
 /// + [g · E · B · R, (g + 1) · E · B · R) for R ranks, rank r the E · B of them from r · E · B on. The rest
-/// at the end, m < E · B · R places, is one last block that is shared out evenly: each rank takes ceil(m / R)
-/// places with RankRemainder::pad (those past the end begin at 0 again, as torch's DistributedSampler pads)
-/// or floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as many
-/// after the rest's first.
+/// at the end, m < E · B · R positions, is one last block that is shared out evenly: each rank takes ceil(m /
+/// R) positions with RankRemainder::pad (those past the end begin at 0 again, as torch's DistributedSampler
+/// pads) or floor(m / R) with drop; with drop_last no more than a multiple of B. Rank r's begin r times as
+/// many after the rest's first.
 ///
-/// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's places
-/// anew, by (seed, epoch, the block's first place, pass), and cuts them into batches of B, the last one of
-/// what is left.
+/// Without echo a block is a batch. With echo it is used E times, in passes: each permutes the block's
+/// positions anew, by (seed, epoch, the block's first position, pass), and cuts them into batches of B, the
+/// last one of what is left.
 class EpochBatches {
  public:
   EpochBatches(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t seed, std::uint64_t epoch,
-               std::uint64_t first_place = 0);
+               std::uint64_t first_position = 0);
   /// The same for every rank.
   [[nodiscard]] std::uint64_t batch_count() const {
     return full_batch_count() + spec_.echo * rest_pass_batches();
   }
   struct Batch {
     std::uint64_t size = 0;  ///< samples in it
-    std::uint64_t first_place =
-        0;  ///< the places of its block: [first_place, end_place), not yet modulo sample_count
-    std::uint64_t end_place = 0;
+    std::uint64_t first_position =
+        0;  ///< the positions of its block: [first_position, end_position), not yet modulo sample_count
+    std::uint64_t end_position = 0;
     std::uint64_t block = 0;           ///< of this rank
     std::uint32_t pass = 0;            ///< which use of the block, 0 .. echo - 1
     std::uint64_t first_in_block = 0;  ///< its samples are [first_in_block, + size) of the permuted block
-    std::uint64_t places_done =
-        0;  ///< global places that all ranks have used once this batch's block is used up,
-            ///< sample_count with the last: the first_place of what is left after ends_block
+    std::uint64_t positions_done =
+        0;  ///< global positions that all ranks have used once this batch's block is used up,
+            ///< sample_count with the last: the first_position of what is left after ends_block
     bool ends_block = false;
-    std::optional<Permutation> pass_order;  ///< of the block's places in this pass; none without echo
+    std::optional<Permutation> pass_order;  ///< of the block's positions in this pass; none without echo
   };
   /// Batch `index` < batch_count().
   [[nodiscard]] Batch batch(std::uint64_t index) const;
-  /// The place (already modulo sample_count) of the i-th sample of a batch.
-  [[nodiscard]] std::uint64_t place(const Batch& batch, std::uint64_t i) const;
+  /// The position (already modulo sample_count) of the i-th sample of a batch.
+  [[nodiscard]] std::uint64_t position(const Batch& batch, std::uint64_t i) const;
 
  private:
   [[nodiscard]] std::uint64_t full_batch_count() const { return full_blocks_ * spec_.echo * spec_.echo; }
@@ -70,9 +71,9 @@ class EpochBatches {
   BatchSpec spec_;
   std::uint64_t sample_count_;
   std::uint64_t echo_seed_;
-  std::uint64_t first_place_;
-  std::uint64_t full_blocks_ = 0;  // of each rank
-  std::uint64_t rest_places_ = 0;  // of each rank, in the last, smaller block
+  std::uint64_t first_position_;
+  std::uint64_t full_blocks_ = 0;     // of each rank
+  std::uint64_t rest_positions_ = 0;  // of each rank, in the last, smaller block
 };
 
 }  // namespace chunkhit

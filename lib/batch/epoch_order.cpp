@@ -30,10 +30,10 @@ std::uint64_t Permutation::operator()(std::uint64_t index) const {
   return index;
 }
 
-std::uint64_t Permutation::inverse(std::uint64_t place) const {
-  do place = undo_steps(place);
-  while (place >= count_);
-  return place;
+std::uint64_t Permutation::inverse(std::uint64_t position) const {
+  do position = undo_steps(position);
+  while (position >= count_);
+  return position;
 }
 
 std::uint64_t Permutation::apply_steps(std::uint64_t number) const {
@@ -130,7 +130,7 @@ std::uint64_t ChunkGrid::sample_count_of(std::uint64_t chunk) const {
   return found != exceptions_.end() && found->chunk == chunk ? found->sample_count : chunk_samples_;
 }
 
-ChunkGrid::Place ChunkGrid::find(std::uint64_t sample) const {
+ChunkGrid::Location ChunkGrid::find(std::uint64_t sample) const {
   const auto after =
       std::partition_point(exceptions_.begin(), exceptions_.end(),
                            [&](const Exception& exception) { return exception.first_sample <= sample; });
@@ -172,31 +172,31 @@ EpochOrder::EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64
                 random_bits(spec.seed, Purpose::epoch_order, epoch)),
       slots_(spec.shuffle == Shuffle::window ? grid.reordered(shuffled_) : grid) {}
 
-ChunkGrid::Place EpochOrder::operator()(std::uint64_t place, Window& window) const {
-  if (shuffle_ != Shuffle::window) return find_outside_windows(place);
+ChunkGrid::Location EpochOrder::operator()(std::uint64_t position, Window& window) const {
+  if (shuffle_ != Shuffle::window) return find_outside_windows(position);
   // Unsigned, so that one comparison sees both sides.
-  const bool inside = place - window.first_place_ < window.end_place_ - window.first_place_;
+  const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
   if (!inside || window.window_seed_ != window_seed_) {
-    enter_window(place, window);
+    enter_window(position, window);
     list_chunks(window);
   }
-  return find_in(window, place);
+  return find_in(window, position);
 }
 
-ChunkGrid::Place EpochOrder::operator()(std::uint64_t place) const {
-  if (shuffle_ != Shuffle::window) return find_outside_windows(place);
+ChunkGrid::Location EpochOrder::operator()(std::uint64_t position) const {
+  if (shuffle_ != Shuffle::window) return find_outside_windows(position);
   Window window;
-  enter_window(place, window);
-  return find_in(window, place);
+  enter_window(position, window);
+  return find_in(window, position);
 }
 
-ChunkGrid::Place EpochOrder::find_outside_windows(std::uint64_t place) const {
-  return slots_.find(shuffle_ == Shuffle::none ? place : shuffled_(place));
+ChunkGrid::Location EpochOrder::find_outside_windows(std::uint64_t position) const {
+  return slots_.find(shuffle_ == Shuffle::none ? position : shuffled_(position));
 }
 
-ChunkGrid::Place EpochOrder::find_in(const Window& window, std::uint64_t place) const {
-  const std::uint64_t unmixed = window.first_place_ + window.places_(place - window.first_place_);
-  const ChunkGrid::Place found = slots_.find(unmixed);
+ChunkGrid::Location EpochOrder::find_in(const Window& window, std::uint64_t position) const {
+  const std::uint64_t unmixed = window.first_position_ + window.positions_(position - window.first_position_);
+  const ChunkGrid::Location found = slots_.find(unmixed);
   return {window.chunks_.empty() ? shuffled_(found.chunk) : window.chunks_[found.chunk - window.first_slot_],
           found.in_chunk};
 }
@@ -205,13 +205,13 @@ std::uint64_t EpochOrder::chunk_at(std::uint64_t slot) const {
   return shuffle_ == Shuffle::window ? shuffled_(slot) : slot;
 }
 
-EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_place, std::uint64_t end_place) const {
+EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
   if (shuffle_ == Shuffle::global) return {0, slots_.chunk_count()};
-  if (first_place >= slots_.sample_count()) return {slots_.chunk_count(), slots_.chunk_count()};
-  const std::uint64_t place_slot = slots_.find(first_place).chunk;
-  const std::uint64_t first = shuffle_ == Shuffle::window ? window_start(place_slot) : place_slot;
-  if (first_place >= end_place) return {first, first};
-  const std::uint64_t last = slots_.find(end_place - 1).chunk;
+  if (first_position >= slots_.sample_count()) return {slots_.chunk_count(), slots_.chunk_count()};
+  const std::uint64_t first_visit = slots_.find(first_position).chunk;
+  const std::uint64_t first = shuffle_ == Shuffle::window ? window_start(first_visit) : first_visit;
+  if (first_position >= end_position) return {first, first};
+  const std::uint64_t last = slots_.find(end_position - 1).chunk;
   return {first, shuffle_ == Shuffle::window ? window_end(window_start(last)) : last + 1};
 }
 
@@ -219,14 +219,15 @@ std::uint64_t EpochOrder::window_end(std::uint64_t first_slot) const {
   return std::min(first_slot + window_chunks_, slots_.chunk_count());
 }
 
-void EpochOrder::enter_window(std::uint64_t place, Window& window) const {
-  const std::uint64_t first_slot = window_start(slots_.find(place).chunk);
+void EpochOrder::enter_window(std::uint64_t position, Window& window) const {
+  const std::uint64_t first_slot = window_start(slots_.find(position).chunk);
   window.window_seed_ = window_seed_;
   window.first_slot_ = first_slot;
-  window.first_place_ = slots_.first_sample(first_slot);
-  window.end_place_ = slots_.first_sample(window_end(first_slot));
-  window.places_ = Permutation(window.end_place_ - window.first_place_,
-                               random_bits(window_seed_, Purpose::window_order, first_slot / window_chunks_));
+  window.first_position_ = slots_.first_sample(first_slot);
+  window.end_position_ = slots_.first_sample(window_end(first_slot));
+  window.positions_ =
+      Permutation(window.end_position_ - window.first_position_,
+                  random_bits(window_seed_, Purpose::window_order, first_slot / window_chunks_));
 }
 
 void EpochOrder::list_chunks(Window& window) const {
@@ -251,7 +252,7 @@ MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec) {
   const auto chunks = static_cast<double>(info.chunks);
   // Chunk after chunk, only a chunk's last sample has a neighbour from another one.
   const double unmixed = (samples - chunks) / (samples - 1);
-  // In a window of n samples a place's successor is any other sample alike: Σ c (c - 1) / n such pairs for
+  // In a window of n samples a position's successor is any other sample alike: Σ c (c - 1) / n such pairs for
   // chunks of c.
   const std::uint64_t windows = (info.chunks + info.chunks_in_window - 1) / info.chunks_in_window;
   const double mixed = static_cast<double>(windows) * grid.pairs_in_chunks() / samples / (samples - 1);

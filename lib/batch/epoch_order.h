@@ -1,5 +1,5 @@
-// Which sample comes at which place of an epoch: a function of (source, seed, epoch), the same for any number
-// of threads and ranks. The order is a format: schemas/order.md.
+// Which sample comes at which position of an epoch: a function of (source, seed, epoch), the same for any
+// number of threads and ranks. The order is a format: schemas/order.md.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class Permutation {
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Where `index` < count() goes.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t index) const;
-  /// Which index goes to `place` < count().
-  [[nodiscard]] std::uint64_t inverse(std::uint64_t place) const;
+  /// Which index goes to `position` < count().
+  [[nodiscard]] std::uint64_t inverse(std::uint64_t position) const;
 
  private:
   // Of few numbers each step can choose little, so more are needed until every permutation is equally likely.
@@ -55,13 +55,13 @@ class ChunkGrid {
   /// The first sample of a chunk; sample_count() for chunk chunk_count().
   [[nodiscard]] std::uint64_t first_sample(std::uint64_t chunk) const;
   [[nodiscard]] std::uint64_t sample_count_of(std::uint64_t chunk) const;
-  struct Place {
+  struct Location {
     std::uint64_t chunk = 0;
     std::uint64_t in_chunk = 0;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Location&) const = default;
   };
   /// Where a sample < sample_count() lies.
-  [[nodiscard]] Place find(std::uint64_t sample) const;
+  [[nodiscard]] Location find(std::uint64_t sample) const;
   /// The same chunks in another order: its chunk s is this one's visited(s).
   [[nodiscard]] ChunkGrid reordered(const Permutation& visited) const;
   /// The sum of n · (n - 1) over the chunks' sample counts n: ordered pairs of samples from one chunk.
@@ -89,12 +89,12 @@ struct OrderSpec {
   bool operator==(const OrderSpec&) const = default;
 };
 
-/// The order of one epoch. A place is a number in [0, sample_count). Chunks are visited in slots: slot s
+/// The order of one epoch. A position is a number in [0, sample_count). Chunks are visited in slots: slot s
 /// holds chunk chunk_at(s); Shuffle::none and window need them one after the other. Any thread may ask.
 class EpochOrder {
  public:
   EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch);
-  /// A window's permutation and chunks, kept by whoever asks for place after place, over
+  /// A window's permutation and chunks, kept by whoever asks for position after position, over
   /// any epochs and seeds of one source.
   class Window {
    public:
@@ -103,33 +103,33 @@ class EpochOrder {
    private:
     friend class EpochOrder;
     std::uint64_t window_seed_ = 0;  // of the order that entered it
-    std::uint64_t first_place_ = 0;
-    std::uint64_t end_place_ = 0;
+    std::uint64_t first_position_ = 0;
+    std::uint64_t end_position_ = 0;
     std::uint64_t first_slot_ = 0;
-    Permutation places_{0, 0};
+    Permutation positions_{0, 0};
     std::vector<std::uint64_t> chunks_;  // of its slots; none where there are many
   };
-  /// The sample at a place. With a window, places near the last one cost less.
-  [[nodiscard]] ChunkGrid::Place operator()(std::uint64_t place, Window& window) const;
-  [[nodiscard]] ChunkGrid::Place operator()(std::uint64_t place) const;
+  /// The sample at a position. With a window, positions near the last one cost less.
+  [[nodiscard]] ChunkGrid::Location operator()(std::uint64_t position, Window& window) const;
+  [[nodiscard]] ChunkGrid::Location operator()(std::uint64_t position) const;
   /// The chunk that is visited as number `slot` (none, window; global has no slots, and gives `slot`).
   [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const;
-  /// The slots [first, end) that the places [first, end) need, end ≤ sample_count: whole windows; with global
-  /// all chunks. Both ends grow with the places.
+  /// The slots [first, end) that the positions [first, end) need, end ≤ sample_count: whole windows; with
+  /// global all chunks. Both ends grow with the positions.
   struct Slots {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
     bool operator==(const Slots&) const = default;
   };
-  [[nodiscard]] Slots slots_of(std::uint64_t first_place, std::uint64_t end_place) const;
+  [[nodiscard]] Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const;
 
  private:
   [[nodiscard]] std::uint64_t window_end(std::uint64_t first_slot) const;
   [[nodiscard]] std::uint64_t window_start(std::uint64_t slot) const { return slot - slot % window_chunks_; }
-  void enter_window(std::uint64_t place, Window& window) const;
+  void enter_window(std::uint64_t position, Window& window) const;
   void list_chunks(Window& window) const;
-  [[nodiscard]] ChunkGrid::Place find_outside_windows(std::uint64_t place) const;
-  [[nodiscard]] ChunkGrid::Place find_in(const Window& window, std::uint64_t place) const;
+  [[nodiscard]] ChunkGrid::Location find_outside_windows(std::uint64_t position) const;
+  [[nodiscard]] ChunkGrid::Location find_in(const Window& window, std::uint64_t position) const;
 
   Shuffle shuffle_;
   std::uint64_t window_chunks_;

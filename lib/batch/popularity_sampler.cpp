@@ -83,9 +83,9 @@ void check_rows(const std::string& name, const RowItems& rows, std::size_t row_c
 /// An item by the running sums of weights.
 std::uint32_t draw_by_sums(const std::vector<double>& sums, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t bits = random_bits(seed, Purpose::rare_negatives, index);
-  const double place = static_cast<double>(bits >> 11) * 0x1p-53 * sums.back();
-  // The first sum above `place` is one that its item's weight raised; rounding may put it beyond the last.
-  const auto found = std::ranges::upper_bound(sums, std::min(place, std::nextafter(sums.back(), 0.0)));
+  const double position = static_cast<double>(bits >> 11) * 0x1p-53 * sums.back();
+  // The first sum above `position` is one that its item's weight raised; rounding may put it beyond the last.
+  const auto found = std::ranges::upper_bound(sums, std::min(position, std::nextafter(sums.back(), 0.0)));
   return static_cast<std::uint32_t>(found - sums.begin());
 }
 
@@ -158,8 +158,8 @@ PopularitySampler::PopularitySampler(std::span<const std::uint64_t> item_counts,
 std::uint32_t PopularitySampler::draw_any(std::uint64_t seed, std::uint64_t index) const {
   const std::uint64_t bits = random_bits(seed, Purpose::negatives, index);
   const auto slot = static_cast<std::uint32_t>((bits >> 32) * keep_.size() >> 32);
-  const double place = static_cast<double>(bits & 0xffffffff) / 4294967296.0;
-  return place < keep_[slot] ? slot : other_[slot];
+  const double position = static_cast<double>(bits & 0xffffffff) / 4294967296.0;
+  return position < keep_[slot] ? slot : other_[slot];
 }
 
 // For rows that own nearly everything that is drawn: the weights of the others, summed up.

@@ -50,19 +50,20 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
 }
 
 // Whether a chunk's samples are used where its stored bytes are.
-bool ChunkCache::is_in_place(ChunkSet::Place place) const {
-  return spec_.reads_samples || (spec_.cache == Cache::compressed && chunks_.is_raw(place.part));
+bool ChunkCache::is_in_place(ChunkSet::Location location) const {
+  return spec_.reads_samples || (spec_.cache == Cache::compressed && chunks_.is_raw(location.part));
 }
 
 // Whether a chunk, once there, is there for ever.
-bool ChunkCache::stays(ChunkSet::Place place) const {
-  return spec_.cache == Cache::decoded || (is_in_place(place) && spec_.check_hashes != CheckHashes::always);
+bool ChunkCache::stays(ChunkSet::Location location) const {
+  return spec_.cache == Cache::decoded ||
+         (is_in_place(location) && spec_.check_hashes != CheckHashes::always);
 }
 
-const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Place place) const {
+const std::uint8_t* ChunkCache::address(std::size_t chunk, ChunkSet::Location location) const {
   if (spec_.cache == Cache::decoded) return arena_.data() + arena_starts_[chunk];
   if (spec_.reads_samples) return &kInFile;
-  if (is_in_place(place)) return entries_[chunk].stored.data();
+  if (is_in_place(location)) return entries_[chunk].stored.data();
   return entries_[chunk].decoded;
 }
 
@@ -148,12 +149,12 @@ bool ChunkCache::checks(const ChunkReader& part) const {
 }
 
 // Where a chunk's stored bytes are read to: where they are needed, if they are the samples.
-MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
-  const std::uint64_t bytes = chunks_.stored(place).stored_bytes;
+MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
+  const std::uint64_t bytes = chunks_.stored(location).stored_bytes;
   Entry& entry = entries_[chunk];
-  const bool is_raw = chunks_.is_raw(place.part);
+  const bool is_raw = chunks_.is_raw(location.part);
   if (is_raw && spec_.cache == Cache::none) return {entry.decoded, bytes};
-  if (is_raw && spec_.cache == Cache::decoded && bytes == chunks_.decoded_bytes(place))
+  if (is_raw && spec_.cache == Cache::decoded && bytes == chunks_.decoded_bytes(location))
     return {arena_.data() + arena_starts_[chunk], bytes};
   ByteBuffer& buffer = spec_.cache == Cache::compressed ? entry.stored : scratch;
   buffer.resize(bytes);
@@ -161,63 +162,64 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Place place, ByteBu
 }
 
 // What comes from the file is hashed on its way; what stayed in memory only where it is to be always.
-Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
-  const ChunkReader& part = chunks_.part(place);
+Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
+  const ChunkReader& part = chunks_.part(location);
   Entry& entry = entries_[chunk];
   if (spec_.reads_samples) {
-    hash_in_file(chunk, place);
+    hash_in_file(chunk, location);
     return {};
   }
   if (!entry.stored.empty()) {
-    if (spec_.check_hashes == CheckHashes::always) part.check(place.chunk, entry.stored);
+    if (spec_.check_hashes == CheckHashes::always) part.check(location.chunk, entry.stored);
     return entry.stored;
   }
-  const MutableBytes stored = target(chunk, place, scratch);
-  part.fetch(place.chunk, stored, checks(part));
+  const MutableBytes stored = target(chunk, location, scratch);
+  part.fetch(location.chunk, stored, checks(part));
   return stored;
 }
 
 // The stamp is of before: what is written meanwhile is noticed by the next one.
-void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Place place) {
-  const ChunkReader& part = chunks_.part(place);
+void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Location location) {
+  const ChunkReader& part = chunks_.part(location);
   if (!checks(part)) return;
   const std::uint64_t stamp = part.file().stamp();
-  part.check_in_file(place.chunk);
+  part.check_in_file(location.chunk);
   entries_[chunk].stamp.store(stamp, std::memory_order_relaxed);
 }
 
-void ChunkCache::decode(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
+void ChunkCache::decode(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
   if (chunks_.matrix())
-    decode_matrices(chunk, place, stored);
+    decode_matrices(chunk, location, stored);
   else
-    decode_images(chunk, place, stored);
+    decode_images(chunk, location, stored);
 }
 
-void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
-  const std::uint64_t raw_bytes = chunks_.stored(place).raw_bytes;
+void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
+  const std::uint64_t raw_bytes = chunks_.stored(location).raw_bytes;
   if (spec_.cache != Cache::decoded) {
     const MutableBytes decoded(entries_[chunk].decoded, raw_bytes);
-    return decode_chunk(chunks_.part(place), place.chunk, stored, decoded);
+    return decode_chunk(chunks_.part(location), location.chunk, stored, decoded);
   }
-  const MutableBytes samples(arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(place));
-  if (raw_bytes == samples.size()) return decode_chunk(chunks_.part(place), place.chunk, stored, samples);
+  const MutableBytes samples(arena_.data() + arena_starts_[chunk], chunks_.decoded_bytes(location));
+  if (raw_bytes == samples.size())
+    return decode_chunk(chunks_.part(location), location.chunk, stored, samples);
   ByteBuffer padded(raw_bytes);
-  decode_chunk(chunks_.part(place), place.chunk, stored, padded);
+  decode_chunk(chunks_.part(location), location.chunk, stored, padded);
   std::memcpy(samples.data(), padded.data(), samples.size());
 }
 
-void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes stored) {
+void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
   // Kept, so that a thread allocates once.
   thread_local ByteBuffer raw;
-  raw.resize(chunks_.stored(place).raw_bytes);
-  decode_chunk(chunks_.part(place), place.chunk, stored, raw);
+  raw.resize(chunks_.stored(location).raw_bytes);
+  decode_chunk(chunks_.part(location), location.chunk, stored, raw);
   const MutableBytes rows(
       spec_.cache == Cache::decoded ? arena_.data() + arena_starts_[chunk] : entries_[chunk].decoded,
-      chunks_.decoded_bytes(place));
+      chunks_.decoded_bytes(location));
   try {
-    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(place).sample_count, rows);
+    decode_rows_to_memory(raw, *chunks_.matrix(), chunks_.stored(location).sample_count, rows);
   } catch (const Error& error) {
-    throw Error(error.code(), chunks_.part(place).place(place.chunk) + ": " + error.what());
+    throw Error(error.code(), chunks_.part(location).location(location.chunk) + ": " + error.what());
   }
 }
 
@@ -227,45 +229,45 @@ void ChunkCache::take_buffer(Entry& entry) {
   entry.decoded = buffers_.take();
 }
 
-void ChunkCache::read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
+void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
-  const bool in_place = is_in_place(place);
+  const bool in_place = is_in_place(location);
   if (!in_place && spec_.cache != Cache::decoded) take_buffer(entry);
   const auto begin = std::chrono::steady_clock::now();
-  const Bytes stored = fetch(chunk, place, scratch);
+  const Bytes stored = fetch(chunk, location, scratch);
   const double fetch_seconds = seconds_since(begin);
-  if (!in_place && stored.data() != address(chunk, place)) decode(chunk, place, stored);
+  if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
   const double all_seconds = seconds_since(begin);
   const std::lock_guard lock(mutex_);
   ++stats_.fetches;
-  stats_.stored_bytes += chunks_.stored(place).stored_bytes;
+  stats_.stored_bytes += chunks_.stored(location).stored_bytes;
   stats_.fetch_seconds += fetch_seconds;
   stats_.decode_seconds += all_seconds - fetch_seconds;
 }
 
 ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
-  const ChunkSet::Place place = chunks_.find(chunk);
+  const ChunkSet::Location location = chunks_.find(chunk);
   Entry& entry = entries_[chunk];
-  if (entry.state.load(std::memory_order_acquire) == State::ready && stays(place))
-    return {nullptr, chunk, address(chunk, place), true};
+  if (entry.state.load(std::memory_order_acquire) == State::ready && stays(location))
+    return {nullptr, chunk, address(chunk, location), true};
   std::unique_lock lock(mutex_);
   const State before = entry.state.load(std::memory_order_relaxed);
   ++entry.pins;
   Pin pin(this, chunk, nullptr, before == State::ready || before == State::corrupt);
   if (begin_loading(entry, lock)) {
     lock.unlock();
-    load_now(chunk, place, scratch);
+    load_now(chunk, location, scratch);
     lock.lock();
   }
-  if (entry.state.load(std::memory_order_relaxed) == State::ready) pin.samples_ = address(chunk, place);
+  if (entry.state.load(std::memory_order_relaxed) == State::ready) pin.samples_ = address(chunk, location);
   lock.unlock();
   return pin;
 }
 
 // By the one who has begun loading.
-void ChunkCache::load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch) {
+void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   try {
-    read(chunk, place, scratch);
+    read(chunk, location, scratch);
   } catch (const Error& error) {
     end_loading(chunk, leaves_out(error) ? State::corrupt : State::absent);
     if (!leaves_out(error)) throw_with_advice(error);
@@ -283,12 +285,12 @@ bool ChunkCache::leaves_out(const Error& error) const {
 
 // Read first and stamped then: bytes that were written before they were read are noticed.
 void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out) {
-  const ChunkSet::Place place = chunks_.find(chunk);
-  const ChunkReader& part = chunks_.part(place);
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const ChunkReader& part = chunks_.part(location);
   for (int change = 0; change < kMaxChanges; ++change) {
-    part.fetch_raw(place.chunk, in_chunk * out.size(), out);
+    part.fetch_raw(location.chunk, in_chunk * out.size(), out);
     if (!checks(part) || part.file().stamp() == entries_[chunk].stamp.load(std::memory_order_relaxed)) return;
-    hash_in_file(chunk, place);
+    hash_in_file(chunk, location);
   }
   throw Error(ErrorCode::bad_data, part.path() + ": is written to while it is read");
 }

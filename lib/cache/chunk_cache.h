@@ -80,7 +80,7 @@ class ChunkCache {
   void want(std::size_t chunk);
   void unwant(std::size_t chunk);
   /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
-  /// bad_data naming the place when it is damaged.
+  /// bad_data naming the location when it is damaged.
   [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
   /// The bytes of an image; `held` is what a Pin of its chunk gave. Reads it into `room` where samples are
   /// read one by one, and hashes its chunk again where the file was changed since that was done. Null where
@@ -107,20 +107,20 @@ class ChunkCache {
     std::list<std::size_t>::iterator idle;  // valid where is_idle
   };
 
-  [[nodiscard]] bool is_in_place(ChunkSet::Place place) const;
-  [[nodiscard]] bool stays(ChunkSet::Place place) const;
-  [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Place place) const;
+  [[nodiscard]] bool is_in_place(ChunkSet::Location location) const;
+  [[nodiscard]] bool stays(ChunkSet::Location location) const;
+  [[nodiscard]] const std::uint8_t* address(std::size_t chunk, ChunkSet::Location location) const;
   [[nodiscard]] bool begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock);
-  void read(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool checks(const ChunkReader& part) const;
-  [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
-  [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
-  void hash_in_file(std::size_t chunk, ChunkSet::Place place);
+  [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  void hash_in_file(std::size_t chunk, ChunkSet::Location location);
   void read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out);
-  void decode(std::size_t chunk, ChunkSet::Place place, Bytes stored);
-  void decode_images(std::size_t chunk, ChunkSet::Place place, Bytes stored);
-  void decode_matrices(std::size_t chunk, ChunkSet::Place place, Bytes stored);
-  void load_now(std::size_t chunk, ChunkSet::Place place, ByteBuffer& scratch);
+  void decode(std::size_t chunk, ChunkSet::Location location, Bytes stored);
+  void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
+  void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);
+  void load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
   void let_idle_go(std::size_t max_decoded);

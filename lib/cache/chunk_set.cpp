@@ -63,20 +63,20 @@ ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
   }
 }
 
-ChunkSet::Place ChunkSet::find(std::size_t chunk) const {
+ChunkSet::Location ChunkSet::find(std::size_t chunk) const {
   const auto next = std::upper_bound(first_chunks_.begin(), first_chunks_.end(), chunk);
   const auto part = static_cast<std::size_t>(next - first_chunks_.begin()) - 1;
   return {part, chunk - first_chunks_[part]};
 }
 
-ChunkSet::SamplePlace ChunkSet::find_sample(std::uint64_t sample) const {
+ChunkSet::SampleLocation ChunkSet::find_sample(std::uint64_t sample) const {
   const auto next = std::upper_bound(first_samples_.begin(), first_samples_.end(), sample);
   const auto part = static_cast<std::size_t>(next - first_samples_.begin()) - 1;
   return {part, sample - first_samples_[part]};
 }
 
-std::uint64_t ChunkSet::first_sample(Place place) const {
-  return first_samples_[place.part] + stored(place).first_sample;
+std::uint64_t ChunkSet::first_sample(Location location) const {
+  return first_samples_[location.part] + stored(location).first_sample;
 }
 
 bool ChunkSet::is_raw() const {
@@ -91,8 +91,8 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   return counts;
 }
 
-std::uint64_t ChunkSet::decoded_bytes(Place place) const {
-  const StoredChunk& chunk = stored(place);
+std::uint64_t ChunkSet::decoded_bytes(Location location) const {
+  const StoredChunk& chunk = stored(location);
   if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
   return chunk.sample_count * sample().byte_count();
 }

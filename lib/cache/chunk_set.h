@@ -18,7 +18,7 @@ class ChunkSet {
   explicit ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts);
 
   /// Where a chunk lies.
-  struct Place {
+  struct Location {
     std::size_t part;
     std::size_t chunk;  ///< in the part
   };
@@ -28,17 +28,19 @@ class ChunkSet {
   /// Of matrices, whose samples are rows; images have none.
   [[nodiscard]] const std::optional<MatrixShape>& matrix() const { return parts_.front()->spec().matrix; }
   [[nodiscard]] const std::vector<std::unique_ptr<ChunkReader>>& parts() const { return parts_; }
-  [[nodiscard]] Place find(std::size_t chunk) const;
-  [[nodiscard]] const ChunkReader& part(Place place) const { return *parts_[place.part]; }
-  [[nodiscard]] const StoredChunk& stored(Place place) const { return part(place).chunks()[place.chunk]; }
+  [[nodiscard]] Location find(std::size_t chunk) const;
+  [[nodiscard]] const ChunkReader& part(Location location) const { return *parts_[location.part]; }
+  [[nodiscard]] const StoredChunk& stored(Location location) const {
+    return part(location).chunks()[location.chunk];
+  }
   /// Where a sample lies: its part, and its number there.
-  struct SamplePlace {
+  struct SampleLocation {
     std::size_t part;
     std::uint64_t sample;
   };
-  [[nodiscard]] SamplePlace find_sample(std::uint64_t sample) const;
+  [[nodiscard]] SampleLocation find_sample(std::uint64_t sample) const;
   /// The first sample of a chunk, counted over all parts.
-  [[nodiscard]] std::uint64_t first_sample(Place place) const;
+  [[nodiscard]] std::uint64_t first_sample(Location location) const;
   /// The first sample of each part, and behind them the number of all samples.
   [[nodiscard]] const std::vector<std::uint64_t>& first_samples() const { return first_samples_; }
   [[nodiscard]] std::vector<std::uint64_t> sample_counts() const;  ///< of each chunk
@@ -46,13 +48,13 @@ class ChunkSet {
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
-  [[nodiscard]] std::uint64_t decoded_bytes(Place place) const;
+  [[nodiscard]] std::uint64_t decoded_bytes(Location location) const;
   [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks
   [[nodiscard]] std::uint64_t stored_bytes() const;     ///< of all chunks
   [[nodiscard]] std::uint64_t max_chunk_bytes() const;  ///< while and after the largest chunk is decoded
   /// Stored bytes of the largest chunk, of parts that do not hold samples as they are.
   [[nodiscard]] std::uint64_t max_stored_bytes() const;
-  /// Tells this source from others: a hash over the parts' packs, places and counts.
+  /// Tells this source from others: a hash over the parts' packs, locations and counts.
   [[nodiscard]] std::uint64_t id() const;
 
  private:

@@ -55,10 +55,10 @@ HWY_INLINE std::size_t read_window(StepReader& reader, GroupReader& group, std::
   auto steps = hn::PromoteTo(u16, hn::LowerHalf(hn::BitCast(u8, hn::Set(u64, first & ~kHighBits))));
   if ((first & kHighBits) != 0) {
     // Brings the highest bits of the 8 bytes together.
-    const auto& places = kMorePlaces[((first & kHighBits) * 0x0002040810204081u) >> 56];
+    const auto& positions = kMorePositions[((first & kHighBits) * 0x0002040810204081u) >> 56];
     const auto more =
         hn::TableLookupBytesOr0(hn::BitCast(u8, hn::Set(u64, load_little<std::uint64_t>(group.more))),
-                                hn::BitCast(u8, hn::Set(u64, load_little<std::uint64_t>(places.data()))));
+                                hn::BitCast(u8, hn::Set(u64, load_little<std::uint64_t>(positions.data()))));
     if ((hn::GetLane(hn::BitCast(u64, more)) & kHighBits) != 0) return 0;
     steps = hn::Or(steps, hn::ShiftLeft<7>(hn::PromoteTo(u16, hn::LowerHalf(more))));
   }
@@ -177,23 +177,23 @@ StepGroups measure_columns(const CsrView& rows) {
 }
 
 std::uint8_t* encode_columns(const CsrView& rows, const StepGroups& groups, std::uint8_t* to) {
-  struct Place {
+  struct Ends {
     std::uint8_t* first;
     std::uint8_t* more;
   };
-  std::array<Place, kStepGroups> places{};
+  std::array<Ends, kStepGroups> ends{};
   for (std::size_t group = 0; group < kStepGroups; ++group) {
-    places[group] = {to, to + groups[group].first_bytes};
-    to = places[group].more + groups[group].more_bytes;
+    ends[group] = {to, to + groups[group].first_bytes};
+    to = ends[group].more + groups[group].more_bytes;
   }
   for_each_step(rows, [&](std::size_t group, std::uint32_t step) {
-    Place& place = places[group];
+    Ends& end = ends[group];
     if (step < 0x80) {
-      *place.first++ = static_cast<std::uint8_t>(step);
+      *end.first++ = static_cast<std::uint8_t>(step);
       return;
     }
-    *place.first++ = static_cast<std::uint8_t>(step | 0x80);
-    place.more = encode_leb128(step >> 7, place.more);
+    *end.first++ = static_cast<std::uint8_t>(step | 0x80);
+    end.more = encode_leb128(step >> 7, end.more);
   });
   return to;
 }

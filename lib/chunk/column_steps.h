@@ -83,17 +83,18 @@ class RowGroups {
 };
 
 /// Which of the following bytes belongs to each of 8 steps, by which of them have one: 0x80 for none.
-constexpr std::array<std::array<std::uint8_t, 8>, 256> make_more_places() {
-  std::array<std::array<std::uint8_t, 8>, 256> places{};
-  for (unsigned has_more = 0; has_more < places.size(); ++has_more) {
+constexpr std::array<std::array<std::uint8_t, 8>, 256> make_more_positions() {
+  std::array<std::array<std::uint8_t, 8>, 256> positions{};
+  for (unsigned has_more = 0; has_more < positions.size(); ++has_more) {
     std::uint8_t at = 0;
     for (unsigned step = 0; step < 8; ++step)
-      places[has_more][step] = (has_more >> step & 1) != 0 ? at++ : std::uint8_t{0x80};
+      positions[has_more][step] = (has_more >> step & 1) != 0 ? at++ : std::uint8_t{0x80};
   }
-  return places;
+  return positions;
 }
 
-alignas(64) inline constexpr std::array<std::array<std::uint8_t, 8>, 256> kMorePlaces = make_more_places();
+alignas(64) inline constexpr std::array<std::array<std::uint8_t, 8>, 256> kMorePositions =
+    make_more_positions();
 
 /// What is left of a group's bytes.
 struct GroupReader {

@@ -16,8 +16,9 @@ namespace chunkhit {
 /// Adds a notice where all classes have numbers as names and ids do not follow these: "10" comes before "9".
 void notice_text_order(SampleList& list);
 
-/// Gives classes the ids of `known`, a name's place in it. Other names follow in their order where `append`,
-/// else throws bad_data naming the first one and a file of it. Throws usage where labels are numbers.
+/// Gives classes the ids of `known`, a name's position in it. Other names follow in their order where
+/// `append`, else throws bad_data naming the first one and a file of it. Throws usage where labels are
+/// numbers.
 void renumber_classes(SampleList& list, std::vector<std::string> known, bool append);
 
 }  // namespace chunkhit

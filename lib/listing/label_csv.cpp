@@ -89,13 +89,13 @@ std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
 std::size_t find_column(const CsvReader& table, const Fields& header, const std::string& name,
                         const LabelCsvSpec& spec) {
   const auto found = std::find(header.begin(), header.end(), name);
-  const std::string place = table.name() + ": line " + std::to_string(table.line());
+  const std::string location = table.name() + ": line " + std::to_string(table.line());
   if (found == header.end())
-    throw Error(ErrorCode::bad_data, place + ": no column \"" + name + "\"; the header has " +
+    throw Error(ErrorCode::bad_data, location + ": no column \"" + name + "\"; the header has " +
                                          columns_text(header) + near_name(header, name) +
                                          column_advice(header, spec) + delimiter_advice(table, header));
   if (std::find(found + 1, header.end(), name) != header.end())
-    throw Error(ErrorCode::bad_data, place + ": two columns are named \"" + name + "\"");
+    throw Error(ErrorCode::bad_data, location + ": two columns are named \"" + name + "\"");
   return static_cast<std::size_t>(found - header.begin());
 }
 

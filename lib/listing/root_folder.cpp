@@ -324,10 +324,10 @@ void FolderTree::sort_entries() {
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(),
             [this](auto a, auto b) { return folders_[a].path < folders_[b].path; });
-  std::vector<std::uint32_t> place(folders_.size());
-  for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
+  std::vector<std::uint32_t> position(folders_.size());
+  for (std::uint32_t at = 0; at < order.size(); ++at) position[order[at]] = at;
   std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
-    return a.folder != b.folder ? place[a.folder] < place[b.folder] : name(a) < name(b);
+    return a.folder != b.folder ? position[a.folder] < position[b.folder] : name(a) < name(b);
   });
 }
 

@@ -102,9 +102,9 @@ std::string loader_state_text(const LoaderState& state) {
               {"rank_remainder", state.rank_remainder},
               {"drop_last", state.drop_last}};
   for (const auto& [name, value] : state.augment) object["augment"][name] = value;
-  object["first_place"] = state.first_place;
+  object["first_position"] = state.first_position;
   object["batches"] = state.batches;
-  if (state.places) object["places"] = *state.places;
+  if (state.positions) object["positions"] = *state.positions;
   return object.dump();
 }
 
@@ -123,9 +123,9 @@ LoaderState parse_loader_state(const std::string& text) {
   state.rank_remainder = fields.text("rank_remainder");
   state.drop_last = fields.truth("drop_last");
   state.augment = parse_augment(fields);
-  state.first_place = fields.number("first_place");
+  state.first_position = fields.number("first_position");
   state.batches = fields.number("batches");
-  if (fields.has("places")) state.places = fields.number("places");
+  if (fields.has("positions")) state.positions = fields.number("positions");
   fields.finish();
   return state;
 }

@@ -22,9 +22,10 @@ struct LoaderState {
   std::string rank_remainder;  ///< as the enumerator is spelled
   bool drop_last = false;
   std::vector<std::pair<std::string, double>> augment;  ///< options by name; empty where there are none
-  std::uint64_t first_place = 0;                        ///< where the batches are counted from
+  std::uint64_t first_position = 0;                     ///< where the batches are counted from
   std::uint64_t batches = 0;                            ///< that were used, from there
-  std::optional<std::uint64_t> places;  ///< that all ranks have used; nothing in the midst of an echoed block
+  std::optional<std::uint64_t>
+      positions;  ///< that all ranks have used; nothing in the midst of an echoed block
   bool operator==(const LoaderState&) const = default;
 };
 

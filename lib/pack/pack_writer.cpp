@@ -118,7 +118,7 @@ PackReport PackWriter::write() {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
     check_mounted(rejects_);
-    // The rows that ended the run are in the same place as after a whole one.
+    // The rows that ended the run are in the same position as after a whole one.
     static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
     static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
     throw Error(error.code(),

@@ -228,13 +228,13 @@ MatrixFile matrix_file(const std::string& input) {
 }
 
 /// Makes ready what a matrix is read from, whose head was looked at.
-void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const InputPlaces& places,
+void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const InputPaths& inputs,
                  const std::atomic<bool>* stop, const RatingIntake& intake, OpenedInputs& opened) {
-  const std::string& input = places.paths[opened.paths.size()];
+  const std::string& input = inputs.paths[opened.paths.size()];
   opened.files.push_back(matrix_file(input));
   if (is_binary(format) && !stream->byte_count()) {
     const InputCopy& copy =
-        opened.copies.emplace_back(*stream, places.spill_folder, stop,
+        opened.copies.emplace_back(*stream, inputs.spill_folder, stop,
                                    [&](std::uint64_t bytes) { intake.report_copied(stream->name(), bytes); });
     opened.paths.push_back(copy.path());
     if (input == "-") opened.files.back().bytes = copy.byte_count();
@@ -289,7 +289,7 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
   return all.value();
 }
 
-InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs, RatingIntake& intake,
+InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, RatingIntake& intake,
                        RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
   bool is_detected_by_name = false;

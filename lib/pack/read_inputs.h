@@ -86,7 +86,7 @@ struct InputFacts {
 };
 
 /// Where ratings come from.
-struct InputPlaces {
+struct InputPaths {
   const std::vector<std::string>& paths;
   const std::string& spill_folder;          ///< for what must be undone on disk
   bool are_parts = false;                   ///< some are for training, others are held out
@@ -95,7 +95,7 @@ struct InputPlaces {
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
 /// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
-[[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPlaces& inputs,
+[[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs,
                                      RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop);
 
 /// Stands for all that was read: of texts of ratings their bytes, undone; of matrices `ratings` and ids.

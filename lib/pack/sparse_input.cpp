@@ -67,9 +67,9 @@ bool SparseInput::read() {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
-    const InputPlaces places{options_.inputs, spill_folder_, spec_.packs.split.kind == SplitKind::given,
-                             options_.memory_bytes};
-    facts_ = read_inputs(spec_.input, places, intake_, hash_, options_.stop);
+    const InputPaths inputs{options_.inputs, spill_folder_, spec_.packs.split.kind == SplitKind::given,
+                            options_.memory_bytes};
+    facts_ = read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
   } catch (const Error&) {
     if (is_stopped()) return false;  // which cuts stdin off
     throw;

@@ -100,12 +100,12 @@ py::object OptionDict::take_value(const char* name) { return left_.attr("pop")(n
 
 void OptionDict::finish() const {
   for (const auto& [name, value] : left_)
-    throw Error(ErrorCode::usage, place_ + py::str(name).cast<std::string>() + ": no such option");
+    throw Error(ErrorCode::usage, location_ + py::str(name).cast<std::string>() + ": no such option");
 }
 
 void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {
   throw Error(ErrorCode::usage,
-              place_ + name + ": expected " + expected + ", found " + py::repr(value).cast<std::string>());
+              location_ + name + ": expected " + expected + ", found " + py::repr(value).cast<std::string>());
 }
 
 ImageLoaderOptions image_loader_options(const py::dict& keywords) {

@@ -15,9 +15,9 @@ namespace chunkhit {
 /// Takes named values out of a dict, each once; what is None keeps its default.
 class OptionDict {
  public:
-  /// `place` is put before names in messages: "augment." for a dict in another.
-  explicit OptionDict(const py::dict& options, std::string place = "")
-      : left_(options.attr("copy")()), place_(std::move(place)) {}
+  /// `location` is put before names in messages: "augment." for a dict in another.
+  explicit OptionDict(const py::dict& options, std::string location = "")
+      : left_(options.attr("copy")()), location_(std::move(location)) {}
 
   /// Throws usage when the value is of another kind.
   template <class Value>
@@ -66,7 +66,7 @@ class OptionDict {
   }
 
   py::dict left_;
-  std::string place_;
+  std::string location_;
 };
 
 [[nodiscard]] ImageLoaderOptions image_loader_options(const py::dict& options);

@@ -50,38 +50,38 @@ constexpr std::size_t kFirstSlots = 1 << 12;
 
 void EntryCollector::Axis::begin(BlockIds& block) {
   block_ = &block;
-  places_.clear();
+  positions_.clear();
   slots_.assign(std::max(slots_.size(), kFirstSlots), 0);
 }
 
-void EntryCollector::Axis::find(std::uint64_t place) {
-  if (2 * (places_.size() + 1) > slots_.size()) grow();
+void EntryCollector::Axis::find(std::uint64_t position) {
+  if (2 * (positions_.size() + 1) > slots_.size()) grow();
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = mix_bits(place) & mask;
-  while (slots_[slot] != 0 && places_[slots_[slot] - 1] != place) slot = (slot + 1) & mask;
+  std::size_t slot = mix_bits(position) & mask;
+  while (slots_[slot] != 0 && positions_[slots_[slot] - 1] != position) slot = (slot + 1) & mask;
   if (slots_[slot] == 0) {
-    append_id(place);
-    slots_[slot] = static_cast<std::uint32_t>(places_.size());
+    append_id(position);
+    slots_[slot] = static_cast<std::uint32_t>(positions_.size());
   }
-  last_place_ = place;
+  last_position_ = position;
   last_index_ = slots_[slot] - 1;
 }
 
-void EntryCollector::Axis::append_id(std::uint64_t place) {
-  places_.push_back(place);
+void EntryCollector::Axis::append_id(std::uint64_t position) {
+  positions_.push_back(position);
   if (ids_.names.size() == 0) {
-    block_->numbers.push_back(ids_.first + static_cast<std::int64_t>(place));
+    block_->numbers.push_back(ids_.first + static_cast<std::int64_t>(position));
     return;
   }
-  block_->text += ids_.names[place];
+  block_->text += ids_.names[position];
   block_->text_ends.push_back(block_->text.size());
 }
 
 void EntryCollector::Axis::grow() {
   slots_.assign(slots_.size() * 2, 0);
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t index = 0; index < places_.size(); ++index) {
-    std::size_t slot = mix_bits(places_[index]) & mask;
+  for (std::size_t index = 0; index < positions_.size(); ++index) {
+    std::size_t slot = mix_bits(positions_[index]) & mask;
     while (slots_[slot] != 0) slot = (slot + 1) & mask;
     slots_[slot] = static_cast<std::uint32_t>(index + 1);
   }

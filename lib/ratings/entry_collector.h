@@ -59,20 +59,20 @@ class EntryCollector {
    public:
     explicit Axis(AxisIds ids) : ids_(std::move(ids)) {}
     void begin(BlockIds& block);
-    void add(std::uint64_t place) {
-      if (places_.empty() || place != last_place_) find(place);
+    void add(std::uint64_t position) {
+      if (positions_.empty() || position != last_position_) find(position);
       block_->of_rating.push_back(last_index_);
     }
 
    private:
-    void find(std::uint64_t place);
-    void append_id(std::uint64_t place);
+    void find(std::uint64_t position);
+    void append_id(std::uint64_t position);
     void grow();
     AxisIds ids_;
     BlockIds* block_ = nullptr;
-    std::vector<std::uint64_t> places_;  // of the block's ids
-    std::vector<std::uint32_t> slots_;   // open addressing, at most half full; index + 1, 0 where free
-    std::uint64_t last_place_ = 0;
+    std::vector<std::uint64_t> positions_;  // of the block's ids
+    std::vector<std::uint32_t> slots_;      // open addressing, at most half full; index + 1, 0 where free
+    std::uint64_t last_position_ = 0;
     std::uint32_t last_index_ = 0;
   };
 

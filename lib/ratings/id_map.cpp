@@ -73,13 +73,13 @@ std::uint32_t IdMap::next_entry() const {
 }
 
 std::uint32_t IdMap::add_small(std::int64_t id) {
-  const auto place = static_cast<std::uint64_t>(id);
-  if (place >= small_.size()) small_.resize(std::max(std::bit_ceil(place + 1), kFewestSmallIds));
-  if (small_[place] == 0) {
-    small_[place] = next_entry();
+  const auto position = static_cast<std::uint64_t>(id);
+  if (position >= small_.size()) small_.resize(std::max(std::bit_ceil(position + 1), kFewestSmallIds));
+  if (small_[position] == 0) {
+    small_[position] = next_entry();
     ids_.numbers.push_back(id);
   }
-  return small_[place] - 1;
+  return small_[position] - 1;
 }
 
 std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
@@ -187,8 +187,8 @@ std::size_t IdMap::find(std::string_view id) const {
   } else {
     if (!parse_integer_id(id, number)) return size();
     if (is_small(number)) {
-      const auto place = static_cast<std::uint64_t>(number);
-      return place < small_.size() && small_[place] != 0 ? small_[place] - 1 : size();
+      const auto position = static_cast<std::uint64_t>(number);
+      return position < small_.size() && small_[position] != 0 ? small_[position] - 1 : size();
     }
     if (slots_.empty()) return size();
     slot = slot_of(hash_of(number), [&](std::uint32_t other) { return ids_.numbers[other] == number; });

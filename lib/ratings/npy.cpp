@@ -21,9 +21,9 @@ constexpr std::size_t kMaxDimensions = 32;
 /// Reads the little of Python's literals that a header may have.
 class LiteralReader {
  public:
-  LiteralReader(std::string_view text, const std::string& place) : text_(text), place_(place) {}
+  LiteralReader(std::string_view text, const std::string& location) : text_(text), location_(location) {}
   [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::bad_data, place_ + ": broken npy header: expected " + expected + " at byte " +
+    throw Error(ErrorCode::bad_data, location_ + ": broken npy header: expected " + expected + " at byte " +
                                          std::to_string(at_) + " of \"" +
                                          printable_text(text_.substr(0, 200)) + '"');
   }
@@ -76,7 +76,7 @@ class LiteralReader {
 
  private:
   std::string_view text_;
-  const std::string& place_;
+  const std::string& location_;
   std::size_t at_ = 0;
 };
 
@@ -94,9 +94,9 @@ std::vector<std::uint64_t> read_shape(LiteralReader& literal) {
   return shape;
 }
 
-NpyType parse_type(const std::string& descr, const std::string& place) {
+NpyType parse_type(const std::string& descr, const std::string& location) {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::bad_data, place + ": has type \"" + printable_text(descr) + "\": " + why);
+    throw Error(ErrorCode::bad_data, location + ": has type \"" + printable_text(descr) + "\": " + why);
   };
   std::string_view text = descr;
   NpyType type;
@@ -125,19 +125,20 @@ NpyType parse_type(const std::string& descr, const std::string& place) {
   return type;
 }
 
-void check_size(const NpyHeader& header, const std::string& place) {
+void check_size(const NpyHeader& header, const std::string& location) {
   std::uint64_t bytes = header.type.bytes == 0 ? 1 : header.type.bytes;
   for (const std::uint64_t side : header.shape) {
     if (side == 0) return;
-    if (bytes > kMaxBytes / side) throw Error(ErrorCode::bad_data, place + ": has impossibly many numbers");
+    if (bytes > kMaxBytes / side)
+      throw Error(ErrorCode::bad_data, location + ": has impossibly many numbers");
     bytes *= side;
   }
 }
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view dictionary, const std::string& place) {
-  LiteralReader literal(dictionary, place);
+NpyHeader parse_npy_header(std::string_view dictionary, const std::string& location) {
+  LiteralReader literal(dictionary, location);
   NpyHeader header;
   bool has_descr = false;
   bool has_order = false;
@@ -163,8 +164,8 @@ NpyHeader parse_npy_header(std::string_view dictionary, const std::string& place
   }
   literal.expect_end();
   if (!has_descr || !has_order || !has_shape) literal.fail("descr, fortran_order and shape");
-  header.type = parse_type(header.descr, place);
-  check_size(header, place);
+  header.type = parse_type(header.descr, location);
+  check_size(header, location);
   return header;
 }
 
@@ -241,7 +242,7 @@ NpyArray::NpyArray(const std::string& path, const std::string& member) : member_
   if (bytes > kMaxHeaderBytes) refuse("has an npy header of " + std::to_string(bytes) + " bytes");
   ByteBuffer dictionary(bytes);
   fill(dictionary);
-  header_ = parse_npy_header(as_text(dictionary), place());
+  header_ = parse_npy_header(as_text(dictionary), location());
   remaining_ = count();
 }
 
@@ -314,7 +315,7 @@ void NpyArray::fill(MutableBytes out) {
 }
 
 void NpyArray::refuse(const std::string& what) const {
-  throw Error(ErrorCode::bad_data, place() + ": " + what);
+  throw Error(ErrorCode::bad_data, location() + ": " + what);
 }
 
 }  // namespace chunkhit

@@ -36,9 +36,9 @@ struct NpyHeader {
 inline constexpr std::size_t kNpyPreludeBytes = 8;
 
 /// Reads the dictionary: {'descr': '<f8', 'fortran_order': False, 'shape': (3,), }. Throws bad_data, with
-/// `place` before it, for anything else, for objects (which only Python code could make) and for more than
+/// `location` before it, for anything else, for objects (which only Python code could make) and for more than
 /// 2^60 bytes.
-[[nodiscard]] NpyHeader parse_npy_header(std::string_view dictionary, const std::string& place);
+[[nodiscard]] NpyHeader parse_npy_header(std::string_view dictionary, const std::string& location);
 
 /// Reads the numbers of MEMBER of a .npz file, whatever their type and byte order.
 class NpyArray {
@@ -47,7 +47,7 @@ class NpyArray {
   NpyArray(const std::string& path, const std::string& member);
   [[nodiscard]] const NpyHeader& header() const { return header_; }
   [[nodiscard]] std::uint64_t count() const { return header_.count(); }
-  [[nodiscard]] const std::string& place() const { return member_.place(); }
+  [[nodiscard]] const std::string& location() const { return member_.location(); }
   /// Fills `numbers` with the next ones; the caller asks for no more than `count` in all. Throws bad_data for
   /// what is no number of this kind, or not there.
   void read(std::span<float> numbers);

@@ -148,7 +148,7 @@ class PackRows {
   std::unique_ptr<RatingStore> held_out_on_disk_;
 };
 
-/// Rewrites spilled rows by their place in the packs, so that `fill` finds them together.
+/// Rewrites spilled rows by their position in the packs, so that `fill` finds them together.
 void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, std::vector<PackRows>& packs);
 
 }  // namespace chunkhit

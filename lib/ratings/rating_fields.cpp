@@ -168,8 +168,8 @@ constexpr const char* kOpenQuote = "quotes: one is never closed (--quote none ta
 
 bool read_quoted_field(std::string_view line, std::string_view delimiter, std::size_t& at,
                        std::string_view& field, std::string& unquoted, SplitError& error) {
-  const auto refuse = [&error](std::size_t place, const char* reason) {
-    error = {place, reason, 0};
+  const auto refuse = [&error](std::size_t position, const char* reason) {
+    error = {position, reason, 0};
     return false;
   };
   const std::size_t begin = at;

@@ -220,7 +220,7 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part 
 /// What a split asks of the rows.
 RowForm row_form(const RatingSplitSpec& split) {
   const bool is_by_input = split.kind == SplitKind::given || split.resolved_order() == SplitOrder::input;
-  if (split.is_by_time() || is_by_input) return RowForm::with_places;
+  if (split.is_by_time() || is_by_input) return RowForm::with_positions;
   return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
 }
 

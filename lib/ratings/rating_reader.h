@@ -32,7 +32,7 @@ class RatingReader {
  public:
   virtual ~RatingReader() = default;
   /// Replaces `block` by the next ratings; false where there are none left. Lines that give no rating are in
-  /// its `bad_lines`; throws bad_data, naming file and place, where the file as a whole cannot be trusted.
+  /// its `bad_lines`; throws bad_data, naming file and position, where the file as a whole cannot be trusted.
   [[nodiscard]] virtual bool next(RatingBlock& block) = 0;
   /// Which of its files a reader of several gave a block of last; a block is of one file.
   [[nodiscard]] virtual std::size_t file_index() const { return 0; }

@@ -38,7 +38,7 @@ class BucketRules {
     cut(rows_.items);
     cut(rows_.values);
     cut(rows_.times);
-    cut(rows_.places);
+    cut(rows_.positions);
     return counts_;
   }
 
@@ -168,7 +168,7 @@ class BucketRules {
     rows_.items[to] = rows_.items[from];
     if (!rows_.values.empty()) rows_.values[to] = rows_.values[from];
     if (!rows_.times.empty()) rows_.times[to] = rows_.times[from];
-    if (!rows_.places.empty()) rows_.places[to] = rows_.places[from];
+    if (!rows_.positions.empty()) rows_.positions[to] = rows_.positions[from];
   }
 
   /// Leaves what is kept, and gives memory back where it is worth a copy.
@@ -366,7 +366,7 @@ RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
     RatingRows made = store.rows(first, end, form);
     if (!store.is_spilled()) store.drop(bucket);
     const RowStepCounts made_counts = apply_rules(rules, made, items);
-    if (form != RowForm::with_places) made.times = {};
+    if (form != RowForm::with_positions) made.times = {};
     rows.put(bucket, std::move(made));
     const std::lock_guard lock(counts_mutex);
     counts.add(made_counts);

@@ -114,8 +114,8 @@ class DuplicateError : public Error {
 };
 
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
-/// asked for. Rows have the form that is asked for, and times where they have places. They are kept in memory
-/// unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
+/// asked for. Rows have the form that is asked for, and times where they have positions. They are kept in
+/// memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
 [[nodiscard]] RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                                   std::vector<StepCounts>& steps);
 

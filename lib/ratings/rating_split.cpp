@@ -111,7 +111,7 @@ std::uint64_t part_of_all(double share, std::uint64_t all) {
 /// is, so that nothing depends on the order in which they come.
 struct Drawn {
   std::uint64_t bits;
-  std::uint32_t number;  ///< of the user, item or place
+  std::uint32_t number;  ///< of the user, item or position
   std::uint32_t index;
   bool operator<(const Drawn& other) const {
     return std::tie(bits, number) < std::tie(other.bits, other.number);
@@ -314,7 +314,7 @@ void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t
     drawn[index] = order == SplitOrder::random
                        ? draw(seed_, Purpose::held_out, row.user, row.items[entry], index)
                        : Drawn{order == SplitOrder::time ? latest_first(row.times[entry]) : 0,
-                               ~row.places[entry], index};
+                               ~row.positions[entry], index};
   }
   choose(drawn, test, validation);
   for (std::uint64_t at = 0; at < test + validation; ++at)
@@ -330,7 +330,7 @@ void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32
   const std::uint64_t train = count_of(given_.train_counts);
   const std::uint64_t validation = train + count_of(given_.validation_counts);
   for (std::size_t index = 0; index < entries.size(); ++index) {
-    const std::uint64_t position = row.places[entries[index]];
+    const std::uint64_t position = row.positions[entries[index]];
     if (position >= train) parts[index] = position < validation ? Part::validation : Part::test;
   }
 }

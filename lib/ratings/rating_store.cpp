@@ -120,7 +120,7 @@ using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
 
 /// The ratings of a bucket's users by user, each row still in the input's order.
 struct UnsortedRows {
-  Unwritten<std::uint64_t> keys;  ///< item · 2^32 + place in the row
+  Unwritten<std::uint64_t> keys;  ///< item · 2^32 + position in the row
   Unwritten<float> values;
   Unwritten<std::int64_t> times;
   std::uint32_t largest_item = 0;
@@ -131,7 +131,7 @@ struct RowRange {
   std::uint32_t count = 0;
 };
 
-/// Places in a row have 32 bits.
+/// Positions in a row have 32 bits.
 void check_lengths(const RatingRows& rows) {
   for (std::size_t row = 0; row < rows.row_count(); ++row)
     if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
@@ -190,8 +190,8 @@ void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
   to.items.resize(nnz);
   if (fields.values) to.values.resize(nnz);
   to.times.resize(from.times.size());
-  const bool has_places = fields.form == RowForm::with_places;
-  if (has_places) to.places.resize(nnz);
+  const bool has_positions = fields.form == RowForm::with_positions;
+  if (has_positions) to.positions.resize(nnz);
   KeySort sorter;
   std::optional<RepeatFinder> repeats;
   if (fields.form == RowForm::as_they_came) repeats.emplace(from);
@@ -201,11 +201,11 @@ void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
     std::uint64_t* const keys = from.keys.data();
     if (!repeats || repeats->may_repeat({keys + begin, keys + end})) sorter.sort({keys + begin, keys + end});
     for (std::uint64_t at = begin; at < end; ++at) {
-      const auto place = static_cast<std::uint32_t>(keys[at]);
+      const auto position = static_cast<std::uint32_t>(keys[at]);
       to.items[at] = static_cast<std::uint32_t>(keys[at] >> 32);
-      if (fields.values) to.values[at] = from.values[begin + place];
-      if (!to.times.empty()) to.times[at] = from.times[begin + place];
-      if (has_places) to.places[at] = place;
+      if (fields.values) to.values[at] = from.values[begin + position];
+      if (!to.times.empty()) to.times[at] = from.times[begin + position];
+      if (has_positions) to.positions[at] = position;
     }
   }
 }

@@ -49,18 +49,18 @@ class SpillFile {
 
 /// How a row lies.
 enum class RowForm {
-  ascending,     ///< by item; equal ones in the input's order
-  with_places,   ///< the same, with places
-  as_they_came,  ///< in the input's order; ascending where an item is there twice
+  ascending,       ///< by item; equal ones in the input's order
+  with_positions,  ///< the same, with positions
+  as_they_came,    ///< in the input's order; ascending where an item is there twice
 };
 
 /// Views one user's ratings. Vectors that are there are as long as `items`.
 struct RatingRow {
   std::uint32_t user = 0;
   std::span<const std::uint32_t> items;
-  std::span<const float> values;          ///< empty: every value is 1
-  std::span<const std::int64_t> times;    ///< empty: not kept
-  std::span<const std::uint32_t> places;  ///< among the user's ratings in the input; empty: not kept
+  std::span<const float> values;             ///< empty: every value is 1
+  std::span<const std::int64_t> times;       ///< empty: not kept
+  std::span<const std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
 };
 
 /// Owns the rows of consecutive users.
@@ -70,7 +70,7 @@ struct RatingRows {
   std::vector<std::uint32_t> items;      ///< of a row as RowForm says
   std::vector<float> values;             ///< empty: every value is 1
   std::vector<std::int64_t> times;       ///< empty: not kept
-  std::vector<std::uint32_t> places;     ///< among the user's ratings in the input; empty: not kept
+  std::vector<std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
   [[nodiscard]] std::size_t row_count() const { return indptr.size() - 1; }
   [[nodiscard]] std::size_t nnz() const { return items.size(); }
   [[nodiscard]] RatingRow row(std::size_t index) const {
@@ -80,7 +80,7 @@ struct RatingRows {
       return all.empty() ? std::span(all) : std::span(all).subspan(from, count);
     };
     return {first_user + static_cast<std::uint32_t>(index), part(items), part(values), part(times),
-            part(places)};
+            part(positions)};
   }
 };
 

@@ -42,9 +42,9 @@ void RowStore::put(std::size_t bucket, RatingRows rows) {
     return;
   }
   const std::array<Bytes, 5> arrays{bytes_of(rows.indptr), bytes_of(rows.items), bytes_of(rows.values),
-                                    bytes_of(rows.times), bytes_of(rows.places)};
+                                    bytes_of(rows.times), bytes_of(rows.positions)};
   extents_[bucket].push_back({rows.first_user, file_->append(arrays), rows.row_count(), rows.nnz(),
-                              !rows.values.empty(), !rows.times.empty(), !rows.places.empty()});
+                              !rows.values.empty(), !rows.times.empty(), !rows.positions.empty()});
 }
 
 RatingRow RowStore::row(std::uint32_t user) const {
@@ -68,7 +68,7 @@ RatingRows RowStore::load(const Extent& extent) const {
   const std::array<MutableBytes, 5> arrays{
       room_for(extent.row_count + 1, rows.indptr), room_for(extent.nnz, rows.items),
       room_for(kept(extent.has_values), rows.values), room_for(kept(extent.has_times), rows.times),
-      room_for(kept(extent.has_places), rows.places)};
+      room_for(kept(extent.has_positions), rows.positions)};
   file_->read_at(extent.offset, arrays);
   return rows;
 }

@@ -108,7 +108,7 @@ class RowStore {
     std::uint64_t nnz = 0;
     bool has_values = false;
     bool has_times = false;
-    bool has_places = false;
+    bool has_positions = false;
   };
   [[nodiscard]] RatingRows load(const Extent& extent) const;
 

@@ -41,9 +41,9 @@ class ZipWalk {
     name = text == nullptr ? "" : text;
     return true;
   }
-  [[nodiscard]] std::size_t read(MutableBytes out, const std::string& place) {
+  [[nodiscard]] std::size_t read(MutableBytes out, const std::string& location) {
     const la_ssize_t count = archive_read_data(reader_.get(), out.data(), out.size());
-    if (count < 0) throw Error(ErrorCode::bad_data, place + ": cannot be read on: " + reason());
+    if (count < 0) throw Error(ErrorCode::bad_data, location + ": cannot be read on: " + reason());
     return static_cast<std::size_t>(count);
   }
 
@@ -80,7 +80,7 @@ std::vector<std::string> list_zip_members(const std::string& path) {
 
 struct ZipMember::State {
   ZipWalk walk;
-  std::string place;
+  std::string location;
 };
 
 ZipMember::ZipMember(const std::string& path, const std::string& name)
@@ -97,9 +97,9 @@ ZipMember::ZipMember(ZipMember&&) noexcept = default;
 ZipMember::~ZipMember() = default;
 
 std::size_t ZipMember::read(MutableBytes out) {
-  return out.empty() ? 0 : state_->walk.read(out, state_->place);
+  return out.empty() ? 0 : state_->walk.read(out, state_->location);
 }
 
-const std::string& ZipMember::place() const { return state_->place; }
+const std::string& ZipMember::location() const { return state_->location; }
 
 }  // namespace chunkhit

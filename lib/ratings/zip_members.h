@@ -24,7 +24,7 @@ class ZipMember {
   /// broken, which a flipped byte shows only at its end.
   [[nodiscard]] std::size_t read(MutableBytes out);
   /// "FILE: MEMBER", for messages.
-  [[nodiscard]] const std::string& place() const;
+  [[nodiscard]] const std::string& location() const;
 
  private:
   struct State;

@@ -24,7 +24,7 @@ void leave_cpu_to_caller() {
 }
 
 EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, const EpochStart& start) {
-  return {sample_count, spec.batches, spec.order.seed, start.epoch, start.first_place};
+  return {sample_count, spec.batches, spec.order.seed, start.epoch, start.first_position};
 }
 
 }  // namespace
@@ -57,16 +57,16 @@ void BatchPipeline::Plan::list_first_chunks() {
   const EpochBatches::Batch first = batches.batch(next_batch);
   EpochOrder::Window window;
   for (std::uint64_t at = 0; at < first.size; ++at)
-    first_chunks.push_back(order(batches.place(first, at), window).chunk);
+    first_chunks.push_back(order(batches.position(first, at), window).chunk);
   std::sort(first_chunks.begin(), first_chunks.end());
   first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
 }
 
-// Places behind the end begin at 0 again; these few samples are loaded when they are used.
+// Positions behind the end begin at 0 again; these few samples are loaded when they are used.
 EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
   const EpochBatches::Batch wanted = batches.batch(batch);
-  return order.slots_of(std::min(wanted.first_place, sample_count - 1),
-                        std::min(wanted.end_place, sample_count));
+  return order.slots_of(std::min(wanted.first_position, sample_count - 1),
+                        std::min(wanted.end_position, sample_count));
 }
 
 BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,

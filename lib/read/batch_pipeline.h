@@ -23,8 +23,8 @@ namespace chunkhit {
 /// Where an epoch is begun.
 struct EpochStart {
   std::uint64_t epoch = 0;
-  std::uint64_t first_place = 0;  ///< all before were used by all ranks
-  std::uint64_t first_batch = 0;  ///< of those that begin at first_place
+  std::uint64_t first_position = 0;  ///< all before were used by all ranks
+  std::uint64_t first_batch = 0;     ///< of those that begin at first_position
 };
 
 struct PipelineSpec {

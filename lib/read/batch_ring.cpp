@@ -87,8 +87,8 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
   samples_.clear();
   for (std::uint32_t at = 0; at < batch.size; ++at) {
-    const ChunkGrid::Place place = task.order(task.batches.place(batch, at), window_);
-    samples_.push_back({place.chunk, place.in_chunk, at, nullptr});
+    const ChunkGrid::Location position = task.order(task.batches.position(batch, at), window_);
+    samples_.push_back({position.chunk, position.in_chunk, at, nullptr});
   }
   if (!spec_.by_chunk) return;
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {

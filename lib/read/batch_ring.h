@@ -114,9 +114,9 @@ class BatchSamples {
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void release() { pins_.clear(); }
   void leave_out(std::size_t index) { samples_[index].decoded = nullptr; }
-  /// Leaves those out whose chunk is; the others are by their place in the batch then. Returns how many.
+  /// Leaves those out whose chunk is; the others are by their position in the batch then. Returns how many.
   [[nodiscard]] std::uint64_t leave_out_corrupt();
-  /// Moves the samples behind those that were left out up: their places in the batch are 0, 1, ... again.
+  /// Moves the samples behind those that were left out up: their positions in the batch are 0, 1, ... again.
   void close_gaps();
   [[nodiscard]] std::span<const Sample> all() const { return samples_; }
   /// The sample's number in the source.

@@ -26,10 +26,10 @@ std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) 
     const std::uint64_t of_batch = spec.holds_all ? std::min(grid.chunk_count(), batches.batch_size) : 1;
     return std::min(grid.chunk_count(), of_batch * spec.threads);
   }
-  const std::uint64_t places = batches.batch_size * batches.world_size * batches.echo /
-                               std::max<std::uint64_t>(1, grid.chunk_samples());
+  const std::uint64_t positions = batches.batch_size * batches.world_size * batches.echo /
+                                  std::max<std::uint64_t>(1, grid.chunk_samples());
   const std::uint64_t window = spec.order.shuffle == Shuffle::window ? spec.order.window_chunks : 1;
-  return std::min(grid.chunk_count(), (places + window) / window * window + window);
+  return std::min(grid.chunk_count(), (positions + window) / window * window + window);
 }
 
 CacheSpec cache_spec(const EpochReaderSpec& spec, const ChunkGrid& grid) {
@@ -63,8 +63,8 @@ BatchChunksSpec EpochReader::batch_chunks() const {
   return {spec_.batches.batch_size, !is_global(spec_) || spec_.holds_all, !spec_.holds_all};
 }
 
-EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_place) const {
-  return {chunks_.sample_count(), spec_.batches, spec_.order.seed, epoch, first_place};
+EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
+  return {chunks_.sample_count(), spec_.batches, spec_.order.seed, epoch, first_position};
 }
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }
@@ -108,8 +108,8 @@ void EpochReader::start_pipeline(const EpochStart& start) {
 void EpochReader::require_nothing_left(std::uint64_t epoch) const {
   if (!restored_ || restored_->epoch == epoch) return;
   const EpochStart& at = *restored_;
-  const bool is_begun = at.first_place != 0 || at.first_batch != 0;
-  const std::uint64_t count = batches(at.epoch, at.first_place).batch_count();
+  const bool is_begun = at.first_position != 0 || at.first_batch != 0;
+  const std::uint64_t count = batches(at.epoch, at.first_position).batch_count();
   if (is_begun && at.first_batch < count)
     throw Error(ErrorCode::usage, "epoch " + std::to_string(epoch) + ": the restored state stands in epoch " +
                                       std::to_string(at.epoch) + ", of which " +
@@ -128,7 +128,7 @@ void EpochReader::begin(std::uint64_t epoch) {
 void EpochReader::begin_epoch(std::uint64_t epoch) {
   const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{epoch, 0, 0};
   const bool is_ready = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
-                        pipeline_->start().first_place == 0 && pipeline_->next_batch() == 0 &&
+                        pipeline_->start().first_position == 0 && pipeline_->next_batch() == 0 &&
                         !pipeline_->failed();
   if (!is_ready) start_pipeline(start);
   restored_.reset();
@@ -183,9 +183,9 @@ LoaderState EpochReader::current_state() const {
   const bool runs = pipeline_ && !restored_;
   const EpochStart start = runs ? pipeline_->start() : restored_.value_or(EpochStart{});
   state.epoch = start.epoch;
-  state.first_place = start.first_place;
+  state.first_position = start.first_position;
   state.batches = runs ? pipeline_->next_batch() : start.first_batch;
-  state.places = places_done(batches(start.epoch, start.first_place), state);
+  state.positions = positions_done(batches(start.epoch, start.first_position), state);
   return state;
 }
 
@@ -286,7 +286,7 @@ EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
       .rank_remainder = static_cast<RankRemainder>(rank_remainder - kRankRemainderNames.begin()),
       .drop_last = state.drop_last,
       .echo = static_cast<std::uint32_t>(state.echo)};
-  return {sample_count, spec, state.seed, state.epoch, state.first_place};
+  return {sample_count, spec, state.seed, state.epoch, state.first_position};
 }
 
 /// Refuses numbers that no loader writes.
@@ -294,23 +294,23 @@ void check_position(const LoaderState& state, std::uint64_t sample_count) {
   const auto refuse = [](const char* name, std::uint64_t found, const std::string& expected) {
     refuse_state(std::string(name) + ": " + std::to_string(found) + ", expected " + expected);
   };
-  if (state.first_place > sample_count)
-    refuse("first_place", state.first_place, "at most " + std::to_string(sample_count));
+  if (state.first_position > sample_count)
+    refuse("first_position", state.first_position, "at most " + std::to_string(sample_count));
   const EpochBatches batches = batches_of(state, sample_count);
   if (state.batches > batches.batch_count())
     refuse("batches", state.batches, "at most " + std::to_string(batches.batch_count()));
-  const std::optional<std::uint64_t> expected = places_done(batches, state);
-  if (state.places == expected) return;
-  if (!state.places) refuse_state("places: is missing, expected " + std::to_string(*expected));
-  refuse("places", *state.places, expected ? std::to_string(*expected) : "nothing");
+  const std::optional<std::uint64_t> expected = positions_done(batches, state);
+  if (state.positions == expected) return;
+  if (!state.positions) refuse_state("positions: is missing, expected " + std::to_string(*expected));
+  refuse("positions", *state.positions, expected ? std::to_string(*expected) : "nothing");
 }
 
 }  // namespace
 
-std::optional<std::uint64_t> places_done(const EpochBatches& batches, const LoaderState& state) {
-  if (state.batches == 0) return state.first_place;
+std::optional<std::uint64_t> positions_done(const EpochBatches& batches, const LoaderState& state) {
+  if (state.batches == 0) return state.first_position;
   const EpochBatches::Batch last = batches.batch(state.batches - 1);
-  return last.ends_block ? std::optional(last.places_done) : std::nullopt;
+  return last.ends_block ? std::optional(last.positions_done) : std::nullopt;
 }
 
 EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint64_t sample_count) {
@@ -318,9 +318,9 @@ EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint6
   check_same_augment(state, own);
   check_position(state, sample_count);
   const std::string difference = difference_of_batches(state, own);
-  if (difference.empty()) return {state.epoch, state.first_place, state.batches};
-  if (!state.places) refuse_state(difference + " in the midst of a block of echoed batches");
-  return {state.epoch, std::min(*state.places, sample_count), 0};
+  if (difference.empty()) return {state.epoch, state.first_position, state.batches};
+  if (!state.positions) refuse_state(difference + " in the midst of a block of echoed batches");
+  return {state.epoch, std::min(*state.positions, sample_count), 0};
 }
 
 }  // namespace chunkhit

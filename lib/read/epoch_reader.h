@@ -101,7 +101,7 @@ class EpochReader {
   [[nodiscard]] bool is_forked() const;
 
  private:
-  [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_place = 0) const;
+  [[nodiscard]] EpochBatches batches(std::uint64_t epoch, std::uint64_t first_position = 0) const;
   void require_own_process() const;
   void require_nothing_left(std::uint64_t epoch) const;
   void begin_epoch(std::uint64_t epoch);
@@ -130,9 +130,10 @@ class EpochReader {
 /// How states spell RankRemainder.
 inline constexpr std::array<std::string_view, 2> kRankRemainderNames{"pad", "drop"};
 
-/// The places that all ranks have used once `state.batches` of the batches are; nothing in the midst of a
+/// The positions that all ranks have used once `state.batches` of the batches are; nothing in the midst of a
 /// block.
-[[nodiscard]] std::optional<std::uint64_t> places_done(const EpochBatches& batches, const LoaderState& state);
+[[nodiscard]] std::optional<std::uint64_t> positions_done(const EpochBatches& batches,
+                                                          const LoaderState& state);
 
 /// Where a loader goes on whose own state is `own`; throws usage, naming the field, for a state of other
 /// samples, of another order or augment, or with numbers that no loader of so many samples writes.

@@ -39,8 +39,8 @@ void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::u
                                       std::to_string(samples.size() * sample_bytes));
   for (const std::uint64_t sample : samples) require_below("read: sample", sample, size());
   ByteBuffer room;
-  impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Place place, const std::uint8_t* chunk) {
-    std::memcpy(out.data() + at * sample_bytes, impl_->reader.image(place, chunk, room), sample_bytes);
+  impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
+    std::memcpy(out.data() + at * sample_bytes, impl_->reader.image(location, chunk, room), sample_bytes);
   });
 }
 

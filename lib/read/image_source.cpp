@@ -145,15 +145,15 @@ ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names
 }
 
 std::int64_t ImageSource::label(std::uint64_t sample) const {
-  const ChunkSet::SamplePlace place = chunks_.find_sample(sample);
-  const std::vector<std::int64_t>& ids = chunks_.parts()[place.part]->samples().labels.ids;
-  return ids.empty() ? -1 : classes_.id(place.part, ids[place.sample]);
+  const ChunkSet::SampleLocation location = chunks_.find_sample(sample);
+  const std::vector<std::int64_t>& ids = chunks_.parts()[location.part]->samples().labels.ids;
+  return ids.empty() ? -1 : classes_.id(location.part, ids[location.sample]);
 }
 
 std::span<const float> ImageSource::label_values(std::uint64_t sample) const {
-  const ChunkSet::SamplePlace place = chunks_.find_sample(sample);
-  const std::vector<float>& values = chunks_.parts()[place.part]->samples().labels.values;
-  return std::span(values).subspan(place.sample * label_columns_, label_columns_);
+  const ChunkSet::SampleLocation location = chunks_.find_sample(sample);
+  const std::vector<float>& values = chunks_.parts()[location.part]->samples().labels.values;
+  return std::span(values).subspan(location.sample * label_columns_, label_columns_);
 }
 
 }  // namespace chunkhit

@@ -199,9 +199,9 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
 
 namespace {
 
-std::string differ(const std::string& place, const std::string& what, const std::string& found,
+std::string differ(const std::string& location, const std::string& what, const std::string& found,
                    const std::string& expected) {
-  return place + ": " + what + " " + found + ", expected " + expected;
+  return location + ": " + what + " " + found + ", expected " + expected;
 }
 
 std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& classes) {

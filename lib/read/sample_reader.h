@@ -38,7 +38,7 @@ class SampleReader {
         cache_(chunks, {plan_.cache, options.check_hashes, OnCorrupt::fail, plan_.kept_chunks, 1,
                         plan_.reads_samples}) {}
 
-  /// Calls use(at, place, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
+  /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
   template <class Use>
   void visit(std::span<const std::uint64_t> samples, const Use& use) {
@@ -46,18 +46,18 @@ class SampleReader {
     ChunkCache::Pin pin;
     std::uint64_t pinned = grid_.chunk_count();
     for (const std::size_t at : ascending_order(samples)) {
-      const ChunkGrid::Place place = grid_.find(samples[at]);
-      if (place.chunk != pinned)
+      const ChunkGrid::Location location = grid_.find(samples[at]);
+      if (location.chunk != pinned)
         pin = with_memory("read: a chunk needs more memory than can be had: lower cache_bytes",
-                          [&] { return cache_.acquire(place.chunk, stored); });
-      pinned = place.chunk;
-      use(at, place, pin.samples());
+                          [&] { return cache_.acquire(location.chunk, stored); });
+      pinned = location.chunk;
+      use(at, location, pin.samples());
     }
   }
-  /// The pixels of an image at a place that `visit` gave, as ChunkCache::sample.
-  [[nodiscard]] const std::uint8_t* image(ChunkGrid::Place place, const std::uint8_t* chunk,
+  /// The pixels of an image at a location that `visit` gave, as ChunkCache::sample.
+  [[nodiscard]] const std::uint8_t* image(ChunkGrid::Location location, const std::uint8_t* chunk,
                                           ByteBuffer& room) {
-    return cache_.sample(place.chunk, place.in_chunk, chunk, room);
+    return cache_.sample(location.chunk, location.in_chunk, chunk, room);
   }
 
  private:

@@ -55,9 +55,9 @@ std::string_view SourceIds::operator[](std::uint64_t index) const {
     const std::vector<std::string>& ids = chunks_.parts().front()->spec().classes;
     return ids.empty() ? std::string_view() : ids[index];
   }
-  const ChunkSet::SamplePlace place = chunks_.find_sample(index);
-  const Names& ids = chunks_.parts()[place.part]->samples().files;
-  return ids.count() == 0 ? std::string_view() : ids[place.sample];
+  const ChunkSet::SampleLocation location = chunks_.find_sample(index);
+  const Names& ids = chunks_.parts()[location.part]->samples().files;
+  return ids.count() == 0 ? std::string_view() : ids[location.sample];
 }
 
 void SourceIds::require_ids() const {
@@ -155,7 +155,7 @@ std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::s
 
 namespace {
 
-/// Throws bad_data when a part is not the one that the manifest lists at its place.
+/// Throws bad_data when a part is not the one that the manifest lists at its location.
 void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::size_t index) {
   const PartSpec& spec = part.spec();
   const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
@@ -327,9 +327,9 @@ std::string_view SparseSource::column_id(std::uint64_t column) const {
 }
 
 std::span<const float> SparseSource::labels(std::uint64_t row) const {
-  const ChunkSet::SamplePlace place = chunks_.find_sample(row);
-  return std::span(chunks_.parts()[place.part]->samples().labels.values)
-      .subspan(place.sample * label_columns_, label_columns_);
+  const ChunkSet::SampleLocation location = chunks_.find_sample(row);
+  return std::span(chunks_.parts()[location.part]->samples().labels.values)
+      .subspan(location.sample * label_columns_, label_columns_);
 }
 
 }  // namespace chunkhit

@@ -78,7 +78,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Matr
   try {
     const RowBlockHeader header = decode_row_block_header(raw, shape);
     if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)
-      throw Error(ErrorCode::bad_data, "is of other rows than its place in the part says");
+      throw Error(ErrorCode::bad_data, "is of other rows than its location in the part says");
     MatrixSums block;
     for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix) {
       const RowBlockHeader::Matrix& rows = header.matrices[matrix];
@@ -91,7 +91,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Matr
     }
     sums.add(block);
   } catch (const Error& error) {
-    throw Error(error.code(), part.place(index) + ": " + error.what());
+    throw Error(error.code(), part.location(index) + ": " + error.what());
   }
 }
 

@@ -142,7 +142,7 @@ void ChunkReader::read_stored(std::size_t chunk_index, std::uint64_t offset, Mut
     file_.read_at(offset, out);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::try_again || !file_.has_bad_sector(offset, out.size())) throw;
-    throw Error(ErrorCode::bad_data, place(chunk_index) + ": bad sector: bytes " + std::to_string(offset) +
+    throw Error(ErrorCode::bad_data, location(chunk_index) + ": bad sector: bytes " + std::to_string(offset) +
                                          "-" + std::to_string(offset + out.size() - 1) +
                                          " cannot be read, while other bytes of the file can");
   }
@@ -151,8 +151,8 @@ void ChunkReader::read_stored(std::size_t chunk_index, std::uint64_t offset, Mut
 void ChunkReader::compare_hash(std::size_t chunk_index, std::uint64_t found) const {
   const StoredChunk& chunk = chunks()[chunk_index];
   if (found != chunk.xxh3)
-    throw Error(ErrorCode::bad_data, place(chunk_index) + ": checksum " + hash_text(found) + ", expected " +
-                                         hash_text(chunk.xxh3));
+    throw Error(ErrorCode::bad_data, location(chunk_index) + ": checksum " + hash_text(found) +
+                                         ", expected " + hash_text(chunk.xxh3));
 }
 
 std::uint64_t ChunkReader::hash_of_all() const {
@@ -169,7 +169,7 @@ void ChunkReader::check_hdf5_bytes() const {
                                          ", expected " + hash_text(contents_.trailer->hdf5_xxh3));
 }
 
-std::string ChunkReader::place(std::size_t chunk_index) const {
+std::string ChunkReader::location(std::size_t chunk_index) const {
   const StoredChunk& chunk = chunks()[chunk_index];
   return path() + ": chunk " + std::to_string(chunk_index) + (spec().matrix ? " (rows " : " (samples ") +
          std::to_string(chunk.first_sample) + "-" +
@@ -187,7 +187,7 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
     else
       chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.sample, raw);
   } catch (const Error& error) {
-    throw Error(error.code(), part.place(chunk_index) + ": " + error.what());
+    throw Error(error.code(), part.location(chunk_index) + ": " + error.what());
   }
 }
 

@@ -186,7 +186,7 @@ class ChunkReader {
   /// Nothing where every chunk is stored as a whole.
   [[nodiscard]] const TileGrid* tiles() const { return contents_.tiles ? &*contents_.tiles : nullptr; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
-  [[nodiscard]] std::string place(std::size_t chunk_index) const;
+  [[nodiscard]] std::string location(std::size_t chunk_index) const;
 
  private:
   void compare_hash(std::size_t chunk_index, std::uint64_t found) const;
@@ -197,7 +197,7 @@ class ChunkReader {
 };
 
 /// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Throws bad_data naming the
-/// place.
+/// location.
 void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
 
 /// A kind of file that holds parts; one static row per container.

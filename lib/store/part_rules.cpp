@@ -25,7 +25,7 @@ void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Conta
                  " to " + std::to_string(container.max_chunk_bytes));
 }
 
-/// Where a chunk's samples and bytes must be, by its place in the part.
+/// Where a chunk's samples and bytes must be, by its location in the part.
 void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint64_t sample_count,
                  const PartSpec& spec, const Container& container) {
   check_count("first sample", chunk.first_sample, first_sample);
@@ -38,7 +38,7 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
                 container.frames_raw_chunks ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
 }
 
-void check_place(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {
+void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {
   if (stored_bytes > file_bytes || offset > file_bytes - stored_bytes)
     throw_broken("bytes " + std::to_string(offset) + " and " + std::to_string(stored_bytes) +
                  " more lie outside of the file's " + std::to_string(file_bytes));
@@ -53,7 +53,7 @@ void check_chunks(const PartContents& contents, const Container& container, std:
     const std::uint64_t first_sample = i * step;
     try {
       check_chunk(chunk, first_sample, std::min(step, samples - first_sample), contents.spec, container);
-      check_place(chunk.offset, chunk.stored_bytes, file_bytes);
+      check_range(chunk.offset, chunk.stored_bytes, file_bytes);
     } catch (const Error& error) {
       throw_broken("chunk " + std::to_string(i) + ": " + error.what());
     }
@@ -131,9 +131,9 @@ void check_external_contents(const PartContents& contents, const Container& cont
   check_part_spec(contents.spec, container);
   if (contents.tiles)
     for (const StoredTile& tile : contents.tiles->tiles)
-      check_place(tile.offset, tile.stored_bytes, file_bytes);
+      check_range(tile.offset, tile.stored_bytes, file_bytes);
   for (const StoredChunk& chunk : contents.chunks)
-    if (!chunk.filtered) check_place(chunk.offset, chunk.stored_bytes, file_bytes);
+    if (!chunk.filtered) check_range(chunk.offset, chunk.stored_bytes, file_bytes);
   check_samples(contents.spec, contents.samples);
 }
 

@@ -247,7 +247,7 @@ constexpr int kIndexLevel = 3;
 class ShardWriter final : public ChunkWriter {
  public:
   ShardWriter(const std::string& path, const PartSpec& spec) : spec_(spec), file_(path) {
-    // The header's place; what it says is known at the end.
+    // The header's location; what it says is known at the end.
     file_.append(encode_shard_header({.spec = spec}));
   }
 

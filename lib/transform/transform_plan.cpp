@@ -103,7 +103,7 @@ struct AxisPlacement {
 
 // Centres the image on its canvas (ImageOps.pad), then crops the canvas or surrounds it with zeros
 // (CenterCrop).
-AxisPlacement place(std::uint64_t image, std::uint64_t canvas, std::uint64_t crop) {
+AxisPlacement placement(std::uint64_t image, std::uint64_t canvas, std::uint64_t crop) {
   const std::uint64_t sample = crop == 0 ? canvas : crop;
   const auto start = crop > canvas ? static_cast<std::int64_t>((crop - canvas) / 2)
                                    : -static_cast<std::int64_t>(round_half(canvas - sample));
@@ -150,9 +150,9 @@ void plan_source(Size source, Size resized, std::uint32_t shrink, int orientatio
 void plan_sample(const TransformSpec& spec, Size resized, TransformPlan& plan) {
   const bool fits = spec.resize == Resize::fit;
   const AxisPlacement across =
-      place(resized.width, fits ? spec.resize_width : resized.width, spec.crop_width);
+      placement(resized.width, fits ? spec.resize_width : resized.width, spec.crop_width);
   const AxisPlacement down =
-      place(resized.height, fits ? spec.resize_height : resized.height, spec.crop_height);
+      placement(resized.height, fits ? spec.resize_height : resized.height, spec.crop_height);
   plan.window = {across.image.first_in_other, down.image.first_in_other, across.image.count,
                  down.image.count};
   plan.paste_x = across.image.first_in_sample;

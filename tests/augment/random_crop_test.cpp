@@ -10,7 +10,7 @@ namespace chunkhit {
 namespace {
 
 constexpr SampleShape kImage{5, 7, 3, Layout::nhwc};
-constexpr AugmentSpec kRandomCrop{0.5, 3, 5, true, 1};  // 25 places in the padded image of 7 x 9
+constexpr AugmentSpec kRandomCrop{0.5, 3, 5, true, 1};  // 25 positions in the padded image of 7 x 9
 
 // Four standard deviations of how often something of this chance happens.
 double allowed(double tries, double chance) { return 4 * std::sqrt(tries * chance * (1 - chance)); }
@@ -31,7 +31,7 @@ TEST(RandomCrop, FlipsTheShareThatWasAskedFor) {
 }
 
 TEST(RandomCrop, ChoosesEveryPlaceEquallyOftenFlippedOrNot) {
-  constexpr int kTries = 50000, kPlaces = 25;
+  constexpr int kTries = 50000, kCaches = 25;
   const RandomCrop random_crop(kImage, kRandomCrop);
   std::map<std::pair<std::int64_t, std::int64_t>, int> counts, flipped;
   for (std::uint64_t sample = 0; sample < kTries; ++sample) {
@@ -39,12 +39,12 @@ TEST(RandomCrop, ChoosesEveryPlaceEquallyOftenFlippedOrNot) {
     ++counts[{cut.top, cut.left}];
     if (cut.flipped) ++flipped[{cut.top, cut.left}];
   }
-  ASSERT_EQ(counts.size(), kPlaces);
+  ASSERT_EQ(counts.size(), kCaches);
   for (std::int64_t top = -1; top <= 3; ++top)
     for (std::int64_t left = -1; left <= 3; ++left) {
-      EXPECT_NEAR((counts[{top, left}]), kTries / kPlaces, allowed(kTries, 1.0 / kPlaces))
+      EXPECT_NEAR((counts[{top, left}]), kTries / kCaches, allowed(kTries, 1.0 / kCaches))
           << top << ", " << left;
-      EXPECT_NEAR((flipped[{top, left}]), kTries / kPlaces / 2, allowed(kTries, 0.5 / kPlaces))
+      EXPECT_NEAR((flipped[{top, left}]), kTries / kCaches / 2, allowed(kTries, 0.5 / kCaches))
           << top << ", " << left;
     }
 }

@@ -75,7 +75,7 @@ std::string name_of(const SampleFormat& format) {
          "x" + std::to_string(spec.crop_width) + " padding " + std::to_string(spec.crop_padding);
 }
 
-// No crop; a smaller one; one of the padded image; one that may miss the image; for odd and even places.
+// No crop; a smaller one; one of the padded image; one that may miss the image; for odd and even positions.
 std::vector<AugmentSpec> augments(const SampleShape& shape) {
   const std::uint32_t height = shape.height, width = shape.width;
   std::vector<AugmentSpec> specs;

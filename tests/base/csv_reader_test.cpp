@@ -12,7 +12,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Gives bytes in pieces, so that rows are cut in all places.
+/// Gives bytes in pieces, so that rows are cut in all positions.
 ByteSource pieces_of(std::string_view text, std::size_t piece_bytes) {
   return [text, piece_bytes](MutableBytes out) mutable {
     const std::size_t count = std::min({text.size(), piece_bytes, out.size()});

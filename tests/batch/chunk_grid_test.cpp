@@ -10,14 +10,14 @@ namespace {
 
 using Counts = std::vector<std::uint64_t>;
 
-void expect_places(const ChunkGrid& grid, const Counts& counts) {
+void expect_locations(const ChunkGrid& grid, const Counts& counts) {
   ASSERT_EQ(grid.chunk_count(), counts.size());
   std::uint64_t sample = 0;
   for (std::uint64_t chunk = 0; chunk < counts.size(); ++chunk) {
     ASSERT_EQ(grid.first_sample(chunk), sample) << chunk;
     ASSERT_EQ(grid.sample_count_of(chunk), counts[chunk]) << chunk;
     for (std::uint64_t in_chunk = 0; in_chunk < counts[chunk]; ++in_chunk, ++sample)
-      ASSERT_EQ(grid.find(sample), (ChunkGrid::Place{chunk, in_chunk})) << sample;
+      ASSERT_EQ(grid.find(sample), (ChunkGrid::Location{chunk, in_chunk})) << sample;
   }
   EXPECT_EQ(grid.sample_count(), sample);
   EXPECT_EQ(grid.first_sample(counts.size()), sample);
@@ -27,7 +27,7 @@ TEST(ChunkGrid, FindsEverySampleOfEvenAndUnevenChunks) {
   for (const Counts& counts :
        {Counts{1}, Counts{7}, Counts{4, 4, 4}, Counts{4, 4, 1}, Counts{1, 4, 4}, Counts{4, 2, 4, 4, 3, 1, 4},
         Counts{5, 4, 3, 2, 1}, Counts{4, 9, 9, 4, 4, 100, 4}})
-    expect_places(ChunkGrid(counts), counts);
+    expect_locations(ChunkGrid(counts), counts);
 }
 
 TEST(ChunkGrid, TellsWhatMostChunksHold) {
@@ -48,7 +48,7 @@ TEST(ChunkGrid, ReordersItsChunks) {
   Counts expected;
   for (std::uint64_t slot = 0; slot < counts.size(); ++slot) expected.push_back(counts[visited(slot)]);
   ASSERT_NE(expected, counts);
-  expect_places(ChunkGrid(counts).reordered(visited), expected);
+  expect_locations(ChunkGrid(counts).reordered(visited), expected);
 }
 
 TEST(ChunkGrid, RejectsAChunkOfNoSamplesAndSumsThatOverflow) {

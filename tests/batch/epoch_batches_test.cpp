@@ -10,7 +10,7 @@
 namespace chunkhit {
 namespace {
 
-using Places = std::vector<std::uint64_t>;
+using Positions = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t kSeed = 7;
 constexpr std::uint64_t kEpoch = 2;
@@ -23,22 +23,23 @@ BatchSpec spec_of(std::uint64_t batch_size, std::uint32_t rank = 0, std::uint32_
   return spec;
 }
 
-Places places_of(const EpochBatches& batches, std::uint64_t index) {
+Positions positions_of(const EpochBatches& batches, std::uint64_t index) {
   const EpochBatches::Batch batch = batches.batch(index);
-  Places places;
-  for (std::uint64_t i = 0; i < batch.size; ++i) places.push_back(batches.place(batch, i));
-  return places;
+  Positions positions;
+  for (std::uint64_t i = 0; i < batch.size; ++i) positions.push_back(batches.position(batch, i));
+  return positions;
 }
 
-std::vector<Places> all_of(const EpochBatches& batches) {
-  std::vector<Places> all;
+std::vector<Positions> all_of(const EpochBatches& batches) {
+  std::vector<Positions> all;
   for (std::uint64_t index = 0; index < batches.batch_count(); ++index)
-    all.push_back(places_of(batches, index));
+    all.push_back(positions_of(batches, index));
   return all;
 }
 
-std::vector<Places> all_of(std::uint64_t sample_count, const BatchSpec& spec, std::uint64_t first_place = 0) {
-  return all_of(EpochBatches(sample_count, spec, kSeed, kEpoch, first_place));
+std::vector<Positions> all_of(std::uint64_t sample_count, const BatchSpec& spec,
+                              std::uint64_t first_position = 0) {
+  return all_of(EpochBatches(sample_count, spec, kSeed, kEpoch, first_position));
 }
 
 /// Calls `check(sample_count, spec)` for every combination of small sizes; the rank is 0.
@@ -61,23 +62,23 @@ void for_each_case(const Check& check) {
 }
 
 TEST(EpochBatches, SharesAGlobalBatchAmongRanksInTheirOrder) {
-  EXPECT_EQ(all_of(10, spec_of(2, 0, 2)), (std::vector<Places>{{0, 1}, {4, 5}, {8}}));
-  EXPECT_EQ(all_of(10, spec_of(2, 1, 2)), (std::vector<Places>{{2, 3}, {6, 7}, {9}}));
+  EXPECT_EQ(all_of(10, spec_of(2, 0, 2)), (std::vector<Positions>{{0, 1}, {4, 5}, {8}}));
+  EXPECT_EQ(all_of(10, spec_of(2, 1, 2)), (std::vector<Positions>{{2, 3}, {6, 7}, {9}}));
 }
 
 TEST(EpochBatches, PadsFromTheBeginningAndDropsTheEnd) {
   BatchSpec spec = spec_of(4, 2, 3);
-  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {18, 0, 1}}));
+  EXPECT_EQ(all_of(19, spec), (std::vector<Positions>{{8, 9, 10, 11}, {18, 0, 1}}));
   spec.rank_remainder = RankRemainder::drop;
-  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}, {16, 17}}));
+  EXPECT_EQ(all_of(19, spec), (std::vector<Positions>{{8, 9, 10, 11}, {16, 17}}));
   spec.drop_last = true;
-  EXPECT_EQ(all_of(19, spec), (std::vector<Places>{{8, 9, 10, 11}}));
+  EXPECT_EQ(all_of(19, spec), (std::vector<Positions>{{8, 9, 10, 11}}));
 }
 
 // What torch's DistributedSampler does: no rank goes without, however few samples there are.
 TEST(EpochBatches, GivesEachRankAPlaceOfASampleCountBelowTheWorldSize) {
   for (std::uint32_t rank = 0; rank < 5; ++rank)
-    EXPECT_EQ(all_of(2, spec_of(4, rank, 5)), (std::vector<Places>{{rank % 2}})) << rank;
+    EXPECT_EQ(all_of(2, spec_of(4, rank, 5)), (std::vector<Positions>{{rank % 2}})) << rank;
   BatchSpec spec = spec_of(4, 1, 5);
   spec.rank_remainder = RankRemainder::drop;
   EXPECT_TRUE(all_of(2, spec).empty());
@@ -96,7 +97,7 @@ TEST(EpochBatches, TakesABatchLargerThanAllNumbers) {
   spec.drop_last = true;
   EXPECT_TRUE(all_of(1000, spec).empty());
   spec.drop_last = false;
-  EXPECT_EQ(all_of(3, spec), (std::vector<Places>{{0, 1, 2}}));
+  EXPECT_EQ(all_of(3, spec), (std::vector<Positions>{{0, 1, 2}}));
 }
 
 // Every sample is used `echo` times by all ranks together, but for those that padding adds or dropping leaves
@@ -112,9 +113,9 @@ TEST(EpochBatches, UseEverySampleAsOftenAsAsked) {
       ASSERT_EQ(batches.batch_count(), batch_count);
       for (std::uint64_t index = 0; index < batch_count; ++index) {
         ASSERT_EQ(batches.batch(index).size, of_first_rank.batch(index).size);
-        for (const std::uint64_t place : places_of(batches, index)) {
-          ASSERT_LT(place, sample_count);
-          ++uses[place];
+        for (const std::uint64_t position : positions_of(batches, index)) {
+          ASSERT_LT(position, sample_count);
+          ++uses[position];
           ++sum;
         }
       }
@@ -133,14 +134,14 @@ TEST(EpochBatches, UseEverySampleAsOftenAsAsked) {
 
 TEST(EpochBatches, LeavesOutSmallBatchesWhenAsked) {
   for_each_case([](std::uint64_t sample_count, BatchSpec spec) {
-    const std::vector<Places> all = all_of(sample_count, spec);
+    const std::vector<Positions> all = all_of(sample_count, spec);
     std::size_t full = 0;
-    for (const Places& places : all) full += places.size() == spec.batch_size ? 1 : 0;
+    for (const Positions& positions : all) full += positions.size() == spec.batch_size ? 1 : 0;
     if (spec.drop_last) {
       ASSERT_EQ(full, all.size());
       spec.drop_last = false;
-      for (const Places& places : all_of(sample_count, spec))
-        full -= places.size() == spec.batch_size ? 1 : 0;
+      for (const Positions& positions : all_of(sample_count, spec))
+        full -= positions.size() == spec.batch_size ? 1 : 0;
       ASSERT_EQ(full, 0u);
     } else {
       // Only the last batch of each pass over the last block may be smaller.
@@ -158,7 +159,7 @@ TEST(EpochBatches, UseTheSamePrefixForAnyWorldSize) {
       for (std::uint32_t rank = 0; rank < world_size; ++rank) {
         const EpochBatches batches(200, spec_of(kGlobal / world_size, rank, world_size), kSeed, kEpoch);
         for (std::uint64_t index = 0; index < done; ++index)
-          for (const std::uint64_t place : places_of(batches, index)) used.insert(place);
+          for (const std::uint64_t position : positions_of(batches, index)) used.insert(position);
       }
       ASSERT_EQ(used.size(), done * kGlobal);
       ASSERT_TRUE(used.empty() || *used.rbegin() == done * kGlobal - 1);
@@ -169,13 +170,13 @@ TEST(EpochBatches, GoesOnFromTheEndOfAnyBlock) {
   for_each_case([](std::uint64_t sample_count, BatchSpec spec) {
     spec.rank = spec.world_size - 1;
     const EpochBatches whole(sample_count, spec, kSeed, kEpoch);
-    std::vector<Places> left = all_of(whole);
+    std::vector<Positions> left = all_of(whole);
     for (std::uint64_t index = 0; index < whole.batch_count(); ++index) {
       left.erase(left.begin());
       const EpochBatches::Batch batch = whole.batch(index);
-      ASSERT_EQ(batch.ends_block && batch.places_done == sample_count, index + 1 == whole.batch_count());
+      ASSERT_EQ(batch.ends_block && batch.positions_done == sample_count, index + 1 == whole.batch_count());
       if (!batch.ends_block) continue;
-      ASSERT_EQ(all_of(sample_count, spec, batch.places_done), left) << index;
+      ASSERT_EQ(all_of(sample_count, spec, batch.positions_done), left) << index;
     }
   });
 }
@@ -189,21 +190,21 @@ TEST(EpochBatches, GoesOnWithAnotherWorldSize) {
       spec.echo = echo;
       const std::uint64_t blocks = 100 / (4 * 3 * echo);
       for (std::uint64_t done = 0; done <= blocks; ++done) {
-        const std::uint64_t place = done * 4 * 3 * echo;
+        const std::uint64_t position = done * 4 * 3 * echo;
         std::vector<std::uint64_t> uses(100);
         for (spec.rank = 0, spec.world_size = 3; spec.rank < 3; ++spec.rank)
           for (std::uint64_t index = 0; index < done * echo * echo; ++index) {
             const EpochBatches batches(100, spec, kSeed, kEpoch);
-            for (const std::uint64_t used : places_of(batches, index)) ++uses[used];
-            ASSERT_LE(batches.batch(index).places_done, place);
+            for (const std::uint64_t used : positions_of(batches, index)) ++uses[used];
+            ASSERT_LE(batches.batch(index).positions_done, position);
           }
         spec.world_size = later_size;
         spec.rank_remainder = RankRemainder::drop;
         for (spec.rank = 0; spec.rank < later_size; ++spec.rank)
-          for (const Places& places : all_of(100, spec, place))
-            for (const std::uint64_t used : places) ++uses[used];
+          for (const Positions& positions : all_of(100, spec, position))
+            for (const std::uint64_t used : positions) ++uses[used];
         const auto missed = std::count(uses.begin(), uses.end(), 0u);
-        ASSERT_EQ(missed, static_cast<std::ptrdiff_t>((100 - place) % later_size));
+        ASSERT_EQ(missed, static_cast<std::ptrdiff_t>((100 - position) % later_size));
         ASSERT_EQ(std::count(uses.begin(), uses.end(), echo), 100 - missed);
         spec.rank_remainder = RankRemainder::pad;
       }
@@ -215,19 +216,19 @@ TEST(EpochBatches, OfAnEchoUseTheirBlockOnceAPassEachTimeInAnotherOrder) {
     BatchSpec spec = spec_of(20, 1, 2);
     spec.echo = 3;
     const EpochBatches batches(sample_count, spec, kSeed, kEpoch);
-    std::map<std::pair<std::uint64_t, std::uint32_t>, Places> passes;
-    std::set<Places> seen;
+    std::map<std::pair<std::uint64_t, std::uint32_t>, Positions> passes;
+    std::set<Positions> seen;
     for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
       const EpochBatches::Batch batch = batches.batch(index);
-      const Places places = places_of(batches, index);
-      EXPECT_TRUE(seen.insert(places).second) << index;
-      Places& pass = passes[{batch.block, batch.pass}];
+      const Positions positions = positions_of(batches, index);
+      EXPECT_TRUE(seen.insert(positions).second) << index;
+      Positions& pass = passes[{batch.block, batch.pass}];
       ASSERT_EQ(pass.size(), batch.first_in_block);
-      pass.insert(pass.end(), places.begin(), places.end());
+      pass.insert(pass.end(), positions.begin(), positions.end());
     }
     ASSERT_EQ(passes.size(), sample_count == 120 ? 3u : 6u);
     for (auto& [key, pass] : passes) {
-      Places expected;
+      Positions expected;
       for (std::uint64_t i = 0; i < (key.first == 0 ? 60u : 19u); ++i)
         expected.push_back(((key.first == 0 ? 60 : 139) + i) % sample_count);
       EXPECT_NE(pass, expected);
@@ -241,12 +242,12 @@ TEST(EpochBatches, OfAnEchoUseTheirBlockOnceAPassEachTimeInAnotherOrder) {
 TEST(EpochBatches, OfAnEchoPermuteABlockAlikeWhicheverRankHasIt) {
   BatchSpec spec = spec_of(5);
   spec.echo = 2;
-  const std::vector<Places> alone = all_of(40, spec);
+  const std::vector<Positions> alone = all_of(40, spec);
   spec.world_size = 2;
   spec.rank = 1;
-  const std::vector<Places> second = all_of(40, spec);
-  EXPECT_EQ(std::vector<Places>(second.begin(), second.begin() + 4),
-            std::vector<Places>(alone.begin() + 4, alone.begin() + 8));
+  const std::vector<Positions> second = all_of(40, spec);
+  EXPECT_EQ(std::vector<Positions>(second.begin(), second.begin() + 4),
+            std::vector<Positions>(alone.begin() + 4, alone.begin() + 8));
 }
 
 // Batches are a format: these are for ever. Expected: tests/batch/order_test.py's arithmetic.
@@ -254,7 +255,7 @@ TEST(EpochBatches, KeepsItsEchoes) {
   BatchSpec spec = spec_of(2, 1, 2);
   spec.echo = 2;
   EXPECT_EQ(all_of(13, spec),
-            (std::vector<Places>{{6, 4}, {7, 5}, {4, 6}, {7, 5}, {12, 11}, {0}, {0, 11}, {12}}));
+            (std::vector<Positions>{{6, 4}, {7, 5}, {4, 6}, {7, 5}, {12, 11}, {0}, {0, 11}, {12}}));
 }
 
 }  // namespace

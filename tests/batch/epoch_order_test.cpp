@@ -25,8 +25,8 @@ const std::vector<Counts>& grids() {
 Counts samples_of(const ChunkGrid& grid, const EpochOrder& order) {
   Counts samples;
   EpochOrder::Window window;
-  for (std::uint64_t place = 0; place < grid.sample_count(); ++place) {
-    const ChunkGrid::Place found = order(place, window);
+  for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
+    const ChunkGrid::Location found = order(position, window);
     samples.push_back(grid.first_sample(found.chunk) + found.in_chunk);
   }
   return samples;
@@ -76,8 +76,8 @@ TEST(EpochOrder, GivesTheSameWithAndWithoutARememberedWindow) {
   const EpochOrder order(grid, {Shuffle::window, 1, 2}, 0);
   EpochOrder::Window window;
   for (std::uint64_t step = 0; step < grid.sample_count(); ++step) {
-    const std::uint64_t place = step * 11 % grid.sample_count();
-    ASSERT_EQ(order(place, window), order(place)) << place;
+    const std::uint64_t position = step * 11 % grid.sample_count();
+    ASSERT_EQ(order(position, window), order(position)) << position;
   }
 }
 
@@ -96,8 +96,8 @@ TEST(EpochOrder, GivesTheSameInAWindowOfThousandsOfChunks) {
     const ChunkGrid grid(Counts(chunk_count, 2));
     const EpochOrder order(grid, {Shuffle::window, 1, 1'000'000}, 0);
     EpochOrder::Window window;
-    for (std::uint64_t place = 0; place < grid.sample_count(); ++place)
-      ASSERT_EQ(order(place, window), order(place)) << place;
+    for (std::uint64_t position = 0; position < grid.sample_count(); ++position)
+      ASSERT_EQ(order(position, window), order(position)) << position;
   }
 }
 
@@ -108,13 +108,13 @@ TEST(EpochOrder, NeedsTheSlotsItNamesAndNoOthers) {
         const ChunkGrid grid(counts);
         const EpochOrder order(grid, {shuffle, 5, window_chunks}, 2);
         std::uint64_t min_end = 0;
-        for (std::uint64_t place = 0; place < grid.sample_count(); ++place) {
-          const EpochOrder::Slots slots = order.slots_of(place, place + 1);
+        for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
+          const EpochOrder::Slots slots = order.slots_of(position, position + 1);
           std::set<std::uint64_t> chunks;
           for (std::uint64_t slot = slots.first; slot < slots.end; ++slot)
             chunks.insert(order.chunk_at(slot));
           ASSERT_EQ(chunks.size(), slots.end - slots.first);
-          ASSERT_TRUE(chunks.contains(order(place).chunk));
+          ASSERT_TRUE(chunks.contains(order(position).chunk));
           ASSERT_LE(chunks.size(), shuffle == Shuffle::none ? 1 : window_chunks);
           ASSERT_LE(min_end, slots.end);
           min_end = slots.end;
@@ -135,14 +135,14 @@ TEST(EpochOrder, OfNoPlacesNeedsNoSlots) {
 TEST(EpochOrder, FinishesAWindowBeforeTheNextBegins) {
   const ChunkGrid grid(Counts{5, 5, 1, 5, 9, 5, 5});
   const EpochOrder order(grid, {Shuffle::window, 3, 3}, 0);
-  std::uint64_t place = 0;
+  std::uint64_t position = 0;
   for (std::uint64_t first_slot = 0; first_slot < grid.chunk_count(); first_slot += 3) {
     std::multiset<std::uint64_t> expected;
     std::multiset<std::uint64_t> found;
     for (std::uint64_t slot = first_slot; slot < std::min<std::uint64_t>(first_slot + 3, 7); ++slot)
       for (std::uint64_t i = 0; i < grid.sample_count_of(order.chunk_at(slot)); ++i)
         expected.insert(order.chunk_at(slot));
-    for (std::size_t i = 0; i < expected.size(); ++i) found.insert(order(place++).chunk);
+    for (std::size_t i = 0; i < expected.size(); ++i) found.insert(order(position++).chunk);
     EXPECT_EQ(found, expected) << first_slot;
   }
 }

@@ -10,9 +10,9 @@ namespace chunkhit {
 namespace {
 
 std::vector<std::uint64_t> all_of(const Permutation& permutation) {
-  std::vector<std::uint64_t> places(permutation.count());
-  for (std::uint64_t index = 0; index < permutation.count(); ++index) places[index] = permutation(index);
-  return places;
+  std::vector<std::uint64_t> positions(permutation.count());
+  for (std::uint64_t index = 0; index < permutation.count(); ++index) positions[index] = permutation(index);
+  return positions;
 }
 
 /// How many standard deviations chi-square lies above its mean, when each of the counted kinds is equally
@@ -38,12 +38,12 @@ TEST(Permutation, HitsEveryPlaceOnceAndInvertsItself) {
   for (const std::uint64_t count : counts)
     for (const std::uint64_t key : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
       const Permutation permutation(count, key);
-      std::vector<std::uint64_t> places = all_of(permutation);
+      std::vector<std::uint64_t> positions = all_of(permutation);
       for (std::uint64_t index = 0; index < count; ++index)
-        ASSERT_EQ(permutation.inverse(places[index]), index) << count << " " << key;
-      std::sort(places.begin(), places.end());
+        ASSERT_EQ(permutation.inverse(positions[index]), index) << count << " " << key;
+      std::sort(positions.begin(), positions.end());
       for (std::uint64_t index = 0; index < count; ++index)
-        ASSERT_EQ(places[index], index) << count << " " << key;
+        ASSERT_EQ(positions[index], index) << count << " " << key;
     }
 }
 
@@ -54,14 +54,14 @@ TEST(Permutation, InvertsItselfOverMoreThanMemoryHolds) {
     const Permutation permutation(count, 7);
     for (std::uint64_t i = 0; i < 10'000; ++i) {
       const std::uint64_t index = i % 2 == 0 ? i : count - i;
-      const std::uint64_t place = permutation(index);
-      ASSERT_LT(place, count);
-      ASSERT_EQ(permutation.inverse(place), index) << count;
+      const std::uint64_t position = permutation(index);
+      ASSERT_LT(position, count);
+      ASSERT_EQ(permutation.inverse(position), index) << count;
     }
   }
 }
 
-// The order of an epoch is a format: these places are for ever. Expected: tests/batch/order_test.py's
+// The order of an epoch is a format: these positions are for ever. Expected: tests/batch/order_test.py's
 // arithmetic.
 TEST(Permutation, KeepsItsPlaces) {
   EXPECT_EQ(all_of(Permutation(10, 42)), (std::vector<std::uint64_t>{6, 8, 3, 1, 9, 5, 7, 0, 2, 4}));
@@ -78,7 +78,7 @@ TEST(Permutation, GivesEachPermutationOfFewEquallyOften) {
     std::vector<std::uint64_t> seen(46'656);  // 6^6 numbers of `count` digits
     for (std::uint64_t key = 0; key < kKeys; ++key) {
       std::uint64_t digits = 0;
-      for (const std::uint64_t place : all_of(Permutation(count, key))) digits = digits * count + place;
+      for (const std::uint64_t position : all_of(Permutation(count, key))) digits = digits * count + position;
       ++seen[digits];
     }
     const auto kinds = static_cast<std::size_t>(std::lround(std::tgamma(static_cast<double>(count) + 1)));
@@ -108,7 +108,8 @@ TEST(Permutation, SendsAnIndexToEachPlaceEquallyOftenOverKeys) {
   }
 }
 
-// The gap between the places of neighbours, of two uniform places, is below x · count with probability 1 - (1
+// The gap between the positions of neighbours, of two uniform positions, is below x · count with probability
+// 1 - (1
 // - x)^2.
 TEST(Permutation, LeavesGapsBetweenNeighborsAsChanceDoes) {
   constexpr std::uint64_t kCount = 1'000'003;
@@ -117,9 +118,9 @@ TEST(Permutation, LeavesGapsBetweenNeighborsAsChanceDoes) {
   std::vector<double> seen(kBins);
   std::uint64_t before = permutation(0);
   for (std::uint64_t index = 1; index < kCount; ++index) {
-    const std::uint64_t place = permutation(index);
-    ++seen[(place > before ? place - before : before - place) * kBins / kCount];
-    before = place;
+    const std::uint64_t position = permutation(index);
+    ++seen[(position > before ? position - before : before - position) * kBins / kCount];
+    before = position;
   }
   double sum = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
@@ -142,9 +143,9 @@ TEST(Permutation, OfTwoKeysIsUnrelated) {
     const Permutation one(kCount, key);
     const Permutation other(kCount, key + 1);
     for (std::uint64_t index = 0; index < kCount; ++index) {
-      const std::uint64_t place = one(index);
-      fixed += place == index ? 1 : 0;
-      agreed += place == other(index) ? 1 : 0;
+      const std::uint64_t position = one(index);
+      fixed += position == index ? 1 : 0;
+      agreed += position == other(index) ? 1 : 0;
     }
   }
   EXPECT_NEAR(static_cast<double>(fixed), kKeys, 4 * std::sqrt(kKeys));

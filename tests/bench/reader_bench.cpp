@@ -49,22 +49,22 @@ class BareMemory {
     std::iota(all.begin(), all.end(), std::uint64_t{0});
     dataset_.read(all, {samples_.data(), samples_.size()});
     const Permutation shuffled(all.size(), mix_bits(7));
-    for (const std::uint64_t place : all) order_.push_back(shuffled(place));
+    for (const std::uint64_t position : all) order_.push_back(shuffled(position));
     for (std::uint32_t i = 0; i < allowed_cpus() * kRing; ++i)
       ring_.push_back(MemoryMap::of_memory(kBenchBatch * sample_bytes_ * sizeof(float)));
   }
   [[nodiscard]] double gather() const {
-    return per_second([&](std::uint64_t place, std::uint8_t* out) {
-      std::memcpy(out, samples_.data() + order_[place] * sample_bytes_, sample_bytes_);
+    return per_second([&](std::uint64_t position, std::uint8_t* out) {
+      std::memcpy(out, samples_.data() + order_[position] * sample_bytes_, sample_bytes_);
     });
   }
   /// Writes as many floats as there are values, past the caches.
   [[nodiscard]] double stream_floats() const {
     const hwy::HWY_NAMESPACE::ScalableTag<float> tag;
-    return per_second([&](std::uint64_t place, std::uint8_t* out) {
+    return per_second([&](std::uint64_t position, std::uint8_t* out) {
       auto* const floats =
-          reinterpret_cast<float*>(out + (place % kBenchBatch) * sample_bytes_ * (sizeof(float) - 1));
-      const auto value = hwy::HWY_NAMESPACE::Set(tag, static_cast<float>(place));
+          reinterpret_cast<float*>(out + (position % kBenchBatch) * sample_bytes_ * (sizeof(float) - 1));
+      const auto value = hwy::HWY_NAMESPACE::Set(tag, static_cast<float>(position));
       for (std::size_t i = 0; i < sample_bytes_; i += hwy::HWY_NAMESPACE::Lanes(tag))
         hwy::HWY_NAMESPACE::Stream(value, tag, floats + i);
     });
@@ -99,8 +99,8 @@ class BareDecode {
   explicit BareDecode(const std::string& pack) : source_({pack}, {}) {
     stored_.resize(source_.chunks().chunk_count());
     for (std::size_t chunk = 0; chunk < stored_.size(); ++chunk) {
-      const ChunkSet::Place place = source_.chunks().find(chunk);
-      source_.chunks().part(place).fetch(place.chunk, stored_[chunk]);
+      const ChunkSet::Location position = source_.chunks().find(chunk);
+      source_.chunks().part(position).fetch(position.chunk, stored_[chunk]);
     }
   }
   [[nodiscard]] double decode() const {
@@ -109,9 +109,9 @@ class BareDecode {
       on_threads([&](std::uint32_t) {
         ByteBuffer raw(source_.chunks().max_chunk_bytes());
         for (std::size_t chunk = next++; chunk < stored_.size(); chunk = next++) {
-          const ChunkSet::Place place = source_.chunks().find(chunk);
-          decode_chunk(source_.chunks().part(place), place.chunk, stored_[chunk],
-                       MutableBytes(raw).first(source_.chunks().stored(place).raw_bytes));
+          const ChunkSet::Location position = source_.chunks().find(chunk);
+          decode_chunk(source_.chunks().part(position), position.chunk, stored_[chunk],
+                       MutableBytes(raw).first(source_.chunks().stored(position).raw_bytes));
         }
       });
     });

@@ -139,8 +139,8 @@ TEST(RowBlock, RejectsColumnsAtOrAboveTheMatrixWidth) {
 /// of 6, where 3, 0, 0 and 1 are right.
 std::string error_of_groups(const std::array<std::uint32_t, 4>& counts, int more_bytes = 0) {
   ByteBuffer raw = encode(three_rows(), kStars);
-  constexpr std::array<std::size_t, 4> kPlaces{48 + 4 * 8, 48 + 4 * 8 + 4, 48 + 5 * 8, 48 + 6 * 8 + 4};
-  for (std::size_t i = 0; i < counts.size(); ++i) store_little(raw.data() + kPlaces[i], counts[i]);
+  constexpr std::array<std::size_t, 4> kCaches{48 + 4 * 8, 48 + 4 * 8 + 4, 48 + 5 * 8, 48 + 6 * 8 + 4};
+  for (std::size_t i = 0; i < counts.size(); ++i) store_little(raw.data() + kCaches[i], counts[i]);
   if (more_bytes > 0) raw.insert(raw.end() - 4, static_cast<std::size_t>(more_bytes), 0);
   if (more_bytes < 0) raw.erase(raw.end() - 4 + more_bytes, raw.end() - 4);
   std::string error;

@@ -22,18 +22,18 @@ std::size_t find_marker(const File& file, std::uint8_t marker) {
 
 bool starts_with(const std::string& text, std::string_view start) { return text.starts_with(start); }
 
-// A number in [first, last], by a place in the test.
-std::uint32_t draw(std::uint64_t& place, std::uint32_t first, std::uint32_t last) {
-  return first + static_cast<std::uint32_t>(random_below(last - first + 1, 7, Purpose::split, place++));
+// A number in [first, last], by a position in the test.
+std::uint32_t draw(std::uint64_t& position, std::uint32_t first, std::uint32_t last) {
+  return first + static_cast<std::uint32_t>(random_below(last - first + 1, 7, Purpose::split, position++));
 }
 
-Rect draw_region(std::uint64_t& place, const Image& whole) {
+Rect draw_region(std::uint64_t& position, const Image& whole) {
   Rect region;
-  region.x = draw(place, 0, whole.width - 1);
-  region.y = draw(place, 0, whole.height - 1);
-  region.width = draw(place, 1, whole.width - region.x);
-  region.height = draw(place, 1, whole.height - region.y);
-  if (place % 3 == 0) region.width = std::min(region.width, 3u);
+  region.x = draw(position, 0, whole.width - 1);
+  region.y = draw(position, 0, whole.height - 1);
+  region.width = draw(position, 1, whole.width - region.x);
+  region.height = draw(position, 1, whole.height - region.y);
+  if (position % 3 == 0) region.width = std::min(region.width, 3u);
   return region;
 }
 
@@ -41,12 +41,12 @@ Rect draw_region(std::uint64_t& place, const Image& whole) {
 // image.
 int count_differing_regions(const File& file, int regions_each) {
   int differing = 0;
-  std::uint64_t place = 0;
+  std::uint64_t position = 0;
   for (const std::uint32_t shrink : {1u, 2u, 4u, 8u}) {
     const Decoded whole = decode(file, {.shrink = shrink});
     EXPECT_EQ(whole.error, "");
     for (int i = 0; i < regions_each; ++i) {
-      const Rect region = draw_region(place, whole.image);
+      const Rect region = draw_region(position, whole.image);
       const Decoded part = decode(file, {.shrink = shrink, .region = region});
       EXPECT_EQ(part.error, "");
       if (!part.error.empty() || !is_region(part.image, whole.image, region)) ++differing;

@@ -124,7 +124,8 @@ TEST(IdMap, AgreesWithAMapOfManyIds) {
     BlockIds ids;
     std::vector<std::string> words;
     for (int at = 0; at < 1000; ++at) {
-      // A few bits at one place of the number, so that ids come again and hashes of like numbers are tried.
+      // A few bits at one position of the number, so that ids come again and hashes of like numbers are
+      // tried.
       ids.numbers.push_back(static_cast<std::int64_t>((random() & 0x3fff) << (block % 3 * 20)));
       words.push_back("id " + std::to_string(ids.numbers.back()));
     }

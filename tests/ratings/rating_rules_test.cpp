@@ -20,12 +20,12 @@ RatingRows example() {
   rows.items = {4, 4, 4, 6, 8, /**/ 4, 8};
   rows.values = {3, 5, 2, 0, 4, /**/ 0, 1};
   rows.times = {30, 10, 30, 40, 50, /**/ 60, 70};
-  rows.places = {0, 1, 4, 2, 3, /**/ 0, 1};
+  rows.positions = {0, 1, 4, 2, 3, /**/ 0, 1};
   return rows;
 }
 
 struct Outcome {
-  std::string rows;   ///< "user: item=value@time#place ..."
+  std::string rows;   ///< "user: item=value@time#position ..."
   std::string steps;  ///< users x items, ratings after each step
 };
 
@@ -38,7 +38,7 @@ Outcome apply(const RatingRules& rules, RatingRows rows = example()) {
     text << row.user << ":";
     for (std::size_t at = 0; at < row.items.size(); ++at) {
       text << ' ' << row.items[at] << '=' << (row.values.empty() ? 1 : row.values[at]);
-      if (!row.times.empty()) text << '@' << row.times[at] << '#' << row.places[at];
+      if (!row.times.empty()) text << '@' << row.times[at] << '#' << row.positions[at];
     }
     text << '\n';
   }

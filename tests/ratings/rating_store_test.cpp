@@ -19,12 +19,12 @@ using Numbers = std::vector<std::uint32_t>;
 TEST(RatingStore, GivesRowsWithItemsAscendingAndEqualOnesAsTheyCame) {
   RatingStore store({.keeps_times = true});
   append(store, {{2, 7, 1, 100}, {0, 5, 2, 101}, {2, 3, 3, 102}, {2, 7, 4, 99}, {0, 1, 5, 104}});
-  const RatingRows rows = store.bucket(0, RowForm::with_places);
+  const RatingRows rows = store.bucket(0, RowForm::with_positions);
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 2, 2, 5}));
   EXPECT_EQ(rows.items, (Numbers{1, 5, 3, 7, 7}));
   EXPECT_EQ(rows.values, (std::vector<float>{5, 2, 3, 1, 4}));
   EXPECT_EQ(rows.times, (std::vector<std::int64_t>{104, 101, 102, 100, 99}));
-  EXPECT_EQ(rows.places, (Numbers{1, 0, 1, 0, 2}));
+  EXPECT_EQ(rows.positions, (Numbers{1, 0, 1, 0, 2}));
   EXPECT_EQ(store.user_count(), 3u);
   EXPECT_EQ(store.item_count(), 8u);
 }
@@ -36,7 +36,7 @@ TEST(RatingStore, SortsOnlyRowsWithRepeatsWhereNoOrderIsAskedFor) {
   EXPECT_EQ(rows.indptr, (std::vector<std::uint64_t>{0, 3, 6, 7}));
   EXPECT_EQ(rows.items, (Numbers{5, 1, 9, 3, 9, 9, 3}));
   EXPECT_EQ(rows.values, (std::vector<float>{2, 5, 4, 2, 1, 3, 6}));
-  EXPECT_TRUE(rows.places.empty());
+  EXPECT_TRUE(rows.positions.empty());
 }
 
 TEST(RatingStore, SortsRowsOfFarMoreItemsThanRatings) {

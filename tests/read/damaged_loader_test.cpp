@@ -157,7 +157,7 @@ TEST(DamagedLoader, OfAnEditedManifestGivesAnError) {
   }
 }
 
-// Whole parts, each right in itself: of another pack, at another place, with fewer samples.
+// Whole parts, each right in itself: of another pack, at another position, with fewer samples.
 TEST(DamagedLoader, OfAPartThatTheManifestDoesNotListGivesAnError) {
   const TemporaryFolder folder;
   const std::string path = write_pack(folder, "shard", "photo");

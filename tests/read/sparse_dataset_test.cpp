@@ -45,7 +45,7 @@ TEST(SparseDataset, GivesRowsInTheOrderThatIsAskedForInEveryResidency) {
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 2, 0.5);
   const std::string path = write_shard(folder, shape);
-  for (const Cache cache : kPlaces) {
+  for (const Cache cache : kCaches) {
     const SparseDataset dataset(path, {.cache = cache});
     EXPECT_EQ(dataset.size(), kRows);
     EXPECT_EQ(dataset.column_count(), kKnownColumns);
@@ -72,7 +72,7 @@ TEST(SparseDataset, ReadsHdf5InEveryResidency) {
     const TemporaryFolder folder;
     const MatrixShape shape = known_shape(ValueType::u8, 2);
     const std::string path = write_hdf5(folder, shape, layout);
-    for (const Cache cache : kPlaces) {
+    for (const Cache cache : kCaches) {
       const SparseDataset dataset(path, {.cache = cache});
       expect_known_rows(dataset.read(kSomeRows), kSomeRows, 0, shape);
       expect_known_rows(dataset.read(kSomeRows, MatrixName::held_out), kSomeRows, 1, shape);
@@ -84,7 +84,7 @@ TEST(SparseDataset, IsReadByManyThreadsAtATime) {
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 1);
   const std::string path = write_shard(folder, shape);
-  for (const Cache cache : kPlaces) {
+  for (const Cache cache : kCaches) {
     const SparseDataset dataset(path, {.cache = cache});
     std::vector<std::thread> threads;
     for (std::uint64_t thread = 0; thread < 4; ++thread)

@@ -67,7 +67,7 @@ TEST(SparseLoader, LeavesDamagedChunksOutOrEndsTheEpoch) {
   flip_byte(path, 4096 + 40);  // in the first chunk
   SparseLoader strict(path, {.batch_size = 9});
   EXPECT_THROW(static_cast<void>(strict.next()), Error);
-  for (const Cache cache : kPlaces) {
+  for (const Cache cache : kCaches) {
     SparseLoader loader(path, {.batch_size = 9, .cache = cache, .on_corrupt = OnCorrupt::skip});
     std::size_t rows = 0;
     for (const SparseBatch& batch : loader.epoch(0)) {

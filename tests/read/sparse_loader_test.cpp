@@ -25,7 +25,7 @@ TEST(SparseLoader, GivesEveryRowOnceInEveryFormOrderAndResidency) {
   const std::string path = write_shard(folder, shape);
   for (const SparseFormat format : kSparseFormats)
     for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
-      for (const Cache cache : kPlaces) {
+      for (const Cache cache : kCaches) {
         SparseLoader loader(path, {.batch_size = 9,
                                    .shuffle = shuffle,
                                    .seed = 7,

@@ -21,7 +21,7 @@ SeenRows seen(const SparseBatch& batch) {
 TEST(SparseWait, ChangesNothingOfWhatNextGives) {
   const TemporaryFolder folder;
   const std::string path = write_shard(folder, known_shape(ValueType::u8, 1));
-  for (const Cache cache : kPlaces) {
+  for (const Cache cache : kCaches) {
     const SparseLoaderOptions options{
         .batch_size = 9, .shuffle = Shuffle::global, .cache = cache, .threads = 2, .prefetch = 1};
     SparseLoader plain(path, options), waiting(path, options);

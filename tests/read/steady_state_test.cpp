@@ -46,7 +46,7 @@ namespace {
 constexpr std::uint64_t kSteadySamples = 2000;
 constexpr std::uint64_t kBatchSize = 32;
 constexpr std::uint64_t kSteadyEpochs = 8;
-// A new epoch makes its plan: the order's exceptions, its place in the queue of plans.
+// A new epoch makes its plan: the order's exceptions, its position in the queue of plans.
 constexpr std::uint64_t kMaxAllocationsAnEpoch = 8;
 
 std::string write_steady_part(const TemporaryFolder& folder, const std::string& name,

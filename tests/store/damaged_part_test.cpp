@@ -40,16 +40,16 @@ ReadOutcome outcome_of(const std::string& path, const std::string& bytes, const 
                                   : read_known_part(path, spec_of(part), kSamples);
 }
 
-/// Places in a file, without those inside of long runs of zeros, whose damage nobody could see.
-std::vector<std::size_t> places(const std::string& bytes) {
+/// Positions in a file, without those inside of long runs of zeros, whose damage nobody could see.
+std::vector<std::size_t> locations(const std::string& bytes) {
   constexpr std::size_t kLongRun = 64;
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> locations;
   std::size_t zeros = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     zeros = bytes[at] == 0 ? zeros + 1 : 0;
-    if (zeros < kLongRun) places.push_back(at);
+    if (zeros < kLongRun) locations.push_back(at);
   }
-  return places;
+  return locations;
 }
 
 TEST(DamagedPart, WithAFlippedBitIsRefusedOrReadRight) {
@@ -57,7 +57,7 @@ TEST(DamagedPart, WithAFlippedBitIsRefusedOrReadRight) {
   const std::string path = folder.path("part");
   for (const KnownPart& part : kParts) {
     std::string bytes = part_bytes(path, part);
-    const std::vector<std::size_t> all = places(bytes);
+    const std::vector<std::size_t> all = locations(bytes);
     const std::size_t step = part.container == "hdf5" ? 11 : 3;
     std::size_t refused = 0;
     for (std::size_t i = 0; i < all.size(); i += step) {

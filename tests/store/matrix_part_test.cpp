@@ -18,7 +18,7 @@ TEST(MatrixShard, GivesBackWhatWasWritten) {
       EXPECT_EQ(part->chunks().size(), 3u);
       EXPECT_EQ(part->samples().labels.ids, known_users(spec, kRows).labels.ids);
       EXPECT_EQ(part->samples().labels.values, known_users(spec, kRows).labels.values);
-      EXPECT_NE(part->place(2).find("chunk 2 (rows 8-9)"), std::string::npos);
+      EXPECT_NE(part->location(2).find("chunk 2 (rows 8-9)"), std::string::npos);
       EXPECT_FALSE(part->stored_raw(0)) << "rows are not their bytes";
     }
 }

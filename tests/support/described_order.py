@@ -40,7 +40,7 @@ NONE, WINDOW, GLOBAL = range(3)
 
 
 def order_of(shuffle, seed, window_chunks, epoch, counts):
-    """The sample at each place of an epoch; counts: the samples of each chunk."""
+    """The sample at each position of an epoch; counts: the samples of each chunk."""
     samples, firsts = sum(counts), [sum(counts[:chunk]) for chunk in range(len(counts))]
     key = random_bits(seed, EPOCH_ORDER, epoch)
     if shuffle == NONE:
@@ -52,8 +52,8 @@ def order_of(shuffle, seed, window_chunks, epoch, counts):
     order = []
     for window in range(0, len(counts), window_chunks):
         held = [firsts[chunk] + i for chunk in visited[window:window + window_chunks] for i in range(counts[chunk])]
-        places = Permutation(len(held), random_bits(window_seed, WINDOW_ORDER, window // window_chunks))
-        order += [held[places(i)] for i in range(len(held))]
+        positions = Permutation(len(held), random_bits(window_seed, WINDOW_ORDER, window // window_chunks))
+        order += [held[positions(i)] for i in range(len(held))]
     return order
 
 
@@ -69,9 +69,9 @@ def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, fi
     batches = []
     for begin, count in blocks:
         for turn in range(echo):
-            places = list(range(begin, begin + count))
+            positions = list(range(begin, begin + count))
             if echo > 1:
                 permutation = Permutation(count, random_bits(random_bits(echo_seed, ECHO_ORDER, begin), ECHO_ORDER, turn))
-                places = [begin + permutation(i) for i in range(count)]
-            batches += [[place % samples for place in places[i:i + size]] for i in range(0, count, size)]
+                positions = [begin + permutation(i) for i in range(count)]
+            batches += [[position % samples for position in positions[i:i + size]] for i in range(0, count, size)]
     return batches

@@ -20,7 +20,7 @@ namespace {
 ByteBuffer map_chunk(const ChunkReader& part, std::size_t index) {
   const std::uint64_t end = part.raw_offset(index) + part.chunks()[index].raw_bytes;
   void* const mapped = ::mmap(nullptr, end, PROT_READ, MAP_PRIVATE, part.file().duplicate().get(), 0);
-  if (mapped == MAP_FAILED) throw Error(ErrorCode::bad_data, part.place(index) + ": cannot be mapped");
+  if (mapped == MAP_FAILED) throw Error(ErrorCode::bad_data, part.location(index) + ": cannot be mapped");
   const Bytes bytes(static_cast<const std::uint8_t*>(mapped), end);
   const Bytes chunk = bytes.subspan(part.raw_offset(index));
   ByteBuffer samples(chunk.begin(), chunk.end());
@@ -41,7 +41,7 @@ void write_samples(const ChunkReader& part, const std::string& path) {
   for (std::size_t i = 0; i < part.chunks().size(); ++i) {
     const ByteBuffer raw = decode(part, i);
     if (part.stored_raw(i) && map_chunk(part, i) != raw)
-      throw Error(ErrorCode::bad_data, part.place(i) + ": mapped bytes differ");
+      throw Error(ErrorCode::bad_data, part.location(i) + ": mapped bytes differ");
     const std::uint64_t bytes = part.chunks()[i].sample_count * part.spec().sample.byte_count();
     out << as_text(Bytes(raw).first(bytes));
   }

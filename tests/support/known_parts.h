@@ -17,11 +17,11 @@ namespace chunkhit {
 /// Chunks of four samples: the middle one of every three is noise, which no filter makes smaller.
 inline constexpr std::uint64_t kKnownChunkSamples = 4;
 
-/// Gives one value: a slope, or noise that depends on place and sample.
+/// Gives one value: a slope, or noise that depends on position and sample.
 inline std::uint8_t known_pixel(std::uint64_t sample, std::uint64_t y, std::uint64_t x, std::uint64_t c) {
   const bool noisy = sample / kKnownChunkSamples % 3 == 1;
-  const std::uint64_t place = (sample << 40) + (y << 24) + (x << 8) + c;
-  return static_cast<std::uint8_t>(noisy ? mix_bits(place) : sample * 7 + y * 3 + x * 2 + c * 50);
+  const std::uint64_t position = (sample << 40) + (y << 24) + (x << 8) + c;
+  return static_cast<std::uint8_t>(noisy ? mix_bits(position) : sample * 7 + y * 3 + x * 2 + c * 50);
 }
 
 /// Gives the bytes of samples [first, first + count) in the shape's layout.

@@ -18,7 +18,7 @@ namespace chunkhit {
 inline constexpr std::uint64_t kRows = 83;
 inline constexpr SparseFormat kSparseFormats[] = {SparseFormat::dense_f32, SparseFormat::dense_f16,
                                                   SparseFormat::dense_u8, SparseFormat::csr};
-inline constexpr Cache kPlaces[] = {Cache::automatic, Cache::decoded, Cache::compressed, Cache::none};
+inline constexpr Cache kCaches[] = {Cache::automatic, Cache::decoded, Cache::compressed, Cache::none};
 
 inline std::string write_shard(const TemporaryFolder& folder, const MatrixShape& shape,
                                const std::string& filter = "zstd", std::size_t label_columns = 0) {

@@ -1,11 +1,11 @@
 // Tells orders that another program asks for. Reads lines of numbers from stdin and answers each with one
 // line:
-//   permutation COUNT KEY INDEX...                                   the places of the indices
+//   permutation COUNT KEY INDEX...                                   the positions of the indices
 //   order SHUFFLE(0 none, 1 window, 2 global) SEED WINDOW_CHUNKS EPOCH SAMPLES_OF_CHUNK...
-//                                                                    the sample at each place, in the
+//                                                                    the sample at each position, in the
 //                                                                    source's order
 //   batches SAMPLES BATCH RANK RANKS PAD(0, 1) DROP_LAST(0, 1) ECHO SEED EPOCH FIRST_PLACE
-//                                                                    the places, batches divided by "|"
+//                                                                    the positions, batches divided by "|"
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -40,8 +40,8 @@ void answer_order(std::istream& line) {
   for (std::uint64_t count = 0; line >> count;) counts.push_back(count);
   const ChunkGrid grid(counts);
   const EpochOrder order(grid, spec, epoch);
-  for (std::uint64_t place = 0; place < grid.sample_count(); ++place) {
-    const ChunkGrid::Place found = order(place);
+  for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
+    const ChunkGrid::Location found = order(position);
     std::cout << grid.first_sample(found.chunk) + found.in_chunk << ' ';
   }
 }
@@ -60,7 +60,7 @@ void answer_batches(std::istream& line) {
   const EpochBatches batches(sample_count, spec, seed, epoch, next_number(line));
   for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
     const EpochBatches::Batch batch = batches.batch(index);
-    for (std::uint64_t i = 0; i < batch.size; ++i) std::cout << batches.place(batch, i) << ' ';
+    for (std::uint64_t i = 0; i < batch.size; ++i) std::cout << batches.position(batch, i) << ' ';
     std::cout << "| ";
   }
 }

@@ -9,7 +9,7 @@
 namespace chunkhit {
 namespace {
 
-// Bytes that tell places apart: no period divides a block.
+// Bytes that tell positions apart: no period divides a block.
 std::vector<std::uint8_t> counted_bytes(std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
   for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(i * 37 % 251);
