@@ -1,6 +1,6 @@
 // Trains softmax regression on a pack of images and tells how many images of another it names rightly.
 // Usage: train_images TRAIN_PACK TEST_PACK [EPOCHS]
-#include <chunkhit/reader.h>
+#include <chunkhit/image_loader.h>
 
 #include <algorithm>
 #include <cmath>

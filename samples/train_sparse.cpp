@@ -1,7 +1,7 @@
 // Trains a linear autoencoder on a pack of ratings and tells how many held-out items of users that it has
 // never seen are among the 20 that it would show them (recall@20), beside what is popular with everybody.
 // Usage: train_sparse TRAIN_PACK TEST_PACK [FACTORS [EPOCHS]]
-#include <chunkhit/sparse.h>
+#include <chunkhit/sparse_loader.h>
 
 #include <algorithm>
 #include <cmath>

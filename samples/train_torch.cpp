@@ -1,6 +1,6 @@
 // A training loop of libtorch over a pack: softmax regression on the GPU where there is one.
 // Usage: train_torch PACK [EPOCHS]      (built where libtorch is installed, Debian's libtorch-dev say)
-#include <chunkhit/reader.h>
+#include <chunkhit/image_loader.h>
 #include <torch/torch.h>
 
 #include <cstddef>

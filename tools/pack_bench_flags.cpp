@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "cli.h"
 #include "types/sample_shape.h"
 

@@ -10,8 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "chunkhit/reader.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/loader.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 

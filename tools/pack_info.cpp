@@ -1,9 +1,10 @@
 // pack-info: says what a pack or a part holds.
+#include "chunkhit/pack_info.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 
-#include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_list.h"
 

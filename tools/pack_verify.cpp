@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "chunkhit/pack.h"
+#include "chunkhit/verify.h"
 #include "cli.h"
 #include "pack_list.h"
 

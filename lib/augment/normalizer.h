@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/pack_info.h"
 
 namespace chunkhit {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {

@@ -8,7 +8,8 @@
 #include "augment/normalizer.h"
 #include "augment/random_crop.h"
 #include "base/bytes.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/pack_info.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {

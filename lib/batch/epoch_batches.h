@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "batch/epoch_order.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 

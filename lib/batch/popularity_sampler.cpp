@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 

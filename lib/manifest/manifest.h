@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "types/csr_rows.h"
 #include "types/pixel_sums.h"
 #include "types/reject.h"

@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
+#include "chunkhit/verify.h"
 
 namespace chunkhit {
 

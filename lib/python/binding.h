@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "chunkhit/error.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 
 namespace chunkhit {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "binding.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 

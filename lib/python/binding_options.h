@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "binding.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/loader.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 

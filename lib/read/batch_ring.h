@@ -16,7 +16,8 @@
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 

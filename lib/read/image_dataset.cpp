@@ -1,6 +1,8 @@
 #include <cstring>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/pack_info.h"
 #include "read/image_source.h"
 #include "read/sample_reader.h"
 

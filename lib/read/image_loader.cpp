@@ -1,9 +1,12 @@
+#include "chunkhit/image_loader.h"
+
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "base/memory.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
+#include "chunkhit/pack_info.h"
 #include "read/batch_ring.h"
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"

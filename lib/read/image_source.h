@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "read/pack_source.h"
 
 namespace chunkhit {

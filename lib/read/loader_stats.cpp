@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/cpu.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "manifest/manifest.h"
 #include "read/pack_source.h"
 #include "store/hdf5/matrix.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "read/pack_source.h"
 #include "store/part.h"
 

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
+#include "chunkhit/verify.h"
 #include "manifest/manifest.h"
 #include "store/part.h"
 

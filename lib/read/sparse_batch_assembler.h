@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "batch/sparse_values.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/loader.h"
+#include "chunkhit/sparse_loader.h"
 #include "read/batch_ring.h"
 #include "read/sparse_source.h"
 

@@ -4,7 +4,9 @@
 
 #include "batch/sparse_values.h"
 #include "cache/decoded_rows.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/pack_info.h"
+#include "chunkhit/sparse_loader.h"
 #include "read/sample_reader.h"
 #include "read/sparse_source.h"
 

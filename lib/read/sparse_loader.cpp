@@ -1,8 +1,11 @@
+#include "chunkhit/sparse_loader.h"
+
 #include <cmath>
 #include <utility>
 
 #include "base/memory.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/loader.h"
+#include "chunkhit/pack_info.h"
 #include "read/loader_core.h"
 #include "read/sparse_batch_assembler.h"
 #include "read/sparse_source.h"

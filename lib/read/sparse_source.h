@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "cache/chunk_set.h"
-#include "chunkhit/pack.h"
-#include "chunkhit/reader.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/pack_info.h"
+#include "chunkhit/sparse_loader.h"
 #include "read/pack_source.h"
 
 namespace chunkhit {

@@ -1,3 +1,5 @@
+#include "chunkhit/verify.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -13,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "read/chunk_sums.h"
 #include "read/isolated.h"
 #include "read/pack_source.h"

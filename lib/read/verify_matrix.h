@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "chunkhit/pack.h"
+#include "chunkhit/verify.h"
 #include "manifest/manifest.h"
 
 namespace chunkhit {

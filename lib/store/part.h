@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
-#include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "store/tile_grid.h"
 #include "types/sample_shape.h"
 

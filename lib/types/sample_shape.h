@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "chunkhit/layout.h"
+#include "chunkhit/pack_info.h"
 
 namespace chunkhit {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 namespace {

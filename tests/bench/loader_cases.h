@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/loader.h"
 
 namespace chunkhit {
 

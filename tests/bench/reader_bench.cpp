@@ -23,7 +23,8 @@
 #include "batch/epoch_order.h"
 #include "bench_clock.h"
 #include "cache/chunk_buffers.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
 #include "read/image_source.h"
 
 namespace chunkhit {

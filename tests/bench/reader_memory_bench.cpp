@@ -15,7 +15,7 @@
 
 #include "base/cpu.h"
 #include "bench_clock.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loader_cases.h"
 #include "own_process.h"
 

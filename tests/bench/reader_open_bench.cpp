@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench_clock.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 
 namespace chunkhit {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "bench_clock.h"
 #include "cache/chunk_buffers.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loader_cases.h"
 #include "own_process.h"
 

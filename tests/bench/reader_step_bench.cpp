@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench_clock.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loader_cases.h"
 
 namespace chunkhit {

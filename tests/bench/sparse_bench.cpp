@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench_clock.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
 namespace {

@@ -1,7 +1,8 @@
 // A stranger's program: nothing but the installed package and a compiler. Usage: stranger PACK SAMPLES
 // MATRIX_PACK ROWS
-#include <chunkhit/reader.h>
-#include <chunkhit/sparse.h>
+#include <chunkhit/dataset.h>
+#include <chunkhit/image_loader.h>
+#include <chunkhit/sparse_loader.h>
 #include <chunkhit/version.h>
 
 #include <cstddef>

@@ -23,7 +23,7 @@ def bench(*arguments):
 def compile_snippet(space, snippet):
     source = space("snippet.cpp")
     with open(source, "w") as file:
-        file.write("#include <chunkhit/reader.h>\n#include <chunkhit/sparse.h>\nvoid train() {\n" + snippet + "}\n")
+        file.write("#include <chunkhit/image_loader.h>\n#include <chunkhit/sparse_loader.h>\nvoid train() {\n" + snippet + "}\n")
     done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", INCLUDE, source], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     check(done.returncode == 0, snippet, done.stdout.decode())

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 #include "loaded_rows.h"
 
 namespace chunkhit {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 #include "manifest/manifest.h"
 

@@ -1,3 +1,5 @@
+#include "chunkhit/image_loader.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/reader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

@@ -14,7 +14,8 @@
 
 #include "base/hash.h"
 #include "chunk/row_block.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/loader.h"
 #include "codec/chunk_codec.h"
 #include "store/part.h"
 #include "temporary_folder.h"

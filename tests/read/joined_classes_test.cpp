@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

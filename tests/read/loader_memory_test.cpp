@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "known_parts.h"
 #include "temporary_folder.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "chunkhit/reader.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/sparse_loader.h"
 #include "loaded_batches.h"
 #include "loaded_rows.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 #include "read/image_batch_assembler.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

@@ -6,7 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/loader.h"
 #include "loaded_rows.h"
 #include "store/hdf5/matrix.h"
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/sparse_loader.h"
 #include "loaded_rows.h"
 
 namespace chunkhit {

@@ -1,3 +1,5 @@
+#include "chunkhit/sparse_loader.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/sparse.h"
 #include "loaded_rows.h"
 
 namespace chunkhit {

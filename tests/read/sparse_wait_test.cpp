@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 #include "loaded_rows.h"
 
 namespace chunkhit {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "chunkhit/reader.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/sparse_loader.h"
 #include "known_matrices.h"
 #include "known_parts.h"
 #include "temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {

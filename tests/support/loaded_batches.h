@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 #include "known_parts.h"
 #include "temporary_folder.h"
 

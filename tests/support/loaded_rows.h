@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "batch/sparse_values.h"
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 #include "known_matrices.h"
 #include "temporary_folder.h"
 

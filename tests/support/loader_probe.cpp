@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/reader.h"
+#include "chunkhit/image_loader.h"
 
 namespace {
 

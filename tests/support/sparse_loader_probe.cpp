@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "chunkhit/sparse.h"
+#include "chunkhit/sparse_loader.h"
 
 namespace {
 

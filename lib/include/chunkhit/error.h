@@ -1,10 +1,12 @@
-// The library's exception and its error codes.
+// The library's exception and its error codes, and the marks of what the library exports.
 #pragma once
-
-#include <chunkhit/export.h>
 
 #include <stdexcept>
 #include <string>
+
+// Marks of what the shared libraries export, and of what they keep to themselves.
+#define CHUNKHIT_API __attribute__((visibility("default")))
+#define CHUNKHIT_HIDDEN __attribute__((visibility("hidden")))
 
 namespace chunkhit {
 

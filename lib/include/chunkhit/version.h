@@ -1,7 +1,7 @@
 // The version of the library, and of the libraries that it was built with.
 #pragma once
 
-#include <chunkhit/export.h>
+#include <chunkhit/error.h>
 
 #include <string>
 #include <utility>

@@ -1,17 +1,13 @@
-// Image loaders and datasets for training code.
+// Loaders of images for training code.
 #pragma once
 
-#include <chunkhit/epoch_range.h>
 #include <chunkhit/error.h>
-#include <chunkhit/export.h>
-#include <chunkhit/layout.h>
-#include <chunkhit/pack.h>
+#include <chunkhit/loader.h>
+#include <chunkhit/pack_info.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,40 +16,8 @@
 
 namespace chunkhit {
 
-/// Order of the samples in an epoch.
-enum class Shuffle {
-  none,    ///< packing order
-  window,  ///< permutes chunks, and samples within windows of chunks: reads each chunk once per epoch
-  global,  ///< permutes all samples; for data in memory or stored uncompressed
-};
-
-/// How samples are cached.
-enum class Cache {
-  automatic,   ///< the first of decoded, compressed, none that fits cache_bytes
-  decoded,     ///< all samples in memory, ready to copy
-  compressed,  ///< the stored bytes in memory, decompressed on use
-  none,  ///< reads the files in every epoch, ahead of use. Uncompressed samples are read one by one in order
-         ///< global, and where cache_bytes is too small for the chunks of a window
-};
-
 /// Type of a batch's pixels.
 enum class Dtype { uint8, float32 };
-
-/// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, their whole
-/// chunk is hashed.
-enum class CheckHashes {
-  first_use,  ///< whenever the chunk is read from its file: with Cache::none in every epoch; where samples
-              ///< are read one by one, before the first one and after the file's size or times changed
-  always,     ///< also whenever bytes that stayed in memory, or single samples, are used
-  never,
-};
-
-/// What a corrupt chunk does: it fails the epoch with an Error, or is skipped and counted. Skipping makes
-/// affected batches smaller, even with drop_last, and drops empty ones.
-enum class OnCorrupt { fail, skip };
-
-/// Samples that cannot be divided evenly among the ranks: pad uses some of them twice, drop leaves them out.
-enum class RankRemainder { pad, drop };
 
 /// Augmentation of images while they are copied into a batch; the same for any number of threads.
 struct AugmentSpec {
@@ -71,13 +35,6 @@ struct AugmentSpec {
 struct NormalizeSpec {
   std::vector<float> mean{};  ///< per channel, 0..1
   std::vector<float> std{};   ///< per channel, 0..1
-};
-
-/// Allocator of the batches' memory, e.g. pinned memory. Called by the loader's constructor and destructor,
-/// and after a batch was retained; the last owner of a batch releases its memory.
-struct BatchAllocator {
-  std::function<void*(std::size_t bytes)> allocate;  ///< returns memory aligned to at least 64 bytes
-  std::function<void(void* memory, std::size_t bytes)> release;
 };
 
 struct ImageLoaderOptions {
@@ -129,44 +86,6 @@ struct ImageBatch {
   BatchShape shape;
   std::uint64_t epoch = 0;
   std::uint64_t index = 0;  ///< index of the batch in this rank's epoch
-};
-
-/// Statistics since the loader was made or reset_stats was called. Times are in seconds; the times of worker
-/// threads are summed over the threads. lib/README.md explains each field and the verdict.
-struct LoaderStats {
-  double seconds = 0;           ///< wait_seconds + step_seconds; pauses between epochs do not count
-  double wait_seconds = 0;      ///< time the caller waited for batches
-  double step_seconds = 0;      ///< time the caller used batches
-  double fetch_seconds = 0;     ///< time spent reading stored bytes and comparing hashes
-  double decode_seconds = 0;    ///< time spent decompressing
-  double assemble_seconds = 0;  ///< time spent copying, augmenting and converting into batches
-  double idle_seconds = 0;      ///< time worker threads had nothing to do: all prefetched batches were ready
-  std::uint64_t batches = 0;
-  std::uint64_t samples = 0;
-  std::uint64_t batch_bytes = 0;     ///< bytes of pixels returned in batches
-  std::uint64_t stored_bytes = 0;    ///< bytes fetched, as stored
-  std::uint64_t chunk_hits = 0;      ///< times a batch found its chunk loaded
-  std::uint64_t chunk_misses = 0;    ///< times a batch had to wait for its chunk
-  std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
-  std::uint64_t corrupt_chunks = 0;  ///< chunks skipped by OnCorrupt::skip
-  std::uint64_t corrupt_samples = 0;
-  std::uint64_t retained_batches = 0;  ///< batches retained by the caller; each took new or returned memory
-  Cache cache = Cache::none;
-  std::uint32_t threads = 0;
-  /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.
-  std::vector<std::string> notices{};
-  [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
-  /// Returns whether training waits for data, which stage is the bottleneck, and how to fix it.
-  [[nodiscard]] CHUNKHIT_API std::string verdict() const;
-};
-CHUNKHIT_API std::ostream& operator<<(std::ostream& out, const LoaderStats& stats);
-
-/// How well Shuffle::window mixes samples.
-struct MixingInfo {
-  std::uint64_t chunks = 0;
-  std::uint64_t chunks_in_window = 0;   ///< chunks of each window but the last
-  std::uint64_t samples_in_window = 0;  ///< samples of each window but the last
-  double same_chunk_neighbors = 0;      ///< expected share of neighbors from the same chunk, 0..1
 };
 
 /// Loads batches of images, epoch by epoch. One thread at a time may use a loader; its own worker threads
@@ -230,40 +149,6 @@ class CHUNKHIT_API ImageLoader {
  private:
   struct CHUNKHIT_HIDDEN Impl;
   void release();
-  std::unique_ptr<Impl> impl_;
-};
-
-struct ImageDatasetOptions {
-  Cache cache = Cache::automatic;
-  std::uint64_t cache_bytes = 0;  ///< memory for chunks; 0: half of the memory available to the process
-  CheckHashes check_hashes = CheckHashes::first_use;
-  std::string images = "images";        ///< image dataset of an external HDF5 file
-  std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
-};
-
-/// Random access to the samples of a source; thread-safe. Several sources are concatenated and their classes
-/// joined by name, as by ImageLoader.
-class CHUNKHIT_API ImageDataset {
- public:
-  explicit ImageDataset(const std::string& path, const ImageDatasetOptions& options = {});
-  explicit ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options = {});
-  ImageDataset(ImageDataset&&) noexcept;
-  ImageDataset& operator=(ImageDataset&&) noexcept;
-  ~ImageDataset();
-
-  [[nodiscard]] std::uint64_t size() const;
-  [[nodiscard]] const PackInfo& info() const;     ///< the first source, with the classes of all
-  [[nodiscard]] BatchShape sample_shape() const;  ///< shape of a batch of one sample, as stored
-  /// Copies samples, as stored, one after the other into `out`, whose size is their bytes. Throws usage for
-  /// an index ≥ size(), bad_data for a corrupt chunk.
-  void read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
-  /// Returns a sample's class id, or -1.
-  [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
-  /// Returns a sample's float labels; empty if labels are class ids.
-  [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
-
- private:
-  struct CHUNKHIT_HIDDEN Impl;
   std::unique_ptr<Impl> impl_;
 };
 

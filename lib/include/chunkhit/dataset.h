@@ -1,0 +1,111 @@
+// Random access to the samples and rows of packs.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/image_loader.h>
+#include <chunkhit/loader.h>
+#include <chunkhit/pack_info.h>
+#include <chunkhit/sparse_loader.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chunkhit {
+
+struct ImageDatasetOptions {
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;  ///< memory for chunks; 0: half of the memory available to the process
+  CheckHashes check_hashes = CheckHashes::first_use;
+  std::string images = "images";        ///< image dataset of an external HDF5 file
+  std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
+};
+
+/// Random access to the samples of a source; thread-safe. Several sources are concatenated and their classes
+/// joined by name, as by ImageLoader.
+class CHUNKHIT_API ImageDataset {
+ public:
+  explicit ImageDataset(const std::string& path, const ImageDatasetOptions& options = {});
+  explicit ImageDataset(const std::vector<std::string>& paths, const ImageDatasetOptions& options = {});
+  ImageDataset(ImageDataset&&) noexcept;
+  ImageDataset& operator=(ImageDataset&&) noexcept;
+  ~ImageDataset();
+
+  [[nodiscard]] std::uint64_t size() const;
+  [[nodiscard]] const PackInfo& info() const;     ///< the first source, with the classes of all
+  [[nodiscard]] BatchShape sample_shape() const;  ///< shape of a batch of one sample, as stored
+  /// Copies samples, as stored, one after the other into `out`, whose size is their bytes. Throws usage for
+  /// an index ≥ size(), bad_data for a corrupt chunk.
+  void read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
+  /// Returns a sample's class id, or -1.
+  [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
+  /// Returns a sample's float labels; empty if labels are class ids.
+  [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
+
+ private:
+  struct CHUNKHIT_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Rows copied from a source, in CSR format.
+struct SparseRows {
+  std::vector<std::int64_t> indptr;   ///< rows + 1 offsets, the first is 0
+  std::vector<std::int32_t> indices;  ///< columns, ascending within a row
+  std::vector<float> values;
+};
+
+struct SparseDatasetOptions {
+  Cache cache = Cache::automatic;
+  /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
+  /// of the memory available to the process.
+  std::uint64_t cache_bytes = 0;
+  /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
+  /// skipped.
+  CheckHashes check_hashes = CheckHashes::first_use;
+};
+
+/// Matrix of a pack.
+enum class MatrixName { x, held_out };
+
+/// Random access to the rows of a source; thread-safe.
+class CHUNKHIT_API SparseDataset {
+ public:
+  explicit SparseDataset(const std::string& path, const SparseDatasetOptions& options = {});
+  explicit SparseDataset(const std::vector<std::string>& paths, const SparseDatasetOptions& options = {});
+  SparseDataset(SparseDataset&&) noexcept;
+  SparseDataset& operator=(SparseDataset&&) noexcept;
+  ~SparseDataset();
+
+  [[nodiscard]] std::uint64_t size() const;          ///< rows of the source
+  [[nodiscard]] std::uint64_t column_count() const;  ///< items
+  [[nodiscard]] bool has_held_out() const;
+  [[nodiscard]] const PackInfo& info() const;  ///< the first source
+  /// Copies rows in the requested order. Throws usage for a row ≥ size() or a missing held_out matrix,
+  /// bad_data for a corrupt chunk.
+  [[nodiscard]] SparseRows read(std::span<const std::uint64_t> rows, MatrixName matrix = MatrixName::x) const;
+  /// Returns a row's labels; empty without labels.
+  [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
+  /// Return the original id of a user or an item, as a view of the dataset's memory; empty without ids. UTF-8
+  /// in packs, unchecked bytes in external files.
+  [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
+  [[nodiscard]] std::string_view column_id(std::uint64_t column) const;
+  /// Return the ids of all rows or columns. Throw usage if the source has none, e.g. an external matrix
+  /// without names.
+  [[nodiscard]] SparseIds row_ids() const;
+  [[nodiscard]] SparseIds column_ids() const;
+  /// Return the row of a user's id or the column of an item's id; the first one if packs repeat an id,
+  /// nothing for an unknown id. The first call builds an index of 11 to 22 bytes per id. Thread-safe. Throw
+  /// as `row_ids`, or try_again if there is no memory for the index.
+  [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
+  [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
+
+ private:
+  struct CHUNKHIT_HIDDEN Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,128 @@
+// Options, statistics and the range of batches that all loaders share.
+#pragma once
+
+#include <chunkhit/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+
+/// Order of the samples in an epoch.
+enum class Shuffle {
+  none,    ///< packing order
+  window,  ///< permutes chunks, and samples within windows of chunks: reads each chunk once per epoch
+  global,  ///< permutes all samples; for data in memory or stored uncompressed
+};
+
+/// How samples are cached.
+enum class Cache {
+  automatic,   ///< the first of decoded, compressed, none that fits cache_bytes
+  decoded,     ///< all samples in memory, ready to copy
+  compressed,  ///< the stored bytes in memory, decompressed on use
+  none,  ///< reads the files in every epoch, ahead of use. Uncompressed samples are read one by one in order
+         ///< global, and where cache_bytes is too small for the chunks of a window
+};
+
+/// When the stored hash of a chunk is compared with its bytes. Where samples are read one by one, their whole
+/// chunk is hashed.
+enum class CheckHashes {
+  first_use,  ///< whenever the chunk is read from its file: with Cache::none in every epoch; where samples
+              ///< are read one by one, before the first one and after the file's size or times changed
+  always,     ///< also whenever bytes that stayed in memory, or single samples, are used
+  never,
+};
+
+/// What a corrupt chunk does: it fails the epoch with an Error, or is skipped and counted. Skipping makes
+/// affected batches smaller, even with drop_last, and drops empty ones.
+enum class OnCorrupt { fail, skip };
+
+/// Samples that cannot be divided evenly among the ranks: pad uses some of them twice, drop leaves them out.
+enum class RankRemainder { pad, drop };
+
+/// Allocator of the batches' memory, e.g. pinned memory. Called by the loader's constructor and destructor,
+/// and after a batch was retained; the last owner of a batch releases its memory.
+struct BatchAllocator {
+  std::function<void*(std::size_t bytes)> allocate;  ///< returns memory aligned to at least 64 bytes
+  std::function<void(void* memory, std::size_t bytes)> release;
+};
+
+/// Statistics since the loader was made or reset_stats was called. Times are in seconds; the times of worker
+/// threads are summed over the threads. lib/README.md explains each field and the verdict.
+struct LoaderStats {
+  double seconds = 0;           ///< wait_seconds + step_seconds; pauses between epochs do not count
+  double wait_seconds = 0;      ///< time the caller waited for batches
+  double step_seconds = 0;      ///< time the caller used batches
+  double fetch_seconds = 0;     ///< time spent reading stored bytes and comparing hashes
+  double decode_seconds = 0;    ///< time spent decompressing
+  double assemble_seconds = 0;  ///< time spent copying, augmenting and converting into batches
+  double idle_seconds = 0;      ///< time worker threads had nothing to do: all prefetched batches were ready
+  std::uint64_t batches = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t batch_bytes = 0;     ///< bytes of pixels returned in batches
+  std::uint64_t stored_bytes = 0;    ///< bytes fetched, as stored
+  std::uint64_t chunk_hits = 0;      ///< times a batch found its chunk loaded
+  std::uint64_t chunk_misses = 0;    ///< times a batch had to wait for its chunk
+  std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
+  std::uint64_t corrupt_chunks = 0;  ///< chunks skipped by OnCorrupt::skip
+  std::uint64_t corrupt_samples = 0;
+  std::uint64_t retained_batches = 0;  ///< batches retained by the caller; each took new or returned memory
+  Cache cache = Cache::none;
+  std::uint32_t threads = 0;
+  /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.
+  std::vector<std::string> notices{};
+  [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
+  /// Returns whether training waits for data, which stage is the bottleneck, and how to fix it.
+  [[nodiscard]] CHUNKHIT_API std::string verdict() const;
+};
+CHUNKHIT_API std::ostream& operator<<(std::ostream& out, const LoaderStats& stats);
+
+/// How well Shuffle::window mixes samples.
+struct MixingInfo {
+  std::uint64_t chunks = 0;
+  std::uint64_t chunks_in_window = 0;   ///< chunks of each window but the last
+  std::uint64_t samples_in_window = 0;  ///< samples of each window but the last
+  double same_chunk_neighbors = 0;      ///< expected share of neighbors from the same chunk, 0..1
+};
+
+/// A range over the batches that are left of a loader's epoch; to be iterated once.
+template <class Loader, class Batch>
+class EpochRange {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Batch*;
+    using reference = const Batch&;
+    Iterator() = default;
+    explicit Iterator(Loader& loader) : loader_(&loader), batch_(loader.next()) {}
+    const Batch& operator*() const { return *batch_; }
+    const Batch* operator->() const { return batch_; }
+    Iterator& operator++() {
+      batch_ = loader_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return batch_ == nullptr; }
+
+   private:
+    Loader* loader_ = nullptr;
+    const Batch* batch_ = nullptr;
+  };
+
+  explicit EpochRange(Loader& loader) : loader_(&loader) {}
+  [[nodiscard]] Iterator begin() const { return Iterator(*loader_); }
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+ private:
+  Loader* loader_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,48 @@
+// Verification of packs and parts.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/pack_info.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+
+/// Options of verify_pack.
+struct VerifyOptions {
+  bool quick = false;         ///< check manifest, sizes and structure only, no samples
+  std::uint32_t threads = 0;  ///< worker threads; 0: all available CPUs
+  Hdf5Names names{};          ///< datasets of an external HDF5 file
+  std::function<void(const std::string& part)> on_part;  ///< called before each part
+};
+
+/// Result of verify_pack: what was checked and what is wrong.
+struct VerifyReport {
+  std::uint64_t parts = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;
+  /// External HDF5 file: without hashes and a manifest, changed samples go unnoticed unless they cannot be
+  /// decoded.
+  bool external = false;
+  std::vector<std::string>
+      problems;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
+  /// Files to remove so that rerunning the packing command rebuilds them: damaged files and the manifest.
+  std::vector<std::string> damaged;
+};
+
+/// Formats VerifyReport as one JSON object of the field names.
+[[nodiscard]] CHUNKHIT_API std::string verify_report_json(const VerifyReport& report);
+
+/// Verifies a pack or a single part: manifest, sizes, hashes of files and chunks, decoding of every chunk,
+/// statistics, unknown and missing files. An external HDF5 file is read in a forked child, so that a damaged
+/// one cannot crash the caller, which must have no other threads then. Throws bad_data only if there is
+/// nothing to verify, and try_again if memory, descriptors or storage fail (also EIO): a problem is something
+/// that was read and is wrong, never something that could not be read.
+[[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,
+                                                    const VerifyOptions& options = {});
+
+}  // namespace chunkhit
