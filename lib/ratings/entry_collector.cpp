@@ -269,44 +269,4 @@ EntrySource dense_entries(const ArrayShape& shape, bool by_columns, ValueSource 
   };
 }
 
-EntrySource block_entries(ArrayShape shape, BlockArrays arrays) {
-  const std::uint64_t height = arrays.block_rows;
-  const std::uint64_t width = arrays.block_columns;
-  const std::uint64_t block_rows = shape.row_count / height;
-  const std::uint64_t block_columns = shape.column_count / width;
-  CompressedWalk walk(std::move(shape), block_rows, block_columns, arrays.block_count,
-                      std::move(arrays.indptr), std::move(arrays.indices));
-  Pieces<float> values(std::move(arrays.values), arrays.block_count * height * width);
-  return [walk, values, height, width](EntryCollector& collector) mutable {
-    std::uint64_t block_row = 0;
-    std::uint64_t block_column = 0;
-    while (!collector.is_full()) {
-      if (!walk.next(block_row, block_column)) return false;
-      for (std::uint64_t cell = 0; cell < height * width; ++cell) {
-        const float value = values.next();
-        if (value != 0)
-          collector.add(block_row * height + cell / width, block_column * width + cell % width, value);
-      }
-    }
-    return true;
-  };
-}
-
-EntrySource diagonal_entries(ArrayShape shape, std::vector<std::int64_t> offsets, std::uint64_t length,
-                             ValueSource values) {
-  const std::uint64_t cell_count = offsets.size() * length;
-  return [shape = std::move(shape), offsets = std::move(offsets), length, cell = std::uint64_t{0}, cell_count,
-          values = Pieces<float>(std::move(values), cell_count)](EntryCollector& collector) mutable {
-    for (; cell < cell_count && !collector.is_full(); ++cell) {
-      const float value = values.next();
-      const std::uint64_t column = cell % length;
-      // Unsigned, so that what lies above the first row becomes large.
-      const std::uint64_t row = column - static_cast<std::uint64_t>(offsets[cell / length]);
-      if (value != 0 && row < shape.row_count && column < shape.column_count)
-        collector.add(row, column, value);
-    }
-    return cell < cell_count;
-  };
-}
-
 }  // namespace chunkhit

@@ -121,20 +121,4 @@ struct CompressedArrays {
 /// All cells, row by row, or column by column; those that are zero are left out.
 [[nodiscard]] EntrySource dense_entries(const ArrayShape& shape, bool by_columns, ValueSource values);
 
-/// Blocks of rows (BSR): compressed rows of dense blocks; cells that are zero are left out.
-struct BlockArrays {
-  std::uint64_t block_count = 0;
-  std::uint64_t block_rows = 1;
-  std::uint64_t block_columns = 1;
-  IntegerSource indptr;
-  IntegerSource indices;
-  ValueSource values;
-};
-[[nodiscard]] EntrySource block_entries(ArrayShape shape, BlockArrays arrays);
-
-/// Diagonals (DIA): `offsets` of the diagonals, each of `length` values, of which the one at column j lies in
-/// row j - offset; cells that are zero or outside are left out.
-[[nodiscard]] EntrySource diagonal_entries(ArrayShape shape, std::vector<std::int64_t> offsets,
-                                           std::uint64_t length, ValueSource values);
-
 }  // namespace chunkhit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -10,7 +11,7 @@
 #include <utility>
 
 #include "base/words.h"
-#include "ratings/names_beside.h"
+#include "chunkhit/error.h"
 #include "ratings/rating_fields.h"
 #include "ratings/rating_text.h"
 
@@ -190,35 +191,40 @@ struct EntryLine {
   }
 };
 
+/// Throws for a matrix of features × barcodes, whose rows are no users and whose names are in other files.
+void check_not_tenx(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (const char* const name : {"barcodes.tsv", "barcodes.tsv.gz"})
+    if (std::error_code ignored; path != "-" && std::filesystem::exists(folder / name, ignored))
+      throw Error(
+          ErrorCode::bad_data,
+          path + ": " + name +
+              " beside it: a matrix of 10x Genomics, whose columns are cells; convert it with its names: "
+              "scanpy.read_10x_mtx(folder).write(\"cells.h5ad\"), or take rows and columns by number: "
+              "--transpose or --no-transpose");
+}
+
 }  // namespace
 
 MatrixMarketReader::MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
                                        std::unique_ptr<TextStream> opened)
     : lines_(opened ? std::move(opened) : std::make_unique<TextStream>(path), kMaxMatrixLineBytes),
       header_(read_market_header(lines_)),
-      rounds_values_(spec.rounds_values) {
-  NamesBeside names;
-  if (spec.names_beside)
-    names = find_names_beside(path, header_.row_count, header_.column_count,
-                              spec.transpose == Transpose::automatic, facts_.notices);
-  bool transpose = spec.transpose == Transpose::yes;
-  if (spec.transpose == Transpose::automatic && names.columns_are_users) {
-    transpose = true;
-    facts_.notices.push_back(path + ": barcodes name the columns, so columns are users (transposed)");
-  }
+      rounds_values_(spec.rounds_values),
+      collector_(lines_.name(), {{}, 1}, {{}, 1}, spec.transpose == Transpose::yes) {
+  if (spec.transpose == Transpose::automatic) check_not_tenx(path);
+  const bool transpose = spec.transpose == Transpose::yes;
   facts_.is_transposed = transpose;
   facts_.user_count = transpose ? header_.column_count : header_.row_count;
   facts_.item_count = transpose ? header_.row_count : header_.column_count;
-  if ((transpose ? names.rows : names.columns).size() == 0) facts_.first_item = 1;
+  facts_.first_item = 1;
   array_row_ = header_.symmetry == MarketSymmetry::skew ? 1 : 0;
-  collector_ = std::make_unique<EntryCollector>(lines_.name(), AxisIds{std::move(names.rows), 1},
-                                                AxisIds{std::move(names.columns), 1}, transpose);
 }
 
 bool MatrixMarketReader::next(RatingBlock& block) {
-  collector_->begin(block);
+  collector_.begin(block);
   const auto is_full = [&] {
-    return collector_->is_full() || (!block.bad_lines.empty() && block.line_count >= kBlockRatings);
+    return collector_.is_full() || (!block.bad_lines.empty() && block.line_count >= kBlockRatings);
   };
   std::string_view line;
   while (!at_end_ && !is_full()) {
@@ -228,7 +234,7 @@ bool MatrixMarketReader::next(RatingBlock& block) {
     else
       read_line(line, block);
   }
-  const bool has_ratings = collector_->finish();
+  const bool has_ratings = collector_.finish();
   return has_ratings || !block.bad_lines.empty();
 }
 
@@ -275,9 +281,9 @@ void MatrixMarketReader::add_array_value(std::string_view line, RatingBlock& blo
 }
 
 void MatrixMarketReader::add_with_mirror(std::uint64_t row, std::uint64_t column, float value) {
-  collector_->add(row, column, value);
+  collector_.add(row, column, value);
   if (header_.symmetry == MarketSymmetry::general || row == column) return;
-  collector_->add(column, row, header_.symmetry == MarketSymmetry::skew ? -value : value);
+  collector_.add(column, row, header_.symmetry == MarketSymmetry::skew ? -value : value);
 }
 
 void MatrixMarketReader::check_end() const {

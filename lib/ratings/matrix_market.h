@@ -59,17 +59,17 @@ struct MarketHeader {
 
 /// How a Matrix Market file is read.
 struct MatrixMarketSpec {
-  Transpose transpose = Transpose::automatic;  ///< automatic: yes where a file of barcodes names the columns
-  bool names_beside = true;  ///< take ids from barcodes.tsv and features.tsv or genes.tsv in the same folder
+  Transpose transpose =
+      Transpose::automatic;    ///< automatic: rows are users; an error for 10x Genomics' folders
   bool rounds_values = false;  ///< a value that keeps_value denies is the nearest float, else its line is bad
 };
 
-/// Reads a .mtx file, plain or compressed. Symmetric matrices are expanded; ids are names from the files
-/// beside it, or rows and columns counted from 1 as in the file. Zeros of an array are left out, those that
+/// Reads a .mtx file, plain or compressed. Symmetric matrices are expanded; ids are rows and columns counted
+/// from 1 as in the file. Zeros of an array are left out, those that
 /// coordinates name are given.
 class MatrixMarketReader : public RatingReader {
  public:
-  /// Reads up to the size line, and the names; throws bad_data. `opened`: the path's stream where its head
+  /// Reads up to the size line; throws bad_data. `opened`: the path's stream where its head
   /// was read already, or null.
   MatrixMarketReader(const std::string& path, const MatrixMarketSpec& spec,
                      std::unique_ptr<TextStream> opened = nullptr);
@@ -85,7 +85,7 @@ class MatrixMarketReader : public RatingReader {
   LineReader lines_;
   MarketHeader header_;
   bool rounds_values_;
-  std::unique_ptr<EntryCollector> collector_;
+  EntryCollector collector_;
   std::uint64_t entries_read_ = 0;
   std::uint64_t array_row_ = 0;  // of the next value of an array
   std::uint64_t array_column_ = 0;

@@ -10,9 +10,8 @@ namespace chunkhit {
 namespace {
 
 constexpr std::string_view kArrayEnding = ".npy";
-constexpr std::uint64_t kMaxBlockCells = std::uint64_t{1} << 20;
-constexpr std::array<const char*, 8> kArrayNames{"format", "shape", "data", "indices",
-                                                 "indptr", "row",   "col",  "offsets"};
+constexpr std::array<const char*, 7> kArrayNames{"format", "shape", "data", "indices",
+                                                 "indptr", "row",   "col"};
 
 IntegerSource integers_of(NpyArray& array) {
   return [&array](std::span<std::int64_t> numbers) { array.read(numbers); };
@@ -33,12 +32,9 @@ NpzReader::NpzReader(const std::string& path, Transpose transpose)
     entries_ = open_compressed(format == "csc");
   else if (format == "coo")
     entries_ = open_coordinates();
-  else if (format == "bsr")
-    entries_ = open_blocks();
-  else if (format == "dia")
-    entries_ = open_diagonals();
   else
-    refuse("has format \"" + printable_text(format) + "\", expected csr, csc, coo, bsr or dia");
+    refuse("has format \"" + printable_text(format) +
+           "\", expected csr, csc or coo; convert it: scipy.sparse.save_npz(path, matrix.tocsr())");
 }
 
 bool NpzReader::next(RatingBlock& block) {
@@ -132,41 +128,6 @@ EntrySource NpzReader::open_coordinates() {
   require_count("col", entry_count);
   return coordinate_entries(shape_, entry_count, integers_of(array("row")), integers_of(array("col")),
                             values_of(array("data")));
-}
-
-EntrySource NpzReader::open_blocks() {
-  NpyArray& data = array("data");
-  const std::vector<std::uint64_t>& sides = data.header().shape;
-  if (sides.size() != 3 || data.header().fortran_order)
-    data.refuse("expected blocks in three dimensions, in C order");
-  if (sides[1] == 0 || sides[2] == 0 || sides[1] > kMaxBlockCells / sides[2])
-    data.refuse("has blocks of " + std::to_string(sides[1]) + " x " + std::to_string(sides[2]));
-  if (shape_.row_count % sides[1] != 0 || shape_.column_count % sides[2] != 0)
-    data.refuse("has blocks that do not divide the shape");
-  require_count("indices", sides[0]);
-  require_count("indptr", shape_.row_count / sides[1] + 1);
-  return block_entries(shape_, {.block_count = sides[0],
-                                .block_rows = sides[1],
-                                .block_columns = sides[2],
-                                .indptr = integers_of(array("indptr")),
-                                .indices = integers_of(array("indices")),
-                                .values = values_of(data)});
-}
-
-EntrySource NpzReader::open_diagonals() {
-  NpyArray& data = array("data");
-  const std::vector<std::uint64_t>& sides = data.header().shape;
-  if (sides.size() != 2 || data.header().fortran_order)
-    data.refuse("expected diagonals in two dimensions, in C order");
-  require_count("offsets", sides[0]);
-  // As many diagonals as a matrix has, and room for their offsets no sooner than the archive gives them.
-  std::vector<std::int64_t> offsets;
-  std::array<std::int64_t, 1> offset;
-  for (std::uint64_t i = 0; i < sides[0]; ++i) {
-    array("offsets").read(offset);
-    offsets.push_back(offset[0]);
-  }
-  return diagonal_entries(shape_, std::move(offsets), sides[1], values_of(data));
 }
 
 void NpzReader::require_count(const char* name, std::uint64_t expected) {

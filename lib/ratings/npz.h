@@ -12,7 +12,7 @@
 
 namespace chunkhit {
 
-/// Reads csr, csc, coo, bsr and dia matrices without holding their arrays. Ids are rows and columns, from 0.
+/// Reads csr, csc and coo matrices without holding their arrays. Ids are rows and columns, from 0.
 class NpzReader : public RatingReader {
  public:
   /// Reads what the arrays are; throws bad_data.
@@ -31,8 +31,6 @@ class NpzReader : public RatingReader {
   void read_shape(const std::string& format);
   [[nodiscard]] EntrySource open_compressed(bool by_columns);
   [[nodiscard]] EntrySource open_coordinates();
-  [[nodiscard]] EntrySource open_blocks();
-  [[nodiscard]] EntrySource open_diagonals();
   void require_count(const char* name, std::uint64_t expected);
   [[noreturn]] void refuse(const std::string& what) const;
 

@@ -6,8 +6,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const chunkhit::MemoryFile file({data, size});
   chunkhit::check_reader([&] {
-    return std::make_unique<chunkhit::MatrixMarketReader>(file.path(),
-                                                          chunkhit::MatrixMarketSpec{.names_beside = false});
+    return std::make_unique<chunkhit::MatrixMarketReader>(file.path(), chunkhit::MatrixMarketSpec{});
   });
   return 0;
 }

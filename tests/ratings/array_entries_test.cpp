@@ -118,24 +118,6 @@ TEST(ArrayEntries, ReadsCellsThatAreNotZero) {
   EXPECT_EQ(entries_of(dense_entries({"a", 3, 0}, false, source(Floats{}))), Texts());
 }
 
-TEST(ArrayEntries, ExpandsBlocks) {
-  EXPECT_EQ(entries_of(block_entries({"a", 4, 4}, {.block_count = 2,
-                                                   .block_rows = 2,
-                                                   .block_columns = 2,
-                                                   .indptr = source(Integers{0, 1, 2}),
-                                                   .indices = source(Integers{1, 0}),
-                                                   .values = source(Floats{1, 2, 0, 4, 5, 0, 0, 8})})),
-            Texts({"0 2 1", "0 3 2", "1 3 4", "2 0 5", "3 1 8"}));
-}
-
-TEST(ArrayEntries, ReadsDiagonals) {
-  // scipy.sparse.dia_matrix(([[1, 2, 3], [4, 5, 6]], [0, -1]), (3, 3)).toarray()
-  EXPECT_EQ(entries_of(diagonal_entries({"a", 3, 3}, {0, -1}, 3, source(Floats{1, 2, 3, 4, 5, 6}))),
-            Texts({"0 0 1", "1 1 2", "2 2 3", "1 0 4", "2 1 5"}));
-  EXPECT_EQ(entries_of(diagonal_entries({"a", 2, 2}, {INT64_MIN, INT64_MAX}, 2, source(Floats{1, 2, 3, 4}))),
-            Texts());
-}
-
 TEST(ArrayEntries, RefusesValuesThatAreNoNumbers) {
   EXPECT_THROW(entries_of(dense_entries({"a", 1, 1}, false, source(Floats{NAN}))), Error);
   EXPECT_THROW(entries_of(dense_entries({"a", 1, 1}, false, source(Floats{INFINITY}))), Error);

@@ -126,59 +126,12 @@ TEST_F(MatrixMarket, RefusesOtherBannersAndSizes) {
             ":2: an array of so many values cannot be");
 }
 
-TEST_F(MatrixMarket, TakesNamesFromFilesBesideIt) {
+TEST_F(MatrixMarket, AFolderOf10xGenomicsSaysHowToConvertIt) {
   const std::string text = "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n";
-  const std::string path = folder_.write("GSM1_matrix.mtx", text);
-  folder_.write("GSM1_barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\n");
-  folder_.write("GSM1_genes.tsv", "ENSG1\tA\nENSG2\tB\n");
-  MatrixMarketReader turned(path, {});
-  EXPECT_EQ(read_all(turned).ratings, Texts({"AAG-1 ENSG2 5"}));
-  EXPECT_EQ(turned.facts().user_count, 3u);
-  MatrixMarketReader as_it_is(path, {.transpose = Transpose::no});
-  EXPECT_EQ(read_all(as_it_is).ratings, Texts({"ENSG2 AAG-1 5"}));
-  MatrixMarketReader numbers(path, {.names_beside = false});
-  EXPECT_EQ(read_all(numbers).ratings, Texts({"2 3 5"}));
-}
-
-TEST_F(MatrixMarket, LeavesNamesThatDoNotFitAndSaysSo) {
-  folder_.write("barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\nAAT-1\nACA-1\n");
-  const std::string text = "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n";
-  const std::string path = folder_.write("a.mtx", text);
-  MatrixMarketReader reader(path, {.transpose = Transpose::no});
-  const ReadRatings all = read_all(reader);
-  EXPECT_EQ(all.ratings, Texts({"2 3 5"}));
-  ASSERT_EQ(all.facts.notices.size(), 1u);
-  EXPECT_NE(all.facts.notices[0].find("not used: it has more than 3 lines"), std::string::npos);
-}
-
-TEST_F(MatrixMarket, RefusesNamesThatDoNotFitWhereTheyTellTheOrientation) {
-  const std::string path =
-      folder_.write("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n");
-  const auto error = [&](const std::string& barcodes, const std::string& features) {
-    folder_.write("barcodes.tsv", barcodes);
-    folder_.write("features.tsv", features);
-    try {
-      MatrixMarketReader reader(path, {});
-    } catch (const Error& error) {
-      return std::string(error.code() == ErrorCode::bad_data ? error.what() : "another code");
-    }
-    return std::string("none");
-  };
-  EXPECT_EQ(error("a\nb\nc\n", "x\ny\n"), "none");
-  EXPECT_EQ(error("a\nb\n", "x\ny\nz\n"), "none");
-  for (const auto& [barcodes, features] :
-       {std::pair("a\n", "x\ny\n"), std::pair("a\nb\nc\n", "x\n"), std::pair("a\nb\n", "x\ny\n"),
-        std::pair("a\nb\nc\nd\ne\n", "x\n")})
-    EXPECT_NE(error(barcodes, features).find("the matrix has 2 rows and 3 columns"), std::string::npos)
-        << barcodes << features;
-  EXPECT_NE(error("a\nb\xe9\nc\n", "x\ny\n").find("barcodes.tsv:2:1: name: expected UTF-8"),
-            std::string::npos);
-}
-
-TEST_F(MatrixMarket, TakesRowsAsUsersWhereBarcodesNameThem) {
-  folder_.write("barcodes.tsv", "AAA-1\nAAC-1\n");
-  EXPECT_EQ(read("%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 5\n").ratings,
-            Texts({"AAC-1 3 5"}));
+  folder_.write("barcodes.tsv", "AAA-1\nAAC-1\nAAG-1\n");
+  EXPECT_NE(error(text).find("barcodes.tsv beside it: a matrix of 10x Genomics"), std::string::npos);
+  EXPECT_EQ(read(text, Transpose::yes).ratings, Texts({"3 2 5"}));
+  EXPECT_EQ(read(text, Transpose::no).ratings, Texts({"2 3 5"}));
 }
 
 TEST_F(MatrixMarket, GivesBlocksOfAMillionRatings) {
