@@ -16,25 +16,15 @@
 namespace chunkhit {
 
 std::uint32_t TextPool::add(std::string_view text) {
-  if ((ends_.size() + 1) * 4 > slots_.size() * 3) grow();
+  if ((list_.size() + 1) * 4 > slots_.size() * 3) grow();
   const std::size_t slot = slot_of(text);
   if (slots_[slot] == 0) {
     if (count() == std::numeric_limits<std::uint32_t>::max() - 1)
       throw Error(ErrorCode::bad_data, "more than 4294967294 different labels");
-    text_ += text;
-    ends_.push_back(text_.size());
+    list_.add(text);
     slots_[slot] = count();
   }
   return slots_[slot] - 1;
-}
-
-std::string_view TextPool::operator[](std::uint32_t index) const {
-  const std::uint64_t begin = index == 0 ? 0 : ends_[index - 1];
-  return std::string_view(text_).substr(begin, ends_[index] - begin);
-}
-
-std::size_t TextPool::capacity_bytes() const {
-  return text_.capacity() + ends_.capacity() * sizeof ends_[0] + slots_.capacity() * sizeof slots_[0];
 }
 
 // Gives the slot that holds the text, or the free one where it belongs.
@@ -219,24 +209,25 @@ void LabelColumn::reject_form(SampleList& list, LabelForm form, const std::strin
   if (count(form) == 0) return;
   write_rows(list);
   std::size_t kept = 0;
+  TextList& files = list.files;
   std::uint64_t begin = 0;
   std::uint64_t kept_end = 0;
   for (std::size_t index = 0; index < labels_.size(); ++index) {
-    const std::string_view file = std::string_view(list.text).substr(begin, list.name_ends[index] - begin);
-    begin = list.name_ends[index];
+    const std::string_view file = std::string_view(files.text).substr(begin, files.ends[index] - begin);
+    begin = files.ends[index];
     if (forms_[labels_[index]] == form) {
       list.rejects.push_back(
           {list.rows[index], std::string(file), {std::string(texts_[labels_[index]])}, reason});
       continue;
     }
-    std::char_traits<char>::move(list.text.data() + kept_end, file.data(), file.size());
+    std::char_traits<char>::move(files.text.data() + kept_end, file.data(), file.size());
     kept_end += file.size();
-    list.name_ends[kept] = kept_end;
+    files.ends[kept] = kept_end;
     list.rows[kept] = list.rows[index];
     labels_[kept++] = labels_[index];
   }
-  list.text.resize(kept_end);
-  list.name_ends.resize(kept);
+  files.text.resize(kept_end);
+  files.ends.resize(kept);
   list.rows.resize(kept);
   labels_.resize(kept);
   std::sort(list.rejects.begin(), list.rejects.end(),

@@ -18,16 +18,17 @@ class TextPool {
  public:
   /// Gives the number of a text, a new one where it was not there. Throws bad_data beyond 2^32 - 1 texts.
   [[nodiscard]] std::uint32_t add(std::string_view text);
-  [[nodiscard]] std::string_view operator[](std::uint32_t index) const;
-  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(ends_.size()); }
-  [[nodiscard]] std::size_t capacity_bytes() const;
+  [[nodiscard]] std::string_view operator[](std::uint32_t index) const { return list_[index]; }
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(list_.size()); }
+  [[nodiscard]] std::size_t capacity_bytes() const {
+    return list_.capacity_bytes() + slots_.capacity() * sizeof slots_[0];
+  }
 
  private:
   [[nodiscard]] std::size_t slot_of(std::string_view text) const;
   void grow();
 
-  std::string text_;
-  std::vector<std::uint64_t> ends_;
+  TextList list_;
   std::vector<std::uint32_t> slots_;  // open addressing, at most 3/4 full; number + 1, 0 where free
 };
 

@@ -66,8 +66,7 @@ void SampleRows::add(std::string_view file) {
     write_rows(list_);
     list_.rows.push_back(static_cast<std::uint32_t>(list_.row_count));
   }
-  list_.text += file;
-  list_.name_ends.push_back(list_.text.size());
+  list_.files.add(file);
   ++list_.row_count;
 }
 

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "types/reject.h"
+#include "types/text_list.h"
 
 namespace chunkhit {
 
@@ -40,17 +41,13 @@ struct SampleList {
   std::uint64_t xxh3 = 0;  ///< of all rows, files and labels: the same list, the same hash
 
   // Per sample, in the order of rows.
-  std::string text;                      ///< all file names, one after the other
-  std::vector<std::uint64_t> name_ends;  ///< where each name ends in `text`
-  std::vector<std::uint32_t> rows;       ///< filled only where a row was rejected before it, else row = index
-  std::vector<std::int64_t> class_ids;   ///< for class_id
-  std::vector<float> values;             ///< for numbers: label_columns.size() a sample
+  TextList files;
+  std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
+  std::vector<std::int64_t> class_ids;  ///< for class_id
+  std::vector<float> values;            ///< for numbers: label_columns.size() a sample
 
-  [[nodiscard]] std::size_t size() const { return name_ends.size(); }
-  [[nodiscard]] std::string_view file(std::size_t index) const {
-    const std::uint64_t begin = index == 0 ? 0 : name_ends[index - 1];
-    return std::string_view(text).substr(begin, name_ends[index] - begin);
-  }
+  [[nodiscard]] std::size_t size() const { return files.size(); }
+  [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
   [[nodiscard]] std::uint64_t row(std::size_t index) const { return rows.empty() ? index : rows[index]; }
   /// The sample's labels as text, one per label column, such that reading them again gives the same labels.
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;

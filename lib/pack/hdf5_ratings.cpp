@@ -22,18 +22,18 @@ Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpe
   facts_.item_count = transpose_ ? facts.row_count : facts.column_count;
 }
 
-AxisIds Hdf5RatingReader::axis_ids(const std::string& path, Names names, const char* axis) {
-  for (std::size_t index = 0; index < names.count(); ++index)
+AxisIds Hdf5RatingReader::axis_ids(const std::string& path, TextList names, const char* axis) {
+  for (std::size_t index = 0; index < names.size(); ++index)
     if (!is_utf8(names[index]))
       throw Error(ErrorCode::bad_data, path + ": name " + std::to_string(index) + " of " + axis +
                                            ", counted from 0: expected UTF-8");
   std::size_t empty_count = 0;
-  for (std::size_t index = 0; index < names.count(); ++index) empty_count += names[index].empty() ? 1 : 0;
+  for (std::size_t index = 0; index < names.size(); ++index) empty_count += names[index].empty() ? 1 : 0;
   if (empty_count > 0)
     facts_.notices.push_back(path + ": " + std::to_string(empty_count) + " names of " + axis + " are empty");
   const bool are_items = (axis == std::string_view("rows")) == transpose_;
-  if (are_items && names.count() == 0) facts_.first_item = 0;
-  AxisIds ids{{std::move(names.text), std::move(names.ends)}, 0};
+  if (are_items && names.size() == 0) facts_.first_item = 0;
+  AxisIds ids{std::move(names), 0};
   if (const std::size_t changed = make_unique_names(ids.names); changed > 0)
     facts_.notices.push_back(std::to_string(changed) + " names of " + axis +
                              " were there before; they got -1, -2, ... appended");

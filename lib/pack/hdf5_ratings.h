@@ -29,7 +29,7 @@ class Hdf5RatingReader : public RatingReader {
 
  private:
   [[nodiscard]] EntrySource open_entries(const std::string& path);
-  [[nodiscard]] AxisIds axis_ids(const std::string& path, Names names, const char* axis);
+  [[nodiscard]] AxisIds axis_ids(const std::string& path, TextList names, const char* axis);
 
   Hdf5Csr matrix_;
   bool transpose_;

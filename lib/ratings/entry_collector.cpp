@@ -24,13 +24,13 @@ std::string unique_name(std::string_view name, std::uint64_t& uses,
 
 }  // namespace
 
-std::size_t make_unique_names(IdNames& names) {
+std::size_t make_unique_names(TextList& names) {
   std::unordered_set<std::string_view> different;
   for (std::size_t i = 0; i < names.size(); ++i) different.insert(names[i]);
   if (different.size() == names.size()) return 0;
   std::unordered_map<std::string_view, std::uint64_t> uses;  // how often a name was there before
   std::unordered_set<std::string> made;
-  IdNames unique;
+  TextList unique;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [use, is_first] = uses.try_emplace(names[i], 0);
     if (is_first)
@@ -73,8 +73,7 @@ void EntryCollector::Axis::append_id(std::uint64_t position) {
     block_->numbers.push_back(ids_.first + static_cast<std::int64_t>(position));
     return;
   }
-  block_->text += ids_.names[position];
-  block_->text_ends.push_back(block_->text.size());
+  block_->texts.add(ids_.names[position]);
 }
 
 void EntryCollector::Axis::grow() {

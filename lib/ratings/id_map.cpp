@@ -93,10 +93,9 @@ std::uint32_t IdMap::add_hashed(std::int64_t id, std::uint32_t hash) {
 std::uint32_t IdMap::add_hashed(std::string_view id, std::uint32_t hash) {
   bool is_new = false;
   const auto number = number_of(
-      hash, [&](std::uint32_t other) { return ids_.text_of(other) == id; }, is_new);
+      hash, [&](std::uint32_t other) { return ids_.texts[other] == id; }, is_new);
   if (is_new) {
-    ids_.text += id;
-    ids_.text_ends.push_back(ids_.text.size());
+    ids_.texts.add(id);
   }
   return number;
 }
@@ -124,7 +123,7 @@ void IdMap::prefetch_slots(std::span<const std::uint32_t> hashes) const {
     if (entry == 0) continue;
     const std::uint32_t number = static_cast<std::uint32_t>(entry) - 1;
     if (are_text())
-      __builtin_prefetch(ids_.text.data() + ids_.text_ends[number]);
+      __builtin_prefetch(ids_.texts.text.data() + ids_.texts.ends[number]);
     else
       __builtin_prefetch(&ids_.numbers[number]);
   }
@@ -170,10 +169,10 @@ void IdMap::add(std::span<const std::string_view> ids, std::vector<std::uint32_t
 
 std::vector<std::uint32_t> IdMap::add(const BlockIds& ids) {
   std::vector<std::uint32_t> numbers;
-  numbers.reserve(ids.are_text() ? ids.text_ends.size() : ids.numbers.size());
+  numbers.reserve(ids.are_text() ? ids.texts.size() : ids.numbers.size());
   if (ids.are_text())
     add_all(
-        ids.text_ends.size(), [&](std::size_t at) { return ids.text_of(at); }, numbers);
+        ids.texts.size(), [&](std::size_t at) { return ids.texts[at]; }, numbers);
   else
     add(ids.numbers, numbers);
   return numbers;
@@ -183,7 +182,7 @@ std::size_t IdMap::find(std::string_view id) const {
   std::size_t slot = 0;
   std::int64_t number = 0;
   if (are_text()) {
-    slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.text_of(other) == id; });
+    slot = slot_of(hash_of(id), [&](std::uint32_t other) { return ids_.texts[other] == id; });
   } else {
     if (!parse_integer_id(id, number)) return size();
     if (is_small(number)) {
@@ -197,41 +196,39 @@ std::size_t IdMap::find(std::string_view id) const {
 }
 
 std::string IdMap::text(std::uint32_t number) const {
-  return are_text() ? std::string(ids_.text_of(number)) : std::to_string(ids_.numbers[number]);
+  return are_text() ? std::string(ids_.texts[number]) : std::to_string(ids_.numbers[number]);
 }
 
 std::vector<std::uint32_t> IdMap::sorted() const {
   std::vector<std::uint32_t> numbers(size());
   std::iota(numbers.begin(), numbers.end(), 0u);
   std::sort(numbers.begin(), numbers.end(), [&](std::uint32_t one, std::uint32_t other) {
-    return are_text() ? ids_.text_of(one) < ids_.text_of(other) : ids_.numbers[one] < ids_.numbers[other];
+    return are_text() ? ids_.texts[one] < ids_.texts[other] : ids_.numbers[one] < ids_.numbers[other];
   });
   return numbers;
 }
 
 void IdMap::move_to(BlockIds& block) {
   block.numbers = std::move(ids_.numbers);
-  block.text = std::move(ids_.text);
-  block.text_ends = std::move(ids_.text_ends);
+  block.texts = std::move(ids_.texts);
   *this = IdMap();
 }
 
 std::uint64_t IdMap::held_bytes() const {
-  return (slots_.capacity() + ids_.numbers.capacity() + ids_.text_ends.capacity()) * sizeof(std::uint64_t) +
-         ids_.text.capacity() + small_.capacity() * sizeof(std::uint32_t);
+  return (slots_.capacity() + ids_.numbers.capacity()) * sizeof(std::uint64_t) + ids_.texts.capacity_bytes() +
+         small_.capacity() * sizeof(std::uint32_t);
 }
 
 std::uint64_t IdMap::text_bytes() const {
   constexpr std::uint64_t kDigits = 10;
-  return are_text() ? ids_.text.size() : ids_.numbers.size() * kDigits;
+  return are_text() ? ids_.texts.text.size() : ids_.numbers.size() * kDigits;
 }
 
 void IdMap::drop_index() {
   slots_ = {};
   small_ = {};
   ids_.numbers.shrink_to_fit();
-  ids_.text.shrink_to_fit();
-  ids_.text_ends.shrink_to_fit();
+  ids_.texts.shrink_to_fit();
 }
 
 void IdMap::grow() {
@@ -259,8 +256,7 @@ void clear_block(RatingBlock& block) {
   for (BlockIds* ids : {&block.users, &block.items}) {
     ids->of_rating.clear();
     ids->numbers.clear();
-    ids->text.clear();
-    ids->text_ends.clear();
+    ids->texts.clear();
   }
   block.values.clear();
   block.times.clear();

@@ -30,7 +30,7 @@ class IdMap {
   [[nodiscard]] std::vector<std::uint32_t> add(const BlockIds& ids);
   /// The number of a known id, or size().
   [[nodiscard]] std::size_t find(std::string_view id) const;
-  [[nodiscard]] std::size_t size() const { return are_text() ? ids_.text_ends.size() : ids_.numbers.size(); }
+  [[nodiscard]] std::size_t size() const { return are_text() ? ids_.texts.size() : ids_.numbers.size(); }
   [[nodiscard]] bool are_text() const { return ids_.are_text(); }
   /// An id as text: decimal digits for integers.
   [[nodiscard]] std::string text(std::uint32_t number) const;
@@ -40,7 +40,7 @@ class IdMap {
   [[nodiscard]] std::uint64_t memory_bytes() const { return std::max(peak_bytes_, held_bytes()); }
   /// Bytes that it holds once its index is dropped.
   [[nodiscard]] std::uint64_t kept_bytes() const {
-    return (ids_.numbers.size() + ids_.text_ends.size()) * sizeof(std::uint64_t) + ids_.text.size();
+    return (ids_.numbers.size() + ids_.texts.size()) * sizeof(std::uint64_t) + ids_.texts.text.size();
   }
   /// Bytes of all ids as text, about.
   [[nodiscard]] std::uint64_t text_bytes() const;

@@ -26,7 +26,7 @@ constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 40) - 1;
 
 bool has_ids(const ChunkReader& part, IdAxis axis) {
   if (axis == IdAxis::column) return !part.spec().classes.empty();
-  return part.samples().files.count() != 0 || part.samples().rows.empty();
+  return part.samples().files.size() != 0 || part.samples().rows.empty();
 }
 
 std::string path_without_ids(const ChunkSet& chunks, IdAxis axis) {
@@ -56,8 +56,8 @@ std::string_view SourceIds::operator[](std::uint64_t index) const {
     return ids.empty() ? std::string_view() : ids[index];
   }
   const ChunkSet::SampleLocation location = chunks_.find_sample(index);
-  const Names& ids = chunks_.parts()[location.part]->samples().files;
-  return ids.count() == 0 ? std::string_view() : ids[location.sample];
+  const TextList& ids = chunks_.parts()[location.part]->samples().files;
+  return ids.size() == 0 ? std::string_view() : ids[location.sample];
 }
 
 void SourceIds::require_ids() const {

@@ -19,6 +19,7 @@
 #include "chunkhit/pack_info.h"
 #include "store/tile_grid.h"
 #include "types/sample_shape.h"
+#include "types/text_list.h"
 
 namespace chunkhit {
 
@@ -45,26 +46,13 @@ struct Labels {
   std::vector<float> values;
 };
 
-/// Names of samples in one buffer.
-struct Names {
-  std::string text;                 ///< all names, one after the other
-  std::vector<std::uint64_t> ends;  ///< where each name ends in `text`
-  void add(std::string_view name) {
-    text += name;
-    ends.push_back(text.size());
-  }
-  [[nodiscard]] std::size_t count() const { return ends.size(); }
-  [[nodiscard]] std::string_view operator[](std::size_t index) const {
-    const std::uint64_t begin = index == 0 ? 0 : ends[index - 1];
-    return std::string_view(text).substr(begin, ends[index] - begin);
-  }
-};
+using Names = TextList;
 
 /// What stands beside the pixels of a part's samples, in their order.
 struct PartSamples {
   Labels labels;
   std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
-  Names files;                      ///< names of the input files, UTF-8; users' own ids
+  TextList files;                   ///< names of the input files, UTF-8; users' own ids
   std::vector<double> mean;         ///< per channel, of the packed pixels, 0..255
   std::vector<double> std;
 };

@@ -38,16 +38,16 @@ std::vector<StoredChunk> decode_chunks(IndexCursor& cursor, std::uint64_t count)
   return chunks;
 }
 
-Names names_of(const std::vector<std::string>& list) {
-  Names names;
+TextList names_of(const std::vector<std::string>& list) {
+  TextList names;
   for (const std::string& name : list) names.add(name);
   return names;
 }
 
-std::vector<std::string> list_of(const Names& names) {
+std::vector<std::string> list_of(const TextList& names) {
   std::vector<std::string> list;
-  list.reserve(names.count());
-  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
+  list.reserve(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) list.emplace_back(names[i]);
   return list;
 }
 
@@ -131,17 +131,17 @@ PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
 
 ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
                              const PartSamples& samples, Bytes before) {
-  const Names classes = names_of(spec.classes);
-  const Names columns = names_of(spec.label_columns);
+  const TextList classes = names_of(spec.classes);
+  const TextList columns = names_of(spec.label_columns);
   const Labels& labels = samples.labels;
-  const bool numbers = !labels.values.empty() || columns.count() > 1;
+  const bool numbers = !labels.values.empty() || columns.size() > 1;
   ByteBuffer bytes(before.begin(), before.end());
   const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
   bytes.reserve(before.size() + 72 + chunks.size() * 56 + samples.rows.size() * 24 +
                 labels.values.size() * 4 + samples.files.text.size());
   for (const std::uint64_t number :
        {std::uint64_t{chunks.size()}, std::uint64_t{samples.rows.size()}, numbers ? kNumbers : kClassIds,
-        std::uint64_t{columns.count()}, std::uint64_t{classes.count()}, std::uint64_t{samples.mean.size()},
+        std::uint64_t{columns.size()}, std::uint64_t{classes.size()}, std::uint64_t{samples.mean.size()},
         std::uint64_t{samples.files.text.size()}, std::uint64_t{classes.text.size()},
         std::uint64_t{columns.text.size()}})
     append_little(bytes, number);
@@ -153,7 +153,7 @@ ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk
     append(bytes_of(*list));
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
-  for (const Names* names : {&samples.files, &classes, &columns}) append(as_bytes(names->text));
+  for (const TextList* names : {&samples.files, &classes, &columns}) append(as_bytes(names->text));
   return bytes;
 }
 
@@ -237,10 +237,10 @@ class IndexWriter {
 };
 
 /// Integers for ids, less `near` of each where that is given; nothing where some are texts.
-std::optional<Integers> integers_of(const Names& ids, const Integers* near) {
+std::optional<Integers> integers_of(const TextList& ids, const Integers* near) {
   Integers integers;
-  integers.reserve(ids.count());
-  for (std::size_t i = 0; i < ids.count(); ++i) {
+  integers.reserve(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
     std::int64_t integer = 0;
     if (!parse_integer_id(ids[i], integer)) return std::nullopt;
     integers.push_back(fold_sign(static_cast<std::uint64_t>(integer) - (near == nullptr ? 0 : (*near)[i])));
@@ -248,13 +248,13 @@ std::optional<Integers> integers_of(const Names& ids, const Integers* near) {
   return integers;
 }
 
-void encode_ids(const Names& ids, const Integers* near, IndexWriter& index) {
+void encode_ids(const TextList& ids, const Integers* near, IndexWriter& index) {
   if (const std::optional<Integers> integers = integers_of(ids, near)) {
     index.number(kIntegers);
     return index.planes(*integers);
   }
   Integers lengths;
-  for (std::size_t i = 0; i < ids.count(); ++i) lengths.push_back(ids[i].size());
+  for (std::size_t i = 0; i < ids.size(); ++i) lengths.push_back(ids[i].size());
   index.number(kTexts);
   index.planes(lengths);
   index.bytes(as_bytes(ids.text));
@@ -272,7 +272,7 @@ Integers decode_planes(IndexCursor& cursor, std::uint64_t count) {
   return integers;
 }
 
-Names decode_texts(IndexCursor& cursor, std::uint64_t count) {
+TextList decode_texts(IndexCursor& cursor, std::uint64_t count) {
   Integers ends = decode_planes(cursor, count);  // lengths at first
   std::uint64_t text_bytes = 0;
   for (std::uint64_t& end : ends) {
@@ -284,8 +284,8 @@ Names decode_texts(IndexCursor& cursor, std::uint64_t count) {
 }
 
 /// Integers as text, whose memory does not grow step by step.
-Names decimal_names(const Integers& integers) {
-  Names names;
+TextList decimal_names(const Integers& integers) {
+  TextList names;
   names.ends.reserve(integers.size());
   std::array<char, 24> digits{};
   const auto text_of = [&](std::uint64_t integer) {
@@ -300,7 +300,7 @@ Names decimal_names(const Integers& integers) {
   return names;
 }
 
-Names decode_ids(IndexCursor& cursor, std::uint64_t count, const Integers* near) {
+TextList decode_ids(IndexCursor& cursor, std::uint64_t count, const Integers* near) {
   const std::uint64_t form = cursor.number();
   if (form > kIntegers) throw_bad_index("ids of form " + std::to_string(form) + ", expected 0 or 1");
   if (form == kTexts) return decode_texts(cursor, count);
@@ -326,20 +326,20 @@ Labels decode_matrix_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64
 }
 
 /// What names take once more as strings, of which those beyond 15 bytes lie on the heap.
-std::uint64_t list_bytes(const Names& names) {
+std::uint64_t list_bytes(const TextList& names) {
   constexpr std::size_t kMaxInside = 15;
-  std::uint64_t bytes = names.count() * sizeof(std::string);
-  for (std::size_t i = 0; i < names.count(); ++i)
+  std::uint64_t bytes = names.size() * sizeof(std::string);
+  for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i].size() > kMaxInside) bytes += round_up(names[i].size() + 1 + sizeof(std::size_t), 16);
   return bytes;
 }
 
 /// What is decoded before the items become strings.
-std::uint64_t decoded_bytes(const PartContents& contents, const Names& items) {
+std::uint64_t decoded_bytes(const PartContents& contents, const TextList& items) {
   const PartSamples& samples = contents.samples;
   return contents.chunks.size() * sizeof(StoredChunk) + samples.rows.size() * 3 * sizeof(std::uint64_t) +
          samples.labels.values.size() * sizeof(float) + samples.files.text.size() + items.text.size() +
-         items.count() * sizeof(std::uint64_t);
+         items.size() * sizeof(std::uint64_t);
 }
 
 }  // namespace
@@ -392,7 +392,7 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   samples.labels = decode_matrix_labels(cursor, label_kind, sample_count, label_columns);
   samples.rows = decode_planes(cursor, sample_count);
   samples.files = decode_ids(cursor, sample_count, &samples.rows);
-  const Names items = decode_ids(cursor, item_count, nullptr);
+  const TextList items = decode_ids(cursor, item_count, nullptr);
   check_index_memory(bytes.size() + decoded_bytes(contents, items) + list_bytes(items), memory_bytes);
   contents.spec.classes = list_of(items);
   contents.spec.label_columns = list_of(decode_ids(cursor, label_columns, nullptr));

@@ -41,8 +41,8 @@ class IndexCursor {
   }
 
   /// Names that end at `ends` of a text, which they must fill.
-  Names names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
-    Names names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
+  TextList names(std::vector<std::uint64_t> ends, std::uint64_t text_bytes) {
+    TextList names{std::string(as_text(take(text_bytes, 1))), std::move(ends)};
     const bool whole = names.ends.empty()
                            ? text_bytes == 0
                            : names.ends.back() == text_bytes && std::ranges::is_sorted(names.ends);
@@ -72,8 +72,8 @@ void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks);
 [[nodiscard]] std::vector<StoredChunk> decode_chunks(IndexCursor& cursor, std::uint64_t count);
 
 /// Turns names into one buffer, and back.
-[[nodiscard]] Names names_of(const std::vector<std::string>& list);
-[[nodiscard]] std::vector<std::string> list_of(const Names& names);
+[[nodiscard]] TextList names_of(const std::vector<std::string>& list);
+[[nodiscard]] std::vector<std::string> list_of(const TextList& names);
 
 /// Bytes 32–87 of a shard's header: pack id to chunk samples.
 using PartSpecBytes = std::array<std::uint8_t, 56>;

@@ -74,7 +74,7 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     check_count("labels", labels.values.size(), samples.rows.size() * spec.label_columns.size());
     check_count("class ids beside numbers", labels.ids.size(), 0);
   }
-  check_count("file names", samples.files.count(), samples.rows.size());
+  check_count("file names", samples.files.size(), samples.rows.size());
   check_count("entries of std", samples.std.size(), samples.mean.size());
   if (spec.matrix) return check_items(spec, samples);
   if (!samples.mean.empty()) check_count("entries of mean", samples.mean.size(), spec.sample.channels);

@@ -8,8 +8,9 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "types/text_list.h"
 
 namespace chunkhit {
 
@@ -61,13 +62,8 @@ struct RowLabels {
 struct BlockIds {
   std::vector<std::uint32_t> of_rating;  ///< indices into the ids below, in order of first appearance
   std::vector<std::int64_t> numbers;     ///< integer ids; or
-  std::string text;                      ///< ids as text, one after the other; empty where ids are numbers
-  std::vector<std::uint64_t> text_ends;  ///< where each ends in `text`
-  [[nodiscard]] bool are_text() const { return !text_ends.empty(); }
-  [[nodiscard]] std::string_view text_of(std::size_t index) const {
-    const std::uint64_t begin = index == 0 ? 0 : text_ends[index - 1];
-    return std::string_view(text).substr(begin, text_ends[index] - begin);
-  }
+  TextList texts;                        ///< ids as text; empty where ids are numbers
+  [[nodiscard]] bool are_text() const { return !texts.empty(); }
 };
 
 /// A line, or an entry, that gives no rating.

@@ -40,7 +40,7 @@ class MemoryFile {
 inline void check_ids(const BlockIds& ids, std::size_t rating_count, bool may_be_text) {
   require(ids.of_rating.size() == rating_count && (may_be_text || !ids.are_text()));
   if (ids.are_text()) {
-    for (const std::uint32_t index : ids.of_rating) static_cast<void>(ids.text_of(index));
+    for (const std::uint32_t index : ids.of_rating) static_cast<void>(ids.texts[index]);
     return;
   }
   std::size_t next_new = 0;

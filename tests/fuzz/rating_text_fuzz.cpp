@@ -24,7 +24,7 @@ void require(bool holds) {
 
 void check_ids(const BlockIds& ids, std::size_t ratings) {
   require(ids.of_rating.size() == ratings);
-  const std::size_t count = ids.are_text() ? ids.text_ends.size() : ids.numbers.size();
+  const std::size_t count = ids.are_text() ? ids.texts.size() : ids.numbers.size();
   require(count <= ratings);
   std::uint32_t next = 0;  // by first appearance
   for (const std::uint32_t index : ids.of_rating) {

@@ -55,8 +55,8 @@ void read(const std::string& path, Bytes file) {
   try {
     const std::unique_ptr<ChunkReader> part = open_shard(path);
     const PartSamples& samples = part->samples();
-    require(samples.files.count() == samples.rows.size());
-    for (std::size_t i = 0; i < samples.files.count(); ++i) require(samples.files[i].size() <= file.size());
+    require(samples.files.size() == samples.rows.size());
+    for (std::size_t i = 0; i < samples.files.size(); ++i) require(samples.files[i].size() <= file.size());
     for (std::size_t i = 0; i < part->chunks().size(); ++i) decode(*part, i, file);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);

@@ -23,8 +23,7 @@ std::string error_of(std::string_view text) {
 SampleList list_of_cat_bee_cat() {
   SampleList list;
   list.label_columns = {"label"};
-  list.text = "abc";
-  list.name_ends = {1, 2, 3};
+  list.files = {"abc", {1, 2, 3}};
   list.row_count = 3;
   list.classes = {"bee", "cat"};
   list.class_ids = {1, 0, 1};

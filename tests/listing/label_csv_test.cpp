@@ -337,7 +337,7 @@ TEST(LabelCsv, StaysBelowTwoHundredBytesASample) {
   ASSERT_EQ(list.size(), kCount);
   LabelColumn labels;
   for (std::size_t row = 0; row < kCount; ++row) (void)labels.add("0." + std::to_string(row));
-  const std::size_t kept = list.text.capacity() + list.name_ends.capacity() * 8 + list.rows.capacity() * 4 +
+  const std::size_t kept = list.files.capacity_bytes() + list.rows.capacity() * 4 +
                            list.class_ids.capacity() * 8 + list.values.capacity() * 4;
   EXPECT_LT(kept + labels.capacity_bytes(), 200 * kCount);
 }

@@ -16,8 +16,7 @@ SampleList list_of(const std::vector<std::size_t>& counts) {
   list.label_columns = {"label"};
   for (std::size_t id = 0; id < counts.size(); ++id)
     for (std::size_t sample = 0; sample < counts[id]; ++sample) {
-      list.text += std::to_string(id) + "/" + std::to_string(sample);
-      list.name_ends.push_back(list.text.size());
+      list.files.add(std::to_string(id) + "/" + std::to_string(sample));
       list.class_ids.push_back(static_cast<std::int64_t>(id));
     }
   list.row_count = list.size();
@@ -74,8 +73,7 @@ TEST(Split, PutsAllRowsOfAFileIntoOnePack) {
   SampleList list;
   list.label_columns = {"label"};
   for (std::size_t row = 0; row < 300; ++row) {
-    list.text += (row >= 200 && row % 2 == 0 ? "./" : "") + std::to_string(row % 100);
-    list.name_ends.push_back(list.text.size());
+    list.files.add((row >= 200 && row % 2 == 0 ? "./" : "") + std::to_string(row % 100));
     list.class_ids.push_back(static_cast<std::int64_t>(row % 2));
   }
   const std::vector<PackSamples> packs = order_samples(list, spec);
@@ -90,8 +88,7 @@ TEST(Split, DividesRowsWhereFewFilesAreRepeatedOften) {
   spec.split = {{"train", 0.5}, {"val", 0.5}};
   SampleList list = list_of({200});
   for (int row = 0; row < 100; ++row) {
-    list.text += "0/7";
-    list.name_ends.push_back(list.text.size());
+    list.files.add("0/7");
     list.class_ids.push_back(0);
   }
   const std::vector<PackSamples> packs = order_samples(list, spec);

@@ -139,8 +139,8 @@ TEST(EntryCollector, GivesEachRowAndColumnOfABlockOneId) {
   }
 }
 
-TEST(IdNames, AreMadeUniqueAsAnnDataDoes) {
-  IdNames names;
+TEST(UniqueNames, AreMadeUniqueAsAnnDataDoes) {
+  TextList names;
   for (const char* name : {"a", "a", "b", "a-1", "a", "b"}) names.add(name);
   EXPECT_EQ(make_unique_names(names), 3u);
   Texts found;

@@ -23,8 +23,7 @@ BlockIds block_of(std::vector<std::int64_t> numbers) {
 BlockIds block_of(const std::vector<std::string>& texts) {
   BlockIds ids;
   for (const std::string& text : texts) {
-    ids.text += text;
-    ids.text_ends.push_back(ids.text.size());
+    ids.texts.add(text);
   }
   return ids;
 }
@@ -156,8 +155,8 @@ TEST(IdMap, HandsItsIdsOverAndBeginsAnew) {
   map.add("x");
   BlockIds block;
   map.move_to(block);
-  EXPECT_EQ(block.text_of(0), "4");
-  EXPECT_EQ(block.text_of(1), "x");
+  EXPECT_EQ(block.texts[0], "4");
+  EXPECT_EQ(block.texts[1], "x");
   EXPECT_EQ(map.size(), 0u);
   EXPECT_EQ(map.add(9), 0u);
 }

@@ -87,14 +87,14 @@ TEST(RatingText, NeverChangesIds) {
   const RatingBlock block = parsed("007,5863.0\n7, 8\n+7,8\na b,\xc3\xa9\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"007 5863.0", "7  8", "+7 8", "a b \xc3\xa9"}));
   EXPECT_TRUE(block.users.are_text());
-  EXPECT_EQ(block.users.text_ends.size(), 4u);
+  EXPECT_EQ(block.users.texts.size(), 4u);
 }
 
 TEST(RatingText, KeepsIntegersAsIntegersBesideAColumnOfText) {
   RatingTextSpec spec;
   const RatingBlock block = parsed("9223372036854775807,b\n9223372036854775806,b\n", spec);
   EXPECT_EQ(block.users.numbers, (std::vector<std::int64_t>{INT64_MAX, INT64_MAX - 1}));
-  EXPECT_EQ(block.items.text, "b");
+  EXPECT_EQ(block.items.texts.text, "b");
   EXPECT_EQ(block.items.of_rating, (std::vector<std::uint32_t>{0, 0}));
 }
 

@@ -149,9 +149,9 @@ TEST(MatrixIndex, EndsInNamesOrAnErrorForAnyFlippedBit) {
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
     try {
       const PartContents found = decode(flipped);
-      const Names& ids = found.samples.files;
-      EXPECT_EQ(ids.count(), found.samples.rows.size());
-      EXPECT_EQ(ids.count() == 0 ? 0 : ids.ends.back(), ids.text.size());
+      const TextList& ids = found.samples.files;
+      EXPECT_EQ(ids.size(), found.samples.rows.size());
+      EXPECT_EQ(ids.size() == 0 ? 0 : ids.ends.back(), ids.text.size());
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::bad_data);
     }

@@ -11,7 +11,7 @@ namespace chunkhit {
 
 inline std::string id_text(const BlockIds& ids, std::size_t rating) {
   const std::size_t index = ids.of_rating.at(rating);
-  return ids.are_text() ? std::string(ids.text_of(index)) : std::to_string(ids.numbers.at(index));
+  return ids.are_text() ? std::string(ids.texts[index]) : std::to_string(ids.numbers.at(index));
 }
 
 /// "user item value time" of each rating, without a value or time that the block has not.

@@ -26,7 +26,7 @@ Transpose transpose_of(const std::string& name) {
 
 std::string id_text(const BlockIds& ids, std::size_t rating) {
   const std::uint32_t index = ids.of_rating[rating];
-  return ids.are_text() ? std::string(ids.text_of(index)) : std::to_string(ids.numbers[index]);
+  return ids.are_text() ? std::string(ids.texts[index]) : std::to_string(ids.numbers[index]);
 }
 
 void print_block(const RatingBlock& block) {

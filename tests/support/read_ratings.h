@@ -18,7 +18,7 @@ struct ReadRatings {
 
 inline std::string id_of(const BlockIds& ids, std::size_t rating) {
   const std::uint32_t index = ids.of_rating[rating];
-  return ids.are_text() ? std::string(ids.text_of(index)) : std::to_string(ids.numbers[index]);
+  return ids.are_text() ? std::string(ids.texts[index]) : std::to_string(ids.numbers[index]);
 }
 
 inline ReadRatings read_all(RatingReader& reader) {
