@@ -84,6 +84,23 @@ std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShap
   return stats;
 }
 
+void parse_common(const Json& json, PackManifest& manifest) {
+  manifest.pack_id = hash_field(json, "pack_id");
+  manifest.tool = json.at("tool").get<std::string>();
+  manifest.spec = parse_spec(json.at("spec"));
+  manifest.input_xxh3 = hash_field(json, "input_xxh3");
+  manifest.container = json.at("container").get<std::string>();
+  manifest.codec = json.at("codec").get<std::string>();
+  manifest.rows = count_field(json, "rows");
+  for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
+}
+
+Json parts_json(const PackManifest& manifest) {
+  Json parts = Json::array();
+  for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
+  return parts;
+}
+
 }  // namespace
 
 std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
@@ -99,8 +116,6 @@ std::string first_difference(const std::vector<SpecEntry>& before, const std::ve
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  Json parts = Json::array();
-  for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
   Json json{{"format", kImagesFormat},
             {"version", kManifestVersion},
             {"pack_id", hash_text(manifest.pack_id)},
@@ -122,7 +137,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"mean", manifest.mean},
             {"std", manifest.std}};
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
-  json["parts"] = std::move(parts);
+  json["parts"] = parts_json(manifest);
   json["rejects"] = file_json(manifest.rejects);
   if (manifest.warnings) json["warnings"] = file_json(*manifest.warnings);
   return seal_json(json);
@@ -132,16 +147,10 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
     const Json json = open_format(text, name, kImagesFormat);
     Manifest manifest;
-    manifest.pack_id = hash_field(json, "pack_id");
-    manifest.tool = json.at("tool").get<std::string>();
-    manifest.spec = parse_spec(json.at("spec"));
-    manifest.input_xxh3 = hash_field(json, "input_xxh3");
+    parse_common(json, manifest);
     manifest.sample = parse_sample(json.at("sample"));
-    manifest.container = json.at("container").get<std::string>();
-    manifest.codec = json.at("codec").get<std::string>();
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
-    manifest.rows = count_field(json, "rows");
     manifest.samples = count_field(json, "samples");
     manifest.rejected = count_field(json, "rejected");
     manifest.warned = json.contains("warned") ? count_field(json, "warned") : 0;
@@ -151,7 +160,6 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();
     manifest.normalize = parse_shared_stats(json, manifest.sample);
-    for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
     manifest.rejects = parse_file(json.at("rejects"), kRejectsName);
     if (json.contains("warnings")) manifest.warnings = parse_file(json.at("warnings"), kWarningsName);
     check_numbers(manifest);
@@ -249,8 +257,6 @@ ValueType parse_value_type(const Json& values) {
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
-  Json parts = Json::array();
-  for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
   return seal_json({{"format", kMatrixFormat},
                     {"version", kManifestVersion},
                     {"pack_id", hash_text(manifest.pack_id)},
@@ -267,7 +273,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                     {"codec", manifest.codec},
                     {"chunk_rows", manifest.chunk_rows},
                     {"label_columns", manifest.label_columns},
-                    {"parts", std::move(parts)},
+                    {"parts", parts_json(manifest)},
                     {"users", file_json(manifest.users)},
                     {"items", file_json(manifest.items)},
                     {"stats", stats_json(manifest.stats)}});
@@ -277,20 +283,13 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
   return with_name(name, [&] {
     const Json json = open_format(text, name, kMatrixFormat);
     MatrixManifest manifest;
-    manifest.pack_id = hash_field(json, "pack_id");
-    manifest.tool = json.at("tool").get<std::string>();
-    manifest.spec = parse_spec(json.at("spec"));
-    manifest.input_xxh3 = hash_field(json, "input_xxh3");
-    manifest.rows = count_field(json, "rows");
+    parse_common(json, manifest);
     manifest.columns = count_field(json, "columns");
     manifest.matrices = parse_matrices(list_field(json, "matrices"));
     manifest.value_type = parse_value_type(json.at("values"));
     manifest.scale = json.at("values").at("scale").get<double>();
-    manifest.container = json.at("container").get<std::string>();
-    manifest.codec = json.at("codec").get<std::string>();
     manifest.chunk_rows = count_field(json, "chunk_rows");
     manifest.label_columns = json.at("label_columns").get<std::vector<std::string>>();
-    for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
     manifest.users = parse_file(json.at("users"), kUsersName);
     manifest.items = parse_file(json.at("items"), kItemsName);
     manifest.stats = parse_stats(json.at("stats"));
@@ -298,6 +297,14 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     return manifest;
   });
 }
+
+std::vector<FileRecord> tables(const Manifest& manifest) {
+  std::vector<FileRecord> files{manifest.rejects};
+  if (manifest.warnings) files.push_back(*manifest.warnings);
+  return files;
+}
+
+std::vector<FileRecord> tables(const MatrixManifest& manifest) { return {manifest.users, manifest.items}; }
 
 std::string manifest_format(std::string_view text, const std::string& name) {
   return with_name(name, [&] { return open_sealed_json(text, name).at("format").get<std::string>(); });
@@ -309,7 +316,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kPartFormat = "chunkhit-images-part";
+/// Behind the format of the pack.
+constexpr std::string_view kPartSuffix = "-part";
 
 // A warning lies under a name of its own, as in its table.
 Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
@@ -337,20 +345,33 @@ PixelSums parse_sums(const Json& object) {
   return sums;
 }
 
+// What a part of images holds beside the record that its manifest lists.
+void add_image_fields(const PartRecord& record, Json& part) {
+  part["pixels"] = {{"pixel_count", record.pixels.pixel_count},
+                    {"sum", record.pixels.sum},
+                    {"sum_of_squares", record.pixels.sum_of_squares}};
+  Json counts = Json::array();
+  for (const auto& [id, samples] : record.class_counts) counts.push_back({{"id", id}, {"samples", samples}});
+  part["classes"] = std::move(counts);
+  part["rejects"] = rejects_json(record.rejects, "reason");
+  part["warnings"] = rejects_json(record.warnings, "warning");
+}
+
+void parse_image_fields(const Json& part, PartRecord& record) {
+  record.pixels = parse_sums(part.at("pixels"));
+  for (const Json& entry : list_field(part, "classes"))
+    record.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
+  record.rejects = parse_rejects(list_field(part, "rejects"), "reason");
+  if (part.contains("warnings"))  // builds that listed none lack them
+    record.warnings = parse_rejects(list_field(part, "warnings"), "warning");
+}
+
 }  // namespace
 
 std::string part_manifest_text(const PartManifest& manifest) {
   Json part = part_json(manifest.part);
-  part["pixels"] = {{"pixel_count", manifest.part.pixels.pixel_count},
-                    {"sum", manifest.part.pixels.sum},
-                    {"sum_of_squares", manifest.part.pixels.sum_of_squares}};
-  Json counts = Json::array();
-  for (const auto& [id, samples] : manifest.part.class_counts)
-    counts.push_back({{"id", id}, {"samples", samples}});
-  part["classes"] = std::move(counts);
-  part["rejects"] = rejects_json(manifest.part.rejects, "reason");
-  part["warnings"] = rejects_json(manifest.part.warnings, "warning");
-  return seal_json({{"format", kPartFormat},
+  if (manifest.format == kImagesFormat) add_image_fields(manifest.part, part);
+  return seal_json({{"format", manifest.format + std::string(kPartSuffix)},
                     {"version", kManifestVersion},
                     {"pack_id", hash_text(manifest.pack_id)},
                     {"spec", spec_json(manifest.spec)},
@@ -359,18 +380,17 @@ std::string part_manifest_text(const PartManifest& manifest) {
 
 PartManifest parse_part_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kPartFormat);
+    std::string format = open_sealed_json(text, name).at("format").get<std::string>();
+    if (format != std::string(kMatrixFormat) + std::string(kPartSuffix))
+      format = std::string(kImagesFormat) + std::string(kPartSuffix);
+    const Json json = open_format(text, name, format);
     PartManifest manifest;
+    manifest.format = format.substr(0, format.size() - kPartSuffix.size());
     manifest.pack_id = hash_field(json, "pack_id");
     manifest.spec = parse_spec(json.at("spec"));
     const Json& part = json.at("part");
     manifest.part = parse_part(part);
-    manifest.part.pixels = parse_sums(part.at("pixels"));
-    for (const Json& entry : list_field(part, "classes"))
-      manifest.part.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
-    manifest.part.rejects = parse_rejects(list_field(part, "rejects"), "reason");
-    if (part.contains("warnings"))  // builds that listed none lack them
-      manifest.part.warnings = parse_rejects(list_field(part, "warnings"), "warning");
+    if (manifest.format == kImagesFormat) parse_image_fields(part, manifest.part);
     check_numbers(manifest.part);
     return manifest;
   });

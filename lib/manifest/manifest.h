@@ -57,6 +57,7 @@ struct PartRecord {
 
 /// What part-NNNNN.json holds: the part, and which pack it belongs to.
 struct PartManifest {
+  std::string format;  ///< of its pack: kImagesFormat, kMatrixFormat
   std::uint64_t pack_id = 0;
   std::vector<SpecEntry> spec;
   PartRecord part;
@@ -76,28 +77,32 @@ struct ClassRecord {
   std::uint64_t samples = 0;
 };
 
-/// What manifest.json holds.
-struct Manifest {
+/// What the manifests of both kinds of packs hold.
+struct PackManifest {
   std::uint64_t pack_id = 0;
   std::string tool;  ///< "pack-images 0.1.0"
   std::vector<SpecEntry> spec;
-  std::uint64_t input_xxh3 = 0;  ///< of the input list
-  SampleShape sample;
+  std::uint64_t input_xxh3 = 0;  ///< of the list of images; of all bytes of the rating files, uncompressed
   std::string container;
   std::string codec;
+  std::uint64_t rows = 0;  ///< input rows of images; users
+  std::vector<std::string> label_columns;
+  std::vector<PartRecord> parts;  ///< without class counts, rejects, warnings and sums
+};
+
+/// What manifest.json of a pack of images holds.
+struct Manifest : PackManifest {
+  SampleShape sample;
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;  ///< raw
-  std::uint64_t rows = 0;         ///< input rows of this pack
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples that were packed with warnings
-  std::vector<std::string> label_columns;
   bool class_labels = true;  ///< class ids, else numbers
   std::vector<ClassRecord> classes;
   std::vector<double> mean;
   std::vector<double> std;
   std::optional<SharedStats> normalize;  ///< of the packs of a split
-  std::vector<PartRecord> parts;         ///< without class counts, rejects, warnings and sums
   FileRecord rejects{std::string(kRejectsName)};
   std::optional<FileRecord> warnings;  ///< packs of builds that listed none lack it
 };
@@ -171,25 +176,20 @@ struct RatingStats {
 };
 
 /// What manifest.json of a pack of matrices holds.
-struct MatrixManifest {
-  std::uint64_t pack_id = 0;
-  std::string tool;  ///< "pack-sparse 0.1.0"
-  std::vector<SpecEntry> spec;
-  std::uint64_t input_xxh3 = 0;  ///< of all bytes of the inputs, uncompressed
-  std::uint64_t rows = 0;
+struct MatrixManifest : PackManifest {
   std::uint64_t columns = 0;
   std::vector<MatrixRecord> matrices;  ///< X; held_out, where the rows have a second one
   ValueType value_type = ValueType::none;
   double scale = 1;
-  std::string container;
-  std::string codec;
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
-  std::vector<std::string> label_columns;
-  std::vector<PartRecord> parts;  ///< file, bytes, xxh3, rows = samples, chunks, stored_bytes
   FileRecord users;
   FileRecord items;
   RatingStats stats;
 };
+
+/// The tables beside the parts that a manifest lists.
+[[nodiscard]] std::vector<FileRecord> tables(const Manifest& manifest);
+[[nodiscard]] std::vector<FileRecord> tables(const MatrixManifest& manifest);
 
 /// Writes JSON text that ends in its own hash. Equal manifests give equal bytes.
 [[nodiscard]] std::string matrix_manifest_text(const MatrixManifest& manifest);

@@ -135,14 +135,13 @@ std::vector<MatrixRecord> matrix_records(const PackRows& rows) {
 }
 
 MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
-                                   std::vector<SpecEntry> recorded, std::uint64_t pack_id)
+                                   PackIdentity identity)
     : run_(run),
       rows_(rows),
       folder_(folder),
-      recorded_(std::move(recorded)),
-      pack_id_(pack_id),
       codec_(codec_choice(run.spec)),
-      shape_(matrix_shape(run.packs, rows)) {
+      shape_(matrix_shape(run.packs, rows)),
+      pack_(folder, std::move(identity)) {
   if (run.spec.container != "shard") return;
   chunk_rows_ =
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
@@ -154,21 +153,25 @@ void MatrixPackWriter::check_space() const {
   const std::uint64_t raw_bytes = run_.spec.layout == MatrixLayout::dense
                                       ? rows_.row_count() * shape_.column_count * shape_.matrix_count
                                       : ratings * (1 + value_bytes(shape_.value_type));
+  const double missing = 1 - static_cast<double>(kept_rows_) /
+                                 static_cast<double>(std::max<std::uint64_t>(1, rows_.row_count()));
+  const auto missing_bytes = static_cast<std::uint64_t>(static_cast<double>(raw_bytes) * missing);
   const std::string error =
-      space_error(needed_space(raw_bytes, codec_.codec != "none"), folder_.free_bytes());
+      space_error(needed_space(missing_bytes, codec_.codec != "none"), folder_.free_bytes());
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
 
 MatrixPackReport MatrixPackWriter::write() {
-  check_space();
-  // First: once published, this file tells others that the folder belongs to matrices.
-  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
-  items_ = items.record;
-  files_.push_back(std::move(items.file));
   const bool shard = run_.spec.container == "shard";
   const bool csr_hdf5 = !shard && run_.spec.layout == MatrixLayout::csr;
+  const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats());
+  keep_parts(piece_rows);
+  check_space();
+  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
+  items_ = items.record;
+  items_file_.emplace(std::move(items.file));
   const RowJob job{rows_,
-                   shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats()),
+                   piece_rows,
                    shape_,
                    shard,
                    codec_.codec == "zstd",
@@ -176,56 +179,68 @@ MatrixPackReport MatrixPackWriter::write() {
                    run_.spec.part_bytes,
                    csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
                    run_.spec.layout == MatrixLayout::dense,
-                   run_.threads,
+                   pack_.parts_kept(),
+                   kept_rows_,
+                   run_.call.threads,
                    run_.work_bytes,
                    run_.options.stop,
                    [this](const RowPiece& piece) { append(piece); }};
   interrupted_ = !pack_rows(job);
   if (!interrupted_ && part_) finish_part();
-  await_part();
+  pack_.await_part();
   MatrixPackReport report{folder_.path(),
                           rows_.row_count(),
                           shape_.column_count,
                           matrix_records(rows_),
-                          parts_.size(),
+                          pack_.parts().size(),
                           chunk_rows_,
                           0,
-                          false};
-  for (const PartRecord& part : parts_) report.bytes += part.bytes;
-  if (interrupted_) return report;
-  check_counts();
-  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
-  users_ = users.record;
-  files_.push_back(std::move(users.file));
-  publish();
+                          false,
+                          pack_.parts_kept()};
+  for (const PartRecord& part : pack_.parts()) report.bytes += part.bytes;
+  if (!interrupted_) publish();
   return report;
 }
 
+// A part is kept with those before it alone: where the next one begins depends on them.
+void MatrixPackWriter::keep_parts(std::uint64_t piece_rows) {
+  while (std::optional<PartRecord> part = pack_.finished_part(pack_.parts_kept())) {
+    const std::uint64_t end_row = kept_rows_ + part->rows;
+    if (part->rows == 0 || end_row > rows_.row_count()) return;
+    if (end_row % piece_rows != 0 && end_row != rows_.row_count()) return;
+    kept_rows_ = part_first_row_ = end_row;
+    pack_.keep_part(std::move(*part));
+  }
+}
+
+// Before the first part: this file tells others that the folder belongs to ratings. Not earlier: a run that
+// ends before it finished a part leaves nothing.
+void MatrixPackWriter::publish_items() {
+  if (items_file_) items_file_->publish();
+  items_file_.reset();
+}
+
 void MatrixPackWriter::publish() {
+  check_counts();
+  publish_items();
+  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
+  users_ = users.record;
+  users.file.publish();
   const MatrixManifest manifest = this->manifest();
-  // All is on disk before anything can be seen, so that a full disk leaves nothing.
-  files_.push_back(
-      write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads));
-  PendingFile last(folder_.file(kManifestName));
-  last.append(as_bytes(matrix_manifest_text(manifest)));
-  last.flush();
-  const std::optional<MatrixManifest> published = folder_.finished_matrix_pack();
-  if (published && published->pack_id == pack_id_ && folder_.is_whole(*published)) return;
   std::set<std::string> names{std::string(kManifestName), std::string(kRunName), users_.file, items_.file};
-  for (const PartRecord& part : parts_) names.insert(part.file);
+  for (std::size_t index = 0; index < manifest.parts.size(); ++index)
+    names.merge(std::set<std::string>{manifest.parts[index].file, part_stem(index) + ".json"});
   folder_.remove_others(names);
-  for (PendingFile& file : files_) file.publish();
-  if (!folder_.is_whole(manifest))
-    throw Error(ErrorCode::try_again,
-                folder_.path() + ": another process changed this folder; rerun the same command");
-  last.publish();
+  pack_.publish(manifest, tables(manifest), matrix_manifest_text(manifest), run_.call);
 }
 
 void MatrixPackWriter::append(const RowPiece& piece) {
-  if (part_ && piece.part_index != part_index_) finish_part();
-  part_index_ = piece.part_index;
-  if (!part_) begin_part();
-  part_->append(piece);
+  if (!piece.is_kept) {
+    if (part_ && piece.part_index != part_index_) finish_part();
+    part_index_ = piece.part_index;
+    if (!part_) begin_part();
+    part_->append(piece);
+  }
   for (std::size_t row = 0; row < piece.x.row_count(); ++row)
     row_ratings_.push_back(static_cast<std::uint32_t>(piece.x.indptr[row + 1] - piece.x.indptr[row]));
   run_.on_rows(piece.row_count);
@@ -247,7 +262,7 @@ PartSpec MatrixPackWriter::part_spec() const {
   spec.chunk_samples = chunk_rows_ > 0 ? chunk_rows_ : kHdf5PieceRows;
   spec.classes = run_.item_ids;
   spec.label_columns = run_.labels.columns;
-  spec.pack_id = pack_id_;
+  spec.pack_id = pack_.identity().pack_id;
   spec.part_index = static_cast<std::uint32_t>(part_index_);
   return spec;
 }
@@ -284,38 +299,23 @@ PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end
 
 // The part is checked and flushed while the next one is packed.
 void MatrixPackWriter::finish_part() {
-  await_part();
   const std::uint64_t end_row = row_ratings_.size();
-  finishing_ =
-      std::async(std::launch::async, [this, part = std::move(part_), end_row, part_index = part_index_,
-                                      first_row = part_first_row_]() mutable {
-        CompletePart complete = part->complete(samples(first_row, end_row));
-        const PartReport& written = complete.report;
-        PartRecord record;
-        record.file = part_stem(part_index) + std::string(container(run_.spec.container).extension);
-        record.bytes = written.bytes;
-        record.xxh3 = written.xxh3;
-        record.rows = record.samples = end_row - first_row;
-        record.chunks = written.chunk_count;
-        record.stored_bytes = written.stored_bytes;
-        return CompleteRecord{std::move(record), std::move(complete.file)};
-      });
+  pack_.finish_part(part_index_, [this, part = std::move(part_), end_row, part_index = part_index_,
+                                  first_row = part_first_row_]() mutable {
+    CompletePart complete = part->complete(samples(first_row, end_row));
+    publish_items();
+    PartRecord record;
+    add_written(complete.report,
+                part_stem(part_index) + std::string(container(run_.spec.container).extension), record);
+    record.rows = record.samples = end_row - first_row;
+    return CompleteRecord{std::move(record), std::move(complete.file)};
+  });
   part_first_row_ = end_row;
-}
-
-void MatrixPackWriter::await_part() {
-  if (!finishing_.valid()) return;
-  CompleteRecord part = finishing_.get();
-  parts_.push_back(std::move(part.record));
-  files_.push_back(std::move(part.file));
 }
 
 MatrixManifest MatrixPackWriter::manifest() const {
   MatrixManifest manifest;
-  manifest.pack_id = pack_id_;
-  manifest.tool = run_.options.tool;
-  manifest.spec = recorded_;
-  manifest.input_xxh3 = run_.input_xxh3;
+  pack_.describe(run_.call, run_.input_xxh3, manifest);
   manifest.rows = rows_.row_count();
   manifest.columns = shape_.column_count;
   manifest.matrices = matrix_records(rows_);
@@ -325,7 +325,6 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.codec = codec_.codec;
   manifest.chunk_rows = chunk_rows_;
   manifest.label_columns = run_.labels.columns;
-  manifest.parts = parts_;
   manifest.users = users_;
   manifest.items = items_;
   manifest.stats = run_.stats;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
 #include "pack/output_folder.h"
-#include "pack/pack_folder.h"
+#include "pack/pack_run.h"
 #include "pack/pack_sparse.h"
 #include "pack/row_pipeline.h"
 #include "ratings/id_map.h"
@@ -55,9 +55,8 @@ struct MatrixRun {
   const LabelTable& labels;                  ///< by user
   const RatingStats& stats;
   std::uint64_t input_xxh3 = 0;
-  std::uint32_t threads = 1;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time
-  RunStart start;
+  RunCall call;
   std::function<void(std::uint64_t rows)> on_rows;  ///< called for rows that were written
 };
 
@@ -66,23 +65,17 @@ struct MatrixRun {
 [[nodiscard]] std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count,
                                             const MatrixShape& shape);
 
-/// A part that is whole, but not published.
-struct CompleteRecord {
-  PartRecord record;
-  PendingFile file;
-};
-
 /// What the matrices of a pack have in common.
 [[nodiscard]] MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows);
 
 /// Names and counts of a pack's matrices.
 [[nodiscard]] std::vector<MatrixRecord> matrix_records(const PackRows& rows);
 
-/// Writes one pack aside, file by file, and publishes it as a whole: a run that ends before leaves nothing.
+/// Writes one pack, or what is missing of it.
 class MatrixPackWriter {
  public:
   MatrixPackWriter(const MatrixRun& run, const PackRows& rows, const OutputFolder& folder,
-                   std::vector<SpecEntry> recorded, std::uint64_t pack_id);
+                   PackIdentity identity);
   /// Packs and publishes the manifest, unless the run is stopped before.
   [[nodiscard]] MatrixPackReport write();
   [[nodiscard]] bool interrupted() const { return interrupted_; }
@@ -91,10 +84,12 @@ class MatrixPackWriter {
   void append(const RowPiece& piece);
   void begin_part();
   void finish_part();
-  void await_part();
-  /// Publishes all files, the manifest last, unless another run of the same pack did.
+  /// Keeps the parts that an earlier run finished, from the first on.
+  void keep_parts(std::uint64_t piece_rows);
+  void publish_items();
+  /// Publishes users, run and manifest, and removes what is left of other runs.
   void publish();
-  /// Throws where the disk cannot hold the pack.
+  /// Throws where the disk cannot hold the rows that are missing.
   void check_space() const;
   /// Throws unless all rows and ratings were packed.
   void check_counts() const;
@@ -105,22 +100,20 @@ class MatrixPackWriter {
   const MatrixRun& run_;
   const PackRows& rows_;
   const OutputFolder& folder_;
-  std::vector<SpecEntry> recorded_;
-  std::uint64_t pack_id_;
   CodecChoice codec_;
   MatrixShape shape_;
   std::uint64_t chunk_rows_ = 0;
   std::vector<std::uint32_t> row_ratings_;  ///< in X
   std::uint64_t part_index_ = 0;
   std::uint64_t part_first_row_ = 0;
-  std::vector<PartRecord> parts_;
+  std::uint64_t kept_rows_ = 0;
   FileRecord users_;
   FileRecord items_;
-  std::vector<PendingFile> files_;  ///< that are complete, in the order of publishing
+  std::optional<PendingFile> items_file_;  ///< until the first part is complete
   bool interrupted_ = false;
   std::unique_ptr<MatrixPartWriter> part_;
-  // Last: it ends before anything that it uses does.
-  std::future<CompleteRecord> finishing_;
+  // Last: a part that is being finished ends before anything that it uses does.
+  PackRun pack_;
 };
 
 }  // namespace chunkhit

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -200,7 +201,7 @@ bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {
   return std::filesystem::file_size(file(name), error) == bytes && !error;
 }
 
-bool OutputFolder::is_whole(const Manifest& manifest, std::size_t part_index) const {
+bool OutputFolder::is_part_whole(const PackManifest& manifest, std::size_t part_index) const {
   const PartRecord& listed = manifest.parts[part_index];
   if (!holds(listed.file, listed.bytes)) return false;
   try {
@@ -213,24 +214,17 @@ bool OutputFolder::is_whole(const Manifest& manifest, std::size_t part_index) co
   }
 }
 
-bool OutputFolder::is_whole(const Manifest& manifest) const {
+bool OutputFolder::is_whole(const PackManifest& manifest, const std::vector<FileRecord>& tables) const {
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index)
-    if (!is_whole(manifest, part_index)) return false;
-  return holds(manifest.rejects.file, manifest.rejects.bytes) &&
-         (!manifest.warnings || holds(manifest.warnings->file, manifest.warnings->bytes));
+    if (!is_part_whole(manifest, part_index)) return false;
+  return std::ranges::all_of(tables, [&](const FileRecord& table) { return holds(table.file, table.bytes); });
 }
 
-bool OutputFolder::is_whole(const MatrixManifest& manifest) const {
-  for (const PartRecord& part : manifest.parts)
-    if (!holds(part.file, part.bytes)) return false;
-  return holds(manifest.users.file, manifest.users.bytes) && holds(manifest.items.file, manifest.items.bytes);
-}
-
-void OutputFolder::reopen(const Manifest& manifest) const {
+void OutputFolder::reopen(const PackManifest& manifest) const {
   remove_file(file(kManifestName));
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const std::string& part = manifest.parts[part_index].file;
-    if (!is_whole(manifest, part_index))
+    if (!is_part_whole(manifest, part_index))
       remove_part(part_index, std::string_view(part).substr(part.rfind('.')));
   }
 }
@@ -240,8 +234,6 @@ void OutputFolder::remove_part(std::uint64_t part_index, std::string_view extens
   for (const std::string_view end : {std::string_view(".json"), kInputsExtension, extension})
     remove_file(file(part_stem(part_index) + std::string(end)));
 }
-
-void OutputFolder::reopen(const MatrixManifest&) const { remove_file(file(kManifestName)); }
 
 std::optional<PartManifest> OutputFolder::part_manifest(const std::string& folder, std::uint64_t part_index) {
   const std::string path = folder + "/" + part_stem(part_index) + ".json";

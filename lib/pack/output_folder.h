@@ -46,14 +46,10 @@ class OutputFolder {
   [[nodiscard]] std::optional<MatrixManifest> finished_matrix_pack() const {
     return finished_matrix_pack(path_);
   }
-  /// Whether all that a manifest lists is there: each part in its size and with its record, and the tables of
-  /// rejects and warnings.
-  [[nodiscard]] bool is_whole(const Manifest& manifest) const;
-  /// The same of a pack of matrices: parts, users.csv and items.csv in their sizes.
-  [[nodiscard]] bool is_whole(const MatrixManifest& manifest) const;
+  /// Whether all that a manifest lists is there: each part in its size and with its record, and the tables.
+  [[nodiscard]] bool is_whole(const PackManifest& manifest, const std::vector<FileRecord>& tables) const;
   /// Makes a finished pack unfinished: removes its manifest, then what of its parts is not whole.
-  void reopen(const Manifest& manifest) const;
-  void reopen(const MatrixManifest& manifest) const;
+  void reopen(const PackManifest& manifest) const;
   /// Makes a part unfinished, so that it is packed again.
   void remove_part(std::uint64_t part_index, std::string_view extension) const;
   /// Removes files of packs that are not among `names`: an earlier run that was killed published them.
@@ -79,7 +75,7 @@ class OutputFolder {
 
  private:
   void remove_entries(bool all) const;
-  [[nodiscard]] bool is_whole(const Manifest& manifest, std::size_t part_index) const;
+  [[nodiscard]] bool is_part_whole(const PackManifest& manifest, std::size_t part_index) const;
 
   std::string path_;
   std::vector<std::string> made_;  ///< folders that were not there before, the deepest first

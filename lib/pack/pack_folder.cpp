@@ -120,7 +120,7 @@ bool is_own_file(const std::string& folder, const std::string& name) {
 bool is_of_other_kind(std::string_view name, PackKind kind) {
   if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
   return name == kRejectsName || name == kWarningsName ||
-         (is_part_file(name) && (name.ends_with(".json") || name.ends_with(kInputsExtension)));
+         (is_part_file(name) && name.ends_with(kInputsExtension));
 }
 
 bool is_left_over(std::string_view name) {

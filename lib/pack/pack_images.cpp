@@ -285,8 +285,15 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
                          options.reject_unreadable};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
-  RunContext run{spec,  options, list, maker, rejects, progress, memory.threads, memory.buffer_bytes,
-                 start, {}};
+  RunContext run{spec,
+                 options,
+                 list,
+                 maker,
+                 rejects,
+                 progress,
+                 memory.buffer_bytes,
+                 {options.tool, options.command_line, start, memory.threads},
+                 {}};
 
   PackImagesReport report;
   report.notices = all_notices(list, spec, first);

@@ -167,9 +167,8 @@ class SparseRun {
                         labels,
                         report_.stats,
                         input.xxh3(),
-                        threads_,
                         input.work_bytes(),
-                        start_,
+                        {options_.tool, options_.command_line, start_, threads_},
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;
                           tell(Phase::packing);
@@ -187,7 +186,7 @@ class SparseRun {
     }
     check_has_rows(rows);
     progress_.pack = output.folder.path();
-    MatrixPackWriter writer(run, rows, output.folder, output.recorded, output.pack_id);
+    MatrixPackWriter writer(run, rows, output.folder, output.identity);
     report_.packs.push_back(writer.write());
     report_.interrupted = writer.interrupted();
     const std::string others = output.folder.other_writers_notice();

@@ -82,6 +82,7 @@ struct MatrixPackReport {
   std::uint64_t chunk_rows = 0;
   std::uint64_t bytes = 0;  ///< of all parts
   bool already_finished = false;
+  std::uint64_t parts_kept = 0;  ///< of them, finished by an earlier run
 };
 
 /// What happened to all, or would.

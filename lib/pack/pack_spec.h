@@ -8,6 +8,7 @@
 
 #include "manifest/manifest.h"
 #include "pack/pack_images.h"
+#include "pack/pack_run.h"
 
 namespace chunkhit {
 
@@ -18,13 +19,6 @@ namespace chunkhit {
 
 /// The same for the same input list and spec, whatever the machine.
 [[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);
-
-/// A pack that lies where another is to be written.
-struct EarlierPack {
-  std::uint64_t pack_id = 0;
-  const std::vector<SpecEntry>& spec;
-  std::optional<std::uint64_t> rows;  ///< where they are known
-};
 
 /// The pack that is to be written there.
 struct WantedPack {

@@ -42,10 +42,16 @@ std::string changed_text(const SampleList& list, const std::vector<std::uint32_t
   return text + ": " + count_text(part_count, "part") + " packed anew (--trust-inputs does not compare)";
 }
 
-[[noreturn]] void throw_other_pack(const std::string& path, const EarlierPack& before,
-                                   const WantedPack& now) {
-  throw Error(ErrorCode::cannot_write, path + ": holds another pack (" + pack_difference(before, now) +
-                                           "); --force starts from scratch, another --output keeps both");
+/// Which pack this is.
+PackIdentity identity_of(const PackImagesSpec& spec, const SampleList& list, const ChunkPlan& plan,
+                         const PackSamples& samples) {
+  PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list.classes), 0, {}};
+  pack.pack_id = pack_id(pack.spec, list.xxh3);
+  pack.difference = [&spec, recorded = pack.spec, input_xxh3 = list.xxh3,
+                     rows = samples.indices.size() + samples.rejects.size()](const EarlierPack& before) {
+    return pack_difference(before, {spec, recorded, input_xxh3, rows});
+  };
+  return pack;
 }
 
 }  // namespace
@@ -53,20 +59,8 @@ std::string changed_text(const SampleList& list, const std::vector<std::uint32_t
 void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
                         const SampleShape& sample, const PackSamples& samples) {
   if (options.force) return;
-  const std::string path = pack_path(options, samples);
-  const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
-  const std::vector<SpecEntry> recorded = recorded_spec(spec, plan, samples.name, list.classes);
-  const std::uint64_t id = pack_id(recorded, list.xxh3);
-  const WantedPack now{spec, recorded, list.xxh3, samples.indices.size() + samples.rejects.size()};
-  if (const std::optional<Manifest> finished = OutputFolder::finished_pack(path)) {
-    if (finished->pack_id != id)
-      throw_other_pack(path, {finished->pack_id, finished->spec, finished->rows}, now);
-    return;
-  }
-  for (std::uint64_t part_index = 0; part_index < plan.part_count; ++part_index)
-    if (const std::optional<PartManifest> part = OutputFolder::part_manifest(path, part_index);
-        part && part->pack_id != id)
-      throw_other_pack(path, {part->pack_id, part->spec, std::nullopt}, now);
+  check_same_pack(pack_path(options, samples),
+                  identity_of(spec, list, plan_pack(spec, sample, samples.indices.size()), samples));
 }
 
 ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::uint64_t sample_count) {
@@ -91,19 +85,16 @@ PackWriter::PackWriter(RunContext& run, const PackSamples& samples)
       samples_(samples),
       codec_(codec_choice(run.spec)),
       plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
-      recorded_(recorded_spec(run.spec, plan_, samples.name, run.list.classes)),
-      pack_id_(chunkhit::pack_id(recorded_, run.list.xxh3)),
       folder_(pack_path(run.options, samples), run.options.force),
-      rejects_(samples.rejects) {}
+      rejects_(samples.rejects),
+      pack_(folder_, identity_of(run.spec, run.list, plan_, samples)) {}
 
 PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();
-  if (finished && finished->pack_id != pack_id_)
-    refuse_other_pack({finished->pack_id, finished->spec, finished->rows});
   const std::vector<std::uint64_t> changed = changed_parts();
   if (finished) {
     const std::optional<SharedStats> normalize = shared_stats(*finished);
-    repaired_ = !folder_.is_whole(*finished) || finished->normalize != normalize;
+    repaired_ = !folder_.is_whole(*finished, tables(*finished)) || finished->normalize != normalize;
     if (!repaired_ && changed.empty()) {
       run_.normalize = normalize;
       return finished_report(*finished);
@@ -135,12 +126,7 @@ PackReport PackWriter::write() {
   manifest.warned = warnings_.size();
   manifest.warnings = publish_rows(kWarningsName, warnings_, "warning");
   manifest.rejects = publish_rows(kRejectsName, rejects_, "reason");
-  write_run(folder_.path(), run_.options.tool, run_.options.command_line, run_.start, run_.threads).publish();
-  if (!folder_.is_whole(manifest))
-    throw Error(ErrorCode::try_again, folder_.path() +
-                                          ": another process changed this folder; rerun the same command "
-                                          "to resume");
-  publish_file(folder_.file(kManifestName), manifest_text(manifest));
+  pack_.publish(manifest, tables(manifest), manifest_text(manifest), run_.call);
   return report();
 }
 
@@ -166,19 +152,9 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   return report;
 }
 
-void PackWriter::refuse_other_pack(const EarlierPack& before) const {
-  // While nothing is packed, the rejects are those of the list.
-  throw_other_pack(folder_.path(), before,
-                   {run_.spec, recorded_, run_.list.xxh3, samples_.indices.size() + rejects_.size()});
-}
-
 std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) const {
-  std::optional<PartManifest> found = folder_.part_manifest(part_index);
-  if (!found) return std::nullopt;
-  if (found->pack_id != pack_id_) refuse_other_pack({found->pack_id, found->spec, std::nullopt});
-  if (!is_own(found->part, part_index) || !folder_.holds(found->part.file, found->part.bytes))
-    return std::nullopt;
-  return std::move(found->part);
+  std::optional<PartRecord> found = pack_.finished_part(part_index);
+  return found && is_own(*found, part_index) ? std::move(found) : std::nullopt;
 }
 
 bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const {
@@ -205,7 +181,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
     if (!folder_.has(part_stem(part_index) + ".json")) continue;
     const std::span<const std::uint32_t> rows = rows_of(part_index);
     const std::string path = folder_.file(part_stem(part_index) + std::string(kInputsExtension));
-    const auto stamps = read_stamps(path, {pack_id_, part_index}, rows.size());
+    const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.size());
     unknown += stamps ? 0 : 1;
     if (!stamps) continue;
     const std::vector<std::uint32_t> found = find_changed(run_.maker.root, run_.list, rows, *stamps);
@@ -243,8 +219,6 @@ void PackWriter::write_parts() {
   run_.progress.phase = PackProgress::Phase::packing;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
     if (std::optional<PartRecord> finished = finished_part(part_index)) {
-      await_part();
-      ++parts_kept_;
       for (const Reject& reject : finished->rejects) {
         rejects_.push_back(reject);
         run_.rejects.add(reject);
@@ -252,13 +226,13 @@ void PackWriter::write_parts() {
       warnings_.insert(warnings_.end(), finished->warnings.begin(), finished->warnings.end());
       run_.progress.rows_done += finished->rows;
       run_.progress.rows_skipped += finished->rows;
-      keep_part(std::move(*finished));
+      pack_.keep_part(std::move(*finished));
     } else {
       write_part(part_index);
     }
   }
-  if (finishing_.valid()) report_phase(PackProgress::Phase::finishing);
-  await_part();
+  if (pack_.is_finishing()) report_phase(PackProgress::Phase::finishing);
+  pack_.await_part();
 }
 
 void PackWriter::report_phase(PackProgress::Phase phase) {
@@ -282,7 +256,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   part.chunk_samples = plan_.chunk_samples;
   part.classes = run_.list.classes;
   part.label_columns = run_.list.label_columns;
-  part.pack_id = pack_id_;
+  part.pack_id = pack_.identity().pack_id;
   part.part_index = static_cast<std::uint32_t>(part_index);
   part.cache_advice = advise_cache(plan_, chunk_count);
   const Container& kind = container(run_.spec.container);
@@ -312,11 +286,11 @@ void PackWriter::write_part(std::uint64_t part_index) {
                     plan_.chunk_samples,
                     container(run_.spec.container).pads_last_chunk,
                     run_.buffer_bytes,
-                    run_.threads,
+                    run_.call.threads,
                     run_.options.stop,
                     on_row};
   PartOutcome outcome = pack_part(job, *writer);
-  await_part();
+  pack_.await_part();
   interrupted_ = outcome.interrupted;
   check_mounted(outcome.record.rejects);
   if (!interrupted_) finish_part(part_index, std::move(writer), std::move(outcome));
@@ -326,39 +300,20 @@ void PackWriter::write_part(std::uint64_t part_index) {
 void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
                              PartOutcome outcome) {
   samples_packed_now_ += outcome.record.samples;
-  finishing_ = std::async(std::launch::async, [this, part_index, writer = std::move(writer),
-                                               outcome = std::move(outcome)]() mutable {
+  pack_.finish_part(part_index, [this, part_index, writer = std::move(writer),
+                                 outcome = std::move(outcome)]() mutable {
     CompletePart part = writer->complete(outcome.samples);
-    const PartReport& written = part.report;
     const std::string stem = part_stem(part_index);
-    PartRecord& record = outcome.record;
-    record.file = stem + std::string(container(run_.spec.container).extension);
-    record.bytes = written.bytes;
-    record.xxh3 = written.xxh3;
-    record.chunks = written.chunk_count;
-    record.stored_bytes = written.stored_bytes;
-    // Another run of the same pack may have been here first; what it published has the same bytes.
-    if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
-    part.file.publish();
-    publish_stamps(folder_.file(stem + std::string(kInputsExtension)), {pack_id_, part_index},
+    add_written(part.report, stem + std::string(container(run_.spec.container).extension), outcome.record);
+    publish_stamps(folder_.file(stem + std::string(kInputsExtension)), {pack_.identity().pack_id, part_index},
                    outcome.inputs);
-    publish_file(folder_.file(stem + ".json"), part_manifest_text({pack_id_, recorded_, record}));
-    return std::move(record);
+    return CompleteRecord{std::move(outcome.record), std::move(part.file)};
   });
 }
 
-void PackWriter::await_part() {
-  if (finishing_.valid()) keep_part(finishing_.get());
-}
-
-void PackWriter::keep_part(PartRecord record) { parts_.push_back(std::move(record)); }
-
 Manifest PackWriter::manifest_so_far() const {
   Manifest manifest;
-  manifest.pack_id = pack_id_;
-  manifest.tool = run_.options.tool;
-  manifest.spec = recorded_;
-  manifest.input_xxh3 = run_.list.xxh3;
+  pack_.describe(run_.call, run_.list.xxh3, manifest);
   manifest.sample = run_.maker.sample;
   manifest.container = run_.spec.container;
   manifest.codec = codec_.codec;
@@ -367,10 +322,10 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.rejected = rejects_.size();
   manifest.label_columns = run_.list.label_columns;
   manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
-  manifest.classes = class_records(run_.list, parts_);
+  manifest.classes = class_records(run_.list, pack_.parts());
   PixelSums pixels;
   std::uint64_t part_rejects = 0;
-  for (const PartRecord& part : parts_) {
+  for (const PartRecord& part : pack_.parts()) {
     manifest.samples += part.samples;
     part_rejects += part.rejects.size();
     pixels.add(part.pixels);
@@ -378,7 +333,6 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.rows = samples_.indices.size() + rejects_.size() - part_rejects;
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
-  manifest.parts = parts_;
   return manifest;
 }
 
@@ -396,7 +350,7 @@ std::string PackWriter::lost_classes_notice() const {
   for (const Reject& reject : rejects_) rejected.insert(reject.labels.begin(), reject.labels.end());
   std::string names;
   std::size_t count = 0;
-  for (const ClassRecord& record : class_records(run_.list, parts_)) {
+  for (const ClassRecord& record : class_records(run_.list, pack_.parts())) {
     if (record.samples > 0 || !rejected.contains(record.name)) continue;
     names += (count++ == 0 ? "" : ", ") + record.name;
   }
@@ -408,8 +362,8 @@ std::string PackWriter::lost_classes_notice() const {
 PackReport PackWriter::report() const {
   PackReport report;
   report.path = folder_.path();
-  report.parts = parts_.size();
-  report.parts_kept = parts_kept_;
+  report.parts = pack_.parts().size();
+  report.parts_kept = pack_.parts_kept();
   report.repaired = repaired_;
   report.notices = notices_;
   const std::string others = folder_.other_writers_notice();
@@ -418,7 +372,7 @@ PackReport PackWriter::report() const {
   if (!lost.empty()) report.notices.push_back(lost);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
-  for (const PartRecord& part : parts_) {
+  for (const PartRecord& part : pack_.parts()) {
     report.samples += part.samples;
     report.bytes += part.bytes;
     report.warned += part.warnings.size();

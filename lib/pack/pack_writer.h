@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_images.h"
+#include "pack/pack_run.h"
 #include "pack/pack_spec.h"
 #include "pack/rejects.h"
 #include "pack/sample_order.h"
@@ -28,9 +28,8 @@ struct RunContext {
   AssemblerContext& maker;
   RejectLimit& rejects;
   PackProgress& progress;
-  std::uint32_t threads = 1;
   std::uint64_t buffer_bytes = 0;  ///< of chunks in work
-  RunStart start;
+  RunCall call;
   std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
 };
 
@@ -47,8 +46,7 @@ class PackWriter {
   /// What this pack is normalised with: in a split the first pack's statistics.
   [[nodiscard]] std::optional<SharedStats> shared_stats(const Manifest& manifest) const;
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
-  [[noreturn]] void refuse_other_pack(const EarlierPack& before) const;
-  /// A part that an earlier run of the same pack finished; throws cannot_write when it is of another pack.
+  /// A part that an earlier run of the same pack finished.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
   /// Whether a record of this pack says what it must of this part; what does not is packed anew.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
@@ -63,10 +61,8 @@ class PackWriter {
                                                          std::uint64_t sample_count) const;
   void write_part(std::uint64_t part_index);
   void finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
-  void keep_part(PartRecord record);
   void check_space(std::uint64_t first_missing_row) const;
   void report_phase(PackProgress::Phase phase);
-  void await_part();
   /// Publishes a table of rows beside the parts.
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
                                         std::string_view reason_column) const;
@@ -79,19 +75,15 @@ class PackWriter {
   const PackSamples& samples_;
   CodecChoice codec_;
   ChunkPlan plan_;
-  std::vector<SpecEntry> recorded_;
-  std::uint64_t pack_id_;
   OutputFolder folder_;
   std::vector<Reject> rejects_;
   std::vector<Reject> warnings_;
-  std::vector<PartRecord> parts_;
-  std::uint64_t parts_kept_ = 0;
   std::uint64_t samples_packed_now_ = 0;
   bool interrupted_ = false;
   bool repaired_ = false;
   std::vector<std::string> notices_;
-  // Last: it ends before anything that it uses does.
-  std::future<PartRecord> finishing_;
+  // Last: a part that is being finished ends before anything that it uses does.
+  PackRun pack_;
 };
 
 /// Throws cannot_write where the folder of a pack holds another one, finished or begun, that `options.force`

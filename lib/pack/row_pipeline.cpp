@@ -24,7 +24,7 @@ constexpr std::uint64_t kWorkBytes = kRowWorkBytes + 8;
 
 class RowPipeline {
  public:
-  explicit RowPipeline(const RowJob& job) : job_(job) {}
+  explicit RowPipeline(const RowJob& job) : job_(job), part_index_(job.kept_parts) {}
 
   bool run() {
     using tbb::filter_mode;
@@ -68,13 +68,14 @@ class RowPipeline {
     Piece piece = pieces_.get();
     piece->first_row = next_row_;
     piece->row_count = std::min(job_.piece_rows, job_.rows.row_count() - next_row_);
+    piece->is_kept = next_row_ < job_.kept_rows;
     next_row_ += piece->row_count;
     return piece;
   }
 
   Piece fill(Piece piece) const {
     job_.rows.fill(piece->first_row, piece->first_row + piece->row_count, piece->x, piece->held_out);
-    if (!job_.makes_row_blocks) return piece;
+    if (!job_.makes_row_blocks || piece->is_kept) return piece;
     const std::array<CsrView, 2> matrices{piece->x.view(), piece->held_out.view()};
     encode_row_block(std::span(matrices).first(job_.shape.matrix_count), job_.shape, 0, piece->raw);
     return piece;
@@ -88,6 +89,7 @@ class RowPipeline {
   }
 
   Piece choose_part(Piece piece) {
+    if (piece->is_kept) return piece;
     const std::uint64_t bytes = raw_bytes(*piece);
     const std::uint64_t entries = std::max(piece->x.nnz(), piece->held_out.nnz());
     const bool fits =
@@ -105,7 +107,7 @@ class RowPipeline {
   }
 
   Piece compress(Piece piece) const {
-    if (!job_.makes_row_blocks) return piece;
+    if (!job_.makes_row_blocks || piece->is_kept) return piece;
     piece->filtered = job_.compresses;
     if (piece->filtered) {
       encode_zstd(row_block_pieces(piece->raw, job_.shape), job_.level, piece->encoded);
@@ -118,7 +120,7 @@ class RowPipeline {
   const RowJob& job_;
   BufferPool<RowPiece> pieces_;
   std::uint64_t next_row_ = 0;
-  std::uint64_t part_index_ = 0;
+  std::uint64_t part_index_;
   std::uint64_t part_rows_ = 0;
   std::uint64_t part_bytes_ = 0;
   std::uint64_t part_entries_ = 0;  // at least those of each matrix

@@ -18,6 +18,7 @@ struct RowPiece {
   std::uint64_t first_row = 0;  ///< in the pack
   std::uint64_t row_count = 0;
   std::uint64_t part_index = 0;
+  bool is_kept = false;  ///< of a part that is finished already: rows alone, neither block nor part
   CsrRows x;
   CsrRows held_out;  ///< of no rows where the pack has none
   ByteBuffer raw;    ///< as a row block, where that is asked for; and
@@ -38,6 +39,8 @@ struct RowJob {
   std::uint64_t part_bytes = 0;                 ///< raw, at most, unless one piece is larger
   std::uint64_t max_part_entries = UINT64_MAX;  ///< of each matrix
   bool dense = false;                           ///< raw bytes are those of all cells
+  std::uint64_t kept_parts = 0;                 ///< parts that are finished already, from the first on, and
+  std::uint64_t kept_rows = 0;                  ///< their rows: a multiple of piece_rows, or all
   std::uint32_t threads = 1;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of pieces at a time; at least one is made
   const std::atomic<bool>* stop = nullptr;

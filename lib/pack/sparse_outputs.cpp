@@ -15,16 +15,20 @@
 namespace chunkhit {
 namespace {
 
-[[noreturn]] void refuse_other_pack(const std::string& path, const std::string& difference) {
-  throw Error(ErrorCode::cannot_write, path + ": holds another pack (" + difference +
-                                           "); --force starts afresh, another --output keeps both");
+/// Which pack this is, as far as it is known before the input is.
+PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, const std::string& name) {
+  PackIdentity pack{kMatrixFormat, recorded_spec(spec, ids, name), 0, {}};
+  pack.difference = [recorded = pack.spec](const EarlierPack& before) {
+    const std::string difference = first_difference(before.spec, recorded);
+    return difference.empty() ? "the input changed" : difference;
+  };
+  return pack;
 }
 
 /// Throws cannot_write where a finished pack has another spec.
 void check_same_spec(const std::string& path, const std::optional<MatrixManifest>& finished,
-                     const std::vector<SpecEntry>& recorded) {
-  const std::string difference = finished ? first_difference(finished->spec, recorded) : std::string();
-  if (!difference.empty()) refuse_other_pack(path, difference);
+                     const PackIdentity& wanted) {
+  if (finished && !first_difference(finished->spec, wanted.spec).empty()) check_same_pack(path, wanted);
 }
 
 std::string pack_path(const PackSparseOptions& options, const std::string& name) {
@@ -119,7 +123,7 @@ void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::
 SparseOutput::SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options,
                            const RecordedIds& ids, std::string split_name)
     : name(std::move(split_name)),
-      recorded(recorded_spec(spec, ids, name)),
+      identity(identity_of(spec, ids, name)),
       folder(pack_path(options, name), options.force, PackKind::matrices),
       finished(folder.finished_matrix_pack()) {}
 
@@ -130,7 +134,7 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
   for (std::string& name : names) {
     outputs_.push_back(std::make_unique<SparseOutput>(spec, options, ids, std::move(name)));
     const SparseOutput& output = *outputs_.back();
-    check_same_spec(output.folder.path(), output.finished, output.recorded);
+    check_same_spec(output.folder.path(), output.finished, output.identity);
   }
 }
 
@@ -145,10 +149,11 @@ void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& o
     if (options.force && std::filesystem::is_directory(path, error)) continue;
     OutputFolder::check(path, options.force, PackKind::matrices);
     const std::optional<MatrixManifest> finished = OutputFolder::finished_matrix_pack(path);
-    const std::vector<SpecEntry> recorded = recorded_spec(spec, ids, name);
-    check_same_spec(path, finished, recorded);
-    if (finished && input_xxh3 && finished->pack_id != pack_id(recorded, *input_xxh3))
-      refuse_other_pack(path, "the input changed");
+    PackIdentity identity = identity_of(spec, ids, name);
+    check_same_spec(path, finished, identity);
+    if (!input_xxh3) continue;
+    identity.pack_id = pack_id(identity.spec, *input_xxh3);
+    check_same_pack(path, identity);
   }
 }
 
@@ -156,12 +161,11 @@ void SparseOutputs::compare(std::uint64_t input_xxh3) {
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
     // Another run may have finished it while this one read the input.
     if (!output->finished) output->finished = output->folder.finished_matrix_pack();
-    output->pack_id = pack_id(output->recorded, input_xxh3);
-    if (output->finished && output->finished->pack_id != output->pack_id)
-      refuse_other_pack(output->folder.path(), "the input changed");
+    output->identity.pack_id = pack_id(output->identity.spec, input_xxh3);
+    check_same_pack(output->folder.path(), output->identity);
   }
   for (const std::unique_ptr<SparseOutput>& output : outputs_) {
-    if (!output->finished || output->folder.is_whole(*output->finished)) continue;
+    if (!output->finished || output->folder.is_whole(*output->finished, tables(*output->finished))) continue;
     output->folder.reopen(*output->finished);
     output->finished.reset();
   }

@@ -9,6 +9,7 @@
 
 #include "manifest/manifest.h"
 #include "pack/output_folder.h"
+#include "pack/pack_run.h"
 #include "pack/pack_sparse.h"
 #include "pack/pack_sparse_spec.h"
 
@@ -18,10 +19,9 @@ namespace chunkhit {
 struct SparseOutput {
   SparseOutput(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids,
                std::string split_name);
-  std::string name;  ///< of the split; empty without one
-  std::vector<SpecEntry> recorded;
+  std::string name;       ///< of the split; empty without one
+  PackIdentity identity;  ///< its pack_id is 0 until the input is known
   OutputFolder folder;
-  std::uint64_t pack_id = 0;               ///< once the input is known
   std::optional<MatrixManifest> finished;  ///< by an earlier run
 };
 

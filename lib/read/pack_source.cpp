@@ -289,4 +289,26 @@ std::vector<std::string> packs_of(const std::string& path) {
   return packs.empty() ? std::vector{path} : packs;
 }
 
+std::string part_record_name(const std::string& part_file) {
+  return part_file.substr(0, part_file.rfind('.')) + ".json";
+}
+
+std::optional<PartManifest> check_part_record(const std::string& folder, const PackManifest& manifest,
+                                              const PartRecord& listed, std::vector<std::string>& problems) {
+  const std::string sidecar = folder + "/" + part_record_name(listed.file);
+  try {
+    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMaxManifestBytes)), sidecar);
+    const PartRecord& part = own.part;
+    if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
+        part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
+        part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
+      problems.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
+    return own;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
+    problems.emplace_back(error.what());
+    return std::nullopt;
+  }
+}
+
 }  // namespace chunkhit

@@ -78,4 +78,13 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
 /// itself, whatever it is.
 [[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
 
+/// Returns the name of a part's record: "part-00000.json".
+[[nodiscard]] std::string part_record_name(const std::string& part_file);
+
+/// Compares a part's own record with the manifest's row, and returns it where it can be read.
+[[nodiscard]] std::optional<PartManifest> check_part_record(const std::string& folder,
+                                                            const PackManifest& manifest,
+                                                            const PartRecord& listed,
+                                                            std::vector<std::string>& problems);
+
 }  // namespace chunkhit

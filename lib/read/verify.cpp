@@ -107,29 +107,6 @@ bool may_crash(const std::string& path, const Hdf5Names& names) {
   }
 }
 
-std::string sidecar_name(const std::string& part_file) {
-  return part_file.substr(0, part_file.rfind('.')) + ".json";
-}
-
-/// Gives the part's own record where it can be read.
-std::optional<PartManifest> check_sidecar(const std::string& folder, const Manifest& manifest,
-                                          const PartRecord& listed, std::vector<std::string>& problems) {
-  const std::string sidecar = folder + "/" + sidecar_name(listed.file);
-  try {
-    PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMaxManifestBytes)), sidecar);
-    const PartRecord& part = own.part;
-    if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
-        part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
-        part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
-      problems.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
-    return own;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::try_again) throw;
-    problems.emplace_back(error.what());
-    return std::nullopt;
-  }
-}
-
 /// Gives the part's own record where it can be read.
 std::optional<PartManifest> check_part_of_pack(const std::string& folder, const Manifest& manifest,
                                                std::uint32_t part_index, const VerifyOptions& options,
@@ -137,7 +114,7 @@ std::optional<PartManifest> check_part_of_pack(const std::string& folder, const 
   const PartRecord& listed = manifest.parts[part_index];
   const std::string path = folder + "/" + listed.file;
   check_size(path, listed.bytes, report.problems);
-  std::optional<PartManifest> own = check_sidecar(folder, manifest, listed, report.problems);
+  std::optional<PartManifest> own = check_part_record(folder, manifest, listed, report.problems);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return own;
   Expected expected{path, path, nullptr, &listed, nullptr, part_index};
@@ -150,7 +127,7 @@ std::set<std::string> known_files(const Manifest& manifest) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRejectsName), std::string(kRunName)};
   if (manifest.warnings) known.insert(manifest.warnings->file);
   for (const PartRecord& part : manifest.parts) {
-    const std::string sidecar = sidecar_name(part.file);
+    const std::string sidecar = part_record_name(part.file);
     const std::string stem = sidecar.substr(0, sidecar.rfind('.'));
     known.insert({part.file, sidecar, stem + std::string(kInputsExtension)});
   }
@@ -260,7 +237,7 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     if (auto record = check_part_of_pack(source.folder, manifest, part_index, options, report))
       own.push_back(std::move(*record));
     if (report.problems.size() > problems)
-      for (const std::string& file : {part.file, sidecar_name(part.file)})
+      for (const std::string& file : {part.file, part_record_name(part.file)})
         add_damaged(source.folder, file, report);
     ++report.parts;
     report.chunks += part.chunks;

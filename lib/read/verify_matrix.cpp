@@ -186,9 +186,10 @@ VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest&
                               manifest.items.file};
   for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const PartRecord& part = manifest.parts[part_index];
-    known.insert(part.file);
+    known.merge(std::set<std::string>{part.file, part_record_name(part.file)});
     if (options.on_part) options.on_part(part.file);
     const std::size_t problems = report.problems.size();
+    static_cast<void>(check_part_record(folder, manifest, part, report.problems));
     check_part_of_pack({folder + "/" + part.file, &manifest, part_index}, options, sums, report.problems);
     if (report.problems.size() > problems) add_damaged(folder, part.file, report);
     ++report.parts;

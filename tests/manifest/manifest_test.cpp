@@ -41,6 +41,7 @@ Manifest small_manifest() {
 
 PartManifest small_part() {
   PartManifest manifest;
+  manifest.format = kImagesFormat;
   manifest.spec = {{"seed", "0"}};
   manifest.part.file = "part-00000.h5";
   manifest.part.rows = 3;
@@ -175,6 +176,20 @@ TEST(Manifest, OfAnEarlierBuildHasNoWarnings) {
   EXPECT_FALSE(manifest.warnings);
   const std::string part = edited(part_manifest_text(small_part()), "\"warnings\"", "\"others\"");
   EXPECT_TRUE(parse_part_manifest(part, "m").part.warnings.empty());
+}
+
+TEST(PartManifest, OfRatingsHasTheRecordAlone) {
+  PartManifest manifest;
+  manifest.format = kMatrixFormat;
+  manifest.part.file = "part-00000.zst";
+  manifest.part.rows = manifest.part.samples = 2;
+  const std::string text = part_manifest_text(manifest);
+  EXPECT_EQ(text.find("pixels"), std::string::npos);
+  const PartManifest after = parse_part_manifest(text, "part-00000.json");
+  EXPECT_EQ(after.format, kMatrixFormat);
+  EXPECT_EQ(part_manifest_text(after), text);
+  manifest.part.rows = 3;
+  EXPECT_NE(error_of(part_manifest_text(manifest)), "none");
 }
 
 TEST(PartManifest, HasNoMoreWarningsThanSamples) {

@@ -1,0 +1,99 @@
+// One pack of a run, of images or of matrices: which pack it is, the parts that an earlier run of it
+// finished, and how the others and the manifest are published.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "manifest/manifest.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "store/part.h"
+
+namespace chunkhit {
+
+/// A pack that a folder holds, finished or begun.
+struct EarlierPack {
+  std::uint64_t pack_id = 0;
+  const std::vector<SpecEntry>& spec;
+  std::optional<std::uint64_t> rows;  ///< where they are known
+};
+
+/// The pack that a folder is to hold.
+struct PackIdentity {
+  std::string_view format;  ///< kImagesFormat, kMatrixFormat
+  std::vector<SpecEntry> spec;
+  std::uint64_t pack_id = 0;
+  std::function<std::string(const EarlierPack& before)> difference;  ///< what differs, for messages
+};
+
+/// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
+void check_same_pack(const std::string& folder, const PackIdentity& wanted);
+
+/// How the run that packs was called, and when it began.
+struct RunCall {
+  std::string tool;
+  std::string command_line;
+  RunStart start;
+  std::uint32_t threads = 1;
+};
+
+/// A part whose file is complete, but not yet published.
+struct CompleteRecord {
+  PartRecord record;
+  PendingFile file;
+};
+
+/// Publishes a pack part by part. A run that ends early leaves the parts that it finished; the next run of
+/// the same pack keeps them.
+class PackRun {
+ public:
+  /// Throws cannot_write where the folder holds another pack.
+  PackRun(const OutputFolder& folder, PackIdentity identity);
+  [[nodiscard]] const PackIdentity& identity() const { return identity_; }
+  /// The record of a part that an earlier run of this pack finished, whose file has the recorded size.
+  [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
+  /// Appends a part that an earlier run finished.
+  void keep_part(PartRecord record);
+  /// Calls `complete`, which returns a CompleteRecord, in a thread of its own and publishes its part, so that
+  /// the next part is packed meanwhile. Waits for the part before.
+  template <class Complete>
+  void finish_part(std::uint64_t part_index, Complete complete) {
+    await_part();
+    finishing_ = std::async(std::launch::async, [this, part_index, complete = std::move(complete)]() mutable {
+      return publish_part(part_index, complete());
+    });
+  }
+  /// Waits for the part that is being finished; throws what finishing it threw.
+  void await_part();
+  [[nodiscard]] bool is_finishing() const { return finishing_.valid(); }
+  [[nodiscard]] const std::vector<PartRecord>& parts() const { return parts_; }
+  /// Parts of them that an earlier run finished.
+  [[nodiscard]] std::uint64_t parts_kept() const { return parts_kept_; }
+  /// Fills in what manifests of both kinds hold, but rows and label columns.
+  void describe(const RunCall& call, std::uint64_t input_xxh3, PackManifest& manifest) const;
+  /// Publishes run.json and the manifest. Throws try_again where another process removed a part or a table.
+  void publish(const PackManifest& manifest, const std::vector<FileRecord>& tables, std::string_view text,
+               const RunCall& call) const;
+
+ private:
+  [[nodiscard]] PartRecord publish_part(std::uint64_t part_index, CompleteRecord part) const;
+
+  const OutputFolder& folder_;
+  PackIdentity identity_;
+  std::vector<PartRecord> parts_;
+  std::uint64_t parts_kept_ = 0;
+  // Last: it ends before anything that it uses does.
+  std::future<PartRecord> finishing_;
+};
+
+/// Copies what a writer reports of a part's file into the part's record.
+void add_written(const PartReport& written, std::string file, PartRecord& record);
+
+}  // namespace chunkhit
