@@ -279,7 +279,8 @@ def test_finished_parts_are_kept(space):
     os.remove(f"{out}/manifest.json")
     text = run("pack-sparse", space("ratings.csv"), "-o", out, *SMALL, "--binarize", expect=73)
     check("holds another pack (binarize: " in text, text)
-    text = run("pack-images", space("h5"), "-o", out, expect=73)
+    make_images(space("few"), 3)
+    text = run("pack-images", space("few"), "-o", out, expect=73)
     check("a pack of matrices" in text, text)
 
 
