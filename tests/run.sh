@@ -17,7 +17,7 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy hdf5-tools libbenchmark-dev libgtest-dev mypy python3-anndata python3-h5py python3-jsonschema \
+  clang-format clang-tidy doxygen hdf5-tools libbenchmark-dev libgtest-dev mypy python3-anndata python3-h5py python3-jsonschema \
   python3-numpy python3-pandas python3-pil python3-pytest python3-scipy python3-sklearn python3-torch \
   strace xxhash zstd "${torch_packages[@]}"
 
