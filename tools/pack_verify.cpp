@@ -1,10 +1,13 @@
 // pack-verify: checks a pack or a part from end to end.
 #include <chrono>
 #include <cstdio>
+#include <optional>
+#include <string>
 
 #include "chunkhit/verify.h"
 #include "cli.h"
 #include "pack_list.h"
+#include "store/hdf5/external_check.h"
 
 namespace chunkhit {
 namespace {
@@ -41,11 +44,16 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   std::string path;
   VerifyOptions options;
   bool json = false;
+  bool structure = false;
+  std::optional<std::string> layer;
   add_common_flags(app);
   app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
       ->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
   app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
+  app.add_flag("--structure", structure,
+               "Open an external HDF5 file within limits of time and memory, no more");
+  app.add_option("--layer", layer)->group("");
   add_dataset_flags(app, options.names.images, options.names.labels);
   app.add_option("--threads", options.threads, "All allowed CPUs by default")
       ->check(CLI::Range(1, 4096))
@@ -54,6 +62,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors or "
       "storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
   return run_command(app, argc, argv, [&] {
+    if (structure) {
+      open_within_limits(path, {.names = options.names, .matrix = layer});
+      std::printf("%s: can be opened\n", printable_text(path).c_str());
+      return 0;
+    }
     return scan_packs(path, [&](const std::string& pack, std::string& text) {
       const auto begin = std::chrono::steady_clock::now();
       const VerifyReport report = verify_pack(pack, options);

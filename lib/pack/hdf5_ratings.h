@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "ratings/entry_collector.h"
 #include "ratings/rating_reader.h"
-#include "store/hdf5/csr.h"
+#include "store/part.h"
 
 namespace chunkhit {
 
@@ -17,6 +18,8 @@ struct Hdf5RatingsSpec {
   std::uint64_t memory_bytes = UINT64_MAX;  ///< that names and chunks must fit into
 };
 
+class Hdf5Csr;
+
 /// Reads AnnData, 10x Genomics' .h5, and groups with data, indices and indptr. Ids are the names that the
 /// file has for rows and columns, or their numbers from 0.
 class Hdf5RatingReader : public RatingReader {
@@ -25,13 +28,14 @@ class Hdf5RatingReader : public RatingReader {
   Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec);
   Hdf5RatingReader(const Hdf5RatingReader&) = delete;
   Hdf5RatingReader& operator=(const Hdf5RatingReader&) = delete;
+  ~Hdf5RatingReader() override;
   [[nodiscard]] bool next(RatingBlock& block) override;
 
  private:
   [[nodiscard]] EntrySource open_entries(const std::string& path);
   [[nodiscard]] AxisIds axis_ids(const std::string& path, TextList names, const char* axis);
 
-  Hdf5Csr matrix_;
+  std::unique_ptr<Hdf5Csr> matrix_;
   bool transpose_;
   bool knows_columns_;
   std::uint64_t found_columns_ = 0;

@@ -123,8 +123,8 @@ void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
 PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
   if (names != Hdf5Names{}) return part_info(*open_part(path, names));
   const bool is_shard = container_of(path).name == "shard";
-  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path);
-  return part_info(holds_matrices ? *open_matrix_part(path) : *open_part(path));
+  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, true);
+  return part_info(holds_matrices ? *open_matrix_part(path, 0, false) : *open_part(path, {}, false));
 }
 
 /// Describes a pack; nothing where the source is a single part.

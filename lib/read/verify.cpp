@@ -17,10 +17,8 @@
 #include "base/hash.h"
 #include "chunkhit/pack_info.h"
 #include "read/chunk_sums.h"
-#include "read/isolated.h"
 #include "read/pack_source.h"
 #include "read/verify_matrix.h"
-#include "store/hdf5/index.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -98,15 +96,6 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
   return problems;
 }
 
-/// Whether the HDF5 library reads the file, which crashes over some damaged ones.
-bool may_crash(const std::string& path, const Hdf5Names& names) {
-  try {
-    return container_of(path).name == "hdf5" && (names != Hdf5Names{} || !read_hdf5_trailer(InputFile(path)));
-  } catch (const Error&) {
-    return false;  // as the check will say
-  }
-}
-
 /// Gives the part's own record where it can be read.
 std::optional<PartManifest> check_part_of_pack(const std::string& folder, const Manifest& manifest,
                                                std::uint32_t part_index, const VerifyOptions& options,
@@ -136,11 +125,8 @@ std::set<std::string> known_files(const Manifest& manifest) {
 
 std::vector<std::string> check_lone_part(const std::string& path, const VerifyOptions& options) {
   const bool is_matrix = options.names == Hdf5Names{} && is_matrix_part(path);
-  const auto check = [&] {
-    return is_matrix ? check_lone_matrix_part(path, options)
-                     : check_part({.path = path, .name = path}, options);
-  };
-  return may_crash(path, options.names) ? check_isolated(path, check) : check();
+  return is_matrix ? check_lone_matrix_part(path, options)
+                   : check_part({.path = path, .name = path}, options);
 }
 
 VerifyReport verify_part(const std::string& path, const VerifyOptions& options) {

@@ -212,7 +212,7 @@ std::vector<std::string> check_lone_matrix_part(const std::string& path, const V
 
 bool is_matrix_part(const std::string& path) {
   try {
-    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path) : is_matrix_shard(path);
+    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path, true) : is_matrix_shard(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
     return false;

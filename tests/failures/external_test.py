@@ -2,13 +2,17 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import zlib
 
+import anndata
 import h5py
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, make_images, pack, run
+from packing import BIN, SHIM, Workspace, check, make_images, pack, run
 from shard_reader import xxh3
 
 
@@ -120,7 +124,56 @@ def check_sizes(space):
     check(report["problems"] and report["damaged"], report)
 
 
+def run_beside(folder, checker, path, **options):
+    """Exit code and text of pack-info, beside a pack-verify of these lines, or none."""
+    os.makedirs(folder, exist_ok=True)
+    command = os.path.join(folder, "pack-info")
+    shutil.copy(os.path.join(BIN, "pack-info"), command)
+    if checker is not None:
+        with open(os.path.join(folder, "pack-verify"), "w") as file:
+            file.write("#!/bin/sh\n" + checker)
+        os.chmod(os.path.join(folder, "pack-verify"), 0o755)
+    done = subprocess.run([command, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                          env={**os.environ, "PATH": "/usr/bin:/bin"}, **options)
+    return done.returncode, done.stdout.decode()
+
+
+def check_checker(space):
+    """What happens to the program that opens a file first decides, and nothing where there is none."""
+    external = write_external(space("checked.h5"))
+    with h5py.File(external, "a") as file:
+        file["labels"] = np.arange(60)
+    ignored = dict(preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    for name, checker, code, words in (
+            ("none", None, 0, "60"), ("old", "echo usage; exit 2", 0, "60"), ("fine", "echo fine", 0, "60"),
+            ("crash", "kill -SEGV $$", 65, "crashes over it"), ("slow", "kill -XCPU $$", 65, "to open it"),
+            ("memory", "kill -ABRT $$", 65, "MiB of memory"), ("killed", "kill -KILL $$", 75, "signal 9")):
+        found, text = run_beside(space(name), checker, external)
+        check(found == code and words in text, name, found, text)
+        if code != 75:
+            found, text = run_beside(space(name), checker, external, **ignored)
+            check(found == code, name, "where SIGCHLD is ignored:", found, text)
+
+
+def check_names_of_gigabytes(space):
+    """40,000 names of 64 KiB in a file of 3 MB: named damaged, where it was said to try again."""
+    path = space("claims.h5ad")
+    anndata.AnnData(np.ones((40_000, 2), np.float32), dtype=np.float32).write_h5ad(path)
+    with h5py.File(path, "a") as file:
+        del file["obs/_index"]
+        names = file["obs"].create_dataset("_index", (40_000,), "S65536", chunks=(16,), compression="gzip")
+        chunk = zlib.compress(b"a" * (16 << 16), 9)
+        for first in range(0, 40_000, 16):
+            names.id.write_direct_chunk((first,), chunk)
+    for command in (("pack-info",), ("pack-sparse", "--dry-run", "--progress", "none", "--output", space("pack"))):
+        text = run(*command, path, expect=65)
+        check("MiB of memory" in text, text)
+
+
 with Workspace() as space:
+    check_checker(space)
+    if ":" not in SHIM:  # the sanitizers take terabytes of addresses
+        check_names_of_gigabytes(space)
     check_claims(space)
     check_names(space)
     check_manifests(space)

@@ -1,5 +1,5 @@
 // Any bytes as an HDF5 file with a matrix: as rows to serve and as ratings to pack they end in blocks that
-// hold what they say, or in an Error. Child processes read the file, so that a fuzzer sees little of the way.
+// hold what they say, or in an Error. Another program opens the file before.
 #include "fuzz/rating_blocks.h"
 #include "pack/hdf5_ratings.h"
 #include "store/hdf5/matrix.h"
@@ -27,7 +27,7 @@ void check_rows(const ChunkReader& part) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const MemoryFile file({data, size});
   try {
-    for (const auto& part : open_matrices_hdf5({file.path()})) check_rows(*part);
+    for (const auto& part : open_matrices_hdf5({file.path()}, true)) check_rows(*part);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
   }

@@ -96,10 +96,9 @@ struct ImageBatch {
 /// of try_again. If there are more files than half of the process' descriptor limit, each read opens its
 /// file, and files must not be moved.
 ///
-/// External HDF5 files are opened in a forked child, because damaged ones can crash the HDF5 library. The
-/// fork takes longer the more memory the process holds (0.2 s with 3 GB of small pages) and runs its
-/// pthread_atfork handlers; with an MPI library that does not support fork, make loaders of such files before
-/// MPI_Init.
+/// Damaged external HDF5 files can crash the HDF5 library. Where the command pack-verify is installed (beside
+/// the library or the program, or on PATH), it is executed to open such a file first: a file that it crashes
+/// over is an Error of bad_data. The process is never forked.
 class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;

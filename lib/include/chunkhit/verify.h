@@ -38,8 +38,8 @@ struct VerifyReport {
 [[nodiscard]] CHUNKHIT_API std::string verify_report_json(const VerifyReport& report);
 
 /// Verifies a pack or a single part: manifest, sizes, hashes of files and chunks, decoding of every chunk,
-/// statistics, unknown and missing files. An external HDF5 file is read in a forked child, so that a damaged
-/// one cannot crash the caller, which must have no other threads then. Throws bad_data only if there is
+/// statistics, unknown and missing files. An external HDF5 file is opened by pack-verify first, as
+/// loaders do (image_loader.h). Throws bad_data only if there is
 /// nothing to verify, and try_again if memory, descriptors or storage fail (also EIO): a problem is something
 /// that was read and is wrong, never something that could not be read.
 [[nodiscard]] CHUNKHIT_API VerifyReport verify_pack(const std::string& path,

@@ -1,6 +1,7 @@
 #include "store/hdf5/columns.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/child_limits.h"
 #include "chunkhit/error.h"
 #include "codec/deflate.h"
 
@@ -279,13 +279,15 @@ std::size_t undo_lzf(unsigned flags, std::size_t count, const unsigned* paramete
   }
 }
 
-bool is_registered = false;
+std::atomic<bool> is_registered = false;
 
 }  // namespace
 
 bool undoes_lzf() { return is_registered; }
 
 void register_lzf(const Hdf5Check& check) {
+  is_registered = is_registered || H5Zfilter_avail(kLzfFilter) > 0;
+  if (is_registered) return;
   const H5Z_class2_t filter{H5Z_CLASS_T_VERS, kLzfFilter, 0, 1, "lzf", nullptr, nullptr, undo_lzf};
   check(H5Zregister(&filter), "register LZF");
   is_registered = true;
@@ -366,7 +368,6 @@ Names read_variable_texts(const Hdf5Check& check, hid_t file, hid_t dataset, H5T
     check(status, "read names");
     for (const char* text : pointers) names.add(text == nullptr ? "" : text);
     memory.clear();
-    allow_more_time();
   }
   return names;
 }

@@ -81,8 +81,7 @@ template <class Number>
 
 inline constexpr H5Z_filter_t kLzfFilter = 32000;
 
-/// Makes HDF5 undo LZF in this process from now on; it writes none. Whatever filter of this number another
-/// library registered is replaced: only for child processes that read one file.
+/// Makes HDF5 undo LZF in this process from now on, unless h5py or a plug-in already does; it writes none.
 void register_lzf(const Hdf5Check& check);
 
 /// Whether register_lzf was called in this process.

@@ -1,132 +1,128 @@
 #include "store/hdf5/csr.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
-#include "base/message.h"
-#include "base/serving_child.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
-#include "store/hdf5/csr_arrays.h"
-#include "store/hdf5/isolated.h"
+#include "store/hdf5/columns.h"
 
 namespace chunkhit {
 namespace {
 
-/// Of the library itself, whatever the limit is.
-constexpr std::uint64_t kChildBytes = std::uint64_t{16} << 20;
+/// Chunks that are held take at most this share of the memory, beside ids, blocks and ratings.
+constexpr std::uint64_t kChunkShare = 3;
+/// Of a name: ends in growing lists, and what finds equal names.
+constexpr std::uint64_t kNameBytes = 80;
+constexpr std::uint64_t kNameCopies = 5;
+/// A byte of a file decompresses to at most so many (deflate's limit), and a name takes at least one.
+constexpr std::uint64_t kMaxInflation = 1032;
+/// Of a name that becomes an id, as pack-sparse counts users and items.
+constexpr std::uint64_t kIdBytes = 240;
 
-enum class CsrArray : std::uint8_t { indptr, indices, values };
-
-/// What the parent asks the child for: the next numbers of an array.
-struct CsrQuestion {
-  CsrArray array = CsrArray::indptr;
-  std::uint64_t count = 0;
-};
-
-template <class Stream, class Facts>
-void exchange_facts(Stream& stream, Facts& facts) {
-  stream(facts.place, facts.storage, facts.row_count, facts.column_count, facts.entry_count,
-         facts.row_names.text, facts.row_names.ends, facts.column_names.text, facts.column_names.ends,
-         facts.notices);
-}
-
-template <class Number>
-MutableBytes bytes_of(std::span<Number> numbers) {
-  return {reinterpret_cast<std::uint8_t*>(numbers.data()), numbers.size_bytes()};
-}
-
-void answer_numbers(Hdf5CsrArrays& arrays, const CsrQuestion& question, ChildLine& line) {
-  if (question.array == CsrArray::values) {
-    std::vector<float> values(question.count);
-    arrays.read_values(values);
-    line.answer(bytes_of(std::span(values)));
-    RoundedValues rounded = arrays.rounded();
-    return line.answer(bytes_of(std::span(&rounded, 1)));
-  }
-  std::vector<std::int64_t> numbers(question.count);
-  if (question.array == CsrArray::indptr)
-    arrays.read_indptr(numbers);
-  else
-    arrays.read_indices(numbers);
-  line.answer(bytes_of(std::span(numbers)));
-}
-
-/// The child's work: facts first, then numbers as they are asked for.
-void serve_arrays(const std::string& path, const std::string& place, std::uint64_t memory_bytes,
-                  ChildLine& line) {
-  Hdf5CsrArrays arrays(path, place, memory_bytes);
-  MessageWriter facts;
-  exchange_facts(facts, arrays.facts());
-  line.answer(facts.bytes());
-  ByteBuffer asked;
-  while (line.receive(asked)) {
-    CsrQuestion question;
-    MessageReader message(asked);
-    message(question);
-    answer_numbers(arrays, question, line);
-  }
-}
-
-/// A damaged file may claim sizes that only the library sees.
-ChildOptions limited_child(const std::string& path, std::uint64_t memory_bytes) {
-  ChildOptions options = hdf5_child({path});
-  if (memory_bytes < UINT64_MAX) options.max_memory_bytes = memory_bytes + kChildBytes;
-  return options;
+[[noreturn]] void refuse_memory(const std::string& what, std::uint64_t memory_bytes, double enough) {
+  throw Error(ErrorCode::usage, "--memory " + bytes_text(static_cast<double>(memory_bytes)) +
+                                    " cannot hold " + what + ": give --memory " + memory_text(enough));
 }
 
 }  // namespace
 
-struct Hdf5Csr::State {
-  State(const std::string& csr_path, const std::string& place, std::uint64_t memory_bytes)
-      : path(csr_path),
-        child([&](ChildLine& line) { serve_arrays(csr_path, place, memory_bytes, line); },
-              limited_child(csr_path, memory_bytes)) {
-    const ByteBuffer answer = child.receive(path);
-    MessageReader message(answer);
-    exchange_facts(message, facts);
-  }
-
-  template <class Number>
-  void read(CsrArray array, std::span<Number> numbers) {
-    MessageWriter question;
-    question(CsrQuestion{array, numbers.size()});
-    child.ask(question.bytes());
-    receive(bytes_of(numbers));
-  }
-
-  /// Receives an answer of as many bytes as there is room for.
-  void receive(MutableBytes room) {
-    const ByteBuffer bytes = child.receive(path);
-    if (bytes.size() != room.size()) throw Error(ErrorCode::bad_data, path + ": reading it failed");
-    if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
-  }
-
-  std::string path;
-  ServingChild child;
-  CsrFacts facts;
-  RoundedValues rounded;
-};
-
 Hdf5Csr::Hdf5Csr(const std::string& path, const std::string& place, std::uint64_t memory_bytes)
-    : state_(std::make_unique<State>(path, place, memory_bytes)) {}
-
-Hdf5Csr::~Hdf5Csr() = default;
-
-const CsrFacts& Hdf5Csr::facts() const { return state_->facts; }
-
-Names Hdf5Csr::take_row_names() { return std::move(state_->facts.row_names); }
-
-Names Hdf5Csr::take_column_names() { return std::move(state_->facts.column_names); }
-
-void Hdf5Csr::read_indptr(std::span<std::int64_t> numbers) { state_->read(CsrArray::indptr, numbers); }
-
-void Hdf5Csr::read_indices(std::span<std::int64_t> numbers) { state_->read(CsrArray::indices, numbers); }
-
-void Hdf5Csr::read_values(std::span<float> numbers) {
-  state_->read(CsrArray::values, numbers);
-  state_->receive(bytes_of(std::span(&state_->rounded, 1)));
+    : input_(path), check_(ErrorCode::bad_data, path), source_(check_, input_), memory_bytes_(memory_bytes) {
+  const QuietHdf5 quiet;
+  open_arrays(place);
 }
 
-const RoundedValues& Hdf5Csr::rounded() const { return state_->rounded; }
+void Hdf5Csr::open_arrays(const std::string& place) {
+  register_lzf(check_);
+  const CsrLayout layout = find_csr_layout(check_, source_.file(), place);
+  facts_.place = layout.place.empty() ? "/" : layout.place;
+  values_.emplace(check_, source_.file(), layout.place + (layout.is_dense ? "" : "/data"));
+  facts_.entry_count = values_->count();
+  if (layout.is_dense)
+    open_dense();
+  else
+    open_compressed(layout);
+  check_chunk_memory();
+  if (layout.kind != CsrFileKind::bare)
+    check_name_memory(facts_.row_count + (facts_.column_count == UINT64_MAX ? 0 : facts_.column_count), 0);
+  read_axis_names(check_, source_.file(), layout, facts_);
+  check_name_memory(facts_.row_names.count() + facts_.column_names.count(),
+                    facts_.row_names.text.size() + facts_.column_names.text.size());
+}
+
+/// While a chunk is decompressed it is there as it is stored, and again.
+void Hdf5Csr::check_chunk_memory() const {
+  std::uint64_t sum = 0;
+  std::uint64_t largest = 0;
+  for (const auto* list : {&values_, &indices_, &indptr_}) {
+    const std::uint64_t bytes = *list ? (*list)->chunk_bytes() : 0;
+    sum += bytes;
+    largest = std::max(largest, bytes);
+  }
+  if ((sum + largest) <= memory_bytes_ / kChunkShare) return;
+  refuse_memory("the chunks of " + input_.path() + ": " + facts_.place + " (" +
+                    bytes_text(static_cast<double>(sum)) +
+                    " at a time; h5repack -l CHUNK=1000000 writes them smaller)",
+                memory_bytes_, static_cast<double>(sum + largest) * kChunkShare);
+}
+
+void Hdf5Csr::check_name_memory(std::uint64_t count, std::uint64_t text_bytes) const {
+  const double text = static_cast<double>(text_bytes) * kNameCopies;
+  const auto names = static_cast<double>(count);
+  if (names * kNameBytes + text <= static_cast<double>(memory_bytes_)) return;
+  if (count / kMaxInflation > input_.byte_count())
+    check_.refuse(facts_.place + " has a shape of " + count_text(count) + " rows and columns, more than " +
+                  std::to_string(input_.byte_count()) + " bytes can name");
+  refuse_memory("the " + count_text(count) + " names of rows and columns of " + input_.path(), memory_bytes_,
+                names * kIdBytes + text);
+}
+
+void Hdf5Csr::open_dense() {
+  facts_.storage = CsrStorage::dense;
+  if (values_->dimensions().size() != 2)
+    check_.refuse(facts_.place + " has one dimension, expected a matrix");
+  facts_.row_count = values_->dimensions()[0];
+  facts_.column_count = values_->dimensions()[1];
+}
+
+void Hdf5Csr::open_compressed(const CsrLayout& layout) {
+  indices_.emplace(check_, source_.file(), layout.place + "/indices");
+  indptr_.emplace(check_, source_.file(), layout.place + "/indptr");
+  for (const auto* list : {&*values_, &*indices_, &*indptr_})
+    if (list->dimensions().size() != 1) check_.refuse(facts_.place + " has an array that is no list");
+  if (indices_->count() != facts_.entry_count)
+    check_.refuse(facts_.place + " has " + std::to_string(facts_.entry_count) + " values and " +
+                  std::to_string(indices_->count()) + " indices");
+  if (indptr_->count() == 0) check_.refuse(facts_.place + " has an empty indptr");
+  set_sides(layout, indptr_->count() - 1);
+  const std::uint64_t outer = facts_.storage == CsrStorage::csr ? facts_.row_count : facts_.column_count;
+  if (indptr_->count() != outer + 1)
+    check_.refuse(facts_.place + " has " + std::to_string(indptr_->count()) +
+                  " numbers in indptr, expected " + std::to_string(outer + 1));
+}
+
+void Hdf5Csr::set_sides(const CsrLayout& layout, std::uint64_t outer_count) {
+  facts_.storage = layout.format == "csc" ? CsrStorage::csc : CsrStorage::csr;
+  if (layout.shape.empty()) {
+    if (facts_.storage == CsrStorage::csc) check_.refuse(facts_.place + " does not say its shape");
+    facts_.row_count = outer_count;
+    facts_.column_count = UINT64_MAX;
+    facts_.notices.push_back(facts_.place +
+                             ": does not say its shape: columns behind the last entry are lost");
+    return;
+  }
+  facts_.row_count = static_cast<std::uint64_t>(layout.shape[0]);
+  facts_.column_count = static_cast<std::uint64_t>(layout.shape[1]);
+  if (layout.kind == CsrFileKind::tenx) {
+    facts_.storage = CsrStorage::csr;
+    std::swap(facts_.row_count, facts_.column_count);
+  } else if (layout.format.empty()) {
+    if (facts_.row_count != outer_count && facts_.column_count == outer_count)
+      facts_.storage = CsrStorage::csc;
+    facts_.notices.push_back(facts_.place + ": does not say its format: taken as " +
+                             (facts_.storage == CsrStorage::csr ? "csr" : "csc"));
+  }
+}
 
 }  // namespace chunkhit

@@ -1,10 +1,9 @@
-#include "store/hdf5/csr_layout.h"
-
 #include <array>
 #include <utility>
 
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/columns.h"
+#include "store/hdf5/csr.h"
 #include "store/hdf5/csr_names.h"
 #include "store/hdf5/csr_numbers.h"
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "base/child_limits.h"
 #include "base/words.h"
 #include "store/hdf5/columns.h"
 
@@ -15,7 +14,6 @@ namespace {
 constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kDefaultSlots = 521;
-constexpr std::uint64_t kLookUpsAtOnce = 1 << 16;
 
 std::string filter_name(H5Z_filter_t filter) {
   constexpr std::array<std::pair<int, const char*>, 5> kNames{
@@ -78,7 +76,7 @@ void check_chunk_positions(const Hdf5Check& check, hid_t dataset, std::span<cons
       const std::array<hsize_t, 2> at{row, column};
       hsize_t bytes = 0;
       if (H5Dget_chunk_storage_size(dataset, at.data(), &bytes) >= 0 && bytes > 0) ++found;
-      if (++looked_up % kLookUpsAtOnce == 0) allow_more_time();
+      ++looked_up;
     }
   hsize_t written = 0;
   const Hdf5Handle space(check(H5Dget_space(dataset), "ask for a dataspace"), H5Sclose);
@@ -142,11 +140,13 @@ std::uint64_t Hdf5Numbers::count() const {
 }
 
 void Hdf5Numbers::read(const Hdf5Check& check, std::span<std::int64_t> numbers) {
+  const QuietHdf5 quiet;
   if (is_floating_) check.refuse(place_ + " does not hold whole numbers");
   read_as(check, H5T_NATIVE_INT64, sizeof(std::int64_t), numbers.size(), numbers.data());
 }
 
 void Hdf5Numbers::read(const Hdf5Check& check, std::span<float> numbers) {
+  const QuietHdf5 quiet;
   wide_.resize(numbers.size());
   read_as(check, H5T_NATIVE_DOUBLE, sizeof(double), numbers.size(), wide_.data());
   for (std::size_t i = 0; i < numbers.size(); ++i) {

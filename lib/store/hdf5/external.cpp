@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/child_limits.h"
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/columns.h"
 #include "store/hdf5/image_part.h"
@@ -167,7 +166,6 @@ constexpr std::uint64_t kCutBytes = 1 << 20;
 constexpr std::uint64_t kMinChunkBytes = 1 << 16;
 // Finding one takes about a microsecond, remembering it 16 bytes.
 constexpr std::uint64_t kMaxTiles = 1 << 24;
-constexpr std::uint64_t kTilesAtOnce = 1 << 16;
 
 std::uint64_t ceiling(std::uint64_t value, std::uint64_t step) { return value / step + (value % step != 0); }
 
@@ -259,11 +257,9 @@ StoredTile find_tile(Hdf5Source& source, hid_t dataset, const Hdf5Array& array,
 void find_tiles(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, std::vector<StoredTile>& tiles) {
   std::vector<hsize_t> first(array.chunk.size());
   hsize_t found = 0;
-  std::uint64_t looked_up = 0;
   for (StoredTile& tile : tiles) {
     tile = find_tile(source, dataset, array, first);
     found += tile.stored_bytes > 0 ? 1 : 0;
-    if (++looked_up % kTilesAtOnce == 0) allow_more_time();
     advance(first, array);
   }
   if (found == tiles.size()) return;

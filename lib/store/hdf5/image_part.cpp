@@ -13,14 +13,13 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
-#include "store/contents_message.h"
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/columns.h"
 #include "store/hdf5/external.h"
+#include "store/hdf5/external_check.h"
 #include "store/hdf5/handle.h"
 #include "store/hdf5/images.h"
 #include "store/hdf5/index.h"
-#include "store/hdf5/isolated.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 
@@ -142,21 +141,14 @@ std::string without_root(const std::string& name) {
 }
 
 /// Reads an external file through the HDF5 library.
-PartContents read_external_contents(const InputFile& input, const Hdf5Names& names) {
+PartContents read_external_contents(const InputFile& input, const Hdf5Names& names, bool checks) {
+  if (checks) check_external_file(input.path(), {.names = names});
   const QuietHdf5 quiet;
   Hdf5Source source(Hdf5Check(ErrorCode::bad_data, input.path()), input);
   refuse_user_block(source);
   refuse_damaged_index(source, input, kFormatAttribute);
   PartContents contents = read_external_file(source, names);
   with_path(input.path(), [&] { check_external_contents(contents, container("hdf5"), input.byte_count()); });
-  return contents;
-}
-
-PartContents read_isolated_contents(const InputFile& input, const Hdf5Names& names) {
-  PartContents contents;
-  read_isolated(
-      {input.path()}, [&](std::size_t) { return encode_contents(read_external_contents(input, names)); },
-      [&](std::size_t, Bytes message) { contents = decode_contents(message); });
   return contents;
 }
 
@@ -178,7 +170,7 @@ std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
   return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
 }
 
-std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5Names& wanted) {
+std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5Names& wanted, bool checks) {
   InputFile input(path);
   Hdf5Names names{without_root(wanted.images), wanted.labels};
   if (names.labels) names.labels = without_root(*names.labels);
@@ -186,9 +178,9 @@ std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5N
   std::optional<PartContents> contents;
   if (names.images == own_names.images) contents = read_own_contents(input);
   if (!contents) {
-    contents = read_isolated_contents(input, names);
+    contents = read_external_contents(input, names, checks);
   } else if (names.labels.value_or("labels") != "labels") {
-    PartContents external = read_isolated_contents(input, names);
+    PartContents external = read_external_contents(input, names, checks);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
     contents->spec.classes = std::move(external.spec.classes);

@@ -70,20 +70,19 @@ struct Hdf5MatrixNames {
   std::string x = "X";  ///< "X", "layers/NAME", "raw/X"
 };
 
-/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file, in this process,
-/// which a damaged file may crash. Rows come sorted,
-/// and entries that are zero in a dense array are left out; throws bad_data when anything does not fit, or
-/// where a row has a column twice.
+/// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file, over
+/// which the HDF5 library may crash when it is damaged. Rows come sorted, and entries that are zero in a
+/// dense array are left out; throws bad_data when anything does not fit, or where a row has a column twice.
 [[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
 
 /// Opens parts of ours, or any AnnData files, as row blocks that are made in memory: HDF5's arrays have no
-/// chunks of whole rows. The HDF5 library reads parts of ours in this process, once the hash of all their
-/// bytes was compared, and others in a child process (store/hdf5_isolated.h). Throws as read_matrix_hdf5.
+/// chunks of whole rows. Of parts of ours the hash of all bytes is compared before; others are opened after
+/// store/hdf5/external_check.h where `checks`. Throws as read_matrix_hdf5.
 [[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(
-    const std::vector<std::string>& paths);
+    const std::vector<std::string>& paths, bool checks);
 
-/// Returns whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images; a child process looks
-/// where it is no part of ours.
-[[nodiscard]] bool is_matrix_hdf5(const std::string& path);
+/// Returns whether an HDF5 file holds a matrix (/X, or /matrix of ours) and no /images. Where `checks`, an
+/// external file need not be checked again when it is opened.
+[[nodiscard]] bool is_matrix_hdf5(const std::string& path, bool checks);
 
 }  // namespace chunkhit

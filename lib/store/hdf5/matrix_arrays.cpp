@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/child_limits.h"
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/columns.h"
 
@@ -69,7 +68,6 @@ void for_each_block(const Hdf5Check& check, const Hdf5Column& column, hid_t type
                             H5Sclose);
     check(H5Dread(column.dataset.get(), type, memory.get(), stored.get(), H5P_DEFAULT, block.data()),
           "read an array");
-    allow_more_time();
     step(first, std::span<const Number>(block).first(count[0] * width));
   }
 }
@@ -164,47 +162,21 @@ CompressedMatrix read_compressed(const Hdf5Source& source, const std::string& pa
   return matrix;
 }
 
-/// The child that reads a file lives on while entries are counted, `kValuesAtOnce` at a time.
-class EntryClock {
- public:
-  void count(std::uint64_t entries) {
-    entries_ += entries;
-    if (entries_ < kValuesAtOnce) return;
-    entries_ = 0;
-    allow_more_time();
-  }
-
- private:
-  std::uint64_t entries_ = 0;
-};
-
-/// Counts the entries of each row, `indptr[row + 1]`.
-void count_rows(const CsrRows& columns, std::vector<std::uint64_t>& indptr) {
-  const std::span<const std::uint32_t> indices(columns.indices);
-  for (std::size_t first = 0; first < indices.size(); first += kValuesAtOnce) {
-    for (const std::uint32_t row : indices.subspan(first, std::min(kValuesAtOnce, indices.size() - first)))
-      ++indptr[row + 1];
-    allow_more_time();
-  }
-}
-
 /// Rows from columns; they come sorted.
 CsrRows transpose(const CsrRows& columns, std::uint64_t row_count) {
   CsrRows rows;
   rows.indptr.assign(row_count + 1, 0);
-  count_rows(columns, rows.indptr);
+  for (const std::uint32_t row : columns.indices) ++rows.indptr[row + 1];
   for (std::uint64_t row = 0; row < row_count; ++row) rows.indptr[row + 1] += rows.indptr[row];
   rows.indices.resize(columns.nnz());
   rows.values.resize(columns.nnz());
   std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
-  EntryClock clock;
   for (std::size_t column = 0; column < columns.row_count(); ++column) {
     for (std::uint64_t at = columns.indptr[column]; at < columns.indptr[column + 1]; ++at) {
       const std::uint64_t to = next[columns.indices[at]]++;
       rows.indices[to] = static_cast<std::uint32_t>(column);
       rows.values[to] = columns.values[at];
     }
-    clock.count(columns.indptr[column + 1] - columns.indptr[column] + 1);
   }
   return rows;
 }
@@ -221,7 +193,6 @@ void sort_row(CsrRows& rows, std::uint64_t begin, std::uint64_t end,
 /// Sorts what is not, and refuses a column that is twice in a row.
 void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
   std::vector<std::pair<std::uint32_t, float>> entries;
-  EntryClock clock;
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     const auto begin = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
     const auto end = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row + 1]);
@@ -230,7 +201,6 @@ void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
     if (twice != end)
       check.refuse("/" + path + ": row " + std::to_string(row) + " has column " + std::to_string(*twice) +
                    " twice");
-    clock.count(rows.indptr[row + 1] - rows.indptr[row] + 1);
   }
 }
 

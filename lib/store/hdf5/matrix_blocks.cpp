@@ -7,14 +7,12 @@
 #include <optional>
 #include <utility>
 
-#include "base/child_limits.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
-#include "store/contents_message.h"
+#include "store/hdf5/external_check.h"
 #include "store/hdf5/index.h"
-#include "store/hdf5/isolated.h"
 #include "store/hdf5/matrix.h"
 
 namespace chunkhit {
@@ -88,11 +86,9 @@ PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
   contents.has_hashes = false;
   const std::uint64_t rows = matrix.x.row_count();
   const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
-  for (std::uint64_t first = 0; first < rows; first += step) {
+  for (std::uint64_t first = 0; first < rows; first += step)
     contents.chunks.push_back(
         append_block(matrix, *contents.spec.matrix, first, std::min(rows, first + step), file));
-    allow_more_time();
-  }
   contents.samples = std::move(matrix.samples);
   return contents;
 }
@@ -104,31 +100,22 @@ std::unique_ptr<ChunkReader> make_reader(const std::string& path, const MemoryFi
   return std::make_unique<ChunkReader>(InputFile(path, file.fd(), bytes), std::move(contents));
 }
 
-/// Reads an external file, over which the HDF5 library may crash.
-std::unique_ptr<ChunkReader> open_isolated(const std::string& path) {
-  MemoryFile file;
-  PartContents contents;
-  read_isolated(
-      {path}, [&](std::size_t) { return encode_contents(read_as_blocks(path, file)); },
-      [&](std::size_t, Bytes message) { contents = decode_contents(message); });
-  return make_reader(path, file, std::move(contents));
-}
-
 }  // namespace
 
-std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths) {
+std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths,
+                                                             bool checks) {
   MemoryFile file;
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
     const InputFile input(path);
     const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
-    if (!trailer || trailer->kind != SampleKind::matrices) {
-      parts.push_back(open_isolated(path));
-      continue;
-    }
-    check_hdf5_hash(input, *trailer);
+    const bool is_own = trailer && trailer->kind == SampleKind::matrices;
+    if (is_own)
+      check_hdf5_hash(input, *trailer);
+    else if (checks)
+      check_external_file(path, {.matrix = "X"});
     PartContents contents = read_as_blocks(path, file);
-    contents.trailer = trailer;
+    if (is_own) contents.trailer = trailer;
     parts.push_back(make_reader(path, file, std::move(contents)));
   }
   return parts;

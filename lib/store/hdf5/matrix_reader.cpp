@@ -8,9 +8,9 @@
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/columns.h"
 #include "store/hdf5/external.h"
+#include "store/hdf5/external_check.h"
 #include "store/hdf5/handle.h"
 #include "store/hdf5/index.h"
-#include "store/hdf5/isolated.h"
 #include "store/hdf5/matrix.h"
 #include "store/hdf5/matrix_arrays.h"
 #include "store/hdf5/matrix_writer.h"
@@ -187,17 +187,13 @@ Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& name
   return matrix;
 }
 
-bool is_matrix_hdf5(const std::string& path) {
-  if (const auto trailer = read_hdf5_trailer(InputFile(path))) return trailer->kind == SampleKind::matrices;
-  bool holds = false;
-  const auto look = [&](std::size_t) {
-    const QuietHdf5 quiet;
-    const InputFile input(path);
-    const Hdf5Source source(Hdf5Check(ErrorCode::bad_data, path), input);
-    return ByteBuffer{static_cast<std::uint8_t>(holds_matrix(source.check(), source.file()) ? 1 : 0)};
-  };
-  read_isolated({path}, look, [&](std::size_t, Bytes answer) { holds = answer[0] == 1; });
-  return holds;
+bool is_matrix_hdf5(const std::string& path, bool checks) {
+  const InputFile input(path);
+  if (const auto trailer = read_hdf5_trailer(input)) return trailer->kind == SampleKind::matrices;
+  if (checks) check_external_file(path, {});
+  const QuietHdf5 quiet;
+  const Hdf5Source source(Hdf5Check(ErrorCode::bad_data, path), input);
+  return holds_matrix(source.check(), source.file());
 }
 
 }  // namespace chunkhit
