@@ -21,7 +21,7 @@ ALL = sys.argv[3:] == ["--all"]
 WANTED = [] if ALL else sys.argv[3:]
 PASSED = ROOT / "tests" / "style" / "tidy_passed"
 # What decides about every source.
-RULES = (".clang-tidy", "cmake/", "CMakeLists.txt", "lib/CMakeLists.txt", "tools/CMakeLists.txt", "tests/style/tidy.py")
+RULES = (".clang-tidy", "cmake/", "CMakeLists.txt", "tests/style/tidy.py")
 
 
 def git(*arguments):
