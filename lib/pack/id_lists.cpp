@@ -8,9 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/csv_reader.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/line_reader.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
@@ -18,46 +15,7 @@
 namespace chunkhit {
 namespace {
 
-constexpr std::string_view kUsersHeader = "row,ratings,user\n";
-constexpr std::string_view kItemsHeader = "column,ratings,item\n";
-constexpr std::size_t kWrittenBytes = 1 << 20;
 constexpr std::size_t kMaxIdBytes = 1 << 20;
-
-/// Writes a list in pieces, so that it may be larger than memory.
-class ListFile {
- public:
-  ListFile(const std::string& folder, std::string_view name, std::string_view header)
-      : name_(name), file_(folder + "/" + name_), text_(header) {}
-
-  void add(std::uint64_t number, std::uint64_t ratings, std::string_view id) {
-    text_ += std::to_string(number);
-    text_ += ',';
-    text_ += std::to_string(ratings);
-    text_ += ',';
-    append_csv_field(text_, id);
-    text_ += '\n';
-    if (text_.size() >= kWrittenBytes) write();
-  }
-
-  CompleteList complete() {
-    write();
-    file_.flush();
-    const FileRecord record{name_, file_.byte_count(), hash_.value()};
-    return {record, std::move(file_)};
-  }
-
- private:
-  void write() {
-    hash_.update(as_bytes(text_));
-    file_.append(as_bytes(text_));
-    text_.clear();
-  }
-
-  std::string name_;
-  PendingFile file_;
-  Xxh3Stream hash_;
-  std::string text_;
-};
 
 /// Counts the ids of a list against --memory while they are read.
 class ListMemory {
@@ -104,42 +62,32 @@ std::string items_file(const std::string& path) {
               path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }
 
-[[noreturn]] void refuse(const CsvReader& rows, const std::string& what) {
-  throw Error(ErrorCode::bad_data, rows.name() + ":" + std::to_string(rows.line()) + ": " + what);
-}
-
 }  // namespace
 
 CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
                          std::span<const std::uint32_t> ratings, const IdMap& ids) {
-  ListFile list(folder, kUsersName, kUsersHeader);
-  for (std::size_t row = 0; row < users.size(); ++row) list.add(row, ratings[row], ids.text(users[row]));
+  IdListWriter list(folder, kUsersName, kUsersHeader);
+  for (std::size_t row = 0; row < users.size(); ++row) list.add(ratings[row], ids.text(users[row]));
   return list.complete();
 }
 
 CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
                          std::span<const std::uint64_t> ratings) {
-  ListFile list(folder, kItemsName, kItemsHeader);
-  for (std::size_t column = 0; column < ids.size(); ++column) list.add(column, ratings[column], ids[column]);
+  IdListWriter list(folder, kItemsName, kItemsHeader);
+  for (std::size_t column = 0; column < ids.size(); ++column) list.add(ratings[column], ids[column]);
   return list.complete();
 }
 
 std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
   TextStream stream(items_file(path));
   ListMemory memory(use, stream.name(), stream.byte_count());
-  CsvReader rows(
-      stream.name(), [&](MutableBytes out) { return stream.read(out); }, ',');
-  std::vector<std::string_view> fields;
-  if (!rows.next_row(fields) || fields != std::vector<std::string_view>{"column", "ratings", "item"})
-    throw Error(ErrorCode::bad_data, rows.name() + ": expected an items.csv (column,ratings,item)");
+  ItemListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
   std::vector<std::string> ids;
   IdMap seen;
-  while (rows.next_row(fields)) {
-    if (fields.size() != 3 || fields[0] != std::to_string(ids.size()))
-      refuse(rows, "expected column " + std::to_string(ids.size()) + ", its ratings and its item");
-    ids.emplace_back(fields[2]);
-    if (seen.add(ids.back()) != ids.size() - 1) refuse(rows, "item " + ids.back() + " is there twice");
-    memory.add(ids.back(), fields[0].size() + fields[1].size() + fields[2].size() + 3);
+  while (items.next()) {
+    ids.emplace_back(items.id());
+    if (seen.add(ids.back()) != ids.size() - 1) items.fail("item " + ids.back() + " is there twice");
+    memory.add(ids.back(), items.line_bytes());
   }
   memory.finish();
   return ids;

@@ -1,4 +1,4 @@
-// users.csv and items.csv: whose the rows and columns of a pack are. Layout: schemas/matrix-manifest.md.
+// The ids of a pack: written as users.csv and items.csv, read from files that the spec names.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
-#include "manifest/manifest.h"
+#include "manifest/id_list.h"
 #include "pack/sparse_memory.h"
 #include "ratings/id_map.h"
 
 namespace chunkhit {
-
-/// A list that is whole and on disk, but exists only once its file is published.
-struct CompleteList {
-  FileRecord record;
-  PendingFile file;
-};
 
 /// Writes users.csv in a folder: `users` by number and their ratings in X, in the order of rows.
 [[nodiscard]] CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,

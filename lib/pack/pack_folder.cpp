@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
+#include "manifest/id_list.h"
 #include "manifest/manifest.h"
 #include "ratings/rating_store.h"
 #include "store/part.h"
@@ -54,8 +55,8 @@ struct FileBegin {
   std::string_view text;
   std::string_view followed_by;
 };
-constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, "row,ratings,user\n", ""},
-                                                {kItemsName, "column,ratings,item\n", ""},
+constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, kUsersHeader, ""},
+                                                {kItemsName, kItemsHeader, ""},
                                                 {kRejectsName, "row,", ",reason\n"},
                                                 {kWarningsName, "row,", ",warning\n"},
                                                 {kRunName, "{\n  \"tool\": \"", "\n  \"command_line\": \""}}};

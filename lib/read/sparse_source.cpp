@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -15,6 +13,7 @@
 #include "base/text.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
+#include "manifest/id_list.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 
@@ -105,52 +104,6 @@ std::optional<std::uint64_t> SourceIds::find(std::string_view id) const {
     if (((slots_[at] ^ hash) & ~kIndexMask) == 0 && (*this)[index] == id) return index;
   }
   return std::nullopt;
-}
-
-namespace {
-
-[[noreturn]] void refuse_line(const std::string& path) {
-  throw Error(ErrorCode::bad_data, path + ": expected column,ratings,item");
-}
-
-/// The next number of a line.
-std::uint64_t take_number(std::string_view& text, const std::string& path) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const auto length = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || length >= text.size() || text[length] != ',') refuse_line(path);
-  text.remove_prefix(length + 1);
-  return number;
-}
-
-/// Skips an id, quoted (RFC 4180) or not, and the end of its line.
-void skip_id(std::string_view& text, const std::string& path) {
-  const bool quoted = text.starts_with('"');
-  const char stop = quoted ? '"' : '\n';
-  std::size_t at = quoted ? 1 : 0;
-  while (at < text.size() && (text[at] != stop || text.substr(at).starts_with("\"\"")))
-    at += quoted && text[at] == '"' ? 2 : 1;
-  if (quoted) ++at;
-  if (at >= text.size() || text[at] != '\n') refuse_line(path);
-  text.remove_prefix(at + 1);
-}
-
-}  // namespace
-
-std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
-                                             std::uint64_t column_count) {
-  text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
-  std::vector<std::uint64_t> counts;
-  while (!text.empty()) {
-    if (take_number(text, path) != counts.size())
-      throw Error(ErrorCode::bad_data, path + ": columns are not counted up");
-    counts.push_back(take_number(text, path));
-    skip_id(text, path);
-  }
-  if (counts.size() != column_count)
-    throw Error(ErrorCode::bad_data, path + ": " + std::to_string(counts.size()) + " items, expected " +
-                                         std::to_string(column_count));
-  return counts;
 }
 
 namespace {

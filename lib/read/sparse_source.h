@@ -47,11 +47,6 @@ class SourceIds {
   mutable std::vector<std::uint64_t> slots_;
 };
 
-/// Reads how many ratings each of `column_count` items has; `path` is for messages. Throws bad_data when the
-/// text is no such list.
-[[nodiscard]] std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
-                                                           std::uint64_t column_count);
-
 /// Opened sources with their ids and labels.
 class SparseSource {
  public:

@@ -1,12 +1,11 @@
-// Any bytes as items.csv: both of its readers end in a list or in an Error, and the reader of counts gives as
-// many as it was told.
+// Any bytes as items.csv end in a list of ids and of counts, equally many, or in an Error.
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fuzz/rating_blocks.h"
+#include "manifest/id_list.h"
 #include "pack/id_lists.h"
-#include "read/sparse_source.h"
 
 namespace {
 

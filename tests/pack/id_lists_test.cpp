@@ -68,6 +68,8 @@ TEST(IdLists, RefusesWhatIsNoListOfItems) {
   EXPECT_NE(error_of(path).find("expected an items.csv"), std::string::npos);
   write(path, "column,ratings,item\n0,1,x\n2,1,y\n");
   EXPECT_NE(error_of(path).find(":3: expected column 1"), std::string::npos);
+  write(path, "column,ratings,item\n0,many,x\n");
+  EXPECT_NE(error_of(path).find(":2: ratings: expected a count, found \"many\""), std::string::npos);
   write(path, "column,ratings,item\n0,1,x\n1,1,x\n");
   EXPECT_NE(error_of(path).find("item x is there twice"), std::string::npos);
 }
