@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/random.h"
 #include "chunkhit/error.h"
+#include "ratings/id_map.h"
 #include "ratings/rating_reader.h"
 
 namespace chunkhit {
@@ -42,48 +42,17 @@ std::size_t make_unique_names(TextList& names) {
   return made.size();
 }
 
-namespace {
-
-constexpr std::size_t kFirstSlots = 1 << 12;
-
-}  // namespace
-
-void EntryCollector::Axis::begin(BlockIds& block) {
-  block_ = &block;
-  positions_.clear();
-  slots_.assign(std::max(slots_.size(), kFirstSlots), 0);
-}
-
-void EntryCollector::Axis::find(std::uint64_t position) {
-  if (2 * (positions_.size() + 1) > slots_.size()) grow();
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = mix_bits(position) & mask;
-  while (slots_[slot] != 0 && positions_[slots_[slot] - 1] != position) slot = (slot + 1) & mask;
-  if (slots_[slot] == 0) {
-    append_id(position);
-    slots_[slot] = static_cast<std::uint32_t>(positions_.size());
-  }
-  last_position_ = position;
-  last_index_ = slots_[slot] - 1;
-}
-
-void EntryCollector::Axis::append_id(std::uint64_t position) {
-  positions_.push_back(position);
-  if (ids_.names.size() == 0) {
-    block_->numbers.push_back(ids_.first + static_cast<std::int64_t>(position));
-    return;
-  }
-  block_->texts.add(ids_.names[position]);
-}
-
-void EntryCollector::Axis::grow() {
-  slots_.assign(slots_.size() * 2, 0);
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t index = 0; index < positions_.size(); ++index) {
-    std::size_t slot = mix_bits(positions_[index]) & mask;
-    while (slots_[slot] != 0) slot = (slot + 1) & mask;
-    slots_[slot] = static_cast<std::uint32_t>(index + 1);
-  }
+void EntryCollector::Axis::finish() {
+  // All at once: IdMap overlaps the cache misses of ids that it is given together.
+  IdMap map;
+  map.add(positions_, block_->of_rating);
+  map.move_to(*block_);
+  for (std::int64_t& id : block_->numbers)
+    if (ids_.names.empty())
+      id += ids_.first;
+    else
+      block_->texts.add(ids_.names[static_cast<std::size_t>(id)]);
+  if (!ids_.names.empty()) block_->numbers.clear();
 }
 
 EntryCollector::EntryCollector(std::string name, AxisIds rows, AxisIds columns, bool transpose)
@@ -110,6 +79,8 @@ bool EntryCollector::is_full() const { return block_->values.size() >= kBlockRat
 bool EntryCollector::finish() {
   const bool has_entries = !block_->values.empty();
   if (all_ones_) block_->values.clear();
+  rows_.finish();
+  columns_.finish();
   block_ = nullptr;
   return has_entries;
 }

@@ -40,26 +40,21 @@ class EntryCollector {
   [[nodiscard]] bool finish();
 
  private:
-  /// Numbers the different rows or columns of a block.
+  /// Rows or columns of a block's entries, numbered when it ends.
   class Axis {
    public:
     explicit Axis(AxisIds ids) : ids_(std::move(ids)) {}
-    void begin(BlockIds& block);
-    void add(std::uint64_t position) {
-      if (positions_.empty() || position != last_position_) find(position);
-      block_->of_rating.push_back(last_index_);
+    void begin(BlockIds& block) {
+      block_ = &block;
+      positions_.clear();
     }
+    void add(std::uint64_t position) { positions_.push_back(static_cast<std::int64_t>(position)); }
+    void finish();
 
    private:
-    void find(std::uint64_t position);
-    void append_id(std::uint64_t position);
-    void grow();
     AxisIds ids_;
     BlockIds* block_ = nullptr;
-    std::vector<std::uint64_t> positions_;  // of the block's ids
-    std::vector<std::uint32_t> slots_;      // open addressing, at most half full; index + 1, 0 where free
-    std::uint64_t last_position_ = 0;
-    std::uint32_t last_index_ = 0;
+    std::vector<std::int64_t> positions_;  // by entry
   };
 
   [[noreturn]] void refuse_value(std::uint64_t row, std::uint64_t column, float value) const;
