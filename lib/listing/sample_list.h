@@ -33,18 +33,18 @@ struct SampleList {
   std::string file_column = "file";        ///< header of the column of files in a CSV
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
   std::vector<std::string> classes;        ///< names by id; empty when ids are integers of the input
-  std::vector<ListedFolder> folders;       ///< of ClassFoldersSpec::split_folders, in their order
+  std::vector<ListedFolder> folders;       ///< the ClassFoldersSpec::split_folders, in their order
   std::uint64_t row_count = 0;             ///< rows of the input: samples + rejects
   std::vector<Reject> rejects;
   std::vector<std::string>
       notices;             ///< what a user should know ("3 files directly under ROOT have no class")
-  std::uint64_t xxh3 = 0;  ///< of all rows, files and labels: the same list, the same hash
+  std::uint64_t xxh3 = 0;  ///< hash of all rows, files and labels: equal lists have equal hashes
 
   // Per sample, in the order of rows.
   TextList files;
   std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
-  std::vector<std::int64_t> class_ids;  ///< for class_id
-  std::vector<float> values;            ///< for numbers: label_columns.size() a sample
+  std::vector<std::int64_t> class_ids;  ///< class of each sample, for class_id
+  std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
@@ -75,7 +75,7 @@ struct LabelCsvSpec {
   std::string file_column = "file";
   std::vector<std::string> label_columns{"label"};
   char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
-  bool labels_are_names = false;  ///< of classes, also where they are numbers
+  bool labels_are_names = false;  ///< labels are names of classes, also where they are numbers
 };
 
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).

@@ -185,7 +185,7 @@ MatrixPackReport MatrixPackWriter::write() {
                    run_.work_bytes,
                    run_.options.stop,
                    [this](const RowPiece& piece) { append(piece); }};
-  interrupted_ = !pack_rows(job);
+  interrupted_ = !run_row_job(job);
   if (!interrupted_ && part_) finish_part();
   pack_.await_part();
   MatrixPackReport report{folder_.path(),

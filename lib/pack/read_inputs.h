@@ -44,10 +44,10 @@ class InputCopy {
 /// How files that hold a matrix are read.
 struct MatrixFileSpec {
   Transpose transpose = Transpose::automatic;
-  std::string layer;              ///< of HDF5: a layer's name, "raw", or a path; empty: X
-  std::optional<int> index_base;  ///< of svmlight: 0 or 1; not given: detected from the indices
-  bool rounds_values = false;     ///< of text: values that 32-bit floats do not hold become the nearest
-  std::uint64_t memory_bytes = UINT64_MAX;  ///< of HDF5: what names and chunks must fit into
+  std::string layer;              ///< HDF5: a layer's name, "raw", or a path; empty: X
+  std::optional<int> index_base;  ///< svmlight: 0 or 1; not given: detected from the indices
+  bool rounds_values = false;     ///< text: values that 32-bit floats do not hold become the nearest
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks
 };
 
 /// Whether files of a format are read by `open_matrix_files`; the others are text of ratings.
@@ -80,17 +80,17 @@ class RatingHash {
 /// What was read beside the ratings.
 struct InputFacts {
   RatingFormat format = RatingFormat::text;
-  std::optional<RowLabels> labels;         ///< of svmlight's rows
-  std::optional<std::int64_t> first_item;  ///< of the last matrix whose items have no names but numbers
+  std::optional<RowLabels> labels;         ///< labels of svmlight's rows
+  std::optional<std::int64_t> first_item;  ///< first number of the items of a matrix without names
   std::vector<std::string> notices;
 };
 
 /// Where ratings come from.
 struct InputPaths {
   const std::vector<std::string>& paths;
-  const std::string& spill_folder;          ///< for what must be undone on disk
+  const std::string& spill_folder;          ///< folder for copies of streams and for spilled ratings
   bool are_parts = false;                   ///< some are for training, others are held out
-  std::uint64_t memory_bytes = UINT64_MAX;  ///< what a reader of HDF5 may hold
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of an HDF5 reader
 };
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that

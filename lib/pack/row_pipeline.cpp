@@ -130,6 +130,6 @@ class RowPipeline {
 
 }  // namespace
 
-bool pack_rows(const RowJob& job) { return RowPipeline(job).run(); }
+bool run_row_job(const RowJob& job) { return RowPipeline(job).run(); }
 
 }  // namespace chunkhit

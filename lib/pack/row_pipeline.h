@@ -48,6 +48,6 @@ struct RowJob {
 };
 
 /// Packs all rows; false: `stop` was seen. The pieces do not depend on the number of threads.
-[[nodiscard]] bool pack_rows(const RowJob& job);
+[[nodiscard]] bool run_row_job(const RowJob& job);
 
 }  // namespace chunkhit

@@ -8,7 +8,7 @@
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
 #include "pack/pack_images.h"
-#include "ratings/row_store.h"
+#include "ratings/clean_rows.h"
 #include "types/image.h"
 
 namespace chunkhit {

@@ -234,8 +234,8 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
 }
 
 /// What the split takes from the lists of users and from the order of the files.
-GivenParts SparseInput::given_parts() {
-  GivenParts parts = std::move(parts_);
+GivenSplit SparseInput::given_split() {
+  GivenSplit parts = std::move(parts_);
   parts.validation_users = user_numbers(given_.validation_users, "--validation-users");
   parts.test_users = user_numbers(given_.test_users, "--test-users");
   std::vector<std::uint32_t> both;
@@ -267,7 +267,7 @@ RatingPacks SparseInput::make_packs() {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
-  GivenParts given = given_parts();
+  GivenSplit given = given_split();
   intake_.drop_id_index();
   RatingPacksSpec packs = spec_.packs;
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&

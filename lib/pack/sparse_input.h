@@ -52,7 +52,7 @@ class SparseInput {
   [[nodiscard]] std::vector<std::uint32_t> frozen_numbers() const;
   [[nodiscard]] std::vector<std::uint32_t> user_numbers(const std::vector<std::string>& ids,
                                                         const char* flag) const;
-  [[nodiscard]] GivenParts given_parts();
+  [[nodiscard]] GivenSplit given_split();
   void count_given(std::span<const std::uint32_t> users);
   void add_beside(BesideIds& beside) const;
   void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);
@@ -65,10 +65,10 @@ class SparseInput {
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
   GivenIds given_;
-  GivenParts parts_;
+  GivenSplit parts_;
   std::string spill_folder_;
   SparseMemory memory_;
-  std::atomic<std::uint64_t> rating_bytes_;  ///< what ids leave, so far
+  std::atomic<std::uint64_t> rating_bytes_;  ///< memory that the ids so far leave for ratings
   RatingStore store_;
   RatingHash hash_;
   RatingIntake intake_;

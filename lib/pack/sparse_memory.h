@@ -12,15 +12,15 @@ namespace chunkhit {
 /// How much was read when something did not fit.
 struct ReadShare {
   std::string input;            ///< the file that is being read
-  std::optional<double> share;  ///< of all inputs; not given where that is not known
+  std::optional<double> share;  ///< share of all inputs; not given where unknown
 };
 
 /// What is held beside the ids of the input.
 struct BesideIds {
   std::uint64_t listed_ids = 0;  ///< items and users that files name: --reuse-ids, --test-users
   std::uint64_t listed_text_bytes = 0;
-  std::uint64_t label_bytes = 0;  ///< of rows, as they are read
-  std::uint64_t user_bytes = 0;   ///< of each user: what a given split counts
+  std::uint64_t label_bytes = 0;  ///< size of the rows' labels, as they are read
+  std::uint64_t user_bytes = 0;   ///< bytes a user for the counts of a given split
 };
 
 /// Shares out --memory: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself

@@ -48,7 +48,7 @@ struct StaleFolders {
 
 StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   StaleFolders stale;
-  for (const std::string_view part : kPartNames) {
+  for (const std::string_view part : kSplitNames) {
     std::string path = options.output + "/" + std::string(part);
     std::error_code error;
     if (std::find(wanted.begin(), wanted.end(), part) != wanted.end()) continue;

@@ -15,7 +15,7 @@ namespace chunkhit {
 /// The type of an array's items, as NumPy writes it: "<f8".
 struct NpyType {
   char kind = 0;            ///< b bool, i and u integers, f floats, S bytes, U characters of 4 bytes
-  std::uint32_t bytes = 0;  ///< of one item
+  std::uint32_t bytes = 0;  ///< size of one item
   bool big_endian = false;
 };
 

@@ -56,14 +56,14 @@ void list_live(const RatingRow& row, const LiveRatings& live, std::vector<std::u
   entries.resize(count);
 }
 
-void UserRows::make(const RatingRow& row, Part pack) {
+void UserRows::make(const RatingRow& row, Split pack) {
   pack_ = pack;
   unseen_ = 0;
   concerned_ = false;
   x_.clear();
   held_out_.clear();
-  if (source_.split.is_by_user() && source_.split.part_of(row.user) != pack) return;
-  if (pack == Part::train && !source_.split.divides_rows()) {
+  if (source_.split.is_by_user() && source_.split.split_of(row.user) != pack) return;
+  if (pack == Split::train && !source_.split.divides_rows()) {
     make_whole(row);
     return;
   }
@@ -108,10 +108,10 @@ void UserRows::make_held_out_user(const RatingRow& row) {
 }
 
 void UserRows::make_from_parts(const RatingRow& row) {
-  source_.split.divide(row, entries_, parts_);
+  source_.split.divide(row, entries_, splits_);
   for (std::size_t at = 0; at < entries_.size(); ++at) {
-    const bool is_of_pack = parts_[at] == pack_;
-    const bool is_given = source_.split.is_given(parts_[at], pack_);
+    const bool is_of_pack = splits_[at] == pack_;
+    const bool is_given = source_.split.is_given(splits_[at], pack_);
     if (!is_given && !is_of_pack) continue;
     concerned_ |= is_of_pack;
     if (column_of(row, entries_[at]) != kNoColumn)
@@ -209,7 +209,7 @@ void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows&
   UserRows rows(source_);
   KeySort sorter;
   for (std::uint64_t row = first; row < end; ++row) {
-    rows.make(source_.rows.row(users_.users[row]), users_.part);
+    rows.make(source_.rows.row(users_.users[row]), users_.split);
     append_row(rows.x(), source_.has_values, sorter, x);
     if (has_held_out()) append_row(rows.held_out(), source_.has_values, sorter, held_out);
   }
@@ -231,7 +231,7 @@ void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, st
       for (std::size_t index = 0; index < bucket.row_count(); ++index) {
         const RatingRow row = bucket.row(index);
         if (row_of[row.user] == kNoRow) continue;
-        rows.make(row, pack.users_.part);
+        rows.make(row, pack.users_.split);
         x.add(row_of[row.user], rows.x());
         held_out.add(row_of[row.user], rows.held_out());
       }

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_split.h"
 #include "ratings/rating_store.h"
-#include "ratings/row_store.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kNoItem = UINT32_MAX;
 /// The columns; all packs of a split share them.
 struct ItemColumns {
   std::vector<std::uint32_t> items;    ///< number of the item, by column; kNoItem: the input has not this one
-  std::vector<std::uint32_t> columns;  ///< by item; kNoColumn: not in the packs
+  std::vector<std::uint32_t> columns;  ///< column of each item; kNoColumn: not in the packs
   std::vector<std::uint64_t> counts;   ///< ratings for training, by column
 };
 
@@ -44,7 +44,7 @@ struct ItemColumns {
 
 /// What the rows of all packs of a run are made of.
 struct RowSource {
-  RowStore rows;
+  CleanRows rows;
   LiveRatings live;
   RatingSplit split;
   ItemColumns columns;
@@ -59,23 +59,22 @@ class UserRows {
  public:
   explicit UserRows(const RowSource& source) : source_(source) {}
   /// Makes the user's rows for one pack, not sorted.
-  void make(const RatingRow& row, Part pack);
+  void make(const RatingRow& row, Split pack);
   /// How many entries x will have, where all that is live of every row is for training, and not more is
   /// asked.
   [[nodiscard]] std::uint64_t count_whole(const RatingRow& row) const;
   [[nodiscard]] std::vector<RowEntry>& x() { return x_; }
   [[nodiscard]] std::vector<RowEntry>& held_out() { return held_out_; }
-  /// Ratings of the pack's part that are left out, because their item is none of the columns.
+  /// Ratings of the pack's split that are left out, because their item is none of the columns.
   [[nodiscard]] std::uint64_t unseen() const { return unseen_; }
   /// Whether the pack has the user: with x, and but for training with held_out.
   [[nodiscard]] bool is_in_pack() const {
-    return !x_.empty() && (pack_ == Part::train || !held_out_.empty());
+    return !x_.empty() && (pack_ == Split::train || !held_out_.empty());
   }
-  /// Whether ratings of the user belong to the pack's part, be they left out or not.
+  /// Whether ratings of the user belong to the pack's split, be they left out or not.
   [[nodiscard]] bool is_concerned() const { return concerned_; }
 
  private:
-  void choose_live(const RatingRow& row);
   void make_whole(const RatingRow& row);
   void make_held_out_user(const RatingRow& row);
   void make_from_parts(const RatingRow& row);
@@ -85,13 +84,13 @@ class UserRows {
   }
 
   const RowSource& source_;
-  Part pack_ = Part::train;
+  Split pack_ = Split::train;
   std::uint64_t unseen_ = 0;
   bool concerned_ = false;
   std::vector<RowEntry> x_;
   std::vector<RowEntry> held_out_;
   std::vector<std::uint32_t> entries_;
-  std::vector<Part> parts_;
+  std::vector<Split> splits_;
   std::vector<std::uint32_t> items_;
   std::vector<std::uint8_t> asked_;
 };
@@ -105,7 +104,7 @@ struct MatrixStats {
   std::uint64_t longest_row = 0;
 };
 
-/// What is in a pack, and what of its part is not.
+/// What is in a pack, and what of its split is not.
 struct PackStats {
   MatrixStats x;
   MatrixStats held_out;
@@ -115,7 +114,7 @@ struct PackStats {
 
 /// The users of a pack, in the order of its rows.
 struct PackUsers {
-  Part part = Part::train;
+  Split split = Split::train;
   std::string name;  ///< "train", "validation", "test"; empty without a split
   std::vector<std::uint32_t> users;
   PackStats stats;
@@ -130,7 +129,7 @@ class PackRows {
   [[nodiscard]] std::span<const std::uint32_t> users() const { return users_.users; }
   [[nodiscard]] std::uint64_t row_count() const { return users_.users.size(); }
   [[nodiscard]] const std::string& name() const { return users_.name; }
-  [[nodiscard]] bool has_held_out() const { return users_.part != Part::train; }
+  [[nodiscard]] bool has_held_out() const { return users_.split != Split::train; }
   [[nodiscard]] const PackStats& stats() const { return users_.stats; }
   /// Makes the rows [first, end): columns ascending; values empty where all ratings of the run are 1;
   /// `held_out` has no rows where the pack has none. Several threads may, each with its own targets. Throws
@@ -144,7 +143,7 @@ class PackRows {
 
   PackUsers users_;
   const RowSource& source_;
-  std::unique_ptr<RatingStore> x_on_disk_;  ///< by row and column
+  std::unique_ptr<RatingStore> x_on_disk_;  ///< rows as users, columns as items
   std::unique_ptr<RatingStore> held_out_on_disk_;
 };
 

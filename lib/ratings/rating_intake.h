@@ -46,17 +46,17 @@ class TimeUnits {
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
-  std::array<std::uint64_t, kTimeUnitNames.size()> counts_{};  ///< of the input at hand
+  std::array<std::uint64_t, kTimeUnitNames.size()> counts_{};  ///< times of the current input by unit
   std::optional<TimeUnit> unit_;
-  std::string input_;  ///< that `unit_` is of
+  std::string input_;  ///< input whose unit is `unit_`
   std::string difference_;
 };
 
 /// What was read of one input.
 struct RatingInput {
   std::string name;
-  std::uint64_t bytes = 0;  ///< of a text undone, of a matrix as the file lies; 0: not known
-  std::uint64_t xxh3 = 0;   ///< of these bytes
+  std::uint64_t bytes = 0;  ///< size of a text uncompressed, of a matrix file as stored; 0: not known
+  std::uint64_t xxh3 = 0;   ///< hash of these bytes
   std::uint64_t line_count = 0;
   std::uint64_t blank_lines = 0;
   std::uint64_t comment_lines = 0;
@@ -122,17 +122,17 @@ using RatingSink =
 /// How far an input is read.
 struct IntakeProgress {
   std::string input;
-  std::uint64_t bytes_done = 0;              ///< of its text, undone
-  std::optional<std::uint64_t> bytes_total;  ///< where that is known
-  std::uint64_t rating_count = 0;            ///< of all inputs
-  std::uint64_t bad_lines = 0;               ///< of all inputs
-  std::uint64_t kept_bytes = 0;              ///< of memory that the input's reader keeps until the end
+  std::uint64_t bytes_done = 0;              ///< bytes of uncompressed text that are read
+  std::optional<std::uint64_t> bytes_total;  ///< size of the text, where known
+  std::uint64_t rating_count = 0;            ///< count over all inputs
+  std::uint64_t bad_lines = 0;               ///< count over all inputs
+  std::uint64_t kept_bytes = 0;              ///< memory that the input's reader keeps until the end
 };
 
 /// How to read; the result depends on none of it but the limit.
 struct IntakeOptions {
   std::uint32_t threads = 1;
-  std::size_t block_bytes = std::size_t{4} << 20;  ///< of text that is parsed at a time
+  std::size_t block_bytes = std::size_t{4} << 20;  ///< size of the text that is parsed at a time
   BadLineLimit limit;
   std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time
   /// Called with the ids so far and the text that they are of, by one thread at a time, while ratings that
@@ -144,7 +144,7 @@ struct IntakeOptions {
 /// A file that is no text of ratings.
 struct MatrixFile {
   std::string name;
-  std::uint64_t bytes = 0;  ///< as it lies; 0: not known
+  std::uint64_t bytes = 0;  ///< size as stored; 0: not known
 };
 
 /// Reads the inputs of a run, one after the other; all share one numbering of users and one of items. Holds
@@ -154,10 +154,10 @@ class RatingIntake {
   RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
   /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
   void read_text(TextStream& input, RatingFormat format);
-  /// Reads files of another format, those of one reader; its blocks are made one after the other while
-  /// Notes for that so many bytes of an input were made ready to be read.
+  /// Reports progress: so many bytes of an input were copied so that they can be read.
   void report_copied(const std::string& name, std::uint64_t bytes) const;
-  /// earlier ones are numbered.
+  /// Reads matrix files, all of one reader. Blocks are read one after the other, while earlier ones are
+  /// numbered.
   void read_blocks(std::span<const MatrixFile> files, RatingReader& input);
   /// Looks at the share of bad lines, once all was read.
   void finish() const { stats_.finish(); }

@@ -119,10 +119,10 @@ class RowScan {
   void look(const RatingRow& row, std::vector<std::uint32_t>& item_counts, ValueStats& values) {
     list_live(row, live_, entries_);
     if (split_.divides_rows()) {
-      split_.divide(row, entries_, parts_);
+      split_.divide(row, entries_, splits_);
       for (std::size_t at = 0; at < entries_.size(); ++at)
-        item_counts[row.items[entries_[at]]] += parts_[at] == Part::train ? 1 : 0;
-    } else if (split_.part_of(row.user) == Part::train) {
+        item_counts[row.items[entries_[at]]] += splits_[at] == Split::train ? 1 : 0;
+    } else if (split_.split_of(row.user) == Split::train) {
       for (const std::uint32_t entry : entries_) ++item_counts[row.items[entry]];
     }
     if (!row.values.empty())
@@ -135,10 +135,10 @@ class RowScan {
   const LiveRatings& live_;
   const RatingSplit& split_;
   std::vector<std::uint32_t> entries_;
-  std::vector<Part> parts_;
+  std::vector<Split> splits_;
 };
 
-TrainingStats scan_ratings(const RowStore& rows, const LiveRatings& live, const RatingSplit& split) {
+TrainingStats scan_ratings(const CleanRows& rows, const LiveRatings& live, const RatingSplit& split) {
   ItemCounter counter(live.items.size());
   tbb::enumerable_thread_specific<ValueStats> values;
   rows.for_each_bucket([&](const RatingRows& bucket) {
@@ -168,11 +168,12 @@ void add_stats(const PackStats& from, PackStats& to) {
 }
 
 /// Looks at one bucket for one pack; `is_in` gets 1 for each user whom the pack has.
-PackStats scan_users(const RatingRows& bucket, Part part, UserRows& rows, std::vector<std::uint8_t>& is_in) {
+PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
+                     std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
     const RatingRow row = bucket.row(index);
-    rows.make(row, part);
+    rows.make(row, split);
     stats.unseen_ratings += rows.unseen();
     is_in[row.user] = rows.is_in_pack() ? 1 : 0;
     if (!rows.is_in_pack()) {
@@ -198,16 +199,16 @@ PackStats look_for_whole_users(const RatingRows& bucket, const UserRows& rows,
   return stats;
 }
 
-PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Part part) {
+PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split split) {
   PackUsers found;
-  found.part = part;
-  if (spec.split.kind != SplitKind::none) found.name = kPartNames[static_cast<std::size_t>(part)];
+  found.split = split;
+  if (spec.split.kind != SplitKind::none) found.name = kSplitNames[static_cast<std::size_t>(split)];
   std::vector<std::uint8_t> is_in(source.live.users.size());
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
     const PackStats stats = spec.split.kind == SplitKind::none ? look_for_whole_users(bucket, rows, is_in)
-                                                               : scan_users(bucket, part, rows, is_in);
+                                                               : scan_users(bucket, split, rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);
   });
@@ -261,10 +262,10 @@ bool needs_times(const RatingPacksSpec& spec) {
 }
 
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
-                              GivenParts given) {
+                              GivenSplit given) {
   check_split(spec.split);
   RatingPacks made;
-  RowStore rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
+  CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
   if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
@@ -283,11 +284,11 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   auto source =
       std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),
                                             std::move(columns), made.stored.type != ValueType::none});
-  for (const Part part : source->split.parts())
-    made.packs.emplace_back(find_users(*source, spec, part), *source);
+  for (const Split pack : source->split.splits())
+    made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {
     write_rows_to_disk(*source, store.spec(), made.packs);
-    source->rows = RowStore(0, "");
+    source->rows = CleanRows(0, "");
   }
   made.source = std::move(source);
   return made;

@@ -75,7 +75,7 @@ struct RatingPacksSpec {
   RatingRules rules{};
   RatingSplitSpec split{};
   ItemOrder item_order = ItemOrder::popularity;
-  bool shuffles_rows = true;  ///< by seed; else users come as the input has them
+  bool shuffles_rows = true;  ///< shuffled by `seed`; else in the order of the input
   std::uint64_t seed = 0;
 };
 
@@ -90,7 +90,7 @@ struct RatingPacksSpec {
 /// The packs of a run.
 struct RatingPacks {
   std::vector<StepCounts> steps;
-  ValueHistogram values;  ///< of what the split divides
+  ValueHistogram values;  ///< values of the ratings that the split divides
   StoredValues stored;
   std::unique_ptr<const RowSource> source;
   std::vector<PackRows> packs;  ///< train first
@@ -99,7 +99,7 @@ struct RatingPacks {
 
 /// The items that may be columns, and their order; by number.
 struct ItemChoice {
-  std::span<const std::uint32_t> sorted;                 ///< in the order of their ids; for ItemOrder::sorted
+  std::span<const std::uint32_t> sorted;  ///< items in the order of their ids; for ItemOrder::sorted
   std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
 };
 
@@ -108,7 +108,7 @@ struct ItemChoice {
 /// number of threads. `given` is for lists of users and given files only. Throws usage, bad_data
 /// (DuplicateError; nothing is left), cannot_write.
 [[nodiscard]] RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec,
-                                            const ItemChoice& items, GivenParts given = {});
+                                            const ItemChoice& items, GivenSplit given = {});
 
 /// Bytes of a dense batch.
 [[nodiscard]] constexpr std::uint64_t dense_batch_bytes(std::uint64_t rows, std::uint64_t columns,

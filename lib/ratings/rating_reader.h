@@ -19,7 +19,7 @@ enum class Transpose : std::uint8_t { automatic, no, yes };
 
 /// What a file says of its matrix beside the entries.
 struct MatrixFacts {
-  std::uint64_t user_count = 0;  ///< of the shape; users and items without an entry get no id
+  std::uint64_t user_count = 0;  ///< users of the shape; users and items without an entry get no id
   std::uint64_t item_count = 0;
   bool is_transposed = false;              ///< the shape's columns are users
   std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here

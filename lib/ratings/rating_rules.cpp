@@ -13,7 +13,7 @@
 
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "ratings/row_store.h"
+#include "ratings/clean_rows.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
@@ -277,7 +277,7 @@ LiveCounts drop_users(const RatingRows& bucket, std::uint64_t min_user, LiveRati
 }
 
 /// Drops live users with fewer than `min_user` ratings of live items, or none, and counts.
-LiveCounts drop_users(const RowStore& rows, std::uint64_t min_user, LiveRatings& live) {
+LiveCounts drop_users(const CleanRows& rows, std::uint64_t min_user, LiveRatings& live) {
   ItemCounter items(live.items.size());
   LiveCounts all;
   std::mutex all_mutex;
@@ -294,7 +294,7 @@ LiveCounts drop_users(const RowStore& rows, std::uint64_t min_user, LiveRatings&
 }
 
 /// Drops users without ratings of live items.
-void drop_empty_users(const RowStore& rows, LiveRatings& live) {
+void drop_empty_users(const CleanRows& rows, LiveRatings& live) {
   rows.for_each_bucket([&](const RatingRows& bucket) {
     for (std::size_t index = 0; index < bucket.row_count(); ++index) {
       const RatingRow row = bucket.row(index);
@@ -316,7 +316,7 @@ bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item
 }
 
 /// Items with too few ratings of all users, then users with too few ratings of those items: as vae_cf.
-void filter_once(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                  std::vector<StepCounts>& steps) {
   std::uint64_t items_left = 0;
   if (rules.min_item > 0) {
@@ -332,7 +332,7 @@ void filter_once(const RowStore& rows, const RatingRules& rules, LiveRatings& li
 
 /// Until every user and every item that is left has enough. The order of dropping does not matter for what
 /// is left in the end.
-void filter_to_fixed_point(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+void filter_to_fixed_point(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                            std::vector<StepCounts>& steps) {
   LiveCounts left = drop_users(rows, rules.min_user, live);
   while (drop_items(left.items, rules.min_item, live)) left = drop_users(rows, rules.min_user, live);
@@ -351,10 +351,10 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
       item(item_number),
       count(more) {}
 
-RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
-                    std::vector<StepCounts>& steps) {
+CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
+                     std::vector<StepCounts>& steps) {
   const std::uint64_t memory = store.spec().memory_bytes;
-  RowStore rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
+  CleanRows rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
   MemoryBudget work(memory);
   const std::uint64_t work_of_thread =
       store.is_spilled() ? memory / static_cast<std::uint64_t>(tbb::this_task_arena::max_concurrency())
@@ -386,7 +386,7 @@ RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
   return rows;
 }
 
-void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
+void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
                       std::vector<StepCounts>& steps) {
   std::fill(live.items.begin(), live.items.end(), std::uint8_t{0});
   for (const std::uint32_t item : frozen)
@@ -395,7 +395,7 @@ void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> froze
   steps.push_back({"reuse-ids", left.users, count_used(left.items), left.ratings});
 }
 
-void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                    std::vector<StepCounts>& steps) {
   if (rules.min_user == 0 && rules.min_item == 0)
     drop_empty_users(rows, live);

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "ratings/clean_rows.h"
 #include "ratings/rating_store.h"
-#include "ratings/row_store.h"
 
 namespace chunkhit {
 
@@ -73,7 +73,7 @@ inline constexpr std::array<std::string_view, kRowSteps> kRowStepNames{"input", 
 
 /// What was left after each of them.
 struct RowStepCounts {
-  std::array<std::uint64_t, kRowSteps> users{};    ///< with at least one rating
+  std::array<std::uint64_t, kRowSteps> users{};    ///< users with at least one rating
   std::array<std::uint64_t, kRowSteps> ratings{};  ///< after `duplicates` also of what was merged: pairs
   std::optional<std::pair<std::uint32_t, std::uint32_t>> first_duplicate;  ///< lowest user, then item
   void add(const RowStepCounts& other);
@@ -98,7 +98,7 @@ class ItemSteps {
 
 /// What is left after a step: users and items with at least one rating.
 struct StepCounts {
-  std::string name;  ///< as RowStep, or "binarize", "reuse-ids", "min-item", "min-user"
+  std::string name;  ///< name of a RowStep, or "binarize", "reuse-ids", "min-item", "min-user"
   std::uint64_t users = 0;
   std::uint64_t items = 0;
   std::uint64_t ratings = 0;
@@ -116,8 +116,8 @@ class DuplicateError : public Error {
 /// Applies the rules for single users to all of `store`, which is emptied, and appends the steps that were
 /// asked for. Rows have the form that is asked for, and times where they have positions. They are kept in
 /// memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
-[[nodiscard]] RowStore clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
-                                  std::vector<StepCounts>& steps);
+[[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
+                                   std::vector<StepCounts>& steps);
 
 /// Which users and items are left: 1 or 0 for each.
 struct LiveRatings {
@@ -127,12 +127,12 @@ struct LiveRatings {
 
 /// Leaves the items of `frozen`, by number (those that the input has not are ignored), and appends the step
 /// "reuse-ids".
-void keep_known_items(const RowStore& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
+void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
                       std::vector<StepCounts>& steps);
 
 /// Applies min_user and min_item and appends their steps; drops users without ratings of live items in any
 /// case.
-void keep_frequent(const RowStore& rows, const RatingRules& rules, LiveRatings& live,
+void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                    std::vector<StepCounts>& steps);
 
 }  // namespace chunkhit

@@ -37,7 +37,7 @@ void for_each_time(const RatingRows& bucket, const LiveRatings& live, Visit visi
 std::uint64_t ordered(std::int64_t time) { return static_cast<std::uint64_t>(time) ^ kSign; }
 
 /// Counts the times whose bits above `shift` + 16 equal those of `prefix` by their next 16 bits.
-std::vector<std::uint64_t> count_digits(const RowStore& rows, const LiveRatings& live, std::uint64_t prefix,
+std::vector<std::uint64_t> count_digits(const CleanRows& rows, const LiveRatings& live, std::uint64_t prefix,
                                         int shift) {
   const std::uint64_t mask = shift + kDigitBits == 64 ? 0 : ~std::uint64_t{0} << (shift + kDigitBits);
   tbb::enumerable_thread_specific<std::vector<std::uint64_t>> counts(
@@ -57,7 +57,7 @@ std::vector<std::uint64_t> count_digits(const RowStore& rows, const LiveRatings&
 
 }  // namespace
 
-std::uint64_t count_since(const RowStore& rows, const LiveRatings& live, std::int64_t time) {
+std::uint64_t count_since(const CleanRows& rows, const LiveRatings& live, std::int64_t time) {
   std::atomic<std::uint64_t> all{0};
   rows.for_each_bucket([&](const RatingRows& bucket) {
     std::uint64_t count = 0;
@@ -67,7 +67,8 @@ std::uint64_t count_since(const RowStore& rows, const LiveRatings& live, std::in
   return all;
 }
 
-std::optional<std::int64_t> latest_cut(const RowStore& rows, const LiveRatings& live, std::uint64_t count) {
+std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveRatings& live,
+                                              std::uint64_t count) {
   if (count == 0) return {};
   // The time of the count-th latest rating, 16 bits at a time from the highest.
   std::uint64_t found = 0;
@@ -101,8 +102,8 @@ void check_amount(const char* name, const SplitAmount& amount) {
            std::to_string(amount.share));
 }
 
-/// A whole part of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
-std::uint64_t part_of_all(double share, std::uint64_t all) {
+/// A whole share of `all`. Shares like 0.2 are not exact in binary: (1 - 0.8) · 5 must be 1, not 0.999….
+std::uint64_t share_of(double share, std::uint64_t all) {
   const double exact = share * static_cast<double>(all);
   return std::min(all, static_cast<std::uint64_t>(exact + 1e-9 * static_cast<double>(all + 1)));
 }
@@ -130,10 +131,7 @@ Drawn draw(std::uint64_t seed, Purpose purpose, std::uint32_t user, std::uint32_
 }
 
 /// A number that is the lower the later a time is.
-std::uint64_t latest_first(std::int64_t time) {
-  constexpr std::uint64_t kSign = 1ull << 63;
-  return ~(static_cast<std::uint64_t>(time) ^ kSign);
-}
+std::uint64_t latest_first(std::int64_t time) { return ~ordered(time); }
 
 /// leave_one_out takes one rating of each user.
 void check_one(const char* name, const SplitAmount& amount) {
@@ -147,10 +145,10 @@ void check_lists(const RatingSplitSpec& spec) {
                                                 {"test", !spec.test_users.empty()}};
   for (const auto& [name, is_given] : lists) {
     if (!is_given) continue;
-    const std::string part(name);
-    if (spec.kind != SplitKind::users) refuse(part + "-users: only for split users");
-    if (!(part == "test" ? spec.test : spec.validation).is_none())
-      refuse(part + ", " + part + "-users: expected one of them");
+    const std::string split(name);
+    if (spec.kind != SplitKind::users) refuse(split + "-users: only for split users");
+    if (!(split == "test" ? spec.test : spec.validation).is_none())
+      refuse(split + ", " + split + "-users: expected one of them");
   }
 }
 
@@ -192,7 +190,7 @@ bool RatingSplitSpec::has_test() const {
          kind == SplitKind::leave_one_out;
 }
 
-std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : part_of_all(share, all); }
+std::uint64_t SplitAmount::of(std::uint64_t all) const { return count > 0 ? count : share_of(share, all); }
 
 void check_split(const RatingSplitSpec& spec) {
   check_amount("validation", spec.validation);
@@ -219,24 +217,24 @@ void check_split(const RatingSplitSpec& spec) {
            ": expected validation or test");
 }
 
-RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows,
-                         const LiveRatings& live, std::uint64_t ratings, bool has_times, GivenParts given)
-    : spec_(spec), seed_(seed), given_(std::move(given)), parts_{Part::train} {
+RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows,
+                         const LiveRatings& live, std::uint64_t ratings, bool has_times, GivenSplit given)
+    : spec_(spec), seed_(seed), given_(std::move(given)), splits_{Split::train} {
   check_split(spec);
-  if (spec.has_validation()) parts_.push_back(Part::validation);
-  if (spec.has_test()) parts_.push_back(Part::test);
+  if (spec.has_validation()) splits_.push_back(Split::validation);
+  if (spec.has_test()) splits_.push_back(Split::test);
   if (spec.kind == SplitKind::users) choose_users(live);
   if (spec.is_by_time() && !has_times) refuse_without_times(spec.kind);
   if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
 }
 
 void RatingSplit::choose_users(const LiveRatings& live) {
-  part_of_user_.assign(live.users.size(), Part::train);
-  const std::uint64_t listed_test = place_listed(given_.test_users, Part::test, live);
-  const std::uint64_t listed = listed_test + place_listed(given_.validation_users, Part::validation, live);
+  split_of_user_.assign(live.users.size(), Split::train);
+  const std::uint64_t listed_test = place_listed(given_.test_users, Split::test, live);
+  const std::uint64_t listed = listed_test + place_listed(given_.validation_users, Split::validation, live);
   std::vector<Drawn> users;
   for (std::size_t user = 0; user < live.users.size(); ++user) {
-    if (live.users[user] == 0 || part_of_user_[user] != Part::train) continue;
+    if (live.users[user] == 0 || split_of_user_[user] != Split::train) continue;
     const auto number = static_cast<std::uint32_t>(user);
     users.push_back({random_bits(seed_, Purpose::split, number), number, number});
   }
@@ -247,7 +245,7 @@ void RatingSplit::choose_users(const LiveRatings& live) {
     refuse_too_many(validation + listed - listed_test, test + listed_test, live);
   choose(users, test, validation);
   for (std::uint64_t index = 0; index < test + validation; ++index)
-    part_of_user_[users[index].number] = index < test ? Part::test : Part::validation;
+    split_of_user_[users[index].number] = index < test ? Split::test : Split::validation;
 }
 
 void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
@@ -267,40 +265,41 @@ void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
 }
 
 /// Counts those of a list that are left.
-std::uint64_t RatingSplit::place_listed(const std::vector<std::uint32_t>& users, Part part,
+std::uint64_t RatingSplit::place_listed(const std::vector<std::uint32_t>& users, Split split,
                                         const LiveRatings& live) {
   std::uint64_t count = 0;
   for (const std::uint32_t user : users) {
-    part_of_user_[user] = part;
+    split_of_user_[user] = split;
     count += live.users[user];
   }
   return count;
 }
 
-void RatingSplit::choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings) {
+void RatingSplit::choose_times(const CleanRows& rows, const LiveRatings& live, std::uint64_t ratings) {
   const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
-  test_since_ = spec_.before ? spec_.before : latest_cut(rows, live, test);
+  test_since_ = spec_.before ? spec_.before : latest_time_split(rows, live, test);
   if (spec_.validation.is_none()) return;
   const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
   const std::uint64_t held_out = spec_.before ? tested : test;
-  validation_since_ = latest_cut(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
+  validation_since_ =
+      latest_time_split(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
 }
 
 void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
-                         std::vector<Part>& parts) const {
-  parts.assign(entries.size(), part_of(row.user));
-  if (divides_by_user(spec_.kind)) divide_row(row, entries, parts);
-  if (spec_.kind == SplitKind::given) divide_given(row, entries, parts);
+                         std::vector<Split>& splits) const {
+  splits.assign(entries.size(), split_of(row.user));
+  if (divides_by_user(spec_.kind)) divide_row(row, entries, splits);
+  if (spec_.kind == SplitKind::given) divide_given(row, entries, splits);
   if (spec_.kind != SplitKind::time) return;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const std::int64_t time = row.times[entries[index]];
-    if (validation_since_ && time >= *validation_since_) parts[index] = Part::validation;
-    if (test_since_ && time >= *test_since_) parts[index] = Part::test;
+    if (validation_since_ && time >= *validation_since_) splits[index] = Split::validation;
+    if (test_since_ && time >= *test_since_) splits[index] = Split::test;
   }
 }
 
 void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
-                             std::vector<Part>& parts) const {
+                             std::vector<Split>& splits) const {
   if (entries.empty()) return;
   const bool one_out = spec_.kind == SplitKind::leave_one_out;
   // One rating at least stays for training, whatever the counts.
@@ -318,12 +317,12 @@ void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t
   }
   choose(drawn, test, validation);
   for (std::uint64_t at = 0; at < test + validation; ++at)
-    parts[drawn[at].index] = at < test ? Part::test : Part::validation;
+    splits[drawn[at].index] = at < test ? Split::test : Split::validation;
 }
 
 /// A user's ratings of the training files are the first that the user has in the input.
 void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32_t> entries,
-                               std::vector<Part>& parts) const {
+                               std::vector<Split>& splits) const {
   const auto count_of = [&](const std::vector<std::uint32_t>& counts) -> std::uint64_t {
     return row.user < counts.size() ? counts[row.user] : 0;
   };
@@ -331,7 +330,7 @@ void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32
   const std::uint64_t validation = train + count_of(given_.validation_counts);
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const std::uint64_t position = row.positions[entries[index]];
-    if (position >= train) parts[index] = position < validation ? Part::validation : Part::test;
+    if (position >= train) splits[index] = position < validation ? Split::validation : Split::test;
   }
 }
 
@@ -342,7 +341,7 @@ void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
   std::vector<Drawn> drawn(items.size());
   for (std::uint32_t index = 0; index < drawn.size(); ++index)
     drawn[index] = draw(seed_, Purpose::fold_in, user, items[index], index);
-  const std::uint64_t count = part_of_all(1 - spec_.fold_in, items.size());
+  const std::uint64_t count = share_of(1 - spec_.fold_in, items.size());
   choose(drawn, count, 0);
   for (std::uint64_t at = 0; at < count; ++at) asked[drawn[at].index] = 1;
 }

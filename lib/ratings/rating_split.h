@@ -10,23 +10,23 @@
 #include <string_view>
 #include <vector>
 
+#include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_store.h"
-#include "ratings/row_store.h"
 
 namespace chunkhit {
 
 /// Counts live ratings at or after a time.
-[[nodiscard]] std::uint64_t count_since(const RowStore& rows, const LiveRatings& live, std::int64_t time);
+[[nodiscard]] std::uint64_t count_since(const CleanRows& rows, const LiveRatings& live, std::int64_t time);
 
 /// Gives a time that at most `count` live ratings are at or after, and as many as ratings of equal times,
 /// which stay together, allow; nothing where none can be. Reads all rows up to four times.
-[[nodiscard]] std::optional<std::int64_t> latest_cut(const RowStore& rows, const LiveRatings& live,
-                                                     std::uint64_t count);
+[[nodiscard]] std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveRatings& live,
+                                                            std::uint64_t count);
 
 /// How ratings are divided. users: whole users are held out, a share of their items is given (X), the rest is
 /// asked for (held_out). ratio: a share of each user's ratings is held out. leave_one_out: one rating of each
-/// user. time: the latest ratings of all. given: the inputs are files of each part.
+/// user. time: the latest ratings of all. given: the inputs are files of each split.
 enum class SplitKind { none, users, ratio, leave_one_out, time, given };
 inline constexpr std::array<std::string_view, 6> kSplitKindNames{"none",          "users", "ratio",
                                                                  "leave-one-out", "time",  "given"};
@@ -46,7 +46,7 @@ struct SplitAmount {
   [[nodiscard]] std::uint64_t of(std::uint64_t all) const;
 };
 
-/// How many of the inputs are of each part: those for training come first, then those of validation.
+/// How many of the inputs are for each split: those for training come first, then those of validation.
 struct GivenFiles {
   std::uint64_t train = 0;
   std::uint64_t validation = 0;
@@ -57,7 +57,7 @@ struct GivenFiles {
 /// What is wanted of a split.
 struct RatingSplitSpec {
   SplitKind kind = SplitKind::none;
-  SplitAmount validation{};  ///< of users (users), of a user's ratings (ratio), of ratings (time);
+  SplitAmount validation{};  ///< share of users (users), of a user's ratings (ratio), of ratings (time);
                              ///< leave_one_out: 1: each user's last but one
   SplitAmount test{};        ///< the same; leave_one_out: 1 or none, always one
   double fold_in = 0.8;      ///< users: share of a held-out user's items that is X
@@ -78,11 +78,11 @@ struct RatingSplitSpec {
 void check_split(const RatingSplitSpec& spec);
 
 /// The packs of a split, and what a user or a rating belongs to.
-enum class Part : std::uint8_t { train, validation, test };
-inline constexpr std::array<std::string_view, 3> kPartNames{"train", "validation", "test"};
+enum class Split : std::uint8_t { train, validation, test };
+inline constexpr std::array<std::string_view, 3> kSplitNames{"train", "validation", "test"};
 
 /// What a split takes from elsewhere than the ratings that are left: by the users' numbers.
-struct GivenParts {
+struct GivenSplit {
   std::vector<std::uint32_t> validation_users;  ///< users: those of the list
   std::vector<std::uint32_t> test_users;
   std::vector<std::uint32_t> train_counts;       ///< given: ratings of each user in the training files; may
@@ -98,26 +98,26 @@ class RatingSplit {
  public:
   /// Chooses the held-out users, or when the test begins. `ratings` are those that are live. Throws usage
   /// where a spec does not fit the ratings.
-  RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const RowStore& rows, const LiveRatings& live,
-              std::uint64_t ratings, bool has_times, GivenParts given = {});
-  /// Whether whole users belong to a part.
+  RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows, const LiveRatings& live,
+              std::uint64_t ratings, bool has_times, GivenSplit given = {});
+  /// Whether whole users belong to a split.
   [[nodiscard]] bool is_by_user() const { return spec_.kind == SplitKind::users; }
-  /// Whether a user's ratings may belong to several parts.
+  /// Whether a user's ratings may belong to several splits.
   [[nodiscard]] bool divides_rows() const { return spec_.kind != SplitKind::none && !is_by_user(); }
   /// The packs: train, and those that were asked for.
-  [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
-  /// Returns the part of each of a row's `entries` (indices into the row, of live ratings), for training or
+  [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
+  /// Returns the split of each of a row's `entries` (indices into the row, of live ratings), for training or
   /// held out for it; with is_by_user the user's.
-  void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Part>& parts) const;
-  /// Whether the ratings of a part are given (X) in the pack of another: those for training are; with
+  void divide(const RatingRow& row, std::span<const std::uint32_t> entries, std::vector<Split>& splits) const;
+  /// Whether the ratings of a split are given (X) in the pack of another: those for training are; with
   /// leave_one_out, where each user's last rating is asked for, and with given files, those of validation
   /// are in test, too.
-  [[nodiscard]] bool is_given(Part part, Part pack) const {
+  [[nodiscard]] bool is_given(Split split, Split pack) const {
     const bool adds_validation = spec_.kind == SplitKind::leave_one_out || spec_.kind == SplitKind::given;
-    return part == Part::train || (adds_validation && part == Part::validation && pack == Part::test);
+    return split == Split::train || (adds_validation && split == Split::validation && pack == Split::test);
   }
-  [[nodiscard]] Part part_of(std::uint32_t user) const {
-    return is_by_user() ? part_of_user_[user] : Part::train;
+  [[nodiscard]] Split split_of(std::uint32_t user) const {
+    return is_by_user() ? split_of_user_[user] : Split::train;
   }
   /// Returns which of a held-out user's items, all of which are columns, are asked for: 1, else 0.
   void fold(std::uint32_t user, std::span<const std::uint32_t> items, std::vector<std::uint8_t>& asked) const;
@@ -126,18 +126,18 @@ class RatingSplit {
   void choose_users(const LiveRatings& live);
   [[noreturn]] void refuse_too_many(std::uint64_t validation, std::uint64_t test,
                                     const LiveRatings& live) const;
-  std::uint64_t place_listed(const std::vector<std::uint32_t>& users, Part part, const LiveRatings& live);
-  void choose_times(const RowStore& rows, const LiveRatings& live, std::uint64_t ratings);
+  std::uint64_t place_listed(const std::vector<std::uint32_t>& users, Split split, const LiveRatings& live);
+  void choose_times(const CleanRows& rows, const LiveRatings& live, std::uint64_t ratings);
   void divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
-                  std::vector<Part>& parts) const;
+                  std::vector<Split>& splits) const;
   void divide_given(const RatingRow& row, std::span<const std::uint32_t> entries,
-                    std::vector<Part>& parts) const;
+                    std::vector<Split>& splits) const;
 
   RatingSplitSpec spec_;
   std::uint64_t seed_;
-  GivenParts given_;
-  std::vector<Part> parts_;
-  std::vector<Part> part_of_user_;
+  GivenSplit given_;
+  std::vector<Split> splits_;
+  std::vector<Split> split_of_user_;
   std::optional<std::int64_t> validation_since_;
   std::optional<std::int64_t> test_since_;
 };

@@ -42,16 +42,16 @@ class SpillFile {
  private:
   void write_at(std::uint64_t offset, Bytes bytes) const;
 
-  std::string path_;  ///< that it might have, for messages
+  std::string path_;  ///< path for messages; the file may have no name
   FileDescriptor fd_;
   std::atomic<std::uint64_t> bytes_{0};
 };
 
 /// How a row lies.
 enum class RowForm {
-  ascending,       ///< by item; equal ones in the input's order
+  ascending,       ///< sorted by item; equal ones in the input's order
   with_positions,  ///< the same, with positions
-  as_they_came,    ///< in the input's order; ascending where an item is there twice
+  as_they_came,    ///< input order; ascending where an item occurs twice
 };
 
 /// Views one user's ratings. Vectors that are there are as long as `items`.
@@ -67,7 +67,7 @@ struct RatingRow {
 struct RatingRows {
   std::uint32_t first_user = 0;
   std::vector<std::uint64_t> indptr{0};  ///< row r has the entries [indptr[r], indptr[r + 1])
-  std::vector<std::uint32_t> items;      ///< of a row as RowForm says
+  std::vector<std::uint32_t> items;      ///< items of each row in the order of a RowForm
   std::vector<float> values;             ///< empty: every value is 1
   std::vector<std::int64_t> times;       ///< empty: not kept
   std::vector<std::uint32_t> positions;  ///< among the user's ratings in the input; empty: not kept
@@ -132,7 +132,7 @@ void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t 
 struct RatingStoreSpec {
   /// Of ratings in memory, what is more goes to a file; and as much of rows in work.
   std::uint64_t memory_bytes = 1ull << 30;
-  std::string folder{};  ///< where that file is; it has no name and leaves nothing behind
+  std::string folder{};  ///< folder of that file, which has no name and leaves nothing behind
   bool keeps_times = false;
 };
 
@@ -181,17 +181,17 @@ class RatingStore {
  private:
   struct Page {
     std::unique_ptr<std::uint8_t[]> bytes;
-    std::uint32_t used_bytes = 0;  ///< once it is full
+    std::uint32_t used_bytes = 0;  ///< bytes of whole records
   };
   /// A bucket's records, one after the other, in the input's order: those in the file, then these.
   struct Bucket {
     std::vector<Page> pages;
-    std::uint64_t rating_count = 0;  ///< in all
+    std::uint64_t rating_count = 0;  ///< ratings in memory and in the file
   };
   /// All that was in memory at a time, as it lies in the file: by bucket.
   struct Spill {
     std::uint64_t offset = 0;
-    std::vector<std::uint64_t> ends;  ///< of each bucket's records, from `offset`
+    std::vector<std::uint64_t> ends;  ///< end of each bucket's records, counted from `offset`
   };
   /// Where the next record of a bucket goes, in its last page.
   struct Cursor {
@@ -214,8 +214,8 @@ class RatingStore {
   std::uint64_t rating_count_ = 0;
   std::uint32_t user_count_ = 0;
   std::uint32_t item_count_ = 0;
-  std::uint64_t page_bytes_ = 0;   ///< of all pages, and what keeps them
-  std::uint64_t table_bytes_ = 0;  ///< of `spills_`
+  std::uint64_t page_bytes_ = 0;   ///< memory of all pages with their bookkeeping
+  std::uint64_t table_bytes_ = 0;  ///< memory of `spills_`
   std::vector<Bucket> buckets_;
   std::vector<Cursor> cursors_;
   std::vector<Spill> spills_;

@@ -27,7 +27,7 @@ template <class Wide>
 /// What was noted of values that no float is equal to.
 struct RoundedValues {
   std::uint64_t count = 0;
-  std::uint64_t lost_count = 0;  ///< of them, those that are `is_lost`
+  std::uint64_t lost_count = 0;  ///< values among these that are `is_lost`
   double first_lost = 0;
 
   /// Gives the nearest float. Numbers beyond all floats become infinite.
@@ -44,8 +44,8 @@ struct RoundedValues {
 /// Labels of rows, in the order of rows; a row has none, one or several.
 struct RowLabels {
   static constexpr std::int64_t kNoGroup = INT64_MIN;
-  std::vector<float> values;         ///< of all rows, one after the other
-  std::vector<std::uint64_t> ends;   ///< where each row's labels end in `values`
+  std::vector<float> values;         ///< labels of all rows, one after the other
+  std::vector<std::uint64_t> ends;   ///< end of each row's labels in `values`
   std::vector<std::int64_t> groups;  ///< the query that each row belongs to, or kNoGroup; empty: none has one
   /// Bytes of memory that they take.
   [[nodiscard]] std::uint64_t memory_bytes() const {
@@ -68,8 +68,8 @@ struct BlockIds {
 
 /// A line, or an entry, that gives no rating.
 struct BadLine {
-  std::uint64_t line = 0;    ///< of the file, from 1
-  std::uint64_t column = 0;  ///< in bytes, from 1
+  std::uint64_t line = 0;    ///< line of the file, from 1
+  std::uint64_t column = 0;  ///< column in bytes, from 1
   std::string reason;        ///< "value: expected a number, found \"x\""
   std::string text;          ///< the line, at most 200 bytes of it
 };
@@ -81,13 +81,13 @@ struct RatingBlock {
   std::vector<float> values;                            ///< empty: every value is 1
   std::vector<std::int64_t> times;                      ///< empty: there are none
   std::vector<BadLine> bad_lines;                       ///< the first kMaxBadLines
-  std::map<std::string, std::uint64_t> more_bad_lines;  ///< how many others, by kind (input/bad_line.h)
+  std::map<std::string, std::uint64_t> more_bad_lines;  ///< count of the others by kind (bad_line_kind)
   std::uint64_t line_count = 0;                         ///< all of them, bad and skipped ones too
   std::uint64_t blank_lines = 0;                        ///< skipped
   std::uint64_t comment_lines = 0;                      ///< skipped
   std::uint64_t header_lines =
       0;  ///< skipped: the file's first, and those of files that were put one behind the other
-  std::uint64_t kept_bytes = 0;  ///< of memory that the block's reader keeps until the end: labels
+  std::uint64_t kept_bytes = 0;  ///< memory that the block's reader keeps until the end: labels
   [[nodiscard]] std::size_t size() const { return users.of_rating.size(); }
 };
 

@@ -11,8 +11,8 @@ namespace chunkhit {
 /// packed.
 struct Reject {
   std::uint64_t row = 0;            ///< zero-based row of the input list
-  std::string file;                 ///< as in the input list
-  std::vector<std::string> labels;  ///< as in the input list
+  std::string file;                 ///< file as in the input list
+  std::vector<std::string> labels;  ///< labels as in the input list
   std::string reason;
 };
 

@@ -33,13 +33,13 @@ std::vector<std::uint64_t> entries_of_parts(const RatingPacks& made, std::uint64
     if (piece.part_index == entries.size()) entries.push_back(0);
     entries[piece.part_index] += piece.x.nnz();
   };
-  EXPECT_TRUE(pack_rows({.rows = made.packs[0],
-                         .piece_rows = piece_rows,
-                         .shape = {6, 1, ValueType::none, 1},
-                         .part_bytes = UINT64_MAX,
-                         .max_part_entries = max_entries,
-                         .threads = 2,
-                         .append = append}));
+  EXPECT_TRUE(run_row_job({.rows = made.packs[0],
+                           .piece_rows = piece_rows,
+                           .shape = {6, 1, ValueType::none, 1},
+                           .part_bytes = UINT64_MAX,
+                           .max_part_entries = max_entries,
+                           .threads = 2,
+                           .append = append}));
   EXPECT_EQ(next_row, made.packs[0].row_count());
   return entries;
 }

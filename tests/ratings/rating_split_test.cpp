@@ -29,18 +29,18 @@ struct Example {
   [[nodiscard]] RatingSplit split(const RatingSplitSpec& spec, std::uint64_t seed = 0) const {
     return {spec, seed, rows, live, count, has_times};
   }
-  /// The parts of a user's ratings in the order of items: t, v, T (test).
-  [[nodiscard]] std::string parts(const RatingSplit& split, std::uint32_t user) const {
+  /// The splits of a user's ratings in the order of items: t, v, T (test).
+  [[nodiscard]] std::string splits(const RatingSplit& split, std::uint32_t user) const {
     const RatingRow row = rows.row(user);
     std::vector<std::uint32_t> entries(row.items.size());
     for (std::uint32_t at = 0; at < entries.size(); ++at) entries[at] = at;
-    std::vector<Part> parts;
-    split.divide(row, entries, parts);
+    std::vector<Split> splits;
+    split.divide(row, entries, splits);
     std::string text;
-    for (const Part part : parts) text += "tvT"[static_cast<int>(part)];
+    for (const Split each : splits) text += "tvT"[static_cast<int>(each)];
     return text;
   }
-  RowStore rows;
+  CleanRows rows;
   LiveRatings live;
   std::uint64_t count = 0;
   bool has_times = false;
@@ -65,9 +65,9 @@ TEST(RatioSplit, HoldsOutWholePartsOfEachUsersRatings) {
       {1, {0, 0}}, {4, {0, 0}}, {5, {1, 0}}, {9, {1, 0}}, {10, {2, 1}}, {20, {4, 2}}};
   for (const auto& [ratings, counts] : expected) {
     const Example example(one_user(ratings));
-    const std::string parts = example.parts(example.split(spec), 0);
-    EXPECT_EQ(count_of(parts, 'T'), counts.first) << ratings;
-    EXPECT_EQ(count_of(parts, 'v'), counts.second) << ratings;
+    const std::string splits = example.splits(example.split(spec), 0);
+    EXPECT_EQ(count_of(splits, 'T'), counts.first) << ratings;
+    EXPECT_EQ(count_of(splits, 'v'), counts.second) << ratings;
   }
 }
 
@@ -78,9 +78,9 @@ TEST(RatioSplit, LeavesOneRatingForTrainingWhateverTheCounts) {
   const std::array<std::string, 5> expected{"t", "Tt", "TTt", "TTtv", "TTtvv"};
   for (std::uint32_t ratings = 1; ratings <= 5; ++ratings) {
     const Example example(one_user(ratings));
-    std::string parts = example.parts(example.split(spec), 0);
-    std::sort(parts.begin(), parts.end());
-    EXPECT_EQ(parts, expected[ratings - 1]);
+    std::string splits = example.splits(example.split(spec), 0);
+    std::sort(splits.begin(), splits.end());
+    EXPECT_EQ(splits, expected[ratings - 1]);
   }
 }
 
@@ -88,14 +88,14 @@ TEST(RatioSplit, IsDrawnBySeedUserAndItem) {
   RatingSplitSpec spec{.kind = SplitKind::ratio};
   spec.test.share = 0.5;
   const Example example(one_user(40));
-  const std::string first = example.parts(example.split(spec, 1), 0);
-  EXPECT_EQ(example.parts(example.split(spec, 1), 0), first);
-  EXPECT_NE(example.parts(example.split(spec, 2), 0), first);
+  const std::string first = example.splits(example.split(spec, 1), 0);
+  EXPECT_EQ(example.splits(example.split(spec, 1), 0), first);
+  EXPECT_NE(example.splits(example.split(spec, 2), 0), first);
   std::vector<Rating> both = one_user(40);
   for (std::uint32_t item = 0; item < 40; ++item) both.push_back({1, item});
   const Example two(both);
-  EXPECT_EQ(two.parts(two.split(spec, 1), 0), first);
-  EXPECT_NE(two.parts(two.split(spec, 1), 1), first);
+  EXPECT_EQ(two.splits(two.split(spec, 1), 0), first);
+  EXPECT_NE(two.splits(two.split(spec, 1), 1), first);
 }
 
 TEST(LeaveOneOut, TakesTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
@@ -104,14 +104,14 @@ TEST(LeaveOneOut, TakesTheLastByTimeAndOfEqualTimesTheLaterInTheInput) {
       {{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, 9}, {0, 0, 1, 7}, {1, 0, 1, 1}, {2, 1, 1, 2}, {2, 0, 1, 1}});
   RatingSplitSpec spec{.kind = SplitKind::leave_one_out};
   const RatingSplit test_only = example.split(spec);
-  EXPECT_EQ(example.parts(test_only, 0), "ttTt");
-  EXPECT_EQ(example.parts(test_only, 1), "t");
-  EXPECT_EQ(example.parts(test_only, 2), "tT");
-  EXPECT_EQ(test_only.parts(), (std::vector<Part>{Part::train, Part::test}));
+  EXPECT_EQ(example.splits(test_only, 0), "ttTt");
+  EXPECT_EQ(example.splits(test_only, 1), "t");
+  EXPECT_EQ(example.splits(test_only, 2), "tT");
+  EXPECT_EQ(test_only.splits(), (std::vector<Split>{Split::train, Split::test}));
   spec.validation.count = 1;
   const RatingSplit both = example.split(spec);
-  EXPECT_EQ(example.parts(both, 0), "tvTt");
-  EXPECT_EQ(example.parts(both, 2), "tT");
+  EXPECT_EQ(example.splits(both, 0), "tvTt");
+  EXPECT_EQ(example.splits(both, 2), "tT");
 }
 
 TEST(LeaveOneOut, RefusesToHoldOutMoreOrLessThanOne) {
@@ -131,9 +131,9 @@ TEST(LeaveOneOut, DrawsOneWhereThatIsAskedFor) {
   const RatingSplitSpec spec{.kind = SplitKind::leave_one_out, .order = SplitOrder::random};
   std::set<std::string> seen;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const std::string parts = example.parts(example.split(spec, seed), 0);
-    EXPECT_EQ(count_of(parts, 'T'), 1u);
-    seen.insert(parts);
+    const std::string splits = example.splits(example.split(spec, seed), 0);
+    EXPECT_EQ(count_of(splits, 'T'), 1u);
+    seen.insert(splits);
   }
   EXPECT_GT(seen.size(), 5u);
 }
@@ -156,7 +156,7 @@ TEST(LeaveOneOut, TakesTheLastOfTheInputWhereThatIsAskedFor) {
   //                      user 0: items in the input 3 1 2 0, times 5 9 9 7
   const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, 9}, {0, 0, 1, 7}});
   EXPECT_EQ(
-      example.parts(
+      example.splits(
           example.split({.kind = SplitKind::leave_one_out, .validation = {1, 0}, .order = SplitOrder::input}),
           0),
       "Ttvt");
@@ -167,9 +167,9 @@ TEST(RatioSplit, HoldsOutTheLatestOfEachUserWhereThatIsAskedFor) {
   const Example example({{0, 3, 1, 5}, {0, 1, 1, 9}, {0, 2, 1, -9}, {0, 0, 1, 7}});
   RatingSplitSpec spec{
       .kind = SplitKind::ratio, .validation = {0, 0.25}, .test = {0, 0.25}, .order = SplitOrder::time};
-  EXPECT_EQ(example.parts(example.split(spec), 0), "vTtt");
+  EXPECT_EQ(example.splits(example.split(spec), 0), "vTtt");
   spec.order = SplitOrder::input;
-  EXPECT_EQ(example.parts(example.split(spec), 0), "Ttvt");
+  EXPECT_EQ(example.splits(example.split(spec), 0), "Ttvt");
   const Example without(one_user(30), false);
   spec.order = SplitOrder::time;
   EXPECT_THROW(static_cast<void>(without.split(spec)), Error);
@@ -190,10 +190,10 @@ TEST(TimeSplit, HoldsOutTheLatestShareOfAllRatings) {
   RatingSplitSpec spec{.kind = SplitKind::time};
   spec.test.share = 0.2;
   RatingSplit split = example.split(spec);
-  EXPECT_EQ(example.parts(split, 0) + " " + example.parts(split, 1), "ttttT ttttT");
+  EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttttT ttttT");
   spec.validation.share = 0.1;
   split = example.split(spec);
-  EXPECT_EQ(example.parts(split, 0) + " " + example.parts(split, 1), "ttttT tttvT");
+  EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttttT tttvT");
 }
 
 TEST(TimeSplit, LeavesRatingsOfOneTimeTogetherBeforeTheCut) {
@@ -201,10 +201,10 @@ TEST(TimeSplit, LeavesRatingsOfOneTimeTogetherBeforeTheCut) {
   RatingSplitSpec spec{.kind = SplitKind::time};
   spec.test.share = 0.4;  // the fourth latest is one of the two at 6
   RatingSplit split = example.split(spec);
-  EXPECT_EQ(example.parts(split, 0) + " " + example.parts(split, 1), "ttttT tttTT");
+  EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttttT tttTT");
   spec.test.share = 0.5;
   split = example.split(spec);
-  EXPECT_EQ(example.parts(split, 0) + " " + example.parts(split, 1), "tttTT ttTTT");
+  EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "tttTT ttTTT");
 }
 
 TEST(TimeSplit, CutsAtAGivenTime) {
@@ -213,7 +213,7 @@ TEST(TimeSplit, CutsAtAGivenTime) {
   spec.before = 6;
   spec.validation.share = 0.2;
   const RatingSplit split = example.split(spec);
-  EXPECT_EQ(example.parts(split, 0) + " " + example.parts(split, 1), "ttvTT tvTTT");
+  EXPECT_EQ(example.splits(split, 0) + " " + example.splits(split, 1), "ttvTT tvTTT");
 }
 
 TEST(LatestCut, IsRightForAnyTimes) {
@@ -221,14 +221,14 @@ TEST(LatestCut, IsRightForAnyTimes) {
   const std::int64_t high = std::numeric_limits<std::int64_t>::max();
   const Example example({{0, 0, 1, low}, {0, 1, 1, -1}, {0, 2, 1, 0}, {0, 3, 1, 1ll << 40}, {0, 4, 1, high}});
   const std::array<std::int64_t, 6> expected{0, high, 1ll << 40, 0, -1, low};
-  EXPECT_FALSE(latest_cut(example.rows, example.live, 0));
+  EXPECT_FALSE(latest_time_split(example.rows, example.live, 0));
   for (std::uint64_t count = 1; count <= 5; ++count) {
-    EXPECT_EQ(latest_cut(example.rows, example.live, count), expected[count]) << count;
+    EXPECT_EQ(latest_time_split(example.rows, example.live, count), expected[count]) << count;
     EXPECT_EQ(count_since(example.rows, example.live, expected[count]), count);
   }
-  EXPECT_EQ(latest_cut(example.rows, example.live, 6), low);
+  EXPECT_EQ(latest_time_split(example.rows, example.live, 6), low);
   const Example equal({{0, 0, 1, high}, {0, 1, 1, high}});
-  EXPECT_FALSE(latest_cut(equal.rows, equal.live, 1));
+  EXPECT_FALSE(latest_time_split(equal.rows, equal.live, 1));
 }
 
 TEST(UsersSplit, HoldsOutAsManyUsersAsAsked) {
@@ -240,14 +240,14 @@ TEST(UsersSplit, HoldsOutAsManyUsersAsAsked) {
   spec.validation.count = 7;
   spec.test.share = 0.2;
   const RatingSplit split = example.split(spec, 4);
-  std::map<Part, int> counts;
-  for (std::uint32_t user = 0; user < 100; ++user) ++counts[split.part_of(user)];
-  EXPECT_EQ(counts[Part::validation], 7);
-  EXPECT_EQ(counts[Part::test], 19);  // int(0.2 · 99)
-  EXPECT_EQ(split.part_of(5), Part::train);
+  std::map<Split, int> counts;
+  for (std::uint32_t user = 0; user < 100; ++user) ++counts[split.split_of(user)];
+  EXPECT_EQ(counts[Split::validation], 7);
+  EXPECT_EQ(counts[Split::test], 19);  // int(0.2 · 99)
+  EXPECT_EQ(split.split_of(5), Split::train);
   const RatingSplit other = example.split(spec, 5);
   int different = 0;
-  for (std::uint32_t user = 0; user < 100; ++user) different += split.part_of(user) != other.part_of(user);
+  for (std::uint32_t user = 0; user < 100; ++user) different += split.split_of(user) != other.split_of(user);
   EXPECT_GT(different, 10);
 }
 
@@ -270,11 +270,11 @@ TEST(GivenSplit, GoesByThePositionOfARatingAmongItsUsers) {
   RatingSplitSpec spec{.kind = SplitKind::given};
   spec.files = {1, 1, 1};
   const RatingSplit split(spec, 0, example.rows, example.live, example.count, false, {{}, {}, {2, 1}, {1}});
-  EXPECT_EQ(example.parts(split, 0), "Tttv");  // items 1, 2, 5, 9
-  EXPECT_EQ(example.parts(split, 1), "Tt");
-  EXPECT_EQ(example.parts(split, 2), "T");
-  EXPECT_TRUE(split.is_given(Part::validation, Part::test));
-  EXPECT_FALSE(split.is_given(Part::test, Part::validation));
+  EXPECT_EQ(example.splits(split, 0), "Tttv");  // items 1, 2, 5, 9
+  EXPECT_EQ(example.splits(split, 1), "Tt");
+  EXPECT_EQ(example.splits(split, 2), "T");
+  EXPECT_TRUE(split.is_given(Split::validation, Split::test));
+  EXPECT_FALSE(split.is_given(Split::test, Split::validation));
 }
 
 void expect_refused(const RatingSplitSpec& spec, const std::string& words) {

@@ -1,4 +1,4 @@
-#include "ratings/row_store.h"
+#include "ratings/clean_rows.h"
 
 #include <oneapi/tbb/parallel_for.h>
 
@@ -25,7 +25,7 @@ MutableBytes room_for(std::uint64_t count, std::vector<T>& values) {
 
 }  // namespace
 
-RowStore::RowStore(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes)
+CleanRows::CleanRows(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes)
     : bucket_count_(bucket_count) {
   if (spill_folder.empty()) {
     buckets_.resize(bucket_count);
@@ -36,7 +36,7 @@ RowStore::RowStore(std::size_t bucket_count, const std::string& spill_folder, st
   file_ = std::make_unique<SpillFile>(spill_folder);
 }
 
-void RowStore::put(std::size_t bucket, RatingRows rows) {
+void CleanRows::put(std::size_t bucket, RatingRows rows) {
   if (file_ == nullptr) {
     buckets_[bucket] = std::move(rows);
     return;
@@ -47,11 +47,11 @@ void RowStore::put(std::size_t bucket, RatingRows rows) {
                               !rows.values.empty(), !rows.times.empty(), !rows.positions.empty()});
 }
 
-RatingRow RowStore::row(std::uint32_t user) const {
+RatingRow CleanRows::row(std::uint32_t user) const {
   return buckets_[user / kBucketUsers].row(user % kBucketUsers);
 }
 
-void RowStore::for_each_bucket(const std::function<void(const RatingRows&)>& visit) const {
+void CleanRows::for_each_bucket(const std::function<void(const RatingRows&)>& visit) const {
   tbb::parallel_for(std::size_t{0}, bucket_count_, [&](std::size_t bucket) {
     if (file_ == nullptr) return visit(buckets_[bucket]);
     for (const Extent& extent : extents_[bucket]) {
@@ -61,7 +61,7 @@ void RowStore::for_each_bucket(const std::function<void(const RatingRows&)>& vis
   });
 }
 
-RatingRows RowStore::load(const Extent& extent) const {
+RatingRows CleanRows::load(const Extent& extent) const {
   RatingRows rows;
   rows.first_user = extent.first_user;
   const auto kept = [&](bool has) { return has ? extent.nnz : 0; };

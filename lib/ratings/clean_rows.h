@@ -83,11 +83,11 @@ class MemoryBudget {
 };
 
 /// Keeps buckets of rows.
-class RowStore {
+class CleanRows {
  public:
   /// Keeps them in memory where `spill_folder` is empty; else shows no more of them at a time than fits into
   /// `work_bytes`. Throws cannot_write.
-  RowStore(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes = UINT64_MAX);
+  CleanRows(std::size_t bucket_count, const std::string& spill_folder, std::uint64_t work_bytes = UINT64_MAX);
   /// Takes the rows of consecutive users of a bucket, all of it where rows stay in memory; several threads
   /// may, each another bucket. Throws cannot_write.
   void put(std::size_t bucket, RatingRows rows);
@@ -112,11 +112,11 @@ class RowStore {
   };
   [[nodiscard]] RatingRows load(const Extent& extent) const;
 
-  std::vector<RatingRows> buckets_;           ///< in memory
+  std::vector<RatingRows> buckets_;           ///< rows that stay in memory, by bucket
   std::vector<std::vector<Extent>> extents_;  ///< spilled: by bucket
   std::size_t bucket_count_ = 0;
   std::unique_ptr<SpillFile> file_;
-  std::unique_ptr<MemoryBudget> work_;  ///< of rows that are shown
+  std::unique_ptr<MemoryBudget> work_;  ///< budget of the rows that `for_each_bucket` shows
 };
 
 }  // namespace chunkhit
