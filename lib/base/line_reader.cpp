@@ -11,8 +11,6 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kFirstBufferBytes = std::size_t{256} << 10;
-// Numbers are parsed eight bytes at a time.
-constexpr std::size_t kBytesBehind = 8;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
@@ -55,9 +53,8 @@ void LineReader::read_more() {
     ++line_number_;
     fail("a line of more than " + bytes_text(static_cast<double>(max_line_bytes_)));
   }
-  if (filled_ + kBytesBehind == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-  const MutableBytes room = MutableBytes(buffer_).first(buffer_.size() - kBytesBehind);
-  const std::size_t count = stream_->read(room.subspan(filled_));
+  if (filled_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+  const std::size_t count = stream_->read(MutableBytes(buffer_).subspan(filled_));
   filled_ += count;
   at_end_ = count == 0;
 }

@@ -25,8 +25,6 @@ class LineReader {
   [[nodiscard]] bool next(std::string_view& line);
   /// The number, from 1, of the line that was given last.
   [[nodiscard]] std::uint64_t line_number() const { return line_number_; }
-  /// Behind the last byte that may be read: 8 or more behind the line.
-  [[nodiscard]] const char* readable_end() const { return as_text(buffer_).data() + buffer_.size(); }
   [[nodiscard]] const std::string& name() const { return stream_->name(); }
   /// Throws "NAME:LINE: what", or "NAME:LINE:COLUMN: what".
   [[noreturn]] void fail(const std::string& what) const;

@@ -78,11 +78,10 @@ class IdMap {
 /// Gathers a column's ids and numbers them at the end, all at once.
 class IdColumn {
  public:
-  /// Appends the id of the next rating. Text must stay where it is until `finish`; bytes behind it are
-  /// readable up to `readable_end` (parse_integer_id).
-  void append(std::string_view id, const char* readable_end) {
+  /// Appends the id of the next rating. Its text must stay where it is until `finish`.
+  void append(std::string_view id) {
     std::int64_t number = 0;
-    if (texts_.empty() && parse_integer_id(id, readable_end, number))
+    if (texts_.empty() && parse_integer_id(id, number))
       numbers_.push_back(number);
     else
       texts_.push_back(id);

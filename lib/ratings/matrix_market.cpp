@@ -179,7 +179,7 @@ struct EntryLine {
   std::optional<float> read_value() {
     const std::string_view field = fields.next();
     float value = 0;
-    const bool is_finite = parse_value(field, '.', lines.readable_end(), value);
+    const bool is_finite = parse_value(field, '.', value);
     if (is_finite && (rounds_values || keeps_value(field, '.', value))) return value;
     refuse(std::string("value: expected ") + (is_finite ? kKeptValue : "a finite number"), field);
     return std::nullopt;

@@ -97,10 +97,10 @@ bool apply_zone(std::string_view zone, std::int64_t& seconds) {
 
 }  // namespace
 
-bool parse_value(std::string_view text, char decimal_point, float& value) {
+bool parse_unusual_value(std::string_view text, char decimal_point, float& value) {
   if (decimal_point != '.') {
     const auto pointed = with_point(text, decimal_point);
-    return pointed && parse_value(*pointed, '.', value);
+    return pointed && parse_unusual_value(*pointed, '.', value);
   }
   const auto number = parse_number(text);
   if (number) value = *number;

@@ -30,10 +30,7 @@ template <class Splitter>
 class TextParser {
  public:
   TextParser(std::string_view text, const RatingTextSpec& spec, Splitter splitter, RatingBlock& block)
-      : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {
-    // Fields that were unquoted are not in the text.
-    if (!Splitter::kQuotes) readable_end_ = text.data() + text.size();
-  }
+      : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {}
 
   void parse() {
     // Where all is UTF-8, so are its fields, unless they are cut within a character.
@@ -99,7 +96,7 @@ class TextParser {
     if (checks_utf8_ && !is_utf8(item)) return refuse_utf8(RatingField::item, item);
     if (spec_.columns.value) {
       const std::string_view text = fields[RatingField::value];
-      if (!parse_value(text, spec_.decimal_point, readable_end_, value))
+      if (!parse_value(text, spec_.decimal_point, value))
         return refuse_field(RatingField::value, text, "a number");
       if (!spec_.rounds_values && !keeps_value(text, spec_.decimal_point, value))
         return refuse_field(RatingField::value, text, kKeptValue);
@@ -107,18 +104,19 @@ class TextParser {
     }
     if (spec_.columns.time) {
       const std::string_view text = fields[RatingField::time];
-      if (!parse_time(text, spec_.decimal_point, readable_end_, time)) {
+      if (!parse_time(text, spec_.decimal_point, time)) {
         if (spec_.columns.value) block_.values.pop_back();
         return refuse_field(RatingField::time, text, "a number or YYYY-MM-DD[THH:MM:SS]");
       }
       block_.times.push_back(time);
     }
+    // Fields that were unquoted are not in the text and go away.
     if (Splitter::kQuotes) {
       users_.append_fleeting(user, block_.users);
       items_.append_fleeting(item, block_.items);
     } else {
-      users_.append(user, readable_end_);
-      items_.append(item, readable_end_);
+      users_.append(user);
+      items_.append(item);
     }
   }
 
@@ -179,7 +177,6 @@ class TextParser {
   RatingBlock& block_;
   IdColumn users_;
   IdColumn items_;
-  const char* readable_end_ = nullptr;
   bool has_nul_ = false;
   bool checks_utf8_ = false;
   bool watches_quotes_ = false;  // their meaning is not given, and some are there

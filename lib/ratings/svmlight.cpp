@@ -103,7 +103,7 @@ bool SvmlightReader::parse_labels(std::string_view field, std::uint64_t column) 
     const std::size_t end = std::min(field.find(',', begin), field.size());
     const std::string_view text = field.substr(begin, end - begin);
     float label = 0;
-    if (!parse_value(text, '.', lines_->readable_end(), label))
+    if (!parse_value(text, '.', label))
       return fail_at(column + begin, "label: expected a finite number", text);
     row_labels_.push_back(label);
     begin = end + 1;
@@ -128,7 +128,7 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
     return fail_at(column, "index: expected one above that before it", index_text);
   const std::string_view value_text = field.substr(colon + 1);
   float value = 0;
-  if (!parse_value(value_text, '.', lines_->readable_end(), value))
+  if (!parse_value(value_text, '.', value))
     return fail_at(column + colon + 1, "value: expected a finite number", value_text);
   if (!spec_.rounds_values && !keeps_value(value_text, '.', value))
     return fail_at(column + colon + 1, (std::string("value: expected ") + kKeptValue).c_str(), value_text);

@@ -14,10 +14,7 @@ namespace {
 /// What both kinds of line need: the block, its columns of ids, the line at hand.
 class LineParser {
  public:
-  LineParser(std::string_view text, RatingBlock& block)
-      : block_(block), text_end_(text.data() + text.size()), lines_(text) {
-    clear_block(block);
-  }
+  LineParser(std::string_view text, RatingBlock& block) : block_(block), lines_(text) { clear_block(block); }
 
  protected:
   [[nodiscard]] bool next() {
@@ -51,7 +48,6 @@ class LineParser {
   [[nodiscard]] IdColumn& items() { return items_; }
 
   RatingBlock& block_;
-  const char* text_end_;
   std::string_view line_;
 
  private:
@@ -70,8 +66,8 @@ class UserItemsParser : LineParser {
       for (std::size_t at = 1; all_are_ids && at < words_.size(); ++at)
         all_are_ids = is_id(words_[at], "item");
       for (std::size_t at = 1; all_are_ids && at < words_.size(); ++at) {
-        users().append(words_[0], text_end_);
-        items().append(words_[at], text_end_);
+        users().append(words_[0]);
+        items().append(words_[at]);
       }
     }
   }
@@ -126,11 +122,11 @@ class NetflixParser : LineParser {
     float value = 0;
     std::int64_t time = 0;
     if (!is_id(user, "user")) return;
-    if (!parse_value(rating, '.', text_end_, value))
+    if (!parse_value(rating, '.', value))
       return refuse(rating.data(), "value: expected a number, found " + found_text(rating));
     if (!parse_day(day, time))
       return refuse(day.data(), "time: expected YYYY-MM-DD, found " + found_text(day));
-    users().append(user, text_end_);
+    users().append(user);
     items().append_fleeting(item_, block_.items);
     block_.values.push_back(value);
     block_.times.push_back(time);
