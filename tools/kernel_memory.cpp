@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::uint64_t kFewOf = 64;  // a file of 64 pages may keep one: the kernel holds some for itself
 
-/// The bytes of a file that are in the page cache. Who may not write to a file is not told.
+/// The bytes of a file that are in the page cache. The kernel does not tell this to a process that may not
+/// write to the file.
 std::uint64_t cached_bytes(const InputFile& file, const FileDescriptor& fd) {
   const std::size_t bytes = file.byte_count();
   if (bytes == 0 || ::access(file.path().c_str(), W_OK) != 0) return 0;

@@ -109,7 +109,7 @@ void refuse(bool is_given, const std::string& flag, const BenchSpec& spec) {
   throw Error(ErrorCode::usage, flag + ": is for " + fits + ", " + spec.paths.front() + " holds " + holds);
 }
 
-/// Whether the file is said to hold images, under names that only the loader is told.
+/// Whether the flags name datasets of images.
 bool names_datasets(const ImageForm& form) {
   const ImageForm defaults;
   return form.images != defaults.images || form.labels != defaults.labels;

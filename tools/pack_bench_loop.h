@@ -36,7 +36,7 @@ struct EpochTimes {
 [[nodiscard]] double utilization(const EpochTimes& times);
 [[nodiscard]] double batch_seconds_median(const EpochTimes& times);
 
-/// Says after each batch whether the epoch goes on; given the samples and seconds of the epoch so far.
+/// Returns after each batch whether to continue the epoch; given the samples and seconds of the epoch so far.
 using GoOn = std::function<bool(std::uint64_t samples, double seconds)>;
 
 /// Runs one epoch after the other.

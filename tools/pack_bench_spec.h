@@ -43,7 +43,7 @@ struct LoaderSetting {
   std::uint32_t prefetch = 4;
 };
 
-/// What only an ImageLoader is told.
+/// Options of an ImageLoader alone.
 struct ImageForm {
   double flip_horizontal = 0;
   Dtype dtype = Dtype::uint8;
@@ -52,7 +52,7 @@ struct ImageForm {
   std::optional<std::string> labels;  ///< next to the images where it is not set
 };
 
-/// What only a SparseLoader is told.
+/// Options of a SparseLoader alone.
 struct MatrixForm {
   SparseFormat format = SparseFormat::dense_f32;
   bool binarize = false;
@@ -66,7 +66,7 @@ struct BenchSpec {
   std::variant<ImageForm, MatrixForm> form;
   std::uint32_t epochs = 2;  ///< the first checks hashes and fills the memory, the next shows the pace
   double step_seconds = 0;   ///< of a simulated training step, in which the CPU sleeps
-  bool cold = false;         ///< before each epoch, drop the files from the page cache and open them anew
+  bool cold = false;         ///< before each epoch, drop the files from the page cache and reopen them
   [[nodiscard]] bool is_of_matrices() const { return std::holds_alternative<MatrixForm>(form); }
 };
 

@@ -182,7 +182,7 @@ void Search::move_to(const std::optional<TuneTry>& tried) {
     report_.best = *tried;
 }
 
-/// Goes in both directions, over plateaus, too: only where a try is far behind, nothing lies further on.
+/// Goes in both directions, over plateaus, too: only where a try is far behind, it stops.
 void Search::climb(const NumberKnob& knob) {
   const LoaderSetting start = report_.best.setting;
   for (const bool up : {true, false})

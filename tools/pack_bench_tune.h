@@ -16,7 +16,7 @@ enum class TuneEnd {
   measured,  ///< to its end
   gave_up,   ///< behind the best setting: its samples_per_second are those up to there
   refused,   ///< the loader did not take the setting: too little memory, say
-  stopped,   ///< by a signal, too early to tell
+  stopped,   ///< by a signal, before a result
 };
 
 struct TuneTry {

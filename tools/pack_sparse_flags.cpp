@@ -137,7 +137,7 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing; needs no -o")
       ->configurable(false);
-  // A recipe must not remove what somebody else packed.
+  // A recipe must not remove another user's pack.
   group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
   add_config_flag(app, "Run");
   group

@@ -17,7 +17,7 @@ enum class ProgressStyle { bar, lines, json, none };
 struct ShownProgress {
   std::string_view phase;   ///< for JSON: "packing"
   std::string_view words;   ///< for people, of a phase without counts: "listing the input …"; and
-  bool is_first = false;    ///< told where there is no terminal, too
+  bool is_first = false;    ///< printed where there is no terminal, too
   std::string_view things;  ///< what is counted: "rows"; empty: nothing yet
   std::string_view rate;    ///< and its rate: "img/s"
   std::string place;        ///< what is worked on

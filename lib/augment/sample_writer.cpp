@@ -59,7 +59,7 @@ bool SampleWriter::copies() const { return copies_; }
 
 bool SampleWriter::streams() const { return sample_bytes() >= kStreamedBytes; }
 
-// Values that lie together in each position of a stored image: a pixel's, or one of a plane.
+// Values that are stored together at each position of an image: a pixel's, or one of a plane.
 std::size_t SampleWriter::stored_values() const {
   return format_.stored.layout == Layout::nhwc ? shape_.channels : 1;
 }
@@ -122,7 +122,7 @@ void SampleWriter::copy_bytes(const std::uint8_t* bytes, std::size_t count, std:
   std::memcpy(out, bytes, count);
 }
 
-// Looks at the stored bytes where they can be used as they lie, else copies them to `room`.
+// Views the stored bytes where they can be used as they are, else copies them to `room`.
 SampleWriter::Rows SampleWriter::crop_rows(const std::uint8_t* stored, const Crop& crop,
                                            const RowRange& range, std::uint8_t* room) const {
   const SampleShape& from = format_.stored;

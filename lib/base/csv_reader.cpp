@@ -10,7 +10,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kFirstBufferBytes = std::size_t{64} << 10;
-// Returned by the scanners where the bytes at hand do not tell how the field goes on.
+// Returned by the scanners where the bytes at hand end before the field does.
 constexpr std::size_t kNeedsMore = static_cast<std::size_t>(-1);
 
 bool starts_with(Bytes bytes, std::string_view mark) { return as_text(bytes).substr(0, mark.size()) == mark; }
@@ -89,7 +89,7 @@ void CsvReader::read_more() {
   }
 }
 
-// Splits the row at `row_begin_`; false when more bytes must be read first, and then it starts anew.
+// Splits the row at `row_begin_`; false when more bytes must be read first, and then it starts again.
 bool CsvReader::scan_row(std::vector<std::string_view>& fields) {
   fields.clear();
   doubled_.clear();
@@ -128,7 +128,7 @@ std::size_t CsvReader::scan_plain_field(std::size_t begin, std::string_view& fie
   return at;
 }
 
-// Gives what lies between the quotes; quotes inside stay doubled until the row is whole.
+// Returns the text between the quotes; quotes inside stay doubled until the row is whole.
 std::size_t CsvReader::scan_quoted_field(std::size_t begin, std::string_view& field,
                                          bool& doubled_quotes) const {
   std::size_t at = begin + 1;

@@ -23,7 +23,7 @@ class FileDescriptor {
   ~FileDescriptor();
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  /// Hands the descriptor over; whoever takes it closes it.
+  /// Hands the descriptor over to the caller, who closes it.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:
@@ -55,7 +55,7 @@ class InputFile {
   /// Asks the system to read these bytes soon.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
   /// A number that is another one once the file was written to: of its size and times. Where it was written
-  /// to just now, waits until the system's clock tells apart what comes later.
+  /// to just now, waits until the system's clock has moved on, so that later changes differ.
   [[nodiscard]] std::uint64_t stamp() const;
 
  private:
@@ -121,7 +121,7 @@ void make_folders(const std::string& path);
 [[noreturn]] void throw_failed_read(const std::string& path, const std::string& what, int error_number);
 
 /// Gives the bytes that this user may still write on the file system of a file or folder that exists; the
-/// largest number where the system does not tell.
+/// largest number where the system does not know.
 [[nodiscard]] std::uint64_t free_bytes(const std::string& path);
 
 /// Throws cannot_write with the path, what was tried and errno in words (with free space where the disk is

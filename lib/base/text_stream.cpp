@@ -206,7 +206,7 @@ bool is_zstd(Bytes bytes) {
   return magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
 }
 
-/// The bytes of a file as it lies; the first ones may be looked at before they are read.
+/// The bytes of a file as stored; the first ones may be peeked at before they are read.
 class StoredFile {
  public:
   StoredFile(const std::string& path, const std::atomic<bool>* stop) : stop_(stop) {

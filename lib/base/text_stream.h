@@ -12,7 +12,7 @@
 
 namespace chunkhit {
 
-/// Undoes gzip members that lie one behind the other, given in pieces. Checks each member's CRC-32 and
+/// Decompresses consecutive gzip members, given in pieces. Checks each member's CRC-32 and
 /// length. Behind the last member only zero bytes may stand.
 class GzipText {
  public:

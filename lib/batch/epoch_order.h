@@ -60,7 +60,7 @@ class ChunkGrid {
     std::uint64_t in_chunk = 0;
     bool operator==(const Location&) const = default;
   };
-  /// Where a sample < sample_count() lies.
+  /// Locates a sample < sample_count().
   [[nodiscard]] Location find(std::uint64_t sample) const;
   /// The same chunks in another order: its chunk s is this one's visited(s).
   [[nodiscard]] ChunkGrid reordered(const Permutation& visited) const;

@@ -81,7 +81,7 @@ class DenseBatch {
   /// Replaces the batch by at most `rows` rows; the others become zero. Throws usage for a number that
   /// dense_f16 cannot hold. Debug builds abort where the buffer was written to without `spoil`.
   void replace(std::span<const StoredRow> rows, const EntryValues& values);
-  /// Must be called when somebody else wrote to the buffer: all of it is cleared before the next batch.
+  /// Must be called when the caller wrote to the buffer: all of it is cleared before the next batch.
   void spoil() { is_spoiled_ = true; }
   [[nodiscard]] std::uint8_t* cells() const { return cells_; }
   /// Whether every cell but those that were set is zero.

@@ -98,7 +98,7 @@ void ChunkCache::settle(std::size_t chunk) {
     idle_.splice(idle_.end(), spare_, entry.idle);
   }
   entry.is_idle = idles;
-  // What is checked always and used in its place is checked again when somebody asks for it again.
+  // A chunk that is used in place and checked always is checked again at each use.
   const bool is_ready = entry.state.load(std::memory_order_relaxed) == State::ready;
   if (spec_.check_hashes == CheckHashes::always && is_ready && entry.wanted == 0 && entry.pins == 0 &&
       is_in_place(chunks_.find(chunk)))

@@ -46,7 +46,7 @@ class ChunkCache {
   class Pin {
    public:
     Pin() = default;
-    /// `cache`: whom to tell at the end; null for samples that stay anyway.
+    /// `cache`: notified at the end; null for samples that stay anyway.
     Pin(ChunkCache* cache, std::size_t chunk, const std::uint8_t* samples, bool hit)
         : cache_(cache), chunk_(chunk), samples_(samples), hit_(hit) {}
     Pin(Pin&& other) noexcept { *this = std::move(other); }

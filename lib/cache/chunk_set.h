@@ -17,7 +17,7 @@ class ChunkSet {
   /// values.
   explicit ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts);
 
-  /// Where a chunk lies.
+  /// The location of a chunk.
   struct Location {
     std::size_t part;
     std::size_t chunk;  ///< in the part
@@ -33,7 +33,7 @@ class ChunkSet {
   [[nodiscard]] const StoredChunk& stored(Location location) const {
     return part(location).chunks()[location.chunk];
   }
-  /// Where a sample lies: its part, and its number there.
+  /// The location of a sample: its part, and its index there.
   struct SampleLocation {
     std::size_t part;
     std::uint64_t sample;
@@ -44,7 +44,7 @@ class ChunkSet {
   /// The first sample of each part, and behind them the number of all samples.
   [[nodiscard]] const std::vector<std::uint64_t>& first_samples() const { return first_samples_; }
   [[nodiscard]] std::vector<std::uint64_t> sample_counts() const;  ///< of each chunk
-  /// Whether the samples of a part, or of all, lie in the file as they are.
+  /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).

@@ -35,7 +35,7 @@ class DecodedRows {
     ids_ = rows + load_little<std::uint64_t>(starts + 8);
     values_ = value_bytes_ == 0 ? nullptr : rows + load_little<std::uint64_t>(starts + 16);
   }
-  /// Asks for the memory that tells where a row is.
+  /// Prefetches the memory that holds a row's location.
   void prefetch(std::size_t index) const { __builtin_prefetch(row_ends_ + index * sizeof(std::uint64_t)); }
   [[nodiscard]] StoredRow row(std::size_t index) const {
     const std::uint64_t begin = index == 0 ? 0 : end_of(index - 1);

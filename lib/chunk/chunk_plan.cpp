@@ -15,7 +15,7 @@ std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value +
 bool bypasses_cache(const ChunkPlanSpec& spec) { return spec.hdf5 && !spec.compressed; }
 
 /// HDF5 stores the last chunk whole, so all chunks get about the same number of samples. Where a chunk must
-/// lie above the caches there are rather fewer chunks, else rather more.
+/// exceed the caches there are rather fewer chunks, else rather more.
 std::uint64_t balanced(const ChunkPlanSpec& spec, std::uint64_t chunk_samples) {
   if (!spec.hdf5 || spec.sample_count <= chunk_samples) return chunk_samples;
   const std::uint64_t chunks =

@@ -98,7 +98,7 @@ using SampleFunction = void (*)(const std::uint8_t*, const SampleShape&, Mutable
 void for_each_sample(SampleFunction function, Bytes from, const SampleShape& shape, std::uint8_t* to) {
   const std::size_t sample_bytes = shape.byte_count();
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
-  // A row of zeros, which lies above the first row, and room for two rows. Kept, so that a thread allocates
+  // A row of zeros, the one above the first row, and room for two rows. Kept, so that a thread allocates
   // once.
   thread_local ByteBuffer kept;
   if (kept.size() < row_bytes * 3) kept.resize(row_bytes * 3);

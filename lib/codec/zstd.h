@@ -13,7 +13,7 @@ void encode_zstd(Bytes raw, int level, ByteBuffer& stored);
 /// What a thread holds to compress so many bytes at once.
 [[nodiscard]] std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes);
 
-/// The same of pieces that lie one behind the other, each in blocks of its own: where neighbours are of
+/// The same of consecutive pieces, each in blocks of its own: where neighbours are of
 /// different kinds, each block's statistics fit it better. Level 1 is for bytes that seldom repeat
 /// themselves.
 void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored);

@@ -66,7 +66,7 @@ struct ImageFormat {
 /// Throws ImageError where a file has fewer bytes; `where` they would be.
 void require_bytes(Bytes file, std::uint64_t count, const char* where = "header");
 
-/// Rows that lie in a file as they are, perhaps with padding.
+/// Rows that are stored raw in a file, perhaps with padding.
 struct StoredRows {
   Bytes bytes;                  ///< the last ones may be missing
   std::uint64_t row_bytes = 0;  ///< of a row's pixels

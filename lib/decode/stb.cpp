@@ -110,7 +110,7 @@ class PieceReader {
       : pieces_(pieces), monitor_(monitor) {}
 
   /// Copies up to `count` bytes. stb_image asks only when it needs a byte that it does not hold, so that a
-  /// call that gives none is a read past the end; it goes on with zeros.
+  /// call that gives none is a read past the end; stb continues with zeros.
   int read(char* into, int count) {
     constexpr unsigned kCallsPerLook = 64;  // 8 KiB
     is_late_ = is_late_ || (++calls_ % kCallsPerLook == 0 && monitor_.is_out_of_time());

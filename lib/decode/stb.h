@@ -29,7 +29,7 @@ class StbFile : public OpenedImage {
  public:
   StbFile(std::string_view type, DecodeMonitor& monitor) : type_(type), monitor_(monitor) {}
   std::array<Bytes, 3> pieces;      ///< what stb_image reads, one behind the other, as if they were the file
-  ByteBuffer own_piece;             ///< holds the one of them that does not lie in the file
+  ByteBuffer own_piece;             ///< holds the one of them that is not in the file
   std::uint64_t max_bytes = 0;      ///< memory that stb_image may hold
   StoredRows rows;                  ///< where the file has such; what is missing of them is black
   bool top_first = true;            ///< else the bottom row is stored first

@@ -23,7 +23,7 @@ namespace chunkhit {
 namespace {
 
 // What operating systems, annotators and people leave beside images. No format of images is among them: a
-// file of any other name is opened, and its bytes tell.
+// file of any other name is opened and detected by its bytes.
 constexpr auto kExtensions = std::to_array<std::string_view>(
     {".7z",   ".avi",     ".bib",         ".bz2",    ".c",     ".cfg",    ".ckpt", ".cpp",  ".css",
      ".csv",  ".db",      ".doc",         ".docx",   ".exe",   ".flac",   ".gz",   ".h",    ".h5",
@@ -259,7 +259,7 @@ class ClassFolders {
                               ": a class is a folder directly under " + root_);
   }
 
-  // A level too high every image lies in a folder of its class folder: train/cat/1.jpg.
+  // With a root one level too high every image is in a subfolder of its class folder: train/cat/1.jpg.
   void notice_deep_classes() {
     if (list_.size() == 0 || has_shallow_files_ || !spec_.split_folders.empty()) return;
     const std::string_view file = list_.file(0);

@@ -159,7 +159,7 @@ class LabelRows {
     if (has_surplus(fields)) hash_.add(std::string_view("\0\0", 2));
   }
 
-  // Whether fields lie behind the header's columns; programs end lines with delimiters for nothing.
+  // Whether a row has fields behind the header's columns; some programs end lines with a delimiter.
   [[nodiscard]] bool has_surplus(const Fields& fields) const {
     if (fields.size() <= used_.column_count) return false;
     return std::any_of(fields.begin() + static_cast<std::ptrdiff_t>(used_.column_count), fields.end(),

@@ -256,7 +256,7 @@ FolderId FolderReader::id() const {
 }
 
 // Asks the file itself only where the folder does not say what it is, and what a link leads to. An entry that
-// is gone by then counts as a file: opening it will tell.
+// is gone by then counts as a file: opening it fails.
 EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
   if (type == DT_REG) return EntryKind::file;
   if (type == DT_DIR) return EntryKind::folder;

@@ -319,7 +319,7 @@ using Json = nlohmann::ordered_json;
 /// Behind the format of the pack.
 constexpr std::string_view kPartSuffix = "-part";
 
-// A warning lies under a name of its own, as in its table.
+// A warning's key differs, as its column does in its table.
 Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
   Json list = Json::array();
   for (const Reject& reject : rejects)

@@ -143,7 +143,7 @@ struct MatrixRecord {
 /// An input file.
 struct InputRecord {
   std::string file;         ///< its name without folders
-  std::uint64_t bytes = 0;  ///< of a text undone from compression, of a matrix as the file lies; 0: not known
+  std::uint64_t bytes = 0;  ///< of a text decompressed, of a matrix file as stored; 0: unknown
   std::uint64_t lines = 0;
   std::uint64_t blank_lines = 0;
   std::uint64_t comment_lines = 0;

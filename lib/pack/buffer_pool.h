@@ -9,7 +9,7 @@
 
 namespace chunkhit {
 
-/// Lends buffers; any thread may take one and give it back. Outlives whoever holds one.
+/// Lends buffers; any thread may take one and give it back. Outlives its users.
 template <class Buffer>
 class BufferPool {
  public:

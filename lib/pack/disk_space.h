@@ -1,4 +1,4 @@
-// How much disk a pack takes, told before it is written.
+// Predicts how much disk a pack takes.
 #pragma once
 
 #include <cstdint>

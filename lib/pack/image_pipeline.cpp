@@ -18,7 +18,7 @@
 namespace chunkhit {
 
 void ChunkAssembler::take(const std::shared_ptr<ChunkBuffer>& buffer, std::uint64_t slot) {
-  // A new chunk begins in the buffer that the sample lies in: its slot is never before the sample's own, and
+  // A new chunk begins in the buffer that holds the sample: its slot is never before the sample's own, and
   // what stood there was taken already.
   if (current_.buffer == nullptr) current_ = {buffer, 0};
   const std::uint8_t* from = buffer->bytes.data() + slot * sample_bytes_;
@@ -33,7 +33,7 @@ void ChunkAssembler::finish() {
 
 namespace {
 
-/// Consecutive rows whose samples lie in consecutive slots of one buffer.
+/// Consecutive rows whose samples have consecutive slots of one buffer.
 struct Block {
   std::shared_ptr<ChunkBuffer> buffer;
   std::uint64_t first_row = 0;  ///< in the job's indices

@@ -76,8 +76,8 @@ struct PartOutcome {
   bool interrupted = false;       ///< `stop` was seen: the part is not whole
 };
 
-/// Packs one part into `writer`; samples lie without gaps, whatever was rejected. Equal bytes for any number
-/// of threads.
+/// Packs one part into `writer`; samples are stored without gaps, whatever was rejected. Equal bytes for any
+/// number of threads.
 [[nodiscard]] PartOutcome pack_part(const PartJob& job, ChunkWriter& writer);
 
 }  // namespace chunkhit

@@ -213,7 +213,7 @@ void MatrixPackWriter::keep_parts(std::uint64_t piece_rows) {
   }
 }
 
-// Before the first part: this file tells others that the folder belongs to ratings. Not earlier: a run that
+// Before the first part: this file marks the folder as one of ratings. Not earlier: a run that
 // ends before it finished a part leaves nothing.
 void MatrixPackWriter::publish_items() {
   if (items_file_) items_file_->publish();

@@ -17,7 +17,7 @@ namespace chunkhit {
 /// "part-00000"
 [[nodiscard]] std::string part_stem(std::uint64_t part_index);
 
-/// Throws usage when a folder lies in a finished pack: a pack in a pack would be a stranger there.
+/// Throws usage when a folder is inside of a finished pack, where it would be an unknown file.
 void check_outside_packs(const std::string& output);
 
 /// Owns a pack's folder for the time of a run.

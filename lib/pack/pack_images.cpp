@@ -357,7 +357,7 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
     preview.needs.push_back(
         needed_space(preview.plans.back(), preview.sample, spec.container == "hdf5", count));
   }
-  // The output need not exist yet: its nearest existing parent tells the free space.
+  // The output need not exist yet: its nearest existing parent has the free space.
   std::filesystem::path at = std::filesystem::absolute(options.output);
   std::error_code error;
   while (!std::filesystem::exists(at, error) && at.has_relative_path()) at = at.parent_path();

@@ -27,7 +27,7 @@ namespace {
 
 using Phase = PackSparseProgress::Phase;
 
-/// Rows of the dense batch whose weight is told.
+/// Rows of the dense batch whose size is reported.
 constexpr std::uint64_t kBatchRows = 500;
 
 /// Hashes ids, with a line feed behind each.

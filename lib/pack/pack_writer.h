@@ -48,7 +48,7 @@ class PackWriter {
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
   /// A part that an earlier run of the same pack finished.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
-  /// Whether a record of this pack says what it must of this part; what does not is packed anew.
+  /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
   /// The rows of a part, as indices of the list.
   [[nodiscard]] std::span<const std::uint32_t> rows_of(std::uint64_t part_index) const;

@@ -1,4 +1,4 @@
-// The pipeline that packs rows: fill → row block → part → compress → whoever writes it.
+// The pipeline that packs rows: fill → row block → part → compress → writer.
 #pragma once
 
 #include <atomic>

@@ -173,7 +173,7 @@ void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
   try {
     static_cast<void>(cache_.acquire(work.chunk, maker.stored()));
   } catch (...) {
-    // Whoever uses the chunk will be told.
+    // The thread that uses the chunk throws it.
   }
 }
 
@@ -202,7 +202,7 @@ void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
   const std::uint64_t batch = oldest == &plan ? given_out(oldest_number_).batch : plan.next_batch;
   if (spec_.loads_ahead && batch < plan.batches.batch_count()) release(plan, plan.slots_of(batch).first);
   batch_ready_.notify_one();
-  if (spec_.loads_ahead) work_changed_.notify_all();  // chunks that were let go make room for others
+  if (spec_.loads_ahead) work_changed_.notify_all();  // released chunks make room for others
 }
 
 // Chunks of slots before `end_slot` are not needed any more.

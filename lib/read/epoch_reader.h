@@ -84,7 +84,7 @@ class EpochReader {
   /// Must be called before the first batch; the makers' memory must outlive this.
   void set_maker(MakeBatchAssembler make_maker) { make_maker_ = std::move(make_maker); }
 
-  /// Begins an epoch, or goes on in it where `restore` left it; throws usage for another one, where that has
+  /// Begins an epoch, or resumes it where `restore` left it; throws usage for another one, where that has
   /// batches left.
   void begin(std::uint64_t epoch);
   /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
@@ -120,7 +120,7 @@ class EpochReader {
   BatchSlots& ring_;
   MakeBatchAssembler make_maker_;
   std::unique_ptr<BatchPipeline> pipeline_;
-  std::optional<EpochStart> restored_;  // where the next begin() goes on
+  std::optional<EpochStart> restored_;  // where the next begin() resumes
   bool at_end_ = false;                 // of the epoch that was begun last
   PipelineStats before_;                // of pipelines that are gone
   CallerClock clock_;
@@ -135,7 +135,7 @@ inline constexpr std::array<std::string_view, 2> kRankRemainderNames{"pad", "dro
 [[nodiscard]] std::optional<std::uint64_t> positions_done(const EpochBatches& batches,
                                                           const LoaderState& state);
 
-/// Where a loader goes on whose own state is `own`; throws usage, naming the field, for a state of other
+/// Where a loader resumes whose own state is `own`; throws usage, naming the field, for a state of other
 /// samples, of another order or augment, or with numbers that no loader of so many samples writes.
 [[nodiscard]] EpochStart start_of(const LoaderState& state, const LoaderState& own,
                                   std::uint64_t sample_count);

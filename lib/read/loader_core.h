@@ -14,7 +14,7 @@
 
 namespace chunkhit {
 
-/// The shell of the loaders, whose batches lie in a `Buffer`.
+/// What both loaders share; a `Buffer` holds a batch.
 template <class Buffer>
 class LoaderCore {
  public:

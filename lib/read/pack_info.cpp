@@ -92,7 +92,7 @@ MatrixInfo shape_info(const MatrixShape& shape) {
   return info;
 }
 
-/// Counts the entries of rows that lie in memory as row blocks.
+/// Counts the entries of rows that are in memory as row blocks.
 std::vector<PackMatrix> count_entries(const ChunkReader& part) {
   const MatrixShape& shape = *part.spec().matrix;
   std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};

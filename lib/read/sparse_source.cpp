@@ -125,7 +125,7 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   check("rows", part.samples().rows.size(), listed.samples);
   check("columns", spec.matrix->column_count, manifest.columns);
   check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
-  // The rows of HDF5 parts lie in memory; the hash of a trailer stands for the bytes of its file, too.
+  // The rows of HDF5 parts are in memory; the hash of a trailer stands for the bytes of its file, too.
   if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
   check_part_hash(part, listed);
 }
@@ -190,7 +190,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   return parts;
 }
 
-/// The ratings that items.csv counts, whose bytes the manifest tells.
+/// The ratings that items.csv counts; the manifest has its size.
 std::vector<std::uint64_t> read_item_counts(const std::string& folder, const MatrixManifest& manifest) {
   const std::string path = folder + "/" + manifest.items.file;
   const ByteBuffer bytes = read_file(path, manifest.items.bytes);

@@ -57,7 +57,7 @@ struct PartSamples {
   std::vector<double> std;
 };
 
-/// One chunk as it lies in the file.
+/// One chunk as it is stored.
 struct StoredChunk {
   std::uint64_t offset = 0;  ///< of its first stored byte in the file
   std::uint64_t stored_bytes = 0;
@@ -109,7 +109,7 @@ class ChunkWriter {
 /// The end of an HDF5 part of ours (store/hdf5_index.h).
 struct Hdf5Trailer {
   SampleKind kind = SampleKind::images;
-  std::uint64_t hdf5_bytes = 0;  ///< of the HDF5 file, behind which the index lies
+  std::uint64_t hdf5_bytes = 0;  ///< of the HDF5 file, which the index follows
   std::uint64_t index_bytes = 0;
   std::uint64_t index_xxh3 = 0;
   std::uint64_t hdf5_xxh3 = 0;  ///< `hash_beside_chunks` of the HDF5 file
@@ -161,7 +161,7 @@ class ChunkReader {
   void check_hdf5_bytes() const;
   /// Whether `fetch` can check hashes: false for an HDF5 file without our private index.
   [[nodiscard]] bool has_hashes() const { return contents_.has_hashes; }
-  /// Whether the bytes of a chunk's samples lie in the file as they are, one after the other from
+  /// Whether a chunk's samples are stored raw, one after the other from
   /// `raw_offset` on.
   [[nodiscard]] bool stored_raw(std::size_t chunk_index) const {
     const StoredChunk& chunk = chunks()[chunk_index];
@@ -195,7 +195,7 @@ struct Container {
   std::span<const std::string_view> codecs;  ///< the default first
   std::uint64_t max_chunk_bytes;             ///< raw bytes of a chunk
   bool pads_last_chunk;    ///< the last chunk is given whole too, with zeros behind its samples
-  bool frames_raw_chunks;  ///< a raw chunk lies in a zstd frame of raw blocks, not as it is
+  bool frames_raw_chunks;  ///< a raw chunk is stored in a zstd frame of raw blocks
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours

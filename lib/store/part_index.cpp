@@ -325,7 +325,7 @@ Labels decode_matrix_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64
   return labels;
 }
 
-/// What names take once more as strings, of which those beyond 15 bytes lie on the heap.
+/// What names take once more as strings, of which those beyond 15 bytes are on the heap.
 std::uint64_t list_bytes(const TextList& names) {
   constexpr std::size_t kMaxInside = 15;
   std::uint64_t bytes = names.size() * sizeof(std::string);

@@ -96,7 +96,7 @@ using PartSpecBytes = std::array<std::uint8_t, 56>;
 /// its bytes.
 void decode_part_index(Bytes index, PartContents& contents);
 
-/// Writes the index in pieces of bytes of one kind, which compress best apart; they lie one behind the other.
+/// Writes the index in pieces of bytes of one kind, which compress best apart, one behind the other.
 [[nodiscard]] std::vector<ByteBuffer> encode_matrix_index(const PartSpec& spec,
                                                           const std::vector<StoredChunk>& chunks,
                                                           const PartSamples& samples);

@@ -44,7 +44,7 @@ Walk walk_of(const ImageView& stored, Turn turn) {
   return turn.swaps ? Walk{origin, down, right} : Walk{origin, right, down};
 }
 
-// So few rows that both sides of a block stay in the first-level cache, even where rows lie a power of two
+// So few rows that both sides of a block stay in the first-level cache, even where rows are a power of two
 // apart.
 constexpr std::uint32_t kBlockPixels = 16;
 

@@ -117,7 +117,7 @@ WeightPair pair_of(std::int32_t first, std::int32_t second) {
   return {{low(first), low(second)}, {high(first), high(second)}};
 }
 
-// Where the nearest source pixels lie. Pillow adds up positions in double precision from the first output
+// Positions of the nearest source pixels. Pillow adds up positions in double precision from the first output
 // pixel on, so a window has to start there too.
 std::vector<std::uint32_t> nearest_pixels(const AxisRequest& request) {
   std::vector<std::uint32_t> pixels(request.out_count);
@@ -289,7 +289,7 @@ void Resampler::keep_weights(const ResampleRequest& request) {
   request_ = request;
 }
 
-// Mixes along the rows: a strip of rows is turned, so that its columns lie as rows do and mix_rows serves
+// Mixes along the rows: a strip of rows is turned, so that its columns become rows and mix_rows serves
 // both passes, whatever the number of channels; the result is turned back. A last strip overlaps the one
 // before it.
 void Resampler::mix_columns(ImageView region_pixels, std::uint8_t* out, std::size_t out_row_bytes) {

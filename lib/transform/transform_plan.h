@@ -42,14 +42,14 @@ struct TransformPlan {
   std::uint32_t source_height = 0;
   float box_x =
       0;  ///< the part of it that is resized, fractional after shrinking: [box_x, box_x + box_width) ×
-  float box_y = 0;  ///< [box_y, box_y + box_height); it lies where the stored image begins
+  float box_y = 0;  ///< [box_y, box_y + box_height); from where the stored image begins
   float box_width = 0;
   float box_height = 0;
   std::uint32_t resized_width = 0;
   std::uint32_t resized_height = 0;
   Rect window;                ///< the part of the resized image that the sample shows
   Rect region;                ///< the part of the source that the window depends on
-  std::uint32_t paste_x = 0;  ///< where the window lies in the sample
+  std::uint32_t paste_x = 0;  ///< the window's position in the sample
   std::uint32_t paste_y = 0;
   Rect canvas;  ///< the part of the sample that is window or, around it, pad colour; the rest is zeros
   std::uint32_t channels = 0;  ///< the sample's channels: 1, 2, 3 or 4
@@ -59,8 +59,8 @@ struct TransformPlan {
 /// Plans for an upright image of `width` × `height` with `source_channels`; `scales` says that its decoder
 /// can shrink. Resized sizes follow torchvision's Resize (short_side: long = floor(side · long / short)) and
 /// Pillow's ImageOps.pad (fit); crops torchvision's CenterCrop, zeros where the image is smaller. A side
-/// over kMaxSidePixels, before or after resizing, is an error. `orientation` tells at which sides of the
-/// upright image its stored right and bottom lie, where shrinking leaves pixels that are only partly covered.
+/// over kMaxSidePixels, before or after resizing, is an error. `orientation` says at which sides of the
+/// upright image its stored right and bottom are, where shrinking leaves pixels that are only partly covered.
 [[nodiscard]] TransformPlan plan_transform(const TransformSpec& spec, std::uint32_t width,
                                            std::uint32_t height, std::uint32_t source_channels, bool scales,
                                            int orientation = 1);
