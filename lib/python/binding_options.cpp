@@ -55,6 +55,7 @@ void take_reader_options(OptionDict& from, Options& options) {
   from.take_word("cache", options.cache, kResidencies);
   from.take("cache_bytes", options.cache_bytes);
   from.take_word("check_hashes", options.check_hashes, kChecks);
+  from.take("check_external", options.check_external);
 }
 
 py::dict dict_option(OptionDict& from, const char* name) {

@@ -10,7 +10,8 @@ namespace chunkhit {
 
 struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
-      : source(paths, {options.images, options.labels}), reader(source.chunks(), options) {}
+      : source(paths, {options.images, options.labels}, options.check_external),
+        reader(source.chunks(), options) {}
 
   ImageSource source;
   SampleReader reader;

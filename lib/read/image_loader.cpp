@@ -90,7 +90,7 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
 
 struct ImageLoader::Impl {
   Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths, {options.images, options.labels}),
+      : source(paths, {options.images, options.labels}, options.check_external),
         writer(sample_format(options, source)),
         notices(normalize_notices(options, source)),
         core(source.chunks(), spec,

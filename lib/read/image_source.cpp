@@ -105,7 +105,7 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
 
 /// Opens the parts of all sources, and says in `of_sources` which are whose.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   const Hdf5Names& names,
+                                                   const Hdf5Names& names, bool check_external,
                                                    std::vector<SourceParts>& of_sources) {
   for (const PackSource& source : sources)
     if (source.matrix)
@@ -116,7 +116,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   for (const PackSource& source : sources) {
     of_sources.push_back({source.path, parts.size(), source.manifest ? source.manifest->parts.size() : 1});
     if (!source.manifest) {
-      parts.push_back(open_part(source.part, names));
+      parts.push_back(open_part(source.part, names, check_external));
       continue;
     }
     const std::vector<std::string> listed = part_paths(source.folder, source.manifest->parts);
@@ -131,11 +131,11 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
 
 }  // namespace
 
-ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names)
-    : ImageSource(open_sources(paths), names) {}
+ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names, bool check_external)
+    : ImageSource(open_sources(paths), names, check_external) {}
 
-ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names)
-    : chunks_(open_all(sources, names, sources_)),
+ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external)
+    : chunks_(open_all(sources, names, check_external, sources_)),
       info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
   if (chunks_.sample_count() == 0)

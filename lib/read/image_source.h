@@ -52,7 +52,7 @@ class ImageSource {
  public:
   /// Throws bad_data when a source is damaged, is empty, or differs from the first one in shape or kind of
   /// labels. Classes are joined by name (JoinedClasses).
-  ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names);
+  ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names, bool check_external = true);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   /// Of the first source; of several, `classes` are those of all.
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -64,7 +64,7 @@ class ImageSource {
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
 
  private:
-  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names);
+  ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external);
 
   std::vector<SourceParts> sources_;  // filled while chunks_ is made
   ChunkSet chunks_;

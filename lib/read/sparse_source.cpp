@@ -167,7 +167,8 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, c
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
-                                                   std::uint64_t cache_bytes, float& magnitude) {
+                                                   std::uint64_t cache_bytes, bool check_external,
+                                                   float& magnitude) {
   std::vector<std::unique_ptr<ChunkReader>> parts;
   const std::string& first_path = sources.front().path;
   for (const PackSource& source : sources) {
@@ -175,7 +176,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     if (source.manifest)
       throw Error(ErrorCode::bad_data,
                   source.path + ": holds images, expected matrices; ImageLoader reads it");
-    if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes));
+    if (!source.matrix) parts.push_back(open_matrix_part(source.part, cache_bytes, check_external));
     if (first < parts.size()) check_same_items(*parts[first], source.path, *parts.front(), first_path);
     if (!source.matrix) continue;
     magnitude = std::max(magnitude, magnitude_of(source.matrix->stats));
@@ -235,11 +236,13 @@ std::uint64_t max_entries_of(const StoredChunk& chunk, const MatrixShape& shape)
 
 }  // namespace
 
-SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes)
-    : SparseSource(open_sources(paths), cache_bytes) {}
+SparseSource::SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes,
+                           bool check_external)
+    : SparseSource(open_sources(paths), cache_bytes, check_external) {}
 
-SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes)
-    : chunks_(open_all(sources, cache_bytes, known_magnitude_)),
+SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes,
+                           bool check_external)
+    : chunks_(open_all(sources, cache_bytes, check_external, known_magnitude_)),
       row_ids_(chunks_, IdAxis::row),
       column_ids_(chunks_, IdAxis::column),
       info_(source_info(sources.front(), chunks_)) {

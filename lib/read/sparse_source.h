@@ -54,7 +54,8 @@ class SparseSource {
   /// labels. The rows of HDF5 are read now: of a pack's parts, the whole files' hashes are compared before
   /// that. Throws usage when ids and indices of a pack need more than `cache_bytes`, which are 64 MiB at
   /// least; 0: half of what the process may still take.
-  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0);
+  SparseSource(const std::vector<std::string>& paths, std::uint64_t cache_bytes = 0,
+               bool check_external = true);
   [[nodiscard]] const ChunkSet& chunks() const { return chunks_; }
   [[nodiscard]] const MatrixShape& matrix() const { return *chunks_.matrix(); }
   [[nodiscard]] const PackInfo& info() const { return info_; }
@@ -74,7 +75,7 @@ class SparseSource {
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
 
  private:
-  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes);
+  SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes, bool check_external);
 
   float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;

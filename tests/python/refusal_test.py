@@ -1,4 +1,5 @@
 """What readers refuse at once: damaged HDF5 parts of matrices, sources that do not fit each other, options in other units."""
+import resource
 import shutil
 
 import h5py
@@ -67,3 +68,17 @@ def test_asks_for_a_mean_where_the_file_has_none(tmp_path):
 def test_says_that_images_are_packed_first(packs):
     message = raised("bad_data", chunkhit.ImageLoader, packs / "images")
     assert "manifest.json is missing; pack it first with pack-images" in message
+
+
+def test_an_external_file_is_opened_by_another_program_first_unless_told_otherwise(tmp_path):
+    with h5py.File(tmp_path / "others.h5", "w") as file:
+        file["images"] = np.zeros((4, 6, 8, 3), np.uint8)
+        file["labels"] = np.arange(4)
+
+    def pages_of_children(reader, **options):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        assert len(reader(tmp_path / "others.h5", **options).labels()) == 4
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
+
+    assert pages_of_children(chunkhit.ImageDataset) > 0
+    assert pages_of_children(chunkhit.ImageDataset, check_external=False) == 0

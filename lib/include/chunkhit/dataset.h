@@ -23,6 +23,7 @@ struct ImageDatasetOptions {
   CheckHashes check_hashes = CheckHashes::first_use;
   std::string images = "images";        ///< image dataset of an external HDF5 file
   std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
+  bool check_external = true;           ///< as in ImageLoaderOptions
 };
 
 /// Random access to the samples of a source; thread-safe. Several sources are concatenated and their classes
@@ -66,6 +67,7 @@ struct SparseDatasetOptions {
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;
+  bool check_external = true;  ///< as in ImageLoaderOptions
 };
 
 /// Matrix of a pack.

@@ -133,6 +133,7 @@ class ImageDataset(Dataset):
         check_hashes: str = "first_use",
         images: str = "images",
         labels: Optional[str] = None,
+        check_external: bool = True,
     ) -> None:
         super().__init__(paths, keywords(locals()))
 
@@ -165,7 +166,7 @@ class SparseDataset(Ids, Dataset):
 
     format                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
     held_out                                give the held-out matrix, too, where the pack has one
-    cache, cache_bytes, check_hashes   as of SparseLoader
+    cache, cache_bytes, check_hashes, check_external   as of SparseLoader
 
     A DataLoader cannot stack rows of CSR: collate_fn=list leaves them as they are, and
     DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), 500, drop_last=False),
@@ -183,12 +184,14 @@ class SparseDataset(Ids, Dataset):
         cache: str = "automatic",
         cache_bytes: int = 0,
         check_hashes: str = "first_use",
+        check_external: bool = True,
     ) -> None:
         if format not in ("dense_f32", "csr"):
             raise Error(f"format: expected dense_f32, csr, found {format!r}", "usage")
         self._as = format
         self._wants_held_out = held_out
-        options = {"cache": cache, "cache_bytes": cache_bytes, "check_hashes": check_hashes}
+        options = {"cache": cache, "cache_bytes": cache_bytes, "check_hashes": check_hashes,
+                   "check_external": check_external}
         super().__init__(paths, options)
 
     @property

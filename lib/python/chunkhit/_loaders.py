@@ -52,6 +52,8 @@ class ImageLoader(Loader[ImageBatch]):
     allocator       function of a number of bytes that returns a writable, 64-byte aligned buffer for a batch's images
     images, labels  datasets of an external HDF5 file; labels=None: "labels" next to the images ("train/labels" for
                     "train/images"), which must exist; labels="": no labels are read, and all are -1
+    check_external  let pack-verify, where it is installed, open an external HDF5 file first: the HDF5 library crashes
+                    over some damaged ones
 
     Each `for` loop reads the next epoch if the previous one was read to its end; after a `break` it restarts the same
     epoch, with the same batches. To limit the batches per epoch, name the epoch:
@@ -90,6 +92,7 @@ class ImageLoader(Loader[ImageBatch]):
         allocator: Any = None,
         images: str = "images",
         labels: Optional[str] = None,
+        check_external: bool = True,
     ) -> None:
         options = keywords(locals())
         if normalize_like is not None:
@@ -149,6 +152,7 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         check_hashes: str = "first_use",
         on_corrupt: str = "fail",
         allocator: Any = None,
+        check_external: bool = True,
     ) -> None:
         options = keywords(locals())
         super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
