@@ -14,13 +14,13 @@ namespace chunkhit {
 /// How an HDF5 file is read.
 struct Hdf5RatingsSpec {
   Transpose transpose = Transpose::automatic;  ///< automatic: rows are users, as AnnData has cells
-  std::string place;  ///< of the matrix: "layers/counts", "raw/X"; empty: /X, 10x's group, or the only one
+  std::string place;  ///< of the matrix: "layers/counts", "raw/X"; empty: /X, or the only one
   std::uint64_t memory_bytes = UINT64_MAX;  ///< that names and chunks must fit into
 };
 
 class Hdf5Csr;
 
-/// Reads AnnData, 10x Genomics' .h5, and groups with data, indices and indptr. Ids are the names that the
+/// Reads AnnData, and groups with data, indices and indptr. Ids are the names that the
 /// file has for rows and columns, or their numbers from 0.
 class Hdf5RatingReader : public RatingReader {
  public:

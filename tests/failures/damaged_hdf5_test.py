@@ -32,15 +32,13 @@ def write_anndata(path, layout, compression):
     data.write_h5ad(path, compression=compression)
 
 
-def write_10x(path):
-    matrix = random_matrix(25, 30, 3).T.tocsc().astype(np.int32)
+def write_group(path):
+    matrix = random_matrix(25, 30, 3).astype(np.int32)
     with h5py.File(path, "w") as file:
-        group = file.create_group("matrix")
+        group = file.create_group("ratings")
         group.create_dataset("data", data=matrix.data, chunks=(10,), compression="gzip", shuffle=True)
         group.create_dataset("indices", data=matrix.indices.astype(np.int64), chunks=(10,), fletcher32=True)
         group["indptr"], group["shape"] = matrix.indptr.astype(np.int64), np.array(matrix.shape, np.int32)
-        group["barcodes"] = np.array([f"AAAC{i}-1" for i in range(25)], "S18")
-        group["features/id"] = np.array([f"ENSG{i}" for i in range(30)], "S15")
 
 
 def write_images(path):
@@ -91,8 +89,8 @@ with Workspace() as workspace:
         for compression in (None, "gzip"):
             whole[f"{layout}-{compression}"] = workspace(f"{layout}-{compression}.h5ad")
             write_anndata(whole[f"{layout}-{compression}"], layout, compression)
-    whole["layer"], whole["10x"], whole["images"] = whole["csr-gzip"], workspace("10x.h5"), workspace("images.h5")
-    write_10x(whole["10x"])
+    whole["layer"], whole["group"], whole["images"] = whole["csr-gzip"], workspace("group.h5"), workspace("images.h5")
+    write_group(whole["group"])
     write_images(whole["images"])
     for kind, path in whole.items():
         check_commands(workspace, path, kind)

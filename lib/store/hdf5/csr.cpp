@@ -114,10 +114,7 @@ void Hdf5Csr::set_sides(const CsrLayout& layout, std::uint64_t outer_count) {
   }
   facts_.row_count = static_cast<std::uint64_t>(layout.shape[0]);
   facts_.column_count = static_cast<std::uint64_t>(layout.shape[1]);
-  if (layout.kind == CsrFileKind::tenx) {
-    facts_.storage = CsrStorage::csr;
-    std::swap(facts_.row_count, facts_.column_count);
-  } else if (layout.format.empty()) {
+  if (layout.format.empty()) {
     if (facts_.row_count != outer_count && facts_.column_count == outer_count)
       facts_.storage = CsrStorage::csc;
     facts_.notices.push_back(facts_.place + ": does not say its format: taken as " +

@@ -1,4 +1,4 @@
-// Matrices in HDF5 files of other programs: AnnData (.h5ad), 10x Genomics (.h5), and any group with data,
+// Matrices in HDF5 files of other programs: AnnData (.h5ad), and any group with data,
 // indices and indptr. Read from front to back, never held.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace chunkhit {
 /// How a matrix lies: compressed rows, compressed columns, or every cell, row by row.
 enum class CsrStorage : std::uint8_t { csr, csc, dense };
 
-/// What a file says of a matrix. Rows are observations (AnnData) or barcodes (10x): what users are here.
+/// What a file says of a matrix. Rows are AnnData's observations: what users are here.
 struct CsrFacts {
   std::string place;  ///< of the matrix in the file: "/X"
   CsrStorage storage = CsrStorage::csr;
@@ -37,7 +37,6 @@ struct CsrFacts {
 /// The kinds of files that are distinguished.
 enum class CsrFileKind : std::uint8_t {
   anndata,  ///< /X, /layers/..., /raw/X, with /obs and /var
-  tenx,     ///< a group with barcodes: CSC of features × barcodes, which is CSR of barcodes × features
   bare,     ///< a group with data, indices and indptr
 };
 
@@ -61,8 +60,8 @@ void read_axis_names(const Hdf5Check& check, hid_t file, const CsrLayout& layout
 /// (store/hdf5/external_check.h).
 class Hdf5Csr {
  public:
-  /// Finds the matrix at `place` ("layers/counts", "raw/X", "matrix"); where that is empty /X, 10x's group or
-  /// the only group that has one. Throws bad_data for what is none, what only a plug-in of HDF5 could decode,
+  /// Finds the matrix at `place` ("layers/counts", "raw/X", "matrix"); where that is empty /X or the only
+  /// group that has one. Throws bad_data for what is none, what only a plug-in of HDF5 could decode,
   /// and what lies in other files; usage where its names, or the chunks that must be held, do not fit into
   /// `memory_bytes`.
   Hdf5Csr(const std::string& path, const std::string& place, std::uint64_t memory_bytes = UINT64_MAX);

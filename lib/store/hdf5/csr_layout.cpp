@@ -104,30 +104,23 @@ CsrLayout find_csr_layout(const Hdf5Check& check, hid_t file, const std::string&
   if (!layout.place.empty() && !has(check, file, layout.place))
     refuse_missing(check, file, "has no " + layout.place, listed_group(check, file, layout.place));
   layout.is_dense = !layout.place.empty() && !is_group(check, file, layout.place);
-  const bool is_tenx = !layout.is_dense && has(check, file, layout.place + "/barcodes");
-  layout.kind = is_tenx                    ? CsrFileKind::tenx
-                : has(check, file, "/obs") ? CsrFileKind::anndata
-                                           : CsrFileKind::bare;
+  layout.kind = has(check, file, "/obs") ? CsrFileKind::anndata : CsrFileKind::bare;
   if (layout.is_dense) return layout;
   if (!has_arrays(check, file, layout.place))
     refuse_missing(check, file, layout.place + " lacks data, indices or indptr");
   const std::string root_or_place = layout.place.empty() ? "/" : layout.place;
+  if (has(check, file, layout.place + "/barcodes"))
+    check.refuse(root_or_place +
+                 " is a matrix of 10x Genomics, expected AnnData: convert it with its names, "
+                 "scanpy.read_10x_h5(file).write(\"cells.h5ad\")");
   const Hdf5Handle group(check(H5Gopen2(file, root_or_place.c_str(), H5P_DEFAULT), "open a group"), H5Gclose);
-  // 10x's group and the root of a file may be encoded as something else.
-  layout.format = layout.kind == CsrFileKind::tenx || layout.place.empty()
-                      ? ""
-                      : read_format(check, group.get(), layout.place);
+  // The root of a file may be encoded as something else.
+  layout.format = layout.place.empty() ? "" : read_format(check, group.get(), layout.place);
   layout.shape = read_shape(check, file, group.get(), layout.place);
   return layout;
 }
 
 void read_axis_names(const Hdf5Check& check, hid_t file, const CsrLayout& layout, CsrFacts& facts) {
-  if (layout.kind == CsrFileKind::tenx) {
-    facts.row_names = read_csr_names(check, file, layout.place + "/barcodes", facts.row_count);
-    for (const char* name : {"/features/id", "/genes"})
-      if (facts.column_names.count() == 0 && has(check, file, layout.place + name))
-        facts.column_names = read_csr_names(check, file, layout.place + name, facts.column_count);
-  }
   if (layout.kind != CsrFileKind::anndata) return;
   facts.row_names = read_table_index(check, file, "/obs", facts.row_count);
   const bool is_raw = layout.place.starts_with("/raw/");
