@@ -1,10 +1,10 @@
 // What a label CSV may look like is in schemas/label-csv.md.
-#include "listing/label_csv.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/csv_reader.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"

@@ -1,4 +1,4 @@
-// Filling a SampleList row by row.
+// Samples and their labels, as class folders or a label CSV list them.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,8 @@
 #include "types/text_list.h"
 
 namespace chunkhit {
+
+class CsvReader;
 
 /// How labels are kept.
 enum class LabelKind {
@@ -123,5 +125,20 @@ void write_rows(SampleList& list);
 
 /// Adds a notice when several samples name the same file, and of how many files their labels differ.
 void notice_repeated_files(SampleList& list);
+
+/// Reads the names of classes from text, one a line; throws bad_data, with `path`, for a name that is listed
+/// twice or is not UTF-8, and for a text without names.
+[[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, const std::string& path);
+
+/// Adds a notice where all classes have numbers as names and ids do not follow these: "10" comes before "9".
+void notice_text_order(SampleList& list);
+
+/// Gives classes the ids of `known`, a name's position in it. Other names follow in their order where
+/// `append`, else throws bad_data naming the first one and a file of it. Throws usage where labels are
+/// numbers.
+void renumber_classes(SampleList& list, std::vector<std::string> known, bool append);
+
+/// Lists the rest of a table; `list_label_csv` without the opening of a file.
+[[nodiscard]] SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec);
 
 }  // namespace chunkhit

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "listing/class_list.h"
+#include "listing/sample_list.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"

@@ -41,6 +41,7 @@ void CleanRows::put(std::size_t bucket, RatingRows rows) {
     buckets_[bucket] = std::move(rows);
     return;
   }
+  // One append, so that rows are read back by one system call.
   const std::array<Bytes, 5> arrays{bytes_of(rows.indptr), bytes_of(rows.items), bytes_of(rows.values),
                                     bytes_of(rows.times), bytes_of(rows.positions)};
   extents_[bucket].push_back({rows.first_user, file_->append(arrays), rows.row_count(), rows.nnz(),
@@ -55,6 +56,7 @@ void CleanRows::for_each_bucket(const std::function<void(const RatingRows&)>& vi
   tbb::parallel_for(std::size_t{0}, bucket_count_, [&](std::size_t bucket) {
     if (file_ == nullptr) return visit(buckets_[bucket]);
     for (const Extent& extent : extents_[bucket]) {
+      // A single user may have more than the budget, and is then shown alone.
       const MemoryBudget::Share share(*work_, std::min(work_->total(), extent.nnz * kRowWorkBytes));
       visit(load(extent));
     }

@@ -83,6 +83,7 @@ void read_symmetry(const LineReader& lines, FieldCursor& fields, MarketHeader& h
 
 MarketHeader read_banner(const LineReader& lines, std::string_view line) {
   FieldCursor fields(line);
+  // The standard says that case does not matter.
   const std::string mark = lower(fields.next());
   if (mark != "%%matrixmarket" && mark != "%matrixmarket")  // some programs write one %
     lines.fail(fields.column(), "expected \"%%MatrixMarket matrix ...\", found " + shown(line));

@@ -48,6 +48,7 @@ bool NpzReader::next(RatingBlock& block) {
 
 void NpzReader::open_arrays() {
   std::string listed;
+  // Other members may be there: programs add names of rows, say.
   for (const std::string& member : list_zip_members(path_)) {
     listed += (listed.empty() ? "" : ", ") + printable_text(member);
     if (!member.ends_with(kArrayEnding)) continue;

@@ -216,6 +216,8 @@ void PackRows::fill_from_memory(std::uint64_t first, std::uint64_t end, CsrRows&
 }
 
 void write_rows_to_disk(const RowSource& source, const RatingStoreSpec& spec, std::vector<PackRows>& packs) {
+  // Written in the order of rows, a piece of a pack is a few neighbouring buckets; in the order of users it
+  // would be spread over the whole file. RatingStore gathers them again, rows taking the place of users.
   RatingStoreSpec each = spec;
   each.keeps_times = false;
   each.memory_bytes = spec.memory_bytes / (2 * packs.size());

@@ -15,7 +15,6 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_text.h"
-#include "ratings/user_items_text.h"
 
 namespace chunkhit {
 namespace {

@@ -287,6 +287,7 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   for (const Split pack : source->split.splits())
     made.packs.emplace_back(find_users(*source, spec, pack), *source);
   if (source->rows.is_spilled()) {
+    // Rows are looked up by user from here on, which a spilled CleanRows cannot do.
     write_rows_to_disk(*source, store.spec(), made.packs);
     source->rows = CleanRows(0, "");
   }

@@ -1,4 +1,5 @@
-// A text file as blocks of whole lines.
+// Text of ratings: cut into blocks of whole lines, and parsed as a table, as lines of a user and its items,
+// or as the Netflix prize has them.
 #pragma once
 
 #include <array>
@@ -78,6 +79,20 @@ void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, 
 
 /// What a field holds, for a message: "nothing", or its first bytes in quotes.
 [[nodiscard]] std::string found_text(std::string_view field);
+
+/// Parses whole lines "USER ITEM ITEM ..." with blanks or tabs between the ids into `block` (replaced). Every
+/// value is 1, there are no times. A user without items is a line like others and gives no rating; a line
+/// with a missing id (is_missing_id) is bad and gives none either.
+void parse_user_items(std::string_view text, RatingBlock& block);
+
+/// Parses whole lines of the Netflix prize into `block` (replaced): "ITEM:", and below it
+/// USER,VALUE,YYYY-MM-DD. `item` is the one that the first lines are below; there is none at a file's
+/// beginning. Times are the seconds to the day's beginning, in UTC.
+void parse_netflix(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block);
+
+/// The item that the lines behind `text` are below: of its last line "ITEM:", or `item`.
+[[nodiscard]] std::optional<std::int64_t> last_netflix_item(std::string_view text,
+                                                            std::optional<std::int64_t> item);
 
 /// Cuts a text at line ends; where fields may be quoted, at line ends with an even number of quotes before
 /// them.

@@ -69,6 +69,7 @@ void SvmlightReader::read_row(std::string_view line, RatingBlock& block) {
   row_group_ = RowLabels::kNoGroup;
   if (!parse_row(line)) {
     add_bad_line(block, lines_->line_number(), error_column_, error_, line);
+    // The row stays, without entries: the numbers of the rows behind it must not depend on bad lines.
     row_.clear();
     row_labels_.clear();
     row_group_ = RowLabels::kNoGroup;
@@ -142,6 +143,7 @@ bool SvmlightReader::fail_at(std::uint64_t column, const char* expected, std::st
   return false;
 }
 
+// Groups are kept from the first row that has one: most files have none.
 void SvmlightReader::keep_labels() {
   labels_.values.insert(labels_.values.end(), row_labels_.begin(), row_labels_.end());
   labels_.ends.push_back(labels_.values.size());

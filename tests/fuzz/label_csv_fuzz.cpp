@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "base/csv_reader.h"
 #include "base/text.h"
 #include "chunkhit/error.h"
-#include "listing/label_csv.h"
+#include "listing/sample_list.h"
 
 namespace {
 

@@ -12,7 +12,6 @@
 #include "ratings/rating_format.h"
 #include "ratings/rating_table.h"
 #include "ratings/rating_text.h"
-#include "ratings/user_items_text.h"
 
 namespace {
 

@@ -1,8 +1,7 @@
-#include "listing/class_list.h"
-
 #include <gtest/gtest.h>
 
 #include "chunkhit/error.h"
+#include "listing/sample_list.h"
 
 namespace chunkhit {
 namespace {

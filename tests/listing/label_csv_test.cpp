@@ -1,13 +1,13 @@
-#include "listing/label_csv.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/csv_reader.h"
 #include "chunkhit/error.h"
 #include "listing/label_column.h"
+#include "listing/sample_list.h"
 #include "support/temporary_folder.h"
 
 namespace chunkhit {

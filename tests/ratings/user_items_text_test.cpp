@@ -1,5 +1,3 @@
-#include "ratings/user_items_text.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ratings/rating_text.h"
 #include "support/rating_rows.h"
 
 namespace chunkhit {
