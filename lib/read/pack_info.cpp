@@ -120,13 +120,6 @@ void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
   info.parts[0].bytes = info.stored_bytes;
 }
 
-PackInfo lone_part_info(const std::string& path, const Hdf5Names& names) {
-  if (names != Hdf5Names{}) return part_info(*open_part(path, names));
-  const bool is_shard = container_of(path).name == "shard";
-  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, true);
-  return part_info(holds_matrices ? *open_matrix_part(path, 0, false) : *open_part(path, {}, false));
-}
-
 /// Describes a pack; nothing where the source is a single part.
 std::optional<PackInfo> pack_info(const PackSource& source) {
   if (source.matrix) return manifest_info(source.folder, *source.matrix);
@@ -135,6 +128,13 @@ std::optional<PackInfo> pack_info(const PackSource& source) {
 }
 
 }  // namespace
+
+PackInfo lone_part_info(const std::string& path, const Hdf5Names& names, bool check_external) {
+  if (names != Hdf5Names{}) return part_info(*open_part(path, names, check_external));
+  const bool is_shard = container_of(path).name == "shard";
+  const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, check_external);
+  return part_info(holds_matrices ? *open_matrix_part(path, 0, false) : *open_part(path, {}, false));
+}
 
 PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info;
@@ -241,7 +241,7 @@ PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
     check_part_sizes(source.folder, *info);
     return *std::move(info);
   }
-  PackInfo info = lone_part_info(source.part, names);
+  PackInfo info = lone_part_info(source.part, names, true);
   if (!info.matrix) set_cache(info);
   return info;
 }

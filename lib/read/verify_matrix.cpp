@@ -97,7 +97,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Matr
 
 void check_shard(const Expected& expected, const VerifyOptions& options, MatrixSums& sums,
                  std::vector<std::string>& problems) {
-  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
+  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path, 0, false);
   if (expected.manifest != nullptr) {
     compare_with_manifest(expected, part->spec(), part->samples().rows.size(), problems);
     compare_count(expected, "chunks", part->chunks().size(), expected.listed().chunks, problems);
@@ -128,7 +128,7 @@ void check_hdf5(const Expected& expected, const VerifyOptions& options, MatrixSu
                               hash_text(expected.listed().xxh3)));
   if (trailer) check_hdf5_hash(input, *trailer);
   if (options.quick) return;
-  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path);
+  const std::unique_ptr<ChunkReader> part = open_matrix_part(expected.path, 0, false);
   if (expected.manifest != nullptr)
     compare_with_manifest(expected, part->spec(), part->samples().rows.size(), problems);
   ByteBuffer block;
@@ -212,7 +212,7 @@ std::vector<std::string> check_lone_matrix_part(const std::string& path, const V
 
 bool is_matrix_part(const std::string& path) {
   try {
-    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path, true) : is_matrix_shard(path);
+    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path, false) : is_matrix_shard(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;
     return false;

@@ -12,7 +12,7 @@ namespace chunkhit {
 [[nodiscard]] VerifyReport verify_matrix_pack(const std::string& folder, const MatrixManifest& manifest,
                                               const VerifyOptions& options);
 
-/// Checks a single part of matrices, which the HDF5 library may crash over where it is an external file.
+/// Checks a single part of matrices. Of an external file it was seen before that it can be opened.
 [[nodiscard]] std::vector<std::string> check_lone_matrix_part(const std::string& path,
                                                               const VerifyOptions& options);
 
