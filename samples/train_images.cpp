@@ -87,8 +87,8 @@ class SoftmaxRegression {
 /// What both packs are normalized with: a model knows only the training set.
 chunkhit::NormalizeSpec statistics_of(const chunkhit::PackInfo& info) {
   chunkhit::NormalizeSpec normalize;
-  for (const double mean : info.mean) normalize.mean.push_back(static_cast<float>(mean / 255));
-  for (const double std : info.std) normalize.std.push_back(static_cast<float>(std / 255));
+  for (const double mean : info.images().mean) normalize.mean.push_back(static_cast<float>(mean / 255));
+  for (const double std : info.images().std) normalize.std.push_back(static_cast<float>(std / 255));
   return normalize;
 }
 
@@ -121,7 +121,8 @@ void train_images(const std::string& train_path, const std::string& test_path, s
                                             .dtype = chunkhit::Dtype::float32,
                                             .normalize = normalize});
   chunkhit::ImageLoader test(test_path, {.dtype = chunkhit::Dtype::float32, .normalize = normalize});
-  SoftmaxRegression model(std::size_t{info.height} * info.width * info.channels, info.classes.size());
+  SoftmaxRegression model(std::size_t{info.images().height} * info.images().width * info.images().channels,
+                          info.images().classes.size());
 
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
     double loss = 0;

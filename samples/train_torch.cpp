@@ -26,9 +26,9 @@ torch::Tensor labels_of(const chunkhit::ImageBatch& batch) {
 
 /// The model's scores are numbered as the classes are.
 void check_classes(const chunkhit::PackInfo& info) {
-  bool numbered = !info.classes.empty();
-  for (std::size_t i = 0; numbered && i < info.classes.size(); ++i)
-    numbered = info.classes[i].id == static_cast<std::int64_t>(i);
+  bool numbered = !info.images().classes.empty();
+  for (std::size_t i = 0; numbered && i < info.images().classes.size(); ++i)
+    numbered = info.images().classes[i].id == static_cast<std::int64_t>(i);
   if (!numbered)
     throw chunkhit::Error(chunkhit::ErrorCode::usage, info.path + ": needs the classes 0, 1, 2 … as labels");
 }
@@ -40,8 +40,9 @@ void train(const std::string& path, std::uint64_t epochs) {
       {.batch_size = 100, .shuffle = chunkhit::Shuffle::window, .seed = 7, .layout = chunkhit::Layout::nchw});
   const chunkhit::PackInfo& info = loader.info();
   check_classes(info);
-  const auto class_count = static_cast<std::int64_t>(info.classes.size());
-  const std::int64_t value_count = std::int64_t{info.height} * info.width * info.channels;
+  const auto class_count = static_cast<std::int64_t>(info.images().classes.size());
+  const std::int64_t value_count =
+      std::int64_t{info.images().height} * info.images().width * info.images().channels;
   torch::nn::Sequential model(torch::nn::Flatten(), torch::nn::Linear(value_count, class_count));
   model->to(device);
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));

@@ -184,7 +184,7 @@ ErrorLimit parse_error_limit(const std::string& flag, const std::string& text) {
   const Quantity quantity = read_quantity(text);
   if (quantity.unit == "%" && quantity.number >= 0 && quantity.number <= 100)
     return {quantity.number / 100, 0};
-  ErrorLimit limit;
+  ErrorLimit limit{0, 0};
   if (!read_number(text, limit.count)) refuse(flag, "a count or a share like 1%", text);
   return limit;
 }
@@ -296,6 +296,30 @@ std::vector<std::string> reversed_arguments(int argc, char** argv) {
 
 }  // namespace
 
+std::string flag_text(const std::string& message) {
+  std::string text;
+  std::size_t at = 0;
+  for (std::size_t open = 0; (open = message.find('`', at)) != std::string::npos;) {
+    const std::size_t close = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
+    const bool is_field = close != std::string::npos && close > open + 1 && message[close] == '`';
+    text.append(message, at, (is_field ? open : open + 1) - at);
+    at = is_field ? close + 1 : open + 1;
+    if (!is_field) continue;
+    std::string field = message.substr(open + 1, close - open - 1);
+    if (field == "root")
+      field = "ROOT";
+    else if (field == "inputs")
+      field = "INPUT";
+    else if (field == "memory_bytes")
+      field = "--memory";
+    else
+      field = "--" + field;
+    std::ranges::replace(field, '_', '-');
+    text += field;
+  }
+  return text.append(message, at);
+}
+
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   open_standard_descriptors();
   std::set_terminate(on_terminate);
@@ -313,7 +337,7 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>
               << " --help'.\n";
     return static_cast<int>(ErrorCode::usage);
   } catch (const Error& error) {
-    std::cerr << name << ": " << printable_text(error.what()) << "\n";
+    std::cerr << name << ": " << printable_text(flag_text(error.what())) << "\n";
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     std::cerr << name << ": out of memory; a lower --memory or fewer --threads need less\n";

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/words.h"
-#include "pack/pack_images.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 
@@ -89,11 +89,8 @@ struct CountRange {
 /// Reads "train=0.9,val=0.1"; whether the shares add up is for the spec's check.
 [[nodiscard]] std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text);
 
-/// How many rejects end a run: a share of the rows, or, when not 0, a count.
-struct ErrorLimit {
-  double share = 0;
-  std::uint64_t count = 0;
-};
+inline constexpr std::array<std::string_view, 2> kOnErrorNames{"skip", "fail"};
+inline constexpr std::array<std::string_view, 2> kOnIoErrorNames{"retry", "reject"};
 
 /// Reads "1%", "0.5%" or a count.
 [[nodiscard]] ErrorLimit parse_error_limit(const std::string& flag, const std::string& text);
@@ -103,6 +100,10 @@ template <class Enum, std::size_t kCount>
 [[nodiscard]] Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::string& text) {
   return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
 }
+
+/// Puts flags in the place of a message's fields: "`max_pixels`: must be at least 1" becomes "--max-pixels:
+/// …".
+[[nodiscard]] std::string flag_text(const std::string& message);
 
 /// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
 /// code.

@@ -154,7 +154,7 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   spec.loader.cache = parse_choice<Cache>(kCacheNames, flags.cache);
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
   spec.step_seconds = flags.step_ms / 1000;
-  if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).matrix)
+  if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).is_matrix())
     set_matrix_form(flags, spec);
   else
     set_image_form(flags, spec);

@@ -1,9 +1,8 @@
 // pack-images: a folder of images → a pack. Flags → spec → pack_images → report.
-#include "pack/pack_images.h"
-
 #include <malloc.h>
 
 #include "chunkhit/error.h"
+#include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_images_flags.h"
 #include "pack_images_report.h"

@@ -3,9 +3,11 @@
 #include <tuple>
 
 #include "chunkhit/error.h"
-#include "chunkhit/version.h"
 #include "cli.h"
+#include "decode/image_decoder.h"
+#include "pack/pack_spec.h"
 #include "store/part.h"
+#include "transform/transform_plan.h"
 
 namespace chunkhit {
 namespace {
@@ -110,12 +112,12 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
 void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Run");
   group.add("--on-error", "WORD", flags.on_error, "Bad images: skip (listed in rejects.csv), fail (skip)")
-      ->check(CLI::IsMember(Names{"skip", "fail"}));
+      ->check(one_of(kOnErrorNames));
   group.add("--max-errors", "N|N%", flags.max_errors, "Maximum number or share of rejects (1%, at least 1)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
            "Read errors: retry, then stop with exit code 75; or reject (retry)")
-      ->check(CLI::IsMember(Names{"retry", "reject"}));
+      ->check(one_of(kOnIoErrorNames));
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
@@ -181,15 +183,6 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   return transform;
 }
 
-/// ROOT as given, else the folder of the CSV, else here.
-std::string root_folder(const PackImagesFlags& flags) {
-  const std::string& labels = flags.spec.labels;
-  if (!flags.options.root.empty()) return flags.options.root;
-  if (labels.empty()) refuse("ROOT is required: the folder of the images; see pack-images --help");
-  const std::size_t slash = labels.rfind('/');
-  return labels == "-" || slash == std::string::npos ? "." : labels.substr(0, slash + 1);
-}
-
 }  // namespace
 
 PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
@@ -222,18 +215,12 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
 
 PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
   PackImagesOptions options = flags.options;
-  options.root = root_folder(flags);
-  if (options.output.empty()) refuse("--output is required: a folder for the pack; see pack-images --help");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  options.fail_on_error = flags.on_error == "fail";
-  options.reject_unreadable = flags.on_io_error == "reject";
-  const ErrorLimit limit = parse_error_limit("--max-errors", flags.max_errors);
-  options.max_error_share = limit.share;
-  options.max_error_count = limit.count;
-  options.tool = "pack-images " + version();
+  options.on_error = parse_choice<OnError>(kOnErrorNames, flags.on_error);
+  options.on_io_error = parse_choice<OnIoError>(kOnIoErrorNames, flags.on_io_error);
+  options.max_errors = parse_error_limit("--max-errors", flags.max_errors);
   return options;
 }
 

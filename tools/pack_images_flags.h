@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "pack/pack_images.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "chunk/chunk_plan.h"
 #include "cli.h"
+#include "pack/disk_space.h"
 
 namespace chunkhit {
 namespace {
@@ -19,7 +19,8 @@ constexpr std::size_t kShownReasons = 3;
 constexpr std::size_t kShownClasses = 10;
 
 void print_notices(const std::vector<std::string>& notices) {
-  for (const std::string& notice : notices) std::printf("note: %s\n", printable_text(notice).c_str());
+  for (const std::string& notice : notices)
+    std::printf("note: %s\n", printable_text(flag_text(notice)).c_str());
 }
 
 /// A class's name, in quotes where a list of names would be misread.
@@ -45,39 +46,35 @@ void print_labels(const LabelSummary& labels) {
   std::printf("%s\n", count > kShownClasses ? ", …" : "");
 }
 
-void print_plan(std::size_t index, const PackImagesPreview& preview) {
-  const auto& [path, rows] = preview.packs[index];
-  const ChunkPlan& plan = preview.plans[index];
-  std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(path).c_str(),
-              count_text(rows, "sample").c_str(),
-              bytes_text(static_cast<double>(rows * preview.sample.byte_count())).c_str(),
-              preview.codec.c_str(), space_text(preview.needs[index]).c_str());
-  std::printf("  %s, %s of %s (%s; %s)\n", count_text(plan.part_count, "part").c_str(),
-              count_text(plan.chunk_count, "chunk").c_str(), count_text(plan.chunk_samples, "sample").c_str(),
-              bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(), plan.reason.c_str());
+void print_plan(const PackImagesPlan& plan, const std::string& codec) {
+  std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(plan.path).c_str(),
+              count_text(plan.rows, "sample").c_str(),
+              bytes_text(static_cast<double>(plan.raw_bytes)).c_str(), codec.c_str(),
+              space_text({plan.needed_bytes, plan.is_compressed}).c_str());
+  std::printf("  %s, %s of %s (%s; %s)\n", count_text(plan.parts, "part").c_str(),
+              count_text(plan.chunks, "chunk").c_str(), count_text(plan.chunk_samples, "sample").c_str(),
+              bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(),
+              flag_text(plan.chunk_reason).c_str());
 }
 
-void print_cache(const char* name, const HitRates& rates, const CacheAdvice& cache) {
+void print_cache(const char* name, const CachePrediction& cache) {
   std::printf("  %-15s rdcc_nbytes=%llu, rdcc_nslots=%llu: ", name,
               static_cast<unsigned long long>(cache.rdcc_nbytes),
               static_cast<unsigned long long>(cache.rdcc_nslots));
-  if (rates.bypass)
+  if (cache.bypass)
     std::printf("samples are read exactly, past the cache\n");
   else
-    std::printf("hits %.1f %% in sequence, %.1f %% in a window, %.1f %% at random\n", rates.sequential * 100,
-                rates.windowed * 100, rates.random * 100);
+    std::printf("hits %.1f %% in sequence, %.1f %% in a window, %.1f %% at random\n", cache.sequential * 100,
+                cache.windowed * 100, cache.random * 100);
 }
 
-void print_caches(const ChunkPlan& plan) {
-  const std::uint64_t chunks = std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
-  const CacheAdvice advice = advise_cache(plan, chunks);
-  const HitRates untuned = predict_hit_rates(plan, chunks, kDefaultCache.rdcc_nbytes);
-  if (advice.rdcc_nbytes == kDefaultCache.rdcc_nbytes && advice.rdcc_nslots == kDefaultCache.rdcc_nslots) {
-    print_cache("h5py, no tuning needed:", untuned, kDefaultCache);
+void print_caches(const CachePrediction& untuned, const CachePrediction& advised) {
+  if (advised.rdcc_nbytes == untuned.rdcc_nbytes && advised.rdcc_nslots == untuned.rdcc_nslots) {
+    print_cache("h5py, no tuning needed:", untuned);
     return;
   }
-  print_cache("h5py untuned:", untuned, kDefaultCache);
-  print_cache("h5py advised:", predict_hit_rates(plan, chunks, advice.rdcc_nbytes), advice);
+  print_cache("h5py untuned:", untuned);
+  print_cache("h5py advised:", advised);
 }
 
 void print_top_reasons(const std::map<std::string, RejectCount>& reasons) {
@@ -87,7 +84,7 @@ void print_top_reasons(const std::map<std::string, RejectCount>& reasons) {
   for (const auto& [count, like] : most)
     if (shown++ < kShownReasons)
       std::printf("  %s%s: %s\n", count_text(count, "time").c_str(), like->are_same ? "" : ", the first",
-                  printable_text(like->first).c_str());
+                  printable_text(flag_text(like->first)).c_str());
   if (most.size() > kShownReasons)
     std::printf("  … and %s\n", count_text(most.size() - kShownReasons, "more reason").c_str());
 }
@@ -121,9 +118,9 @@ void print_pack(const PackReport& pack, bool interrupted) {
 
 void print_space(const std::string& output, const PackImagesPreview& preview) {
   SpaceNeed all;
-  for (const SpaceNeed& need : preview.needs) {
-    all.bytes += need.bytes;
-    all.is_least = all.is_least || need.is_least;
+  for (const PackImagesPlan& plan : preview.packs) {
+    all.bytes += plan.needed_bytes;
+    all.is_least = all.is_least || plan.is_compressed;
   }
   const std::string error = space_error(all, preview.free_bytes);
   if (error.empty())
@@ -137,18 +134,16 @@ void print_space(const std::string& output, const PackImagesPreview& preview) {
 
 void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
                    const PackImagesPreview& preview) {
-  const SampleList& list = preview.list;
-  std::printf("%s, %s of them rejected while listing\n", count_text(list.row_count, "row").c_str(),
-              count_text(list.rejects.size()).c_str());
+  std::printf("%s, %s of them rejected while listing\n", count_text(preview.rows, "row").c_str(),
+              count_text(preview.rejected).c_str());
   print_notices(preview.notices);
-  print_labels(summarize_labels(list));
+  print_labels(preview.labels);
   std::printf(
       "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
-      preview.sample.width, preview.sample.height, preview.sample.channels,
-      printable_text(preview.first_file).c_str());
-  for (std::size_t index = 0; index < preview.packs.size(); ++index) {
-    print_plan(index, preview);
-    if (spec.container == "hdf5") print_caches(preview.plans[index]);
+      preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
+  for (const PackImagesPlan& plan : preview.packs) {
+    print_plan(plan, preview.codec);
+    if (spec.container == "hdf5") print_caches(plan.default_cache, plan.advised_cache);
   }
   print_space(options.output, preview);
 }

@@ -1,7 +1,7 @@
 // What pack-images prints: what would be packed, and what was.
 #pragma once
 
-#include "pack/pack_images.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 

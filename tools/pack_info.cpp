@@ -7,6 +7,8 @@
 
 #include "cli.h"
 #include "pack_list.h"
+#include "types/csr_rows.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {
@@ -26,30 +28,31 @@ std::string numbers_text(const std::vector<double>& numbers) {
 }
 
 void print_labels(const PackInfo& info) {
-  if (!info.class_labels) {
+  const ImagesInfo& images = info.images();
+  if (images.label_kind == LabelKind::numbers) {
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
     return;
   }
-  if (info.external && info.classes.size() == 1 && info.classes[0].id == -1) {
+  if (info.external && images.classes.size() == 1 && images.classes[0].id == -1) {
     std::printf("labels     none: every sample's is -1 (--labels names their dataset)\n");
     return;
   }
-  std::printf("labels     int64 class ids, %s classes\n", count_text(info.classes.size()).c_str());
-  for (std::size_t index = 0; index < std::min(info.classes.size(), kShownClasses); ++index) {
-    const PackClass& entry = info.classes[index];
+  std::printf("labels     int64 class ids, %s classes\n", count_text(images.classes.size()).c_str());
+  for (std::size_t index = 0; index < std::min(images.classes.size(), kShownClasses); ++index) {
+    const PackClass& entry = images.classes[index];
     std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id),
                 printable_text(entry.name).c_str(), count_text(entry.samples).c_str());
   }
-  if (info.classes.size() > kShownClasses)
+  if (images.classes.size() > kShownClasses)
     std::printf("           … %s more (--json lists all)\n",
-                count_text(info.classes.size() - kShownClasses).c_str());
+                count_text(images.classes.size() - kShownClasses).c_str());
 }
 
 void print_parts(const PackInfo& info) {
   std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
     const PackPart& part = info.parts[index];
-    const std::string samples = count_text(part.samples, info.matrix ? "row" : "sample");
+    const std::string samples = count_text(part.samples, info.is_matrix() ? "row" : "sample");
     const std::string chunks = part.chunks > 0 ? ", " + count_text(part.chunks, "chunk") : std::string();
     std::printf("           %s  %s%s, %s\n", part.file.c_str(), samples.c_str(), chunks.c_str(),
                 bytes_text(static_cast<double>(part.bytes)).c_str());
@@ -69,9 +72,9 @@ void print_cache(const char* name, const CachePrediction& cache) {
                 cache.sequential * 100, cache.windowed * 100, cache.random * 100);
 }
 
-void print_caches(const PackInfo& info) {
-  const CachePrediction& plain = info.default_cache;
-  const CachePrediction& advised = info.advised_cache;
+void print_caches(const ImagesInfo& images) {
+  const CachePrediction& plain = images.default_cache;
+  const CachePrediction& advised = images.advised_cache;
   print_cache("default", plain);
   if (plain.rdcc_nbytes == advised.rdcc_nbytes && plain.rdcc_nslots == advised.rdcc_nslots)
     std::printf("  no tuning needed\n");
@@ -106,7 +109,7 @@ void print_provenance(const PackInfo& info) {
   std::printf("made by    %s\n           ", info.tool.c_str());
   for (const auto& [name, value] : info.spec)
     std::printf(" %s=%s", name.c_str(), printable_text(value).c_str());
-  std::printf("\ninput      %s %s\n", info.matrix ? "all" : "list", info.input_xxh3.c_str());
+  std::printf("\ninput      %s %s\n", info.is_matrix() ? "all" : "list", info.input_xxh3.c_str());
 }
 
 void print_counts(const char* heading, const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
@@ -115,27 +118,30 @@ void print_counts(const char* heading, const std::vector<std::pair<std::string, 
 }
 
 void print_values(const MatrixInfo& matrix) {
-  if (matrix.value_type == "none") {
+  if (matrix.values.type == ValueType::none) {
     std::printf("values     none are stored: every rating is 1\n");
     return;
   }
-  std::printf("values     %s, times %s", matrix.value_type.c_str(),
-              value_text(static_cast<float>(matrix.scale)).c_str());
-  for (std::size_t index = 0; index < std::min(matrix.values.size(), kShownValues); ++index)
-    std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(matrix.values[index].first).c_str(),
-                count_text(matrix.values[index].second).c_str());
-  std::printf("%s\n", matrix.values.size() > kShownValues ? ", … (--json lists all)" : "");
+  const std::vector<ValueCount>& values = matrix.stats.values;
+  std::printf("values     %s, times %s",
+              std::string(kValueTypeNames[static_cast<std::size_t>(matrix.values.type)]).c_str(),
+              value_text(static_cast<float>(matrix.values.scale)).c_str());
+  for (std::size_t index = 0; index < std::min(values.size(), kShownValues); ++index)
+    std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(values[index].value).c_str(),
+                count_text(values[index].ratings).c_str());
+  std::printf("%s\n", values.size() > kShownValues ? ", … (--json lists all)" : "");
 }
 
-void print_stats(const MatrixInfo& matrix) {
-  print_counts("input", matrix.inputs);
-  if (matrix.bad_lines > 0) std::printf("bad lines  %s\n", count_text(matrix.bad_lines).c_str());
-  print_counts("", matrix.reasons);
-  if (!matrix.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
-  for (const PackStep& step : matrix.steps)
+void print_stats(const RatingStats& stats) {
+  for (const InputStats& input : stats.inputs)
+    std::printf("input      %s %s\n", count_text(input.ratings).c_str(), printable_text(input.file).c_str());
+  if (stats.bad_lines > 0) std::printf("bad lines  %s\n", count_text(stats.bad_lines).c_str());
+  print_counts("", stats.reasons);
+  if (!stats.steps.empty()) std::printf("%-26s %12s %12s %14s\n", "steps", "users", "items", "ratings");
+  for (const PackStep& step : stats.steps)
     std::printf("           %-15s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
-  print_counts("left out", matrix.left_out);
+  print_counts("left out", stats.left_out);
 }
 
 std::uint64_t file_bytes(const PackInfo& info) {
@@ -145,7 +151,7 @@ std::uint64_t file_bytes(const PackInfo& info) {
 }
 
 void print_matrix_info(const PackInfo& info) {
-  const MatrixInfo& matrix = *info.matrix;
+  const MatrixInfo& matrix = info.matrix();
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, " of matrices").c_str());
   print_problems(info);
   std::printf("shape      %s x %s", count_text(info.samples, "row").c_str(),
@@ -167,11 +173,11 @@ void print_matrix_info(const PackInfo& info) {
               bytes_text(static_cast<double>(files)).c_str());
   if (entries > 0)
     std::printf(", %.2f bytes a rating in files", static_cast<double>(files) / static_cast<double>(entries));
-  if (info.chunk_samples > 0) std::printf("; blocks of %s", count_text(info.chunk_samples, "row").c_str());
+  if (matrix.chunk_rows > 0) std::printf("; blocks of %s", count_text(matrix.chunk_rows, "row").c_str());
   std::printf("\ndense      %s a batch of 500 rows in f32\n",
               bytes_text(500.0 * 4 * static_cast<double>(matrix.columns)).c_str());
   print_parts(info);
-  print_stats(matrix);
+  print_stats(matrix.stats);
   print_provenance(info);
 }
 
@@ -180,27 +186,28 @@ std::string warned_text(std::uint64_t warned) {
 }
 
 void print_info(const PackInfo& info) {
-  if (info.matrix) return print_matrix_info(info);
+  if (info.is_matrix()) return print_matrix_info(info);
+  const ImagesInfo& images = info.images();
   std::printf("%s: %s\n", printable_text(info.path).c_str(), kind_text(info, "").c_str());
   print_problems(info);
   if (info.single_part)
     std::printf("samples    %s\n", count_text(info.samples).c_str());
   else
     std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
-                count_text(info.rows).c_str(), count_text(info.rejected).c_str(),
-                warned_text(info.warned).c_str());
-  std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", info.height, info.width,
-              info.channels, info.layout.c_str());
+                count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
+                warned_text(images.warned).c_str());
+  std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
+              images.channels, std::string(kLayoutNames[static_cast<std::size_t>(images.layout)]).c_str());
   print_labels(info);
-  if (!info.mean.empty())
-    std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(info.mean).c_str(),
-                numbers_text(info.std).c_str());
-  if (info.normalize)
+  if (!images.mean.empty())
+    std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(images.mean).c_str(),
+                numbers_text(images.std).c_str());
+  if (images.normalize)
     std::printf("normalize  %s | %s (those of %s, for all packs of the split)\n",
-                numbers_text(info.normalize->mean).c_str(), numbers_text(info.normalize->std).c_str(),
-                printable_text(info.normalize->from).c_str());
-  std::printf("chunks     %s samples = %s raw each\n", count_text(info.chunk_samples).c_str(),
-              bytes_text(static_cast<double>(info.chunk_bytes)).c_str());
+                numbers_text(images.normalize->mean).c_str(), numbers_text(images.normalize->std).c_str(),
+                printable_text(images.normalize->from).c_str());
+  std::printf("chunks     %s samples = %s raw each\n", count_text(images.chunk_samples).c_str(),
+              bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
   const std::uint64_t files = file_bytes(info);
   std::printf("stored     %s, codec %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
               info.container.c_str(), info.codec.c_str(),
@@ -212,7 +219,7 @@ void print_info(const PackInfo& info) {
   print_provenance(info);
   if (info.container == "hdf5") {
     std::printf("h5py cache per part, h5py.File(part, rdcc_nbytes=…, rdcc_nslots=…):\n");
-    print_caches(info);
+    print_caches(images);
   }
 }
 

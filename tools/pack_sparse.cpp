@@ -1,11 +1,10 @@
 // pack-sparse: user-item ratings → packs of matrices. Flags → spec → pack_sparse → report.
-#include "pack/pack_sparse.h"
-
 #include <malloc.h>
 
 #include <algorithm>
 
 #include "chunkhit/error.h"
+#include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_sparse_flags.h"
 #include "pack_sparse_report.h"

@@ -4,13 +4,14 @@
 #include <charconv>
 #include <system_error>
 
-#include "base/cpu.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
-#include "chunkhit/version.h"
 #include "cli.h"
 #include "pack/pack_sparse_spec.h"
 #include "ratings/rating_fields.h"
+#include "ratings/rating_format.h"
+#include "ratings/rating_packs.h"
+#include "ratings/rating_table.h"
 
 namespace chunkhit {
 namespace {
@@ -127,8 +128,7 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
 
 void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Run");
-  group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")
-      ->check(CLI::IsMember(Names{"skip", "fail"}));
+  group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")->check(one_of(kOnErrorNames));
   group.add("--max-errors", "N|N%", flags.max_errors,
             "Maximum number or share of bad lines to skip (1%, at least 1)");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
@@ -268,24 +268,6 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   return split;
 }
 
-/// Takes as many threads as --memory has room for where none are asked for; fails where it has none for one,
-/// or for those that are.
-void fit_threads(PackSparseOptions& options) {
-  constexpr std::uint64_t kMiB = 1 << 20;
-  constexpr std::uint64_t kProgramBytes = 28 * kMiB;  // with its libraries
-  constexpr std::uint64_t kThreadBytes = 4 * kMiB;    // with the smallest blocks of text
-  const std::uint64_t threads = std::max<std::uint32_t>(1, options.threads);
-  const std::uint64_t needed = kProgramBytes + threads * kThreadBytes;
-  if (options.memory_bytes < needed)
-    refuse("--memory: " + bytes_text(static_cast<double>(options.memory_bytes)) +
-           " cannot hold the program and " + count_text(threads, "thread") + ", which need at least " +
-           std::to_string(needed / kMiB) + "M in all; raise --memory" +
-           (threads > 1 ? ", or lower --threads" : ""));
-  const std::uint64_t fitting = (options.memory_bytes - kProgramBytes) / kThreadBytes;
-  if (options.threads == 0)
-    options.threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
-}
-
 }  // namespace
 
 PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
@@ -313,21 +295,13 @@ PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
              " beside a split given as files; give it as --train-file");
     options.inputs.insert(options.inputs.end(), files.begin(), files.end());
   }
-  if (options.inputs.empty()) refuse("INPUT is required: a file of ratings, or -; see pack-sparse --help");
-  if (options.output.empty() && !flags.dry_run)
-    refuse("--output is required: a folder for the pack; see pack-sparse --help");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  fit_threads(options);
-  options.fail_on_error = flags.on_error == "fail";
-  if (options.fail_on_error && flags.max_errors != PackSparseFlags().max_errors)
+  options.on_error = parse_choice<OnError>(kOnErrorNames, flags.on_error);
+  if (options.on_error == OnError::fail && flags.max_errors != PackSparseFlags().max_errors)
     refuse("--max-errors is for bad lines that are left out: give --on-error skip");
-  const ErrorLimit limit = parse_error_limit("--max-errors", flags.max_errors);
-  options.max_error_share = limit.share;
-  options.max_error_count = limit.count;
-  options.tool = "pack-sparse " + version();
+  options.max_errors = parse_error_limit("--max-errors", flags.max_errors);
   return options;
 }
 

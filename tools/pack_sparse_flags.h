@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pack/pack_sparse.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli.h"
+#include "types/csr_rows.h"
 
 namespace chunkhit {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kShownValues = 12;
 
 void print_inputs(const RatingStats& stats) {
   for (std::size_t index = 0; index < std::min(stats.inputs.size(), kShownInputs); ++index) {
-    const InputRecord& input = stats.inputs[index];
+    const InputStats& input = stats.inputs[index];
     std::printf("%s: %s", printable_text(input.file).c_str(), count_text(input.ratings, "rating").c_str());
     if (input.lines > 0) std::printf(" in %s", count_text(input.lines, "line").c_str());
     std::printf("\n");
@@ -29,14 +30,14 @@ void print_bad_lines(const PackSparseReport& report) {
   if (report.stats.bad_lines == 0) return;
   std::printf("%s left out:\n", count_text(report.stats.bad_lines, "bad line").c_str());
   for (const auto& [reason, count] : report.stats.reasons)
-    std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(reason).c_str());
+    std::printf("  %s: %s\n", count_text(count, "time").c_str(), printable_text(flag_text(reason)).c_str());
   for (std::size_t index = 0; index < std::min(report.bad_lines.size(), kShownBadLines); ++index)
-    std::printf("  %s\n", printable_text(report.bad_lines[index]).c_str());
+    std::printf("  %s\n", printable_text(flag_text(report.bad_lines[index])).c_str());
 }
 
 void print_steps(const RatingStats& stats) {
   std::printf("%-24s %12s %12s %14s\n", "", "users", "items", "ratings");
-  for (const StepRecord& step : stats.steps)
+  for (const PackStep& step : stats.steps)
     std::printf("%-24s %12s %12s %14s\n", step.name.c_str(), count_text(step.users).c_str(),
                 count_text(step.items).c_str(), count_text(step.ratings).c_str());
   for (const auto& [what, count] : stats.left_out)
@@ -45,13 +46,13 @@ void print_steps(const RatingStats& stats) {
 
 void print_pack(const MatrixPackReport& pack, bool dry_run) {
   std::uint64_t ratings = 0;
-  for (const MatrixRecord& matrix : pack.matrices) ratings += matrix.nnz;
+  for (const PackMatrix& matrix : pack.matrices) ratings += matrix.nnz;
   if (pack.already_finished)
     std::printf("%s: already packed, nothing to do; ", printable_text(pack.path).c_str());
   else
     std::printf("%s: ", printable_text(pack.path).c_str());
   std::printf("%s x %s", count_text(pack.rows, "row").c_str(), count_text(pack.columns, "column").c_str());
-  for (const MatrixRecord& matrix : pack.matrices)
+  for (const PackMatrix& matrix : pack.matrices)
     std::printf(", %s %s (longest row %s)", matrix.name.c_str(), count_text(matrix.nnz, "rating").c_str(),
                 count_text(matrix.longest_row).c_str());
   if (!dry_run)
@@ -110,7 +111,8 @@ void print_speed(const PackSparseReport& report) {
 void print_report(const PackSparseReport& report, bool dry_run) {
   print_inputs(report.stats);
   print_bad_lines(report);
-  for (const std::string& notice : report.notices) std::printf("note: %s\n", printable_text(notice).c_str());
+  for (const std::string& notice : report.notices)
+    std::printf("note: %s\n", printable_text(flag_text(notice)).c_str());
   if (!report.stats.steps.empty()) {
     print_steps(report.stats);
     print_values(report.values);

@@ -1,7 +1,7 @@
 // What pack-sparse says at its end.
 #pragma once
 
-#include "pack/pack_sparse.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 

@@ -30,7 +30,7 @@ std::uint64_t count_lines(std::string_view text) {
 CsvReader::CsvReader(std::string name, ByteSource source, char delimiter)
     : name_(std::move(name)), source_(std::move(source)), delimiter_(delimiter), buffer_(kFirstBufferBytes) {
   if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')
-    throw Error(ErrorCode::usage, "--delimiter: must be neither a quote nor a line end");
+    throw Error(ErrorCode::usage, "`delimiter`: must be neither a quote nor a line end");
   read_more();
   skip_byte_order_mark();
   if (delimiter_ == 0) delimiter_ = guess_delimiter();

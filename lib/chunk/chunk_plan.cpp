@@ -25,11 +25,11 @@ std::uint64_t balanced(const ChunkPlanSpec& spec, std::uint64_t chunk_samples) {
 
 std::uint64_t computed_chunk_samples(const ChunkPlanSpec& spec, std::string& reason) {
   if (spec.chunk_samples > 0) {
-    reason = "as --chunk-samples says";
+    reason = "as `chunk_samples` says";
     return spec.chunk_samples;
   }
   if (spec.chunk_bytes > 0) {
-    reason = "as many as --chunk-bytes holds";
+    reason = "as many as `chunk_bytes` holds";
     return std::max<std::uint64_t>(1, spec.chunk_bytes / spec.sample_bytes);
   }
   if (bypasses_cache(spec)) {
@@ -48,7 +48,7 @@ std::uint64_t computed_chunk_samples(const ChunkPlanSpec& spec, std::string& rea
 void limit_chunk_samples(const ChunkPlanSpec& spec, ChunkPlan& plan) {
   const std::uint64_t part = std::max<std::uint64_t>(1, spec.part_bytes / spec.sample_bytes);
   const std::uint64_t all = std::max<std::uint64_t>(1, spec.sample_count);
-  if (plan.chunk_samples > part) plan.reason = "as many as --part-bytes holds";
+  if (plan.chunk_samples > part) plan.reason = "as many as `part_bytes` holds";
   if (plan.chunk_samples > std::min(part, all) && all <= part) plan.reason = "all samples in one chunk";
   plan.chunk_samples = std::min({plan.chunk_samples, part, all});
 }
@@ -62,7 +62,7 @@ ChunkPlan plan_chunks(const ChunkPlanSpec& spec) {
   limit_chunk_samples(spec, plan);
   plan.chunk_bytes = plan.chunk_samples * spec.sample_bytes;
   if (plan.chunk_bytes > spec.max_chunk_bytes)
-    throw Error(ErrorCode::usage, "--chunk-samples: a chunk of " + std::to_string(plan.chunk_samples) +
+    throw Error(ErrorCode::usage, "`chunk_samples`: a chunk of " + std::to_string(plan.chunk_samples) +
                                       " samples has " + std::to_string(plan.chunk_bytes) +
                                       " bytes, expected at most " + std::to_string(spec.max_chunk_bytes));
   const std::uint64_t chunks_a_part = std::max<std::uint64_t>(1, spec.part_bytes / plan.chunk_bytes);
@@ -82,9 +82,9 @@ CacheAdvice advise_cache(const ChunkPlan& plan, std::uint64_t chunk_count) {
           std::max(kDefaultCache.rdcc_nslots, chunk_count), 0.75};
 }
 
-HitRates predict_hit_rates(const ChunkPlan& plan, std::uint64_t chunk_count, std::uint64_t cache_bytes) {
-  HitRates rates;
-  const std::uint64_t cached = cache_bytes / plan.chunk_bytes;
+CachePrediction predict_cache(const ChunkPlan& plan, std::uint64_t chunk_count, const CacheAdvice& cache) {
+  CachePrediction rates{cache.rdcc_nbytes, cache.rdcc_nslots, cache.rdcc_w0, 0, 0, 0, false};
+  const std::uint64_t cached = cache.rdcc_nbytes / plan.chunk_bytes;
   rates.bypass = cached == 0 && !plan.compressed;
   if (cached == 0 || chunk_count == 0) return rates;
   const double first_touch = 1.0 / static_cast<double>(plan.chunk_samples);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "chunkhit/pack_info.h"
+
 namespace chunkhit {
 
 /// What the sizes of chunks and parts are computed from.
@@ -54,16 +56,8 @@ inline constexpr std::uint64_t kWindowChunks = 64;
 /// kWindowChunks chunks.
 [[nodiscard]] CacheAdvice advise_cache(const ChunkPlan& plan, std::uint64_t chunk_count);
 
-/// The share of single-sample reads that find their chunk in the cache, 0..1.
-struct HitRates {
-  double sequential = 0;
-  double windowed = 0;  ///< samples permuted inside windows of kWindowChunks chunks
-  double random = 0;    ///< any sample next
-  bool bypass = false;  ///< chunks are not cached but read exactly: no hit, but no wasted byte either
-};
-
-/// Predicts the hit rates of a cache of `cache_bytes` over `chunk_count` chunks, all slots being enough.
-[[nodiscard]] HitRates predict_hit_rates(const ChunkPlan& plan, std::uint64_t chunk_count,
-                                         std::uint64_t cache_bytes);
+/// Predicts the hit rates of single-sample reads over `chunk_count` chunks, all slots being enough.
+[[nodiscard]] CachePrediction predict_cache(const ChunkPlan& plan, std::uint64_t chunk_count,
+                                            const CacheAdvice& cache);
 
 }  // namespace chunkhit

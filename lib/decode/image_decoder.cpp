@@ -190,7 +190,7 @@ bool DecodeMonitor::is_out_of_time() const {
 }
 
 std::string DecodeMonitor::time_error() const {
-  return "takes longer to decode than --max-seconds-per-image allows: " +
+  return "takes longer to decode than `max_seconds_per_image` allows: " +
          count_text(options_.max_seconds, "second");
 }
 

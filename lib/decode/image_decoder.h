@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "chunkhit/image_spec.h"
 #include "types/image.h"
 
 namespace chunkhit {
@@ -47,8 +48,6 @@ struct DecodePlan {
   std::uint32_t channels = 0;  ///< 1, 3 or 4; 0 keeps the natural ones
 };
 
-/// How much of a file is checked.
-enum class Check { whole, region };
 inline constexpr std::array<std::string_view, 2> kCheckNames{"whole", "region"};
 
 /// Limits and rules of decoding.

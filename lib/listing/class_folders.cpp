@@ -80,13 +80,13 @@ bool FileNames::take(const std::string& path) {
 
 std::vector<std::string> FileNames::notices() const {
   if (left_out_ == 0) return {};
-  if (!include_.empty()) return {files_text(left_out_) + " match no --include, " + first_ + " say"};
+  if (!include_.empty()) return {files_text(left_out_) + " match no `include`, " + first_ + " say"};
   std::string kinds;
   for (const auto& [kind, count] : kinds_)
     kinds += (kinds.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
   return {files_text(left_out_) +
           (left_out_ == 1 ? " is skipped as evidently no image (" : " are skipped as evidently no images (") +
-          kinds + "); --include '*' takes all"};
+          kinds + "); `include` '*' takes all"};
 }
 
 // Class folders, in the order of torchvision 0.14's datasets.folder (find_classes and make_dataset).
@@ -159,16 +159,16 @@ class ClassFolders {
     const std::string path = joined_path(root_, folder);
     if (!spec_.include.empty() && file_names_.left_out() > 0)
       throw Error(ErrorCode::bad_data, path + ": none of the " + count_text(file_names_.left_out(), "file") +
-                                           " in sub-folders matches --include");
+                                           " in sub-folders matches `include`");
     if (beside_classes_ > 0)
       throw Error(ErrorCode::bad_data, path +
                                            ": no files to pack in sub-folders, which are the classes, but " +
                                            count_text(beside_classes_, "file") +
                                            " in the folder itself; for images without class folders give " +
-                                           "their labels with --labels FILE.csv");
+                                           "their labels with `labels` FILE.csv");
     throw Error(ErrorCode::bad_data, path +
                                          ": no files to pack in sub-folders; a class is a sub-folder (or "
-                                         "give a list with --labels)");
+                                         "give a list with `labels`)");
   }
 
   // Gives what may be a class, sorted; files beside the class folders have none.
@@ -268,7 +268,7 @@ class ClassFolders {
     const std::string folder(file.substr(0, first));
     list_.notices.push_back("no class folder holds an image itself, only in sub-folders like " +
                             std::string(file.substr(0, second)) + "; did you mean " + root_ + "/" + folder +
-                            " as ROOT, or --split-folders " + folder + ",…?");
+                            " as ROOT, or `split_folders` " + folder + ",…?");
   }
 
   void notice_empty_folders() {

@@ -241,7 +241,7 @@ void LabelColumn::fail_name(const SampleList& list) const {
                   " of row " + std::to_string(list.row(first)) + " (" + std::string(list.file(first)) +
                   ") is no number, but " + count_text(labels_.size() - count(LabelForm::name)) + " of " +
                   count_text(labels_.size()) +
-                  " are; mend it, or --classes FILE takes all labels as names of classes");
+                  " are; mend it, or `classes` FILE takes all labels as names of classes");
 }
 
 // Ids are numbers: "01" and "1" are the same class, whatever they were to the program that wrote them.
@@ -259,7 +259,7 @@ void LabelColumn::notice_spellings(SampleList& list, const std::vector<std::int6
   list.notices.push_back("column \"" + list.label_columns[0] + "\": labels are read as numbers, so that " +
                          both + " are one class; " + count_text(spellings) + " spellings are " +
                          count_text(sorted.size()) + (sorted.size() == 1 ? " class" : " classes") +
-                         " (--classes FILE takes them as names)");
+                         " (`classes` FILE takes them as names)");
 }
 
 std::size_t LabelColumn::first_of(LabelForm form) const {

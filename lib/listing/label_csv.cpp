@@ -29,7 +29,7 @@ struct UsedFields {
 
 void check_spec(const LabelCsvSpec& spec) {
   std::vector<std::string> names = spec.label_columns;
-  if (names.empty()) throw Error(ErrorCode::usage, "--label-column: at least one is needed");
+  if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
   names.push_back(spec.file_column);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -48,7 +48,7 @@ std::string delimiter_advice(const CsvReader& table, const Fields& header) {
   for (const char other : {';', '\t', '|', ','}) {
     if (other == table.delimiter() || header[0].find(other) == std::string_view::npos) continue;
     return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
-           "? see --delimiter";
+           "? see `delimiter`";
   }
   const bool lone_cr =
       std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
@@ -80,9 +80,9 @@ std::string likely_column(const Fields& header, const std::string& name, const c
 }
 
 std::string column_advice(const Fields& header, const LabelCsvSpec& spec) {
-  std::string flags = likely_column(header, spec.file_column, "--file-column", kFileNames);
+  std::string flags = likely_column(header, spec.file_column, "`file_column`", kFileNames);
   if (spec.label_columns.size() == 1)
-    flags += likely_column(header, spec.label_columns[0], "--label-column", kLabelNames);
+    flags += likely_column(header, spec.label_columns[0], "`label_column`", kLabelNames);
   return flags.empty() ? "" : "; give" + flags;
 }
 
@@ -239,7 +239,7 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   if (used.of_pack && !list.classes.empty() && !spec.labels_are_names)
     list.notices.push_back(table.name() +
                            " lists rows of a pack: class ids follow from its own classes and may differ from "
-                           "that pack's; --classes PACK keeps them");
+                           "that pack's; `classes` PACK keeps them");
   return list;
 }
 

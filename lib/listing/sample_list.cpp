@@ -139,9 +139,9 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   const std::string file(found == list.class_ids.end()
                              ? ""
                              : list.file(static_cast<std::size_t>(found - list.class_ids.begin())));
-  throw Error(ErrorCode::bad_data, "--classes: class \"" + list.classes[own_id] + "\" of " + file +
+  throw Error(ErrorCode::bad_data, "`classes`: class \"" + list.classes[own_id] + "\" of " + file +
                                        " is not among the " + count_text(known_count) +
-                                       " that are listed; --classes-extra append adds it behind them");
+                                       " that are listed; `classes_extra` append adds it behind them");
 }
 
 }  // namespace
@@ -184,12 +184,12 @@ void notice_text_order(SampleList& list) {
   list.notices.push_back(
       "class folders are numbers, but ids follow the order of text: " + list.classes[id - 1] + " is class " +
       std::to_string(id - 1) + " and " + list.classes[id] + " is class " + std::to_string(id) +
-      "; --classes FILE gives another order");
+      "; `classes` FILE gives another order");
 }
 
 void renumber_classes(SampleList& list, std::vector<std::string> known, bool append) {
   if (list.label_kind != LabelKind::class_id || list.classes.empty())
-    throw Error(ErrorCode::usage, "--classes: is for classes with names; these labels are numbers");
+    throw Error(ErrorCode::usage, "`classes`: is for classes with names; these labels are numbers");
   std::unordered_map<std::string_view, std::int64_t> ids;
   const std::size_t known_count = known.size();
   for (std::size_t id = 0; id < known_count; ++id) ids.emplace(known[id], static_cast<std::int64_t>(id));

@@ -10,18 +10,14 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "chunkhit/image_spec.h"
+#include "chunkhit/pack_info.h"
 #include "types/reject.h"
 #include "types/text_list.h"
 
 namespace chunkhit {
 
 class CsvReader;
-
-/// How labels are kept.
-enum class LabelKind {
-  class_id,  ///< one integer a sample; names in `classes` where the input has names
-  numbers,   ///< `label_columns` floats a sample
-};
 
 /// A folder of the root whose samples make a pack of their own, and where its rows end.
 struct ListedFolder {
@@ -55,15 +51,6 @@ struct SampleList {
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 
-/// Which files of class folders are listed.
-struct ClassFoldersSpec {
-  std::vector<std::string>
-      split_folders;  ///< folders of the root that hold the class folders; empty: it does
-  /// Globs, of names where they have no slash, else of paths below the root; empty: all but what is evidently
-  /// no image by its name (.txt, .json, Thumbs.db, …).
-  std::vector<std::string> include;
-};
-
 /// Lists a folder whose sub-folders are the classes, as torchvision's ImageFolder does: sorted by name
 /// (bytes), nested folders belong to their top one, hidden files and folders are skipped, links to folders
 /// (unless `follow_symlinks`) and special files are rejected. All `split_folders` have one list of classes.
@@ -71,14 +58,6 @@ struct ClassFoldersSpec {
 /// folder cannot be read in three tries though nothing is wrong with it.
 [[nodiscard]] SampleList list_class_folders(const std::string& root, const ClassFoldersSpec& spec = {},
                                             bool follow_symlinks = false);
-
-/// Which columns of a table name the samples.
-struct LabelCsvSpec {
-  std::string file_column = "file";
-  std::vector<std::string> label_columns{"label"};
-  char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
-  bool labels_are_names = false;  ///< labels are names of classes, also where they are numbers
-};
 
 /// Lists a CSV (RFC 4180 quoting, BOM, CRLF, .gz and .zst detected by content; "-" is stdin).
 /// One label column: integers are class ids as they are; other text becomes ids of the sorted names; numbers

@@ -144,7 +144,76 @@ Json shared_stats_json(const SharedStats& stats) {
   return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
 }
 
-Json part_json(const PartRecord& part) {
+Json sample_json(const SampleShape& sample) {
+  return {{"height", sample.height},
+          {"width", sample.width},
+          {"channels", sample.channels},
+          {"layout", kLayoutNames[static_cast<std::size_t>(sample.layout)]},
+          {"dtype", "uint8"}};
+}
+
+Json classes_json(const std::vector<PackClass>& classes) {
+  Json list = Json::array();
+  for (const PackClass& record : classes) {
+    Json entry{{"id", record.id}};
+    if (!record.name.empty()) entry["name"] = record.name;
+    entry["samples"] = record.samples;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
+  return {{"kind", class_labels ? "class_id" : "numbers"}, {"columns", columns}};
+}
+
+Json values_json(const StoredValues& values) {
+  return {{"type", kValueTypeNames[static_cast<std::size_t>(values.type)]}, {"scale", values.scale}};
+}
+
+namespace {
+
+Json counts_json(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
+  Json object = Json::object();
+  for (const auto& [name, count] : counts) object[name] = count;
+  return object;
+}
+
+}  // namespace
+
+Json matrices_json(const std::vector<PackMatrix>& matrices) {
+  Json list = Json::array();
+  for (const PackMatrix& each : matrices)
+    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
+  return list;
+}
+
+Json stats_json(const RatingStats& stats) {
+  Json inputs = Json::array();
+  for (const InputStats& each : stats.inputs)
+    inputs.push_back({{"file", each.file},
+                      {"bytes", each.bytes},
+                      {"lines", each.lines},
+                      {"blank_lines", each.blank_lines},
+                      {"comment_lines", each.comment_lines},
+                      {"header_lines", each.header_lines},
+                      {"ratings", each.ratings}});
+  Json steps = Json::array();
+  for (const PackStep& each : stats.steps)
+    steps.push_back(
+        {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
+  Json values = Json::array();
+  for (const ValueCount& each : stats.values)
+    values.push_back({{"value", each.value}, {"ratings", each.ratings}});
+  return {{"inputs", std::move(inputs)},
+          {"bad_lines", stats.bad_lines},
+          {"reasons", counts_json(stats.reasons)},
+          {"steps", std::move(steps)},
+          {"left_out", counts_json(stats.left_out)},
+          {"values", std::move(values)}};
+}
+
+Json part_json(const PackPart& part) {
   return {{"file", part.file},
           {"bytes", part.bytes},
           {"xxh3", hash_text(part.xxh3)},

@@ -49,8 +49,16 @@ inline constexpr int kManifestVersion = 1;
 /// Writes the statistics that a split shares.
 [[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);
 
+/// Write what manifests and pack-info have in common.
+[[nodiscard]] nlohmann::ordered_json sample_json(const SampleShape& sample);
+[[nodiscard]] nlohmann::ordered_json labels_json(bool class_labels, const std::vector<std::string>& columns);
+[[nodiscard]] nlohmann::ordered_json classes_json(const std::vector<PackClass>& classes);
+[[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);
+[[nodiscard]] nlohmann::ordered_json values_json(const StoredValues& values);
+[[nodiscard]] nlohmann::ordered_json stats_json(const RatingStats& stats);
+
 /// Writes and reads a part's row: without class counts, rejects, warnings and sums.
-[[nodiscard]] nlohmann::ordered_json part_json(const PartRecord& part);
+[[nodiscard]] nlohmann::ordered_json part_json(const PackPart& part);
 [[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);
 
 /// Writes and reads the record of a file beside the parts, which must have the name that is expected.

@@ -15,25 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json sample_json(const SampleShape& sample) {
-  return {{"height", sample.height},
-          {"width", sample.width},
-          {"channels", sample.channels},
-          {"layout", kLayoutNames[static_cast<std::size_t>(sample.layout)]},
-          {"dtype", "uint8"}};
-}
-
-Json classes_json(const std::vector<ClassRecord>& classes) {
-  Json list = Json::array();
-  for (const ClassRecord& record : classes) {
-    Json entry{{"id", record.id}};
-    if (!record.name.empty()) entry["name"] = record.name;
-    entry["samples"] = record.samples;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
 std::uint32_t side(const Json& object, const char* key) {
   const std::uint64_t value = count_field(object, key);
   if (value < 1 || value > 0x7fffffff)
@@ -62,8 +43,8 @@ bool parse_class_labels(const Json& labels) {
   return kind == "class_id";
 }
 
-std::vector<ClassRecord> parse_classes(const Json& list) {
-  std::vector<ClassRecord> classes;
+std::vector<PackClass> parse_classes(const Json& list) {
+  std::vector<PackClass> classes;
   for (const Json& entry : list)
     classes.push_back(
         {integer_field(entry, "id"), entry.value("name", std::string()), count_field(entry, "samples")});
@@ -131,8 +112,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"samples", manifest.samples},
             {"rejected", manifest.rejected},
             {"warned", manifest.warned},
-            {"labels",
-             {{"kind", manifest.class_labels ? "class_id" : "numbers"}, {"columns", manifest.label_columns}}},
+            {"labels", labels_json(manifest.class_labels, manifest.label_columns)},
             {"classes", classes_json(manifest.classes)},
             {"mean", manifest.mean},
             {"std", manifest.std}};
@@ -172,46 +152,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-Json matrices_json(const std::vector<MatrixRecord>& matrices) {
-  Json list = Json::array();
-  for (const MatrixRecord& each : matrices)
-    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
-  return list;
-}
-
-Json counts_json(const NamedCounts& counts) {
-  Json object = Json::object();
-  for (const auto& [name, count] : counts) object[name] = count;
-  return object;
-}
-
-Json stats_json(const RatingStats& stats) {
-  Json inputs = Json::array();
-  for (const InputRecord& each : stats.inputs)
-    inputs.push_back({{"file", each.file},
-                      {"bytes", each.bytes},
-                      {"lines", each.lines},
-                      {"blank_lines", each.blank_lines},
-                      {"comment_lines", each.comment_lines},
-                      {"header_lines", each.header_lines},
-                      {"ratings", each.ratings}});
-  Json steps = Json::array();
-  for (const StepRecord& each : stats.steps)
-    steps.push_back(
-        {{"name", each.name}, {"users", each.users}, {"items", each.items}, {"ratings", each.ratings}});
-  Json values = Json::array();
-  for (const ValueCount& each : stats.values)
-    values.push_back({{"value", each.value}, {"ratings", each.ratings}});
-  return {{"inputs", std::move(inputs)},
-          {"bad_lines", stats.bad_lines},
-          {"reasons", counts_json(stats.reasons)},
-          {"steps", std::move(steps)},
-          {"left_out", counts_json(stats.left_out)},
-          {"values", std::move(values)}};
-}
-
-std::vector<MatrixRecord> parse_matrices(const Json& list) {
-  std::vector<MatrixRecord> matrices;
+std::vector<PackMatrix> parse_matrices(const Json& list) {
+  std::vector<PackMatrix> matrices;
   for (const Json& entry : list)
     matrices.push_back(
         {entry.at("name").get<std::string>(), count_field(entry, "nnz"), count_field(entry, "longest_row")});
@@ -266,9 +208,7 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                     {"rows", manifest.rows},
                     {"columns", manifest.columns},
                     {"matrices", matrices_json(manifest.matrices)},
-                    {"values",
-                     {{"type", kValueTypeNames[static_cast<std::size_t>(manifest.value_type)]},
-                      {"scale", manifest.scale}}},
+                    {"values", values_json({manifest.value_type, manifest.scale})},
                     {"container", manifest.container},
                     {"codec", manifest.codec},
                     {"chunk_rows", manifest.chunk_rows},

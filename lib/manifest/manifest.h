@@ -41,14 +41,7 @@ struct SpecEntry {
                                            const std::vector<SpecEntry>& now);
 
 /// A finished part, as its part-NNNNN.json has it.
-struct PartRecord {
-  std::string file;  ///< "part-00000.h5"
-  std::uint64_t bytes = 0;
-  std::uint64_t xxh3 = 0;  ///< of the whole file
-  std::uint64_t rows = 0;  ///< input rows that this part stands for: samples + rejects
-  std::uint64_t samples = 0;
-  std::uint64_t chunks = 0;
-  std::uint64_t stored_bytes = 0;  ///< of all chunks
+struct PartRecord : PackPart {
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
   std::vector<Reject> rejects;
@@ -68,13 +61,6 @@ struct FileRecord {
   std::string file;
   std::uint64_t bytes = 0;
   std::uint64_t xxh3 = 0;
-};
-
-/// A class of a pack.
-struct ClassRecord {
-  std::int64_t id = 0;
-  std::string name;  ///< empty when the input has only ids
-  std::uint64_t samples = 0;
 };
 
 /// What the manifests of both kinds of packs hold.
@@ -99,7 +85,7 @@ struct Manifest : PackManifest {
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples that were packed with warnings
   bool class_labels = true;  ///< class ids, else numbers
-  std::vector<ClassRecord> classes;
+  std::vector<PackClass> classes;
   std::vector<double> mean;
   std::vector<double> std;
   std::optional<SharedStats> normalize;  ///< of the packs of a split
@@ -133,52 +119,10 @@ inline constexpr std::string_view kMatrixFormat = "chunkhit-matrix";
 inline constexpr std::string_view kUsersName = "users.csv";
 inline constexpr std::string_view kItemsName = "items.csv";
 
-/// One matrix of a pack.
-struct MatrixRecord {
-  std::string name;  ///< "X", "held_out"
-  std::uint64_t nnz = 0;
-  std::uint64_t longest_row = 0;  ///< entries
-};
-
-/// An input file.
-struct InputRecord {
-  std::string file;         ///< its name without folders
-  std::uint64_t bytes = 0;  ///< of a text decompressed, of a matrix file as stored; 0: unknown
-  std::uint64_t lines = 0;
-  std::uint64_t blank_lines = 0;
-  std::uint64_t comment_lines = 0;
-  std::uint64_t header_lines = 0;
-  std::uint64_t ratings = 0;
-};
-
-/// What is left after a step: users and items with at least one rating.
-struct StepRecord {
-  std::string name;
-  std::uint64_t users = 0;
-  std::uint64_t items = 0;
-  std::uint64_t ratings = 0;
-};
-
-/// How often a value, or one from here up to the next entry's, is there.
-struct ValueCount {
-  float value = 0;
-  std::uint64_t ratings = 0;
-};
-
-/// What became of the input, of all packs of a run.
-struct RatingStats {
-  std::vector<InputRecord> inputs;
-  std::uint64_t bad_lines = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> reasons;  ///< of bad lines
-  std::vector<StepRecord> steps;
-  std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split: what, how many
-  std::vector<ValueCount> values;                               ///< of what is packed
-};
-
 /// What manifest.json of a pack of matrices holds.
 struct MatrixManifest : PackManifest {
   std::uint64_t columns = 0;
-  std::vector<MatrixRecord> matrices;  ///< X; held_out, where the rows have a second one
+  std::vector<PackMatrix> matrices;  ///< X; held_out, where the rows have a second one
   ValueType value_type = ValueType::none;
   double scale = 1;
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows

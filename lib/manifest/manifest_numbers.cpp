@@ -86,7 +86,7 @@ void check_sums(const PixelSums& pixels) {
 
 void check_classes(const Manifest& manifest) {
   std::uint64_t samples = 0;
-  for (const ClassRecord& record : manifest.classes) {
+  for (const PackClass& record : manifest.classes) {
     check_at_most("classes: samples", record.samples, manifest.samples - samples);
     samples += record.samples;
   }
@@ -110,7 +110,7 @@ void check_entries(const MatrixManifest& manifest) {
   check_at_most("rows", manifest.rows, kMaxEntries);
   const bool is_small = manifest.rows <= kMaxEntries / manifest.columns;
   const std::uint64_t cells = is_small ? manifest.rows * manifest.columns : kMaxEntries;
-  for (const MatrixRecord& record : manifest.matrices) {
+  for (const PackMatrix& record : manifest.matrices) {
     check_at_most("matrices: nnz", record.nnz, cells);
     check_at_most("matrices: longest_row", record.longest_row, std::min(record.nnz, manifest.columns));
   }

@@ -5,6 +5,7 @@
 
 #include "chunkhit/pack_info.h"
 #include "chunkhit/verify.h"
+#include "manifest/json_fields.h"
 
 namespace chunkhit {
 
@@ -31,127 +32,66 @@ Json cache_json(const CachePrediction& cache) {
           {"bypass", cache.bypass}};
 }
 
-Json classes_json(const PackInfo& info) {
-  Json list = Json::array();
-  for (const PackClass& record : info.classes) {
-    Json entry{{"id", record.id}};
-    if (!record.name.empty()) entry["name"] = record.name;
-    entry["samples"] = record.samples;
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-Json parts_json(const PackInfo& info) {
-  Json list = Json::array();
-  for (const PackPart& part : info.parts)
-    list.push_back(
-        {{"file", part.file}, {"samples", part.samples}, {"chunks", part.chunks}, {"bytes", part.bytes}});
-  return list;
-}
-
-Json counts_json(const std::vector<std::pair<std::string, std::uint64_t>>& counts) {
-  Json object = Json::object();
-  for (const auto& [name, count] : counts) object[name] = count;
-  return object;
-}
-
-Json stats_json(const MatrixInfo& matrix) {
-  Json inputs = Json::array();
-  for (const auto& [file, ratings] : matrix.inputs) inputs.push_back({{"file", file}, {"ratings", ratings}});
-  Json steps = Json::array();
-  for (const PackStep& step : matrix.steps)
-    steps.push_back(
-        {{"name", step.name}, {"users", step.users}, {"items", step.items}, {"ratings", step.ratings}});
-  Json values = Json::array();
-  for (const auto& [value, ratings] : matrix.values)
-    values.push_back({{"value", value}, {"ratings", ratings}});
-  return {{"inputs", std::move(inputs)},
-          {"bad_lines", matrix.bad_lines},
-          {"reasons", counts_json(matrix.reasons)},
-          {"steps", std::move(steps)},
-          {"left_out", counts_json(matrix.left_out)},
-          {"values", std::move(values)}};
-}
-
-Json matrices_json(const MatrixInfo& matrix) {
-  Json list = Json::array();
-  for (const PackMatrix& each : matrix.matrices)
-    list.push_back({{"name", each.name}, {"nnz", each.nnz}, {"longest_row", each.longest_row}});
-  return list;
-}
-
-Json matrix_info_json(const PackInfo& info, Json spec) {
-  return {{"path", info.path},
-          {"single_part", info.single_part},
-          {"external", info.external},
-          {"container", info.container},
-          {"codec", info.codec},
-          {"rows", info.samples},
-          {"columns", info.matrix->columns},
-          {"matrices", matrices_json(*info.matrix)},
-          {"values", {{"type", info.matrix->value_type}, {"scale", info.matrix->scale}}},
-          {"split_name", info.matrix->split_name},
-          {"label_columns", info.label_columns},
-          {"chunk_rows", info.chunk_samples},
-          {"raw_bytes", info.raw_bytes},
-          {"stored_bytes", info.stored_bytes},
-          {"parts", parts_json(info)},
-          {"problems", info.problems},
-          {"spec", std::move(spec)},
-          {"stats", stats_json(*info.matrix)},
-          {"tool", info.tool},
-          {"pack_id", info.pack_id},
-          {"input_xxh3", info.input_xxh3}};
-}
-
 std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
+namespace {
+
+Json images_json(const PackInfo& info, const ImagesInfo& images) {
+  Json json{{"sample", sample_json({images.height, images.width, images.channels, images.layout})},
+            {"samples", info.samples},
+            {"rows", images.rows},
+            {"rejected", images.rejected},
+            {"warned", images.warned},
+            {"labels", labels_json(images.label_kind == LabelKind::class_id, info.label_columns)},
+            {"classes", classes_json(images.classes)},
+            {"mean", images.mean},
+            {"std", images.std},
+            {"chunk_samples", images.chunk_samples},
+            {"chunk_bytes", images.chunk_bytes}};
+  if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
+  if (info.container == "hdf5") {
+    json["default_cache"] = cache_json(images.default_cache);
+    json["advised_cache"] = cache_json(images.advised_cache);
+  }
+  return json;
+}
+
+Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
+  return {{"rows", info.samples},
+          {"columns", matrix.columns},
+          {"matrices", matrices_json(matrix.matrices)},
+          {"values", values_json(matrix.values)},
+          {"split_name", matrix.split_name},
+          {"label_columns", info.label_columns},
+          {"chunk_rows", matrix.chunk_rows},
+          {"stats", stats_json(matrix.stats)}};
+}
+
+}  // namespace
+
 std::string pack_info_json(const PackInfo& info) {
+  Json parts = Json::array();
+  for (const PackPart& part : info.parts) parts.push_back(part_json(part));
   Json spec = Json::object();
   for (const auto& [name, value] : info.spec) spec[name] = value;
-  if (info.matrix) return text_of(matrix_info_json(info, std::move(spec)));
-  Json json{
-      {"path", info.path},
-      {"single_part", info.single_part},
-      {"external", info.external},
-      {"container", info.container},
-      {"codec", info.codec},
-      {"sample",
-       {{"height", info.height},
-        {"width", info.width},
-        {"channels", info.channels},
-        {"layout", info.layout},
-        {"dtype", "uint8"}}},
-      {"samples", info.samples},
-      {"rows", info.rows},
-      {"rejected", info.rejected},
-      {"warned", info.warned},
-      {"labels", {{"kind", info.class_labels ? "class_id" : "numbers"}, {"columns", info.label_columns}}},
-      {"classes", classes_json(info)},
-      {"mean", info.mean},
-      {"std", info.std},
-      {"chunk_samples", info.chunk_samples},
-      {"chunk_bytes", info.chunk_bytes},
-      {"raw_bytes", info.raw_bytes},
-      {"stored_bytes", info.stored_bytes},
-      {"parts", parts_json(info)},
-      {"problems", info.problems},
-      {"spec", std::move(spec)},
-      {"tool", info.tool},
-      {"pack_id", info.pack_id},
-      {"input_xxh3", info.input_xxh3}};
-  if (info.normalize)
-    json["normalize"] = {
-        {"from", info.normalize->from}, {"mean", info.normalize->mean}, {"std", info.normalize->std}};
-  if (info.container == "hdf5") {
-    json["default_cache"] = cache_json(info.default_cache);
-    json["advised_cache"] = cache_json(info.advised_cache);
-  }
+  Json json{{"path", info.path},
+            {"single_part", info.single_part},
+            {"external", info.external},
+            {"container", info.container},
+            {"codec", info.codec},
+            {"raw_bytes", info.raw_bytes},
+            {"stored_bytes", info.stored_bytes}};
+  json.update(info.is_matrix() ? matrix_json(info, info.matrix()) : images_json(info, info.images()));
+  json.update(Json{{"parts", std::move(parts)},
+                   {"problems", info.problems},
+                   {"spec", std::move(spec)},
+                   {"tool", info.tool},
+                   {"pack_id", info.pack_id},
+                   {"input_xxh3", info.input_xxh3}});
   return text_of(json);
 }
 

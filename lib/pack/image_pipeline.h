@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "codec/chunk_codec.h"
+#include "listing/sample_list.h"
 #include "manifest/manifest.h"
 #include "pack/sample_decoder.h"
 #include "store/part.h"

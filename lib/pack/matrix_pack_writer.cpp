@@ -39,7 +39,7 @@ RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs) {
                             input.rating_count});
   stats.bad_lines = read.total().bad_lines;
   for (const auto& [kind, count] : read.bad_kinds()) stats.reasons.emplace_back(kind, count);
-  for (const StepCounts& step : packs.steps)
+  for (const PackStep& step : packs.steps)
     stats.steps.push_back({step.name, step.users, step.items, step.ratings});
   for (const PackRows& pack : packs.packs) add_left_out(pack, stats);
   for (const ValueHistogram::Bin& bin : packs.values.bins) stats.values.push_back({bin.low, bin.count});
@@ -97,9 +97,7 @@ double rating_bytes(ValueType type) {
   return kBytes[static_cast<std::size_t>(type)];
 }
 
-MatrixRecord record(const char* name, const MatrixStats& stats) {
-  return {name, stats.nnz, stats.longest_row};
-}
+PackMatrix record(const char* name, const MatrixStats& stats) { return {name, stats.nnz, stats.longest_row}; }
 
 /// Fewer where that many of the longest rows may be more than a part can hold.
 std::uint64_t hdf5_piece_rows(const PackStats& stats) {
@@ -128,8 +126,8 @@ MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows) {
   return {packs.columns().items.size(), rows.has_held_out() ? 2u : 1u, packs.stored.type, packs.stored.scale};
 }
 
-std::vector<MatrixRecord> matrix_records(const PackRows& rows) {
-  std::vector<MatrixRecord> records{record("X", rows.stats().x)};
+std::vector<PackMatrix> matrix_records(const PackRows& rows) {
+  std::vector<PackMatrix> records{record("X", rows.stats().x)};
   if (rows.has_held_out()) records.push_back(record("held_out", rows.stats().held_out));
   return records;
 }

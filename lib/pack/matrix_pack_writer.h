@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/pack.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
 #include "pack/output_folder.h"
+#include "pack/pack_folder.h"
 #include "pack/pack_run.h"
-#include "pack/pack_sparse.h"
 #include "pack/row_pipeline.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_intake.h"
@@ -69,7 +70,7 @@ struct MatrixRun {
 [[nodiscard]] MatrixShape matrix_shape(const RatingPacks& packs, const PackRows& rows);
 
 /// Names and counts of a pack's matrices.
-[[nodiscard]] std::vector<MatrixRecord> matrix_records(const PackRows& rows);
+[[nodiscard]] std::vector<PackMatrix> matrix_records(const PackRows& rows);
 
 /// Writes one pack, or what is missing of it.
 class MatrixPackWriter {

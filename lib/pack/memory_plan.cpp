@@ -11,6 +11,7 @@
 #include "codec/zstd.h"
 #include "pack/codec_choice.h"
 #include "pack/image_pipeline.h"
+#include "pack/pack_spec.h"
 
 namespace chunkhit {
 namespace {
@@ -45,11 +46,11 @@ std::uint64_t encoder_bytes(const CodecChoice& choice, std::uint64_t chunk_bytes
 
 [[noreturn]] void refuse(const PackImagesSpec& spec, const PackImagesOptions& options, std::uint64_t enough) {
   const auto text = [](std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  throw Error(ErrorCode::usage,
-              "--memory: " + text(options.memory_bytes) + " cannot hold one image of --max-decode-bytes (" +
-                  text(spec.max_decode_bytes) + ") beside " + "chunks and threads, which need at least " +
-                  std::to_string(enough / kMiB + 1) +
-                  "M in all; raise --memory, or lower --max-decode-bytes");
+  throw Error(
+      ErrorCode::usage,
+      "`memory_bytes`: " + text(options.memory_bytes) + " cannot hold one image of `max_decode_bytes` (" +
+          text(spec.max_decode_bytes) + ") beside " + "chunks and threads, which need at least " +
+          std::to_string(enough / kMiB + 1) + "M in all; raise `memory_bytes`, or lower `max_decode_bytes`");
 }
 
 }  // namespace

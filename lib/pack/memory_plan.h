@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "chunk/chunk_plan.h"
-#include "pack/pack_images.h"
+#include "chunkhit/pack.h"
 
 namespace chunkhit {
 

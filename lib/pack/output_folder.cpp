@@ -23,7 +23,7 @@ std::string kind_text(PackKind kind) {
 
 [[noreturn]] void refuse_other_kind(const std::string& path, PackKind found) {
   throw Error(ErrorCode::cannot_write,
-              path + ": holds " + kind_text(found) + "; --force removes it, another --output keeps both");
+              path + ": holds " + kind_text(found) + "; `force` removes it, another `output` keeps both");
 }
 
 /// Other programs have a manifest.json, too.
@@ -132,7 +132,7 @@ void check_outside_packs(const std::string& output) {
     at = at.parent_path();
     if (is_finished_pack(at))
       throw Error(ErrorCode::usage,
-                  "--output: " + output + " lies in the pack " + at.string() + "; choose a folder outside");
+                  "`output`: " + output + " lies in the pack " + at.string() + "; choose a folder outside");
   }
 }
 

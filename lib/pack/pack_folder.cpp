@@ -184,11 +184,11 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
     throw Error(ErrorCode::cannot_write,
                 folder + ": holds " + entry +
                     ", a pack by itself (of an earlier split, say); remove it, or give "
-                    "another --output");
+                    "another `output`");
   throw Error(ErrorCode::cannot_write,
               folder + ": holds " + entry + ", which " +
                   (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
-                  "; give an empty or new folder as --output");
+                  "; give an empty or new folder as `output`");
 }
 
 namespace {

@@ -1,5 +1,3 @@
-#include "pack/pack_images.h"
-
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -15,7 +13,10 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
 #include "listing/sample_list.h"
+#include "pack/disk_space.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -42,8 +43,8 @@ constexpr double kLargeSampleBytes = 512 << 10;
     if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
   std::ranges::sort(packs);
   if (packs.empty())
-    throw Error(ErrorCode::bad_data, "--classes: " + folder + " holds no " + std::string(kManifestName));
-  throw Error(ErrorCode::bad_data, "--classes: " + folder + " holds " + count_text(packs.size(), "pack") +
+    throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
+  throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
                                        "; name one of them, " + folder + "/" + packs.front() + " say");
 }
 
@@ -57,13 +58,13 @@ std::vector<std::string> read_classes(const std::string& path) {
   if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
     return parse_class_names(as_text(bytes), file);
   std::vector<std::string> names;
-  for (const ClassRecord& record : parse_manifest(as_text(bytes), file).classes) {
+  for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
     if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
       throw Error(ErrorCode::bad_data, file + ": class " + std::to_string(record.id) +
-                                           " has no name; --classes needs a pack whose classes have names");
+                                           " has no name; `classes` needs a pack whose classes have names");
     names.push_back(record.name);
   }
-  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for --classes");
+  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for `classes`");
   return names;
 }
 
@@ -104,7 +105,7 @@ struct FirstImage {
 void load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
   const RootFolder::File opened = root.open(file);
   if (!opened.error.empty()) throw ImageError(opened.error);
-  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over --max-input-bytes");
+  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over `max_input_bytes`");
   const std::string reason = opened.read(bytes);
   if (!reason.empty()) throw ImageError(reason);
 }
@@ -115,7 +116,7 @@ void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& opti
   try {
     with_retries([&] { load(spec, root, file, bytes); });
   } catch (const MachineError& error) {
-    if (options.reject_unreadable) throw ImageError(error.what());
+    if (options.on_io_error == OnIoError::reject) throw ImageError(error.what());
     throw_unreadable(file, error);
   }
 }
@@ -155,7 +156,7 @@ void check_outside_root(const PackImagesOptions& options) {
   const auto root = std::filesystem::weakly_canonical(options.root, error);
   const auto output = std::filesystem::weakly_canonical(options.output, error);
   if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
-    throw Error(ErrorCode::usage, "--output: " + options.output + " lies in " + options.root +
+    throw Error(ErrorCode::usage, "`output`: " + options.output + " lies in " + options.root +
                                       ", whose sub-folders are the classes; choose a folder outside");
 }
 
@@ -170,7 +171,7 @@ std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpe
   std::vector<PackSamples> packs = order_samples(list, spec);
   for (const PackSamples& samples : packs)
     if (samples.indices.empty())
-      throw Error(ErrorCode::usage, "--split: " + samples.name + " gets none of the " +
+      throw Error(ErrorCode::usage, "`split`: " + samples.name + " gets none of the " +
                                         count_text(list.size(), "sample") +
                                         ", because each class is divided by itself; give it a larger share");
   return packs;
@@ -195,9 +196,9 @@ std::string squeeze_notice(const FirstImage& first, const TransformSpec& transfo
                             std::to_string(is_cropped ? transform.crop_height : height);
   const std::uint32_t side =
       std::max(is_cropped ? transform.crop_width : width, is_cropped ? transform.crop_height : height);
-  return "--resize " + std::to_string(width) + "x" + std::to_string(height) +
+  return "`resize` " + std::to_string(width) + "x" + std::to_string(height) +
          " changes the aspect ratio (width / height) of " + first.file + " from " + ratio_text(before) +
-         " to " + ratio_text(after) + "; --resize " + std::to_string(side) + " --crop " + sides + " keeps it";
+         " to " + ratio_text(after) + "; `resize` " + std::to_string(side) + " `crop` " + sides + " keeps it";
 }
 
 /// Says how large samples are that nothing makes smaller.
@@ -208,7 +209,7 @@ std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std
   return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
          std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
          bytes_text(bytes * static_cast<double>(sample_count)) +
-         " in all; --resize 256 --crop 224x224, say, makes them smaller";
+         " in all; `resize` 256 `crop` 224x224, say, makes them smaller";
 }
 
 std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,
@@ -251,7 +252,7 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
     if (!options.force)
       throw Error(ErrorCode::cannot_write, path +
                                                ": holds a share of another split of the same images, which "
-                                               "this run does not make; --force removes it, another --output "
+                                               "this run does not make; `force` removes it, another `output` "
                                                "keeps both");
     OutputFolder::check(path, true);
   }
@@ -269,6 +270,13 @@ void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackIma
   }
 }
 
+LabelSummary summarize_labels(const SampleList& list) {
+  std::vector<std::int64_t> ids = list.class_ids;
+  std::sort(ids.begin(), ids.end());
+  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
+  return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
+}
+
 PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options,
                            const SampleList& list, const RunStart& start, PackProgress progress) {
   const RootFolder root(options.root, spec.follow_symlinks);
@@ -282,7 +290,7 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
                          first.file,
                          MemoryBudget(memory.decode_bytes),
                          memory.kept_bytes,
-                         options.reject_unreadable};
+                         options.on_io_error == OnIoError::reject};
   RejectLimit rejects(options, list.row_count);
   progress.rows_total = list.size();
   RunContext run{spec,
@@ -292,7 +300,7 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
                  rejects,
                  progress,
                  memory.buffer_bytes,
-                 {options.tool, options.command_line, start, memory.threads},
+                 {"pack-images " + version(), options.command_line, start, memory.threads},
                  {}};
 
   PackImagesReport report;
@@ -319,43 +327,74 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   return stopped;
 }
 
+/// Checks spec and options; fills in the root where it is that of the labels.
+PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
+  check_spec(spec);
+  if (options.root.empty()) {
+    if (spec.labels.empty()) throw Error(ErrorCode::usage, "`root` is required: the folder of the images");
+    const std::size_t slash = spec.labels.rfind('/');
+    options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
+  }
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  check_output(spec, options);
+  return options;
+}
+
+/// Plans a pack of `rows` samples.
+PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, std::string path,
+                       std::uint64_t rows) {
+  const ChunkPlan plan = plan_pack(spec, sample, rows);
+  const SpaceNeed need = needed_space(plan, sample, spec.container == "hdf5", rows);
+  const std::uint64_t part_chunks = std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
+  PackImagesPlan foreseen{.path = std::move(path),
+                          .rows = rows,
+                          .parts = plan.part_count,
+                          .chunks = plan.chunk_count,
+                          .chunk_samples = plan.chunk_samples,
+                          .chunk_bytes = plan.chunk_bytes,
+                          .chunk_reason = plan.reason,
+                          .raw_bytes = rows * sample.byte_count(),
+                          .needed_bytes = need.bytes,
+                          .is_compressed = need.is_least,
+                          .default_cache = {},
+                          .advised_cache = {}};
+  if (spec.container == "hdf5") {
+    foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
+    foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
+  }
+  return foreseen;
+}
+
 }  // namespace
 
-LabelSummary summarize_labels(const SampleList& list) {
-  std::vector<std::int64_t> ids = list.class_ids;
-  std::sort(ids.begin(), ids.end());
-  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
-  return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
-}
-
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  check_spec(spec);
-  check_output(spec, options);
-  return pack_all(spec, options);
+  return pack_all(spec, checked_options(spec, options));
 }
 
-PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  check_spec(spec);
-  check_output(spec, options);
+PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
+  const PackImagesOptions options = checked_options(spec, given);
   const RootFolder root(options.root, spec.follow_symlinks);
-  PackImagesPreview preview;
-  preview.list = list_samples(spec, options);
-  const FirstImage first = probe_shape(spec, options, root, preview.list);
-  preview.notices = all_notices(preview.list, spec, first);
-  preview.sample = first.sample;
-  preview.first_file = first.file;
-  preview.codec = codec_choice(spec).codec;
-  const std::vector<PackSamples> packs = divide_list(preview.list, spec);
+  const SampleList list = list_samples(spec, options);
+  const FirstImage first = probe_shape(spec, options, root, list);
+  const std::vector<PackSamples> packs = divide_list(list, spec);
   static_cast<void>(plan_memory(spec, options, largest_chunks(spec, first.sample, packs)));
   check_packs(options, packs);
-  static_cast<void>(find_stale_shares(preview.list, options, packs));
+  static_cast<void>(find_stale_shares(list, options, packs));
+  PackImagesPreview preview{.rows = list.row_count,
+                            .rejected = list.rejects.size(),
+                            .notices = all_notices(list, spec, first),
+                            .labels = summarize_labels(list),
+                            .height = first.sample.height,
+                            .width = first.sample.width,
+                            .channels = first.sample.channels,
+                            .first_file = first.file,
+                            .codec = codec_choice(spec).codec,
+                            .packs = {},
+                            .free_bytes = 0};
   for (const PackSamples& samples : packs) {
-    check_earlier_pack(spec, options, preview.list, first.sample, samples);
-    const std::uint64_t count = samples.indices.size();
-    preview.packs.emplace_back(pack_path(options, samples), count);
-    preview.plans.push_back(plan_pack(spec, preview.sample, count));
-    preview.needs.push_back(
-        needed_space(preview.plans.back(), preview.sample, spec.container == "hdf5", count));
+    check_earlier_pack(spec, options, list, first.sample, samples);
+    preview.packs.push_back(foresee(spec, first.sample, pack_path(options, samples), samples.indices.size()));
   }
   // The output need not exist yet: its nearest existing parent has the free space.
   std::filesystem::path at = std::filesystem::absolute(options.output);

@@ -11,7 +11,7 @@ namespace {
 
 [[noreturn]] void throw_other_pack(const std::string& folder, const std::string& difference) {
   throw Error(ErrorCode::cannot_write, folder + ": holds another pack (" + difference +
-                                           "); --force starts from scratch, another --output keeps both");
+                                           "); `force` starts from scratch, another `output` keeps both");
 }
 
 void check_part(const std::string& folder, const PartManifest& part, const PackIdentity& wanted) {

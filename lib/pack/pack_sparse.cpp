@@ -1,5 +1,3 @@
-#include "pack/pack_sparse.h"
-
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -16,6 +14,8 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
 #include "pack/id_lists.h"
 #include "pack/matrix_pack_writer.h"
 #include "pack/pack_sparse_spec.h"
@@ -43,10 +43,10 @@ std::string hash_of(const std::vector<std::string>& ids) {
 GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) {
   const RatingSplitSpec& split = spec.packs.split;
   GivenIds ids;
-  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids, {"--reuse-ids", &memory});
+  if (!spec.reuse_ids.empty()) ids.items = read_item_ids(spec.reuse_ids, {"`reuse_ids`", &memory});
   if (!split.validation_users.empty())
-    ids.validation_users = read_user_ids(split.validation_users, {"--validation-users", &memory});
-  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users, {"--test-users", &memory});
+    ids.validation_users = read_user_ids(split.validation_users, {"`validation_users`", &memory});
+  if (!split.test_users.empty()) ids.test_users = read_user_ids(split.test_users, {"`test_users`", &memory});
   return ids;
 }
 
@@ -91,7 +91,7 @@ MatrixPackReport finished_report(const SparseOutput& output) {
 }
 
 void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  if (options.inputs.empty()) throw Error(ErrorCode::usage, "INPUT is required: a file of ratings, or -");
+  if (options.inputs.empty()) throw Error(ErrorCode::usage, "`inputs` is required: a file of ratings, or -");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw Error(ErrorCode::usage, "stdin can be read only once");
   const RatingSplitSpec& split = spec.packs.split;
@@ -102,7 +102,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
 
 void check_has_rows(const PackRows& rows) {
   if (rows.row_count() == 0)
-    throw Error(ErrorCode::usage, "--split: " + rows.name() + " gets no rows; give it more");
+    throw Error(ErrorCode::usage, "`split`: " + rows.name() + " gets no rows; give it more");
 }
 
 class SparseRun {
@@ -168,7 +168,7 @@ class SparseRun {
                         report_.stats,
                         input.xxh3(),
                         input.work_bytes(),
-                        {options_.tool, options_.command_line, start_, threads_},
+                        {"pack-sparse " + version(), options_.command_line, start_, threads_},
                         [this](std::uint64_t rows) {
                           progress_.rows_done += rows;
                           tell(Phase::packing);
@@ -227,33 +227,57 @@ class SparseRun {
   PackSparseReport report_;
 };
 
+/// Returns the number of threads that `memory_bytes` has room for, unless a number is given; throws usage if
+/// it has no room for one, or for those that are given.
+std::uint32_t fitting_threads(const PackSparseOptions& options) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  constexpr std::uint64_t kProgramBytes = 28 * kMiB;  // with its libraries
+  constexpr std::uint64_t kThreadBytes = 4 * kMiB;    // with the smallest blocks of text
+  const std::uint64_t threads = std::max<std::uint32_t>(1, options.threads);
+  const std::uint64_t needed = kProgramBytes + threads * kThreadBytes;
+  if (options.memory_bytes < needed)
+    throw Error(ErrorCode::usage, "`memory_bytes`: " + bytes_text(static_cast<double>(options.memory_bytes)) +
+                                      " cannot hold the program and " + count_text(threads, "thread") +
+                                      ", which need at least " + std::to_string(needed / kMiB) +
+                                      "M in all; raise `memory_bytes`" +
+                                      (threads > 1 ? ", or lower `threads`" : ""));
+  if (options.threads > 0) return options.threads;
+  const std::uint64_t fitting = (options.memory_bytes - kProgramBytes) / kThreadBytes;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
+}
+
+/// Checks spec and options.
+PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options) {
+  check_spec(spec);
+  check_inputs(spec, options);
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  if (!options.output.empty()) check_outside_packs(options.output);
+  options.threads = fitting_threads(options);
+  return options;
+}
+
 /// Runs in an arena of its own, which keeps a caller's other work out; the limit counts the calling thread.
 template <class Work>
-PackSparseReport run_with_threads(const PackSparseOptions& options, Work work) {
-  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
+PackSparseReport run_with_threads(std::uint32_t threads, Work work) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   tbb::task_arena arena(static_cast<int>(threads));
   PackSparseReport report;
-  arena.execute([&] { report = work(threads); });
+  arena.execute([&] { report = work(); });
   return report;
 }
 
 }  // namespace
 
-PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  check_spec(spec);
-  check_inputs(spec, options);
-  check_outside_packs(options.output);
-  return run_with_threads(options,
-                          [&](std::uint32_t threads) { return SparseRun(spec, options, threads).pack(); });
+PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  if (given.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, options.threads).pack(); });
 }
 
-PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  check_spec(spec);
-  check_inputs(spec, options);
-  if (!options.output.empty()) check_outside_packs(options.output);
-  return run_with_threads(options,
-                          [&](std::uint32_t threads) { return SparseRun(spec, options, threads).preview(); });
+PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads,
+                          [&] { return SparseRun(spec, options, options.threads).preview(); });
 }
 
 }  // namespace chunkhit

@@ -7,6 +7,9 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/rating_format.h"
+#include "ratings/rating_packs.h"
+#include "ratings/rating_table.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -82,13 +85,13 @@ void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector
 void check_sizes(const PackSparseSpec& spec) {
   const bool shard = spec.container == "shard";
   if (!shard && spec.container != "hdf5")
-    refuse("--container: expected shard or hdf5, found " + spec.container);
-  if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
-  if (spec.chunk_rows > 0 && !shard) refuse("--chunk-rows is for shards: give --container shard");
+    refuse("`container`: expected shard or hdf5, found " + spec.container);
+  if (spec.part_bytes < 1) refuse("`part_bytes`: must be at least 1");
+  if (spec.chunk_rows > 0 && !shard) refuse("`chunk_rows` is for shards: give `container` shard");
   if (spec.chunk_rows > container("shard").max_chunk_bytes)
-    refuse("--chunk-rows: must be at most " + std::to_string(container("shard").max_chunk_bytes));
+    refuse("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
   if (spec.layout == MatrixLayout::dense && shard)
-    refuse("--layout dense is for HDF5: give --container hdf5");
+    refuse("`layout` dense is for HDF5: give `container` hdf5");
 }
 
 }  // namespace
@@ -131,13 +134,9 @@ void check_spec(const PackSparseSpec& spec) {
   const std::string& format = spec.input.format;
   if (!format.empty() &&
       std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), format) == kRatingFormatNames.end())
-    refuse("--format: '" + format + "' is not known");
+    refuse("`format`: '" + format + "' is not known");
   check_sizes(spec);
-  try {
-    check_split(spec.packs.split);
-  } catch (const Error& error) {
-    refuse(std::string("--") + error.what());  // which begins with a field's name, and so with a flag's
-  }
+  check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));
 }
 

@@ -1,14 +1,20 @@
 // The spec of pack-sparse as recorded text, and whether it makes sense.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
-#include "pack/pack_sparse.h"
 
 namespace chunkhit {
+
+inline constexpr std::array<std::string_view, 2> kRowOrderNames{"shuffle", "input"};
+inline constexpr std::array<std::string_view, 2> kMatrixLayoutNames{"csr", "dense"};
+inline constexpr std::array<std::string_view, 3> kTransposeNames{"auto", "no", "yes"};
 
 /// What stands for ids that a spec takes from files, whatever the paths to them; empty where it takes none.
 struct RecordedIds {

@@ -8,7 +8,9 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "decode/image_decoder.h"
 #include "store/part.h"
+#include "transform/transform_plan.h"
 
 namespace chunkhit {
 namespace {
@@ -91,34 +93,34 @@ void check_folder_name(const std::string& flag, const std::string& name) {
 void check_split_folders(const PackImagesSpec& spec) {
   const std::vector<std::string>& folders = spec.folders.split_folders;
   if (folders.empty()) return;
-  if (!spec.split.empty()) refuse("--split and --split-folders exclude each other");
-  if (!spec.labels.empty()) refuse("--split-folders: is for class folders, not for --labels");
+  if (!spec.split.empty()) refuse("`split` and `split_folders` exclude each other");
+  if (!spec.labels.empty()) refuse("`split_folders`: is for class folders, not for `labels`");
   std::set<std::string> names;
   for (const std::string& name : folders) {
-    check_folder_name("--split-folders", name);
-    if (!names.insert(name).second) refuse("--split-folders: " + name + " is there twice");
+    check_folder_name("`split_folders`", name);
+    if (!names.insert(name).second) refuse("`split_folders`: " + name + " is there twice");
   }
 }
 
 void check_classes(const PackImagesSpec& spec) {
   if (spec.classes.empty() && spec.classes_extra != ClassesExtra::error)
-    refuse("--classes-extra: is for what --classes does not list: give it, too");
+    refuse("`classes_extra`: is for what `classes` does not list: give it, too");
   if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
-    refuse("--classes: is for classes with names; several label columns are numbers");
+    refuse("`classes`: is for classes with names; several label columns are numbers");
 }
 
 void check_split(const std::vector<SplitShare>& split) {
   double sum = 0;
   std::set<std::string> names;
   for (const SplitShare& share : split) {
-    check_folder_name("--split", share.name);
-    if (!names.insert(share.name).second) refuse("--split: " + share.name + " is there twice");
-    if (!(share.share > 0)) refuse("--split: " + share.name + ": expected a share above 0");
+    check_folder_name("`split`", share.name);
+    if (!names.insert(share.name).second) refuse("`split`: " + share.name + " is there twice");
+    if (!(share.share > 0)) refuse("`split`: " + share.name + ": expected a share above 0");
     sum += share.share;
   }
-  if (split.size() > 255) refuse("--split: at most 255 shares");
+  if (split.size() > 255) refuse("`split`: at most 255 shares");
   if (!split.empty() && std::abs(sum - 1) > 1e-6)
-    refuse("--split: the shares add up to " + number_text(sum) + ", expected 1");
+    refuse("`split`: the shares add up to " + number_text(sum) + ", expected 1");
 }
 
 }  // namespace
@@ -198,15 +200,15 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0 ||
                               columns.label_columns != plain.label_columns))
-    refuse("--file-column, --label-column and --delimiter are for a CSV: give it with --labels");
-  if (spec.max_pixels < 1) refuse("--max-pixels: must be at least 1");
-  if (spec.max_input_bytes < 1) refuse("--max-input-bytes: must be at least 1");
-  if (spec.max_decode_bytes < 1) refuse("--max-decode-bytes: must be at least 1");
-  if (spec.part_bytes < 1) refuse("--part-bytes: must be at least 1");
+    refuse("`file_column`, `label_column` and `delimiter` are for a CSV: give it with `labels`");
+  if (spec.max_pixels < 1) refuse("`max_pixels`: must be at least 1");
+  if (spec.max_input_bytes < 1) refuse("`max_input_bytes`: must be at least 1");
+  if (spec.max_decode_bytes < 1) refuse("`max_decode_bytes`: must be at least 1");
+  if (spec.part_bytes < 1) refuse("`part_bytes`: must be at least 1");
   if (spec.chunk_samples > 0 && spec.chunk_bytes > 0)
-    refuse("--chunk-samples and --chunk-bytes exclude each other");
+    refuse("`chunk_samples` and `chunk_bytes` exclude each other");
   if (!spec.labels.empty() && !spec.folders.include.empty())
-    refuse("--include: is for class folders; a CSV names its files");
+    refuse("`include`: is for class folders; a CSV names its files");
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);

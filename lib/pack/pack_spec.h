@@ -1,16 +1,27 @@
 // A spec as recorded text, and what makes two packs the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "chunk/chunk_plan.h"
+#include "chunkhit/image_spec.h"
 #include "manifest/manifest.h"
-#include "pack/pack_images.h"
+#include "pack/codec_choice.h"
 #include "pack/pack_run.h"
 
 namespace chunkhit {
+
+inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"};
+inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
+inline constexpr std::array<std::string_view, 2> kClassesExtraNames{"error", "append"};
+
+/// Returns the codec that a spec means; throws usage.
+[[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
 
 /// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the names by id.
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,

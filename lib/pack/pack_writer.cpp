@@ -19,13 +19,13 @@ namespace {
 /// Changed files that a notice names.
 constexpr std::size_t kNamedFiles = 3;
 
-std::vector<ClassRecord> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
+std::vector<PackClass> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
   if (list.label_kind != LabelKind::class_id) return {};
   std::map<std::int64_t, std::uint64_t> counts;
   for (std::size_t id = 0; id < list.classes.size(); ++id) counts[static_cast<std::int64_t>(id)] = 0;
   for (const PartRecord& part : parts)
     for (const auto& [id, samples] : part.class_counts) counts[id] += samples;
-  std::vector<ClassRecord> classes;
+  std::vector<PackClass> classes;
   classes.reserve(counts.size());
   for (const auto& [id, samples] : counts)
     classes.push_back({id, list.classes.empty() ? "" : list.classes[static_cast<std::size_t>(id)], samples});
@@ -39,7 +39,7 @@ std::string changed_text(const SampleList& list, const std::vector<std::uint32_t
   for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
     text.append(index == 0 ? "" : ", ").append(list.file(files[index]));
   text += files.size() > kNamedFiles ? ", …)" : ")";
-  return text + ": " + count_text(part_count, "part") + " packed anew (--trust-inputs does not compare)";
+  return text + ": " + count_text(part_count, "part") + " packed anew (`trust_inputs` does not compare)";
 }
 
 /// Which pack this is.
@@ -190,7 +190,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   }
   if (unknown > 0)
     notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
-                       " file: whether images changed since is not known; --force packs all anew");
+                       " file: whether images changed since is not known; `force` packs all anew");
   if (!files.empty()) notices_.push_back(changed_text(run_.list, files, parts.size()));
   for (const std::uint32_t file : files)
     if (run_.maker.root.stamp(run_.list.file(file)) == FileStamp{})
@@ -211,7 +211,7 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
     throw Error(ErrorCode::try_again,
                 std::string(error.what()) +
                     "; the current part is not kept; rerun the same command to resume "
-                    "when the images are back; --on-io-error reject packs without them");
+                    "when the images are back; `on_io_error` reject packs without them");
   }
 }
 
@@ -350,7 +350,7 @@ std::string PackWriter::lost_classes_notice() const {
   for (const Reject& reject : rejects_) rejected.insert(reject.labels.begin(), reject.labels.end());
   std::string names;
   std::size_t count = 0;
-  for (const ClassRecord& record : class_records(run_.list, pack_.parts())) {
+  for (const PackClass& record : class_records(run_.list, pack_.parts())) {
     if (record.samples > 0 || !rejected.contains(record.name)) continue;
     names += (count++ == 0 ? "" : ", ") + record.name;
   }

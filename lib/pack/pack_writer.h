@@ -9,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "chunk/chunk_plan.h"
+#include "chunkhit/pack.h"
 #include "pack/image_pipeline.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
-#include "pack/pack_images.h"
 #include "pack/pack_run.h"
 #include "pack/pack_spec.h"
 #include "pack/rejects.h"

@@ -68,13 +68,13 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
 
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   const std::string name(kRatingFormatNames[static_cast<std::size_t>(format)]);
-  if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "--format " + name + ": is no matrix");
+  if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
   if (spec.index_base && format != RatingFormat::svmlight)
-    throw Error(ErrorCode::usage, "--index-base: has no meaning for " + name + ", only for svmlight");
+    throw Error(ErrorCode::usage, "`index_base`: has no meaning for " + name + ", only for svmlight");
   if (!spec.layer.empty() && format != RatingFormat::hdf5)
-    throw Error(ErrorCode::usage, "--layer: has no meaning for " + name + ", only for hdf5");
+    throw Error(ErrorCode::usage, "`layer`: has no meaning for " + name + ", only for hdf5");
   if (spec.transpose == Transpose::yes && format == RatingFormat::svmlight)
-    throw Error(ErrorCode::usage, "--transpose: rows of svmlight have labels and stay rows");
+    throw Error(ErrorCode::usage, "`transpose`: rows of svmlight have labels and stay rows");
 }
 
 }  // namespace
@@ -116,15 +116,15 @@ struct ToldFormat {
 /// The first flag that is given of those that only tables have; a recipe holds the defaults.
 const char* given_table_flag(const RatingTableSpec& table) {
   const RatingTableSpec none;
-  const std::pair<const char*, bool> flags[] = {{"--delimiter", !table.delimiter.empty()},
-                                                {"--header", table.header != none.header},
-                                                {"--user", !table.user.empty()},
-                                                {"--item", !table.item.empty()},
-                                                {"--value", !table.value.empty()},
-                                                {"--time", !table.time.empty()},
-                                                {"--quote", table.quoting != none.quoting},
-                                                {"--comment", !table.comment.empty()},
-                                                {"--decimal", table.decimal_point != none.decimal_point}};
+  const std::pair<const char*, bool> flags[] = {{"`delimiter`", !table.delimiter.empty()},
+                                                {"`header`", table.header != none.header},
+                                                {"`user`", !table.user.empty()},
+                                                {"`item`", !table.item.empty()},
+                                                {"`value`", !table.value.empty()},
+                                                {"`time`", !table.time.empty()},
+                                                {"`quote`", table.quoting != none.quoting},
+                                                {"`comment`", !table.comment.empty()},
+                                                {"`decimal`", table.decimal_point != none.decimal_point}};
   for (const auto& [flag, is_given] : flags)
     if (is_given) return flag;
   return nullptr;
@@ -140,7 +140,7 @@ RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, boo
   if (told == RatingFormat::text && !name_decides && may_be_user_items(head))
     throw Error(ErrorCode::bad_data,
                 stream.name() +
-                    ": each line may be a user, an item and a value, or a user and its items: give --format "
+                    ": each line may be a user, an item and a value, or a user and its items: give `format` "
                     "text or user-items");
   return told;
 }
@@ -156,15 +156,15 @@ ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
 }
 
 std::string by_name_text(RatingFormat format) {
-  return " (read as " + name_of(format) + " because of its name: the content does not tell; --format does)";
+  return " (read as " + name_of(format) + " because of its name: the content does not tell; `format` does)";
 }
 
 void check_text_flags(const RatingInputSpec& spec, RatingFormat format) {
   const std::string are = " has no meaning for " + name_of(format) + ", only for ";
-  if (spec.index_base) throw Error(ErrorCode::usage, "--index-base:" + are + "svmlight");
-  if (!spec.layer.empty()) throw Error(ErrorCode::usage, "--layer:" + are + "hdf5");
+  if (spec.index_base) throw Error(ErrorCode::usage, "`index_base`:" + are + "svmlight");
+  if (!spec.layer.empty()) throw Error(ErrorCode::usage, "`layer`:" + are + "hdf5");
   if (spec.transpose == Transpose::yes)
-    throw Error(ErrorCode::usage, "--transpose:" + are + "matrices; --user and --item name columns");
+    throw Error(ErrorCode::usage, "`transpose`:" + are + "matrices; `user` and `item` name columns");
 }
 
 void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
@@ -210,7 +210,7 @@ void check_lost(const std::string& name, const RoundedValues& rounded) {
   throw Error(ErrorCode::bad_data, name + ": " + count_text(rounded.lost_count, "value") +
                                        " that 32-bit floats do not hold, the first is " +
                                        number_text(rounded.first_lost) +
-                                       "; --values f32 takes the nearest ones");
+                                       "; `values` f32 takes the nearest ones");
 }
 
 void add_facts(const std::string& name, const MatrixFacts& facts, std::vector<std::string>& notices) {
@@ -301,7 +301,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
     if (format != facts.format)
       throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
                                            ", the inputs before are " + name_of(facts.format) +
-                                           "; --format takes all as one kind");
+                                           "; `format` takes all as one kind");
     is_detected_by_name = is_detected_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
@@ -313,7 +313,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   }
   if (inputs.are_parts && facts.format == RatingFormat::svmlight)
     throw Error(ErrorCode::usage,
-                "--train-file: has no meaning for svmlight, whose rows are numbered through all files");
+                "`train_file`: has no meaning for svmlight, whose rows are numbered through all files");
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
   try {

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/text_stream.h"
-#include "pack/pack_sparse.h"
+#include "chunkhit/sparse_spec.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_intake.h"
 #include "ratings/rating_reader.h"

@@ -20,26 +20,26 @@ std::string harmless_path(const std::string& path) {
 }
 
 std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t row_count) {
-  if (options.fail_on_error) return 0;
-  if (options.max_error_count > 0) return options.max_error_count;
-  const auto share = static_cast<std::uint64_t>(options.max_error_share * static_cast<double>(row_count));
+  if (options.on_error == OnError::fail) return 0;
+  if (options.max_errors.count > 0) return options.max_errors.count;
+  const auto share = static_cast<std::uint64_t>(options.max_errors.share * static_cast<double>(row_count));
   // One broken file must not end the run of a short list.
-  return options.max_error_share > 0 ? std::max<std::uint64_t>(1, share) : 0;
+  return options.max_errors.share > 0 ? std::max<std::uint64_t>(1, share) : 0;
 }
 
 }  // namespace
 
 RejectLimit::RejectLimit(const PackImagesOptions& options, std::uint64_t row_count)
-    : fail_on_error_(options.fail_on_error),
+    : fail_on_error_(options.on_error == OnError::fail),
       row_count_(row_count),
       allowed_(allowed_rejects(options, row_count)) {}
 
 void RejectLimit::add(const Reject& reject) {
   if (++count_ <= allowed_) return;
   const std::string last = reject.file + ": " + reject.reason;
-  if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (--on-error fail)");
+  if (fail_on_error_) throw Error(ErrorCode::too_many_rejects, last + " (`on_error` fail)");
   throw Error(ErrorCode::too_many_rejects, "rejected " + std::to_string(count_) + " of " +
-                                               std::to_string(row_count_) + " rows, --max-errors allows " +
+                                               std::to_string(row_count_) + " rows, `max_errors` allows " +
                                                std::to_string(allowed_) + "; the last: " + last);
 }
 

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/pack.h"
+#include "listing/sample_list.h"
 #include "manifest/manifest.h"
-#include "pack/pack_images.h"
 
 namespace chunkhit {
 

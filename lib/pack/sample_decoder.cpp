@@ -20,7 +20,7 @@ void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
   if (needed > spec.max_decode_bytes)
     throw ImageError("needs " + bytes_text(static_cast<double>(needed)) +
                      " of memory to decode, over the limit of " +
-                     bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (--max-decode-bytes)");
+                     bytes_text(static_cast<double>(spec.max_decode_bytes)) + " (`max_decode_bytes`)");
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void throw_unreadable(std::string_view file, const MachineError& error) {
       ErrorCode::try_again,
       std::string(file) + ": " + error.what() +
           " (tried three times); rerun the same command to resume when the disk, network or limit allows it; "
-          "--on-io-error reject packs without such files");
+          "`on_io_error` reject packs without such files");
 }
 
 int effective_orientation(const PackImagesSpec& spec, const ImageHeader& header) {
@@ -53,7 +53,7 @@ void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
                 "images of different shapes: " + context_.first_file + " gives " +
                     shape_text(context_.sample) + ", " + std::string(file) + " gives " +
                     shape_text(plan_.sample) +
-                    " (width x height x channels); --resize WxH, --crop or --fit make them alike");
+                    " (width x height x channels); `resize` WxH, `crop` or `fit` make them alike");
 }
 
 DecodePlan SampleDecoder::decode_plan() const {

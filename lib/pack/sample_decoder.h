@@ -5,10 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include "chunkhit/image_spec.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
-#include "pack/pack_images.h"
 #include "ratings/clean_rows.h"
+#include "transform/image_transform.h"
 #include "types/image.h"
 
 namespace chunkhit {

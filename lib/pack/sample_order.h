@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/image_spec.h"
 #include "listing/sample_list.h"
-#include "pack/pack_images.h"
 
 namespace chunkhit {
 

@@ -19,7 +19,7 @@ Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdM
   const std::string repeats = error.count == 1 ? " repeats" : " repeat";
   return {ErrorCode::bad_data, "user " + users.text(error.user) + " has several ratings of item " +
                                    items.text(error.item) + "; " + count_text(error.count, "rating") +
-                                   repeats + " a user and item; choose --duplicates sum, last, first or max"};
+                                   repeats + " a user and item; choose `duplicates` sum, last, first or max"};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   IntakeOptions intake;
   intake.threads = threads;
   intake.block_bytes = memory_.block_bytes();
-  intake.limit = {options_.fail_on_error, options_.max_error_share, options_.max_error_count};
+  intake.limit = {options_.on_error, options_.max_errors};
   intake.stop = options_.stop;
   intake.on_ids = [this](const IdMap& users, const IdMap& items, const IntakeProgress& read) {
     fit_ids(users, items, read);
@@ -185,7 +185,7 @@ void SparseInput::note_frozen() {
   const std::vector<std::uint32_t> numbers = frozen_numbers();
   const auto known =
       numbers.size() - static_cast<std::size_t>(std::count(numbers.begin(), numbers.end(), kNoItem));
-  std::string text = "--reuse-ids: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
+  std::string text = "`reuse_ids`: " + count_text(known) + " of its " + count_text(numbers.size(), "item") +
                      " are in the input, which has " + count_text(intake_.items().size());
   if (facts_.first_item)
     text += "; these have no names but numbers that count from " + std::to_string(*facts_.first_item) +
@@ -236,13 +236,13 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
 /// What the split takes from the lists of users and from the order of the files.
 GivenSplit SparseInput::given_split() {
   GivenSplit parts = std::move(parts_);
-  parts.validation_users = user_numbers(given_.validation_users, "--validation-users");
-  parts.test_users = user_numbers(given_.test_users, "--test-users");
+  parts.validation_users = user_numbers(given_.validation_users, "`validation_users`");
+  parts.test_users = user_numbers(given_.test_users, "`test_users`");
   std::vector<std::uint32_t> both;
   std::set_intersection(parts.validation_users.begin(), parts.validation_users.end(),
                         parts.test_users.begin(), parts.test_users.end(), std::back_inserter(both));
   if (!both.empty())
-    throw Error(ErrorCode::bad_data, "--validation-users, --test-users: " + count_text(both.size(), "user") +
+    throw Error(ErrorCode::bad_data, "`validation_users`, `test_users`: " + count_text(both.size(), "user") +
                                          " in both, the first is " + intake_.users().text(both[0]));
   return parts;
 }
@@ -273,7 +273,7 @@ RatingPacks SparseInput::make_packs() {
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
-                "--split " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) + ": " +
+                "`split` " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) + ": " +
                     intake_.table()->unread_time);
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());

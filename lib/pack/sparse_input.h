@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "pack/pack_sparse.h"
+#include "chunkhit/pack.h"
 #include "pack/read_inputs.h"
 #include "pack/sparse_memory.h"
 #include "ratings/id_map.h"
+#include "ratings/rating_packs.h"
 
 namespace chunkhit {
 

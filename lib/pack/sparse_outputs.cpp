@@ -11,6 +11,7 @@
 #include "chunkhit/error.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
+#include "ratings/rating_split.h"
 
 namespace chunkhit {
 namespace {
@@ -37,7 +38,7 @@ std::string pack_path(const PackSparseOptions& options, const std::string& name)
 
 [[noreturn]] void refuse_stale_pack(const std::string& path, const std::string& but) {
   throw Error(ErrorCode::cannot_write, path + ": holds a pack of matrices" + but +
-                                           "; --force removes it, another --output keeps both");
+                                           "; `force` removes it, another `output` keeps both");
 }
 
 /// What runs with another split, or with none, left where the packs of this run are to be.
@@ -65,25 +66,25 @@ StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<s
 void check_stale_packs(const std::vector<std::string>& packs, bool force, bool has_split) {
   if (!packs.empty() && !force)
     refuse_stale_pack(packs[0], has_split ? " of another split, which this run does not make"
-                                          : " of a split, and no --split is asked for");
+                                          : " of a split, and no `split` is asked for");
   for (const std::string& path : packs)
     if (!is_matrix_pack(path))
       throw Error(ErrorCode::cannot_write, path +
-                                               ": holds a pack of another split and more, which --force "
-                                               "does not remove; give another --output");
+                                               ": holds a pack of another split and more, which `force` "
+                                               "does not remove; give another `output`");
 }
 
 /// Throws cannot_write where the folders of a split are to lie in a pack that stays.
 void check_around_split(const PackSparseOptions& options) {
   if (is_matrix_pack(options.output)) {
-    if (!options.force) refuse_stale_pack(options.output, " itself, and --split makes folders in it");
+    if (!options.force) refuse_stale_pack(options.output, " itself, and `split` makes folders in it");
     return;
   }
   const std::string format = held_format(options.output);
   if (format == kImagesFormat || format == kMatrixFormat)
     throw Error(ErrorCode::cannot_write,
                 options.output + ": holds a finished pack (" + format +
-                    ") and more, and --split makes folders in it; give another --output");
+                    ") and more, and `split` makes folders in it; give another `output`");
 }
 
 /// Throws cannot_write where a folder that is to be written has an entry that is neither a pack's nor stale.

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/pack.h"
 #include "manifest/manifest.h"
 #include "pack/output_folder.h"
 #include "pack/pack_run.h"
-#include "pack/pack_sparse.h"
 #include "pack/pack_sparse_spec.h"
 
 namespace chunkhit {

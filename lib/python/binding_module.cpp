@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "binding.h"
+#include "chunkhit/verify.h"
 #include "chunkhit/version.h"
 
 namespace chunkhit {
@@ -34,7 +35,9 @@ void translate_error(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("chunkhit._error").attr("Error");
-    const py::object raised = type(text_of(error.what()), code_name(error.code()));
+    std::string message = error.what();
+    std::erase(message, '`');  // around names of keywords
+    const py::object raised = type(text_of(message), code_name(error.code()));
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
 }
@@ -101,6 +104,7 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_images(module);
   bind_sparse(module);
   bind_datasets(module);
+  bind_packing(module);
   module.def(
       "pack_info_json",
       [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {
@@ -108,6 +112,15 @@ PYBIND11_MODULE(_chunkhit, module) {
         return pack_info_json(read_pack_info(path, {images, labels}));
       },
       py::arg("path"), py::arg("images"), py::arg("labels"));
+  module.def(
+      "verify_pack_json",
+      [](const std::string& path, bool quick, std::uint32_t threads, const std::string& images,
+         const std::optional<std::string>& labels) {
+        const py::gil_scoped_release release;
+        return verify_report_json(verify_pack(
+            path, {.quick = quick, .threads = threads, .names = {images, labels}, .on_part = {}}));
+      },
+      py::arg("path"), py::arg("quick"), py::arg("threads"), py::arg("images"), py::arg("labels"));
 }
 
 }  // namespace chunkhit

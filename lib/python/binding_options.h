@@ -58,13 +58,19 @@ class OptionDict {
  private:
   template <class Value>
   [[nodiscard]] static const char* kind_of() {
-    if constexpr (std::is_same_v<Value, bool>) return "True or False";
+    if constexpr (std::is_same_v<Value, bool> || std::is_same_v<Value, std::optional<bool>>)
+      return "True or False";
     if constexpr (std::is_unsigned_v<Value>)
       return sizeof(Value) == 8 ? "a whole number from 0 and below 2**64"
                                 : "a whole number from 0 and below 2**32";
-    if constexpr (std::is_floating_point_v<Value>) return "a number";
+    if constexpr (std::is_floating_point_v<Value> || std::is_same_v<Value, std::optional<float>>)
+      return "a number";
+    if constexpr (std::is_same_v<Value, std::optional<int>> ||
+                  std::is_same_v<Value, std::optional<std::int64_t>>)
+      return "a whole number";
     if constexpr (std::is_same_v<Value, std::string> || std::is_same_v<Value, std::optional<std::string>>)
       return "a text";
+    if constexpr (std::is_same_v<Value, py::dict>) return "a dict";
     return "a list of numbers";
   }
 

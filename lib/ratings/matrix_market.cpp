@@ -202,7 +202,7 @@ void check_not_tenx(const std::string& path) {
           path + ": " + name +
               " beside it: a matrix of 10x Genomics, whose columns are cells; convert it with its names: "
               "scanpy.read_10x_mtx(folder).write(\"cells.h5ad\"), or take rows and columns by number: "
-              "--transpose or --no-transpose");
+              "`transpose` or `no_transpose`");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_split.h"
@@ -17,9 +18,6 @@
 
 namespace chunkhit {
 
-/// The order of the columns. popularity: items with more ratings first, of equal ones the one that the input
-/// has first; first: as the input has them; sorted: by id.
-enum class ItemOrder { popularity, first, sorted };
 inline constexpr std::array<std::string_view, 3> kItemOrderNames{"popularity", "first", "sorted"};
 
 inline constexpr std::uint32_t kNoColumn = UINT32_MAX;

@@ -159,10 +159,10 @@ bool parse_day(std::string_view text, std::int64_t& seconds) {
 namespace {
 
 constexpr const char* kLoneQuote =
-    "quotes: one in a field without quotes (--quote none takes quotes for letters)";
+    "quotes: one in a field without quotes (`quote` none takes quotes for letters)";
 constexpr const char* kTextBehindQuote =
-    "quotes: text behind a closing one (--quote none takes quotes for letters)";
-constexpr const char* kOpenQuote = "quotes: one is never closed (--quote none takes quotes for letters)";
+    "quotes: text behind a closing one (`quote` none takes quotes for letters)";
+constexpr const char* kOpenQuote = "quotes: one is never closed (`quote` none takes quotes for letters)";
 
 }  // namespace
 

@@ -111,7 +111,7 @@ class LineCursor {
 }
 
 /// What messages expect of a value that keeps_value denies.
-inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (--values f32 takes the nearest)";
+inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`values` f32 takes the nearest)";
 
 /// Compares a value of at least 2^24, or nearer to 0 than floats have all their digits, with its text.
 [[nodiscard]] bool is_exact(std::string_view text, char decimal_point, float value);

@@ -84,17 +84,18 @@ void ReadStats::add(const RatingBlock& block, std::uint64_t line_offset) {
 }
 
 void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offset) {
-  const std::uint64_t allowed = limit_.fail_on_error ? 0 : limit_.max_error_count;
-  const bool is_limited = limit_.fail_on_error || limit_.max_error_count > 0;
+  const std::uint64_t allowed = limit_.on_error == OnError::fail ? 0 : limit_.max_errors.count;
+  const bool is_limited = limit_.on_error == OnError::fail || limit_.max_errors.count > 0;
   for (const BadLine& line : block.bad_lines) {
     InputBadLine bad{inputs_.back().name, line};
     bad.line.line += line_offset;
     const std::string text = bad_line_text(bad);
     if (line.reason == kLongLine) throw Error(ErrorCode::bad_data, text);
-    if (limit_.fail_on_error) throw Error(ErrorCode::too_many_rejects, text + " (--on-error fail)");
+    if (limit_.on_error == OnError::fail)
+      throw Error(ErrorCode::too_many_rejects, text + " (`on_error` fail)");
     if (is_limited && bad_lines_ >= allowed)
       throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
-                                                   ", which --max-errors allows; the last: " + text);
+                                                   ", which `max_errors` allows; the last: " + text);
     ++bad_lines_;
     ++bad_kinds_[bad_line_kind(line.reason)];
     if (first_.size() < kMaxBadLines) first_.push_back(std::move(bad));
@@ -109,7 +110,7 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
   }
   if (is_limited && bad_lines_ > allowed)
     throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
-                                                 ", which --max-errors allows; the last in " +
+                                                 ", which `max_errors` allows; the last in " +
                                                  inputs_.back().name);
 }
 
@@ -119,14 +120,14 @@ void ReadStats::end(std::uint64_t bytes, std::uint64_t xxh3) {
 }
 
 void ReadStats::finish() const {
-  if (limit_.fail_on_error || limit_.max_error_count > 0 || bad_lines_ == 0) return;
+  if (limit_.on_error == OnError::fail || limit_.max_errors.count > 0 || bad_lines_ == 0) return;
   const std::uint64_t lines = total().line_count;
-  const auto share = static_cast<std::uint64_t>(limit_.max_error_share * static_cast<double>(lines));
+  const auto share = static_cast<std::uint64_t>(limit_.max_errors.share * static_cast<double>(lines));
   // One bad line must not end the run of a short file.
-  const std::uint64_t allowed = limit_.max_error_share > 0 ? std::max<std::uint64_t>(1, share) : 0;
+  const std::uint64_t allowed = limit_.max_errors.share > 0 ? std::max<std::uint64_t>(1, share) : 0;
   if (bad_lines_ <= allowed) return;
   throw Error(ErrorCode::too_many_rejects, count_text(bad_lines_, "bad line") + " of " + count_text(lines) +
-                                               ", --max-errors allows " + count_text(allowed) +
+                                               ", `max_errors` allows " + count_text(allowed) +
                                                "; the first: " + bad_line_text(first_.front()));
 }
 

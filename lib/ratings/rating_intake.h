@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/text_stream.h"
+#include "chunkhit/pack.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_reader.h"
@@ -73,9 +74,8 @@ struct InputBadLine {
 
 /// How many bad lines end the run.
 struct BadLineLimit {
-  bool fail_on_error = true;          ///< the first one does
-  double max_error_share = 0.01;      ///< more of all lines do, once all are read (one is allowed) ...
-  std::uint64_t max_error_count = 0;  ///< ... or, when not 0, more than this many
+  OnError on_error = OnError::fail;  ///< fail: the first one does
+  ErrorLimit max_errors{};           ///< of all lines, once all are read
 };
 
 /// What was read of all inputs.

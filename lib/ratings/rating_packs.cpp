@@ -231,12 +231,12 @@ void leave_out_dropped(const LiveRatings& live, ItemColumns& columns) {
     if (live.items[item] == 0) columns.columns[item] = kNoColumn;
 }
 
-void check_something_left(const ItemColumns& columns, const std::vector<StepCounts>& steps) {
+void check_something_left(const ItemColumns& columns, const std::vector<PackStep>& steps) {
   if (std::any_of(columns.counts.begin(), columns.counts.end(),
                   [](std::uint64_t count) { return count > 0; }))
     return;
   std::string text = "no ratings are left for training";
-  for (const StepCounts& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
+  for (const PackStep& step : steps) text += "; " + step.name + ": " + count_text(step.ratings);
   throw Error(ErrorCode::bad_data, text);
 }
 

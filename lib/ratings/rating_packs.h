@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "chunkhit/pack_info.h"
+#include "chunkhit/sparse_spec.h"
 #include "ratings/pack_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_split.h"
@@ -29,12 +31,6 @@ struct ValueHistogram {
 };
 
 inline constexpr std::size_t kMaxDistinctValues = 1000;
-
-/// How values are stored: as numbers that times `scale` give the value exactly.
-struct StoredValues {
-  ValueType type = ValueType::none;
-  double scale = 1;
-};
 
 /// Gathers values. What comes out does not depend on the order, nor on how they were shared out among
 /// objects that were added together.
@@ -70,26 +66,12 @@ class ValueStats {
   bool all_one_ = true;
 };
 
-/// What is wanted.
-struct RatingPacksSpec {
-  RatingRules rules{};
-  RatingSplitSpec split{};
-  ItemOrder item_order = ItemOrder::popularity;
-  bool shuffles_rows = true;  ///< shuffled by `seed`; else in the order of the input
-  std::uint64_t seed = 0;
-};
-
-/// What Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative Filtering, 2018):
-/// ratings above 3.5 become 1, users with 5 of them, 10,000 users held out twice, a fifth of their items
-/// asked for. Who is held out is drawn by our seed, not by NumPy's.
-[[nodiscard]] RatingPacksSpec vae_cf_spec();
-
 /// Whether the ratings' times are looked at.
 [[nodiscard]] bool needs_times(const RatingPacksSpec& spec);
 
 /// The packs of a run.
 struct RatingPacks {
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   ValueHistogram values;  ///< values of the ratings that the split divides
   StoredValues stored;
   std::unique_ptr<const RowSource> source;

@@ -7,15 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
 
 /// About how many ratings a block has; whole lines and rows may make it larger.
 inline constexpr std::size_t kBlockRatings = std::size_t{1} << 20;
-
-/// Which way round the matrix of a file is taken: a file's rows are users, unless transposed.
-enum class Transpose : std::uint8_t { automatic, no, yes };
 
 /// What a file says of its matrix beside the entries.
 struct MatrixFacts {

@@ -161,7 +161,7 @@ class BucketRules {
     throw Error(ErrorCode::bad_data, "user number " + std::to_string(rows_.first_user + row) +
                                          ", item number " + std::to_string(item) + ": the sum " +
                                          number_text(sum) +
-                                         " is no 32-bit float; --values f32 takes the nearest");
+                                         " is no 32-bit float; `values` f32 takes the nearest");
   }
 
   void move(std::uint64_t from, std::uint64_t to) {
@@ -229,12 +229,12 @@ std::uint64_t count_used(const std::vector<std::uint32_t>& counts) {
       std::count_if(counts.begin(), counts.end(), [](std::uint32_t count) { return count > 0; }));
 }
 
-std::vector<StepCounts> steps_asked_for(const RatingRules& rules, const RowStepCounts& counts,
-                                        const ItemSteps& items) {
+std::vector<PackStep> steps_asked_for(const RatingRules& rules, const RowStepCounts& counts,
+                                      const ItemSteps& items) {
   const std::array<bool, kRowSteps> asked{true, rules.zeros == Zeros::drop, true, rules.min_value.has_value(),
                                           rules.above.has_value()};
   const std::array<std::uint64_t, kRowSteps> item_counts = items.counts();
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   for (std::size_t step = 0; step < kRowSteps; ++step)
     if (asked[step])
       steps.push_back(
@@ -317,7 +317,7 @@ bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item
 
 /// Items with too few ratings of all users, then users with too few ratings of those items: as vae_cf.
 void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
-                 std::vector<StepCounts>& steps) {
+                 std::vector<PackStep>& steps) {
   std::uint64_t items_left = 0;
   if (rules.min_item > 0) {
     const LiveCounts all = drop_users(rows, 0, live);
@@ -333,7 +333,7 @@ void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& l
 /// Until every user and every item that is left has enough. The order of dropping does not matter for what
 /// is left in the end.
 void filter_to_fixed_point(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
-                           std::vector<StepCounts>& steps) {
+                           std::vector<PackStep>& steps) {
   LiveCounts left = drop_users(rows, rules.min_user, live);
   while (drop_items(left.items, rules.min_item, live)) left = drop_users(rows, rules.min_user, live);
   std::string name = rules.min_item > 0 ? "min-item" : "";
@@ -352,7 +352,7 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
       count(more) {}
 
 CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
-                     std::vector<StepCounts>& steps) {
+                     std::vector<PackStep>& steps) {
   const std::uint64_t memory = store.spec().memory_bytes;
   CleanRows rows(store.bucket_count(), store.is_spilled() ? store.spec().folder : std::string(), memory);
   MemoryBudget work(memory);
@@ -382,12 +382,12 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
     const auto [user, item] = *counts.first_duplicate;
     throw DuplicateError(user, item, counts.ratings[1] - counts.ratings[2]);
   }
-  for (StepCounts& step : steps_asked_for(rules, counts, items)) steps.push_back(std::move(step));
+  for (PackStep& step : steps_asked_for(rules, counts, items)) steps.push_back(std::move(step));
   return rows;
 }
 
 void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
-                      std::vector<StepCounts>& steps) {
+                      std::vector<PackStep>& steps) {
   std::fill(live.items.begin(), live.items.end(), std::uint8_t{0});
   for (const std::uint32_t item : frozen)
     if (item < live.items.size()) live.items[item] = 1;
@@ -396,7 +396,7 @@ void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> froz
 }
 
 void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
-                   std::vector<StepCounts>& steps) {
+                   std::vector<PackStep>& steps) {
   if (rules.min_user == 0 && rules.min_item == 0)
     drop_empty_users(rows, live);
   else if (rules.filter_once)

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "chunkhit/error.h"
+#include "chunkhit/pack_info.h"
+#include "chunkhit/sparse_spec.h"
 #include "ratings/clean_rows.h"
 #include "ratings/rating_store.h"
 
@@ -41,29 +43,9 @@ class ItemCounter {
   std::size_t item_count_;
 };
 
-/// Whether ratings of value 0 count.
-enum class Zeros { drop, keep };
 inline constexpr std::array<std::string_view, 2> kZerosNames{"drop", "keep"};
 
-/// What is made of several ratings of one item by one user. `last` and `first` are by time where there are
-/// times; of equal ones, and without times, the last or first in the input. `max`: of equal ones the first in
-/// the input. What results has the time and the position of the rating that is kept; with `sum` of the last
-/// one.
-enum class Duplicates { error, sum, last, first, max };
 inline constexpr std::array<std::string_view, 5> kDuplicatesNames{"error", "sum", "last", "first", "max"};
-
-/// The steps, in their order.
-struct RatingRules {
-  Zeros zeros = Zeros::drop;
-  Duplicates duplicates = Duplicates::error;
-  std::optional<float> min_value{};  ///< keeps values >= this
-  std::optional<float> above{};      ///< keeps values > this
-  bool binarize = false;             ///< values become 1
-  std::uint64_t min_user = 0;        ///< keeps users with at least so many ratings
-  std::uint64_t min_item = 0;        ///< keeps items with at least so many ratings
-  bool rounds_values = false;        ///< sums that 32-bit floats do not hold become the nearest
-  bool filter_once = false;          ///< items, then users, once (vae_cf); else until both hold
-};
 
 /// The steps that look at one user alone.
 enum class RowStep : std::uint8_t { input, zeros, duplicates, min_value, above };
@@ -96,14 +78,6 @@ class ItemSteps {
 /// duplicates are counted and the first is kept. Throws bad_data where a value is not finite.
 [[nodiscard]] RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items);
 
-/// What is left after a step: users and items with at least one rating.
-struct StepCounts {
-  std::string name;  ///< name of a RowStep, or "binarize", "reuse-ids", "min-item", "min-user"
-  std::uint64_t users = 0;
-  std::uint64_t items = 0;
-  std::uint64_t ratings = 0;
-};
-
 /// Names a rating that is there several times where that is an error: by numbers, for who knows the ids.
 class DuplicateError : public Error {
  public:
@@ -117,7 +91,7 @@ class DuplicateError : public Error {
 /// asked for. Rows have the form that is asked for, and times where they have positions. They are kept in
 /// memory unless `store` was spilled. Throws DuplicateError, bad_data, cannot_write.
 [[nodiscard]] CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
-                                   std::vector<StepCounts>& steps);
+                                   std::vector<PackStep>& steps);
 
 /// Which users and items are left: 1 or 0 for each.
 struct LiveRatings {
@@ -128,11 +102,11 @@ struct LiveRatings {
 /// Leaves the items of `frozen`, by number (those that the input has not are ignored), and appends the step
 /// "reuse-ids".
 void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
-                      std::vector<StepCounts>& steps);
+                      std::vector<PackStep>& steps);
 
 /// Applies min_user and min_item and appends their steps; drops users without ratings of live items in any
 /// case.
 void keep_frequent(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
-                   std::vector<StepCounts>& steps);
+                   std::vector<PackStep>& steps);
 
 }  // namespace chunkhit

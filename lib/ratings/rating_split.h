@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_store.h"
@@ -24,55 +25,10 @@ namespace chunkhit {
 [[nodiscard]] std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveRatings& live,
                                                             std::uint64_t count);
 
-/// How ratings are divided. users: whole users are held out, a share of their items is given (X), the rest is
-/// asked for (held_out). ratio: a share of each user's ratings is held out. leave_one_out: one rating of each
-/// user. time: the latest ratings of all. given: the inputs are files of each split.
-enum class SplitKind { none, users, ratio, leave_one_out, time, given };
 inline constexpr std::array<std::string_view, 6> kSplitKindNames{"none",          "users", "ratio",
                                                                  "leave-one-out", "time",  "given"};
 
-/// Which of a user's ratings ratio and leave_one_out hold out. time: the latest, of equal times the later in
-/// the input. input: the last in the input. random: by chance. automatic: time for leave_one_out, random for
-/// ratio.
-enum class SplitOrder { automatic, time, input, random };
 inline constexpr std::array<std::string_view, 4> kSplitOrderNames{"auto", "time", "input", "random"};
-
-/// How many are held out: a count, or a share of all where that is 0.
-struct SplitAmount {
-  std::uint64_t count = 0;
-  double share = 0;
-  [[nodiscard]] bool is_none() const { return count == 0 && share == 0; }
-  /// Of so many, rounded down.
-  [[nodiscard]] std::uint64_t of(std::uint64_t all) const;
-};
-
-/// How many of the inputs are for each split: those for training come first, then those of validation.
-struct GivenFiles {
-  std::uint64_t train = 0;
-  std::uint64_t validation = 0;
-  std::uint64_t test = 0;
-  [[nodiscard]] std::uint64_t count() const { return train + validation + test; }
-};
-
-/// What is wanted of a split.
-struct RatingSplitSpec {
-  SplitKind kind = SplitKind::none;
-  SplitAmount validation{};  ///< share of users (users), of a user's ratings (ratio), of ratings (time);
-                             ///< leave_one_out: 1: each user's last but one
-  SplitAmount test{};        ///< the same; leave_one_out: 1 or none, always one
-  double fold_in = 0.8;      ///< users: share of a held-out user's items that is X
-  std::optional<std::int64_t> before{};      ///< time: ratings at or after this are the test's
-  SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
-  std::string validation_users{};            ///< users: file of their ids, instead of `validation`
-  std::string test_users{};                  ///< the same, instead of `test`
-  GivenFiles files{};                        ///< given
-  [[nodiscard]] bool has_validation() const;
-  [[nodiscard]] bool has_test() const;
-  /// What `order` means for the kind.
-  [[nodiscard]] SplitOrder resolved_order() const;
-  /// Whether the split compares times.
-  [[nodiscard]] bool is_by_time() const;
-};
 
 /// Throws usage, by the field's name, where a spec makes no sense.
 void check_split(const RatingSplitSpec& spec);

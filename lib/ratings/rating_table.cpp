@@ -115,7 +115,7 @@ class TableDetector {
   }
   [[noreturn]] static void refuse_usage(const std::string& what) { throw Error(ErrorCode::usage, what); }
   static std::string flag(RatingField field) {
-    return "--" + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]);
+    return "`" + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + "`";
   }
   [[nodiscard]] const std::string& wish(RatingField field) const {
     return *wishes_[static_cast<std::size_t>(field)];
@@ -142,9 +142,9 @@ class TableDetector {
   [[nodiscard]] std::string delimiter() const {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
-      refuse_usage("--delimiter: must have neither a quote nor a line end");
+      refuse_usage("`delimiter`: must have neither a quote nor a line end");
     if (spec_.quoting == Quoting::double_quote && given == kBlanks)
-      refuse_usage("--delimiter blanks: not with --quote double");
+      refuse_usage("`delimiter` blanks: not with `quote` double");
     if (given == "tab" || given == "\\t") return "\t";
     if (!given.empty()) return given;
     if (earlier_ != nullptr) return earlier_->text.delimiter;
@@ -179,7 +179,7 @@ class TableDetector {
     for (const char* candidate : {"\t", ",", ";", "|", "::"})
       if (lines_[0].find(candidate) != std::string_view::npos) return candidate;
     if (spec_.quoting != Quoting::double_quote) refuse_blanks();
-    refuse("line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+    refuse("line 1: found none of the delimiters , :: ; | tab and blank; give `delimiter`");
   }
 
   /// Names the first line that has more or fewer columns between blanks than the first has.
@@ -190,7 +190,7 @@ class TableDetector {
       if (columns < 2 || found == columns) continue;
       const auto number = std::count(head_.data(), line.data(), '\n') + 1;
       refuse("line " + std::to_string(number) + ": expected " + count_text(columns, "column") +
-             " between blanks, as in the first line, found " + std::to_string(found) + "; give --delimiter");
+             " between blanks, as in the first line, found " + std::to_string(found) + "; give `delimiter`");
     }
   }
 
@@ -222,7 +222,7 @@ class TableDetector {
   }
 
   void check_quotes() const {
-    if (has_quoted_name()) refuse("line 1: names stand in quotes; give --quote double");
+    if (has_quoted_name()) refuse("line 1: names stand in quotes; give `quote` double");
   }
 
   /// Returns whether a column has a number in a later line and none in the first.
@@ -249,8 +249,8 @@ class TableDetector {
       if (is_text_among_numbers(column))
         refuse("line 1: " + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + " \"" +
                printable_text(first_[column].substr(0, 40)) +
-               "\" is no number, those of the next lines are; if it names a column give --header yes, "
-               "--user and --item, if it is an id --header no");
+               "\" is no number, those of the next lines are; if it names a column give `header` yes, "
+               "`user` and `item`, if it is an id `header` no");
   }
 
   [[nodiscard]] bool is_text_among_numbers(std::size_t column) const {
@@ -327,7 +327,7 @@ class TableDetector {
     refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
            "; give its name or number" +
            (wished.empty() && spec_.header == Header::automatic
-                ? ", or --header no where this line is a rating"
+                ? ", or `header` no where this line is a rating"
                 : ""));
   }
 

@@ -8,28 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_text.h"
 
 namespace chunkhit {
 
-/// Whether the first line names the columns.
-enum class Header : std::uint8_t { automatic, yes, no };
 inline constexpr std::array<std::string_view, 3> kHeaderNames{"auto", "yes", "no"};
-
-/// What is wanted of a table. Columns are given by name or by number from 1; "none" for no column.
-struct RatingTableSpec {
-  std::string delimiter;  ///< some bytes, or "blanks"; empty: detected by the first lines
-  Header header = Header::automatic;
-  std::string user;   ///< empty: by the usual names, or the first column where there is no header
-  std::string item;   ///< the same; the second
-  std::string value;  ///< the same; the third; without one every rating is 1
-  std::string time;   ///< the same; the fourth
-  Quoting quoting = Quoting::automatic;
-  std::string comment;
-  char decimal_point = '.';
-  bool rounds_values = false;  ///< values that 32-bit floats do not hold become the nearest, else an error
-};
 
 /// What was told of a table.
 struct RatingTable {

@@ -16,14 +16,14 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 constexpr const char* kLateQuote =
-    "quotes: a field begins with one, and none of the first lines does; give --quote double, or none where "
+    "quotes: a field begins with one, and none of the first lines does; give `quote` double, or none where "
     "quotes are letters";
 constexpr const char* kWholeQuotes =
-    "quotes: a field begins and ends with one, the first that begins with one does not; give --quote double, "
+    "quotes: a field begins and ends with one, the first that begins with one does not; give `quote` double, "
     "or "
     "none where quotes are letters";
 constexpr const char* kBlanksInQuotes =
-    "quotes: a field stands in quotes between blanks; give --delimiter ' ' --quote double, or --quote none "
+    "quotes: a field stands in quotes between blanks; give `delimiter` ' ' `quote` double, or `quote` none "
     "where "
     "quotes are letters";
 
@@ -153,7 +153,7 @@ class TextParser {
                                      : std::to_string(spec_.column_count) + " columns, as in the first line";
     const bool has_quotes = !Splitter::kQuotes && line_.find('"') != std::string_view::npos;
     refuse(line_.size(), "line: expected " + expected + ", found " + std::to_string(error.column_count) +
-                             (has_quotes ? "; --quote double keeps fields in quotes whole" : ""));
+                             (has_quotes ? "; `quote` double keeps fields in quotes whole" : ""));
   }
 
   [[nodiscard]] std::size_t place_of(std::string_view text) const {

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/text_stream.h"
+#include "chunkhit/sparse_spec.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
@@ -25,13 +26,6 @@ struct RatingColumns {
   bool operator==(const RatingColumns&) const = default;
 };
 
-/// Whether fields may stand in double quotes.
-enum class Quoting : std::uint8_t {
-  none,          ///< a quote is a letter like others
-  double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
-  automatic,     ///< detected from the first lines (rating_table.h); a line that has one after all is bad
-  letters,       ///< letters, as detected: a line with a field that stands in quotes after all is bad
-};
 /// Those that can be given.
 inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
 

@@ -22,7 +22,7 @@ SvmlightReader::SvmlightReader(std::vector<std::string> paths, const SvmlightSpe
       opened_(std::move(opened)),
       collector_(paths_.size() == 1 ? paths_[0] : "svmlight", {}, {}, false) {
   if (spec.index_base && *spec.index_base != 0 && *spec.index_base != 1)
-    throw Error(ErrorCode::usage, "--index-base: expected 0 or 1, found " + std::to_string(*spec.index_base));
+    throw Error(ErrorCode::usage, "`index_base`: expected 0 or 1, found " + std::to_string(*spec.index_base));
 }
 
 bool SvmlightReader::next(RatingBlock& block) {
@@ -124,7 +124,7 @@ bool SvmlightReader::parse_entry(std::string_view field, std::uint64_t column) {
   const auto index = parse_count(index_text);
   if (!index) return fail_at(column, "index: expected a whole number from 0", index_text);
   if (*index == 0 && spec_.index_base == 1)
-    return fail_at(column, "index: expected 1 or more (--index-base 1)", index_text);
+    return fail_at(column, "index: expected 1 or more (`index_base` 1)", index_text);
   if (!row_.empty() && *index <= row_.back().index)
     return fail_at(column, "index: expected one above that before it", index_text);
   const std::string_view value_text = field.substr(colon + 1);
@@ -159,10 +159,10 @@ void SvmlightReader::detect_shape() {
   facts_.first_item = base;
   facts_.item_count = has_entries ? highest_index_ + 1 - static_cast<std::uint64_t>(base) : 0;
   facts_.notices.push_back(
-      spec_.index_base ? "indices count from " + std::to_string(base) + ", as --index-base says"
+      spec_.index_base ? "indices count from " + std::to_string(base) + ", as `index_base` says"
       : base == 0
           ? "the first column is taken as 0, because index 0 occurs"
-          : "the first column is taken as 1, because no index 0 occurs; --index-base 0 says otherwise");
+          : "the first column is taken as 1, because no index 0 occurs; `index_base` 0 says otherwise");
 }
 
 }  // namespace chunkhit

@@ -35,16 +35,17 @@ std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& au
 SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSource& source) {
   const PackInfo info =
       options.normalize_like.empty() ? source.info() : read_pack_info(options.normalize_like);
-  require_option(options.normalize_like.empty() || !info.mean.empty(),
+  const auto* const images = std::get_if<ImagesInfo>(&info.contents);
+  require_option(images != nullptr && (options.normalize_like.empty() || !images->mean.empty()),
                  "normalize_like: has no mean and std of images; name a pack of pack-images");
-  return info.normalize.value_or(SharedStats{"", info.mean, info.std});
+  return images->normalize.value_or(SharedStats{"", images->mean, images->std});
 }
 
 /// What a user should know of how the pixels become f32.
 std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool is_given = !options.normalize.mean.empty() && !options.normalize.std.empty();
   if (options.dtype != Dtype::float32 || is_given || !options.normalize_like.empty() ||
-      source.info().normalize)
+      source.info().images().normalize)
     return {};
   return {source.info().path +
           ": normalised by its own mean and std; for validation pass normalize_like=TRAIN_PACK"};

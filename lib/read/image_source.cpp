@@ -36,7 +36,7 @@ bool have_names(const ChunkSet& chunks, std::span<const SourceParts> sources) {
   if (named != nullptr && unnamed != nullptr)
     throw Error(ErrorCode::bad_data, unnamed->path + ": has class ids without names, but " + named->path +
                                          " has names: whether equal ids are the same class cannot be known; "
-                                         "pack both with the same classes (--classes)");
+                                         "pack both with the same classes (`classes`)");
   return named != nullptr;
 }
 
@@ -141,7 +141,10 @@ ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names
   if (chunks_.sample_count() == 0)
     throw Error(ErrorCode::bad_data, sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
-  if (sources.size() > 1 && label_columns_ == 0) info_.classes = classes_.count(chunks_, info_.classes);
+  if (sources.size() > 1 && label_columns_ == 0) {
+    std::vector<PackClass>& classes = std::get<ImagesInfo>(info_.contents).classes;
+    classes = classes_.count(chunks_, classes);
+  }
 }
 
 std::int64_t ImageSource::label(std::uint64_t sample) const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "base/aside_name.h"
 #include "base/file.h"
@@ -26,28 +27,22 @@
 namespace chunkhit {
 namespace {
 
-void set_shape(PackInfo& info, const SampleShape& sample) {
+void set_shape(ImagesInfo& info, const SampleShape& sample) {
   info.height = sample.height;
   info.width = sample.width;
   info.channels = sample.channels;
-  info.layout = kLayoutNames[static_cast<std::size_t>(sample.layout)];
-  info.raw_bytes = info.samples * sample.byte_count();
+  info.layout = sample.layout;
 }
 
-CachePrediction predict(const ChunkPlan& plan, std::uint64_t chunk_count, const CacheAdvice& cache) {
-  const HitRates rates = predict_hit_rates(plan, chunk_count, cache.rdcc_nbytes);
-  return {cache.rdcc_nbytes, cache.rdcc_nslots, cache.rdcc_w0, rates.sequential,
-          rates.windowed,    rates.random,      rates.bypass};
-}
-
-void set_cache(PackInfo& info) {
+void set_caches(const PackInfo& info, ImagesInfo& images) {
   if (info.container != "hdf5" || info.parts.empty()) return;
   ChunkPlan plan;
-  plan.chunk_samples = info.chunk_samples;
-  plan.chunk_bytes = info.chunk_bytes;
+  plan.chunk_samples = images.chunk_samples;
+  plan.chunk_bytes = images.chunk_bytes;
   plan.compressed = info.codec != "none";
-  info.default_cache = predict(plan, info.parts[0].chunks, kDefaultCache);
-  info.advised_cache = predict(plan, info.parts[0].chunks, advise_cache(plan, info.parts[0].chunks));
+  const std::uint64_t chunks = info.parts[0].chunks;
+  images.default_cache = predict_cache(plan, chunks, kDefaultCache);
+  images.advised_cache = predict_cache(plan, chunks, advise_cache(plan, chunks));
 }
 
 std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std::int64_t>& ids) {
@@ -72,27 +67,7 @@ std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matri
   return bytes;
 }
 
-MatrixInfo stats_info(const RatingStats& stats) {
-  MatrixInfo info;
-  for (const InputRecord& input : stats.inputs) info.inputs.emplace_back(input.file, input.ratings);
-  info.bad_lines = stats.bad_lines;
-  info.reasons = stats.reasons;
-  for (const StepRecord& step : stats.steps)
-    info.steps.push_back({step.name, step.users, step.items, step.ratings});
-  info.left_out = stats.left_out;
-  for (const ValueCount& value : stats.values) info.values.emplace_back(value.value, value.ratings);
-  return info;
-}
-
-MatrixInfo shape_info(const MatrixShape& shape) {
-  MatrixInfo info;
-  info.columns = shape.column_count;
-  info.value_type = kValueTypeNames[static_cast<std::size_t>(shape.value_type)];
-  info.scale = shape.scale;
-  return info;
-}
-
-/// Counts the entries of rows that are in memory as row blocks.
+/// Counts the entries of rows that lie in memory as row blocks.
 std::vector<PackMatrix> count_entries(const ChunkReader& part) {
   const MatrixShape& shape = *part.spec().matrix;
   std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};
@@ -111,10 +86,10 @@ std::vector<PackMatrix> count_entries(const ChunkReader& part) {
 }
 
 /// An HDF5 file of matrices has no chunks of rows of its own.
-void set_hdf5_matrices(const ChunkReader& part, PackInfo& info) {
-  info.chunk_samples = 0;
-  info.matrix->matrices = count_entries(part);
-  info.raw_bytes = csr_bytes(info.samples, info.matrix->matrices);
+void set_hdf5_matrices(const ChunkReader& part, PackInfo& info, MatrixInfo& matrix) {
+  matrix.chunk_rows = 0;
+  matrix.matrices = count_entries(part);
+  info.raw_bytes = csr_bytes(info.samples, matrix.matrices);
   info.stored_bytes = InputFile(part.path()).byte_count();
   info.parts[0].chunks = 0;
   info.parts[0].bytes = info.stored_bytes;
@@ -136,65 +111,75 @@ PackInfo lone_part_info(const std::string& path, const Hdf5Names& names, bool ch
   return part_info(holds_matrices ? *open_matrix_part(path, 0, false) : *open_part(path, {}, false));
 }
 
-PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
+namespace {
+
+/// Fills what the manifests of images and matrices have in common.
+template <class Manifest>
+PackInfo common_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info;
   info.path = folder;
   info.container = manifest.container;
   info.codec = manifest.codec;
-  info.samples = manifest.samples;
-  info.rows = manifest.rows;
-  info.rejected = manifest.rejected;
-  info.warned = manifest.warned;
-  info.class_labels = manifest.class_labels;
   info.label_columns = manifest.label_columns;
-  for (const ClassRecord& record : manifest.classes)
-    info.classes.push_back({record.id, record.name, record.samples});
-  info.mean = manifest.mean;
-  info.std = manifest.std;
-  info.normalize = manifest.normalize;
-  info.chunk_samples = manifest.chunk_samples;
-  info.chunk_bytes = manifest.chunk_bytes;
   for (const PartRecord& part : manifest.parts) {
     info.stored_bytes += part.stored_bytes;
-    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
+    info.parts.push_back(part);
   }
   for (const SpecEntry& entry : manifest.spec) info.spec.emplace_back(entry.name, entry.value);
   info.tool = manifest.tool;
   info.pack_id = hash_text(manifest.pack_id);
   info.input_xxh3 = hash_text(manifest.input_xxh3);
-  set_shape(info, manifest.sample);
-  set_cache(info);
+  return info;
+}
+
+ImagesInfo part_images(const ChunkReader& part) {
+  ImagesInfo images;
+  images.label_kind = part.samples().labels.values.empty() ? LabelKind::class_id : LabelKind::numbers;
+  images.classes = count_classes(part.spec(), part.samples().labels.ids);
+  images.mean = part.samples().mean;
+  images.std = part.samples().std;
+  images.chunk_samples = part.spec().chunk_samples;
+  images.chunk_bytes = images.chunk_samples * part.spec().sample.byte_count();
+  set_shape(images, part.spec().sample);
+  return images;
+}
+
+}  // namespace
+
+PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
+  PackInfo info = common_info(folder, manifest);
+  info.samples = manifest.samples;
+  info.raw_bytes = manifest.samples * manifest.sample.byte_count();
+  ImagesInfo images;
+  set_shape(images, manifest.sample);
+  images.rows = manifest.rows;
+  images.rejected = manifest.rejected;
+  images.warned = manifest.warned;
+  images.label_kind = manifest.class_labels ? LabelKind::class_id : LabelKind::numbers;
+  images.classes = manifest.classes;
+  images.mean = manifest.mean;
+  images.std = manifest.std;
+  images.normalize = manifest.normalize;
+  images.chunk_samples = manifest.chunk_samples;
+  images.chunk_bytes = manifest.chunk_bytes;
+  set_caches(info, images);
+  info.contents = std::move(images);
   return info;
 }
 
 PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest) {
-  PackInfo info;
-  info.path = folder;
-  info.container = manifest.container;
-  info.codec = manifest.codec;
-  info.samples = info.rows = manifest.rows;
-  info.class_labels = manifest.label_columns.empty();
-  info.label_columns = manifest.label_columns;
-  info.chunk_samples = manifest.chunk_rows;
-  info.tool = manifest.tool;
-  info.pack_id = hash_text(manifest.pack_id);
-  info.input_xxh3 = hash_text(manifest.input_xxh3);
-  for (const PartRecord& part : manifest.parts) {
-    info.stored_bytes += part.stored_bytes;
-    info.parts.push_back({part.file, part.samples, part.chunks, part.bytes});
-  }
-  MatrixInfo matrix = stats_info(manifest.stats);
-  matrix.columns = manifest.columns;
-  for (const MatrixRecord& record : manifest.matrices)
-    matrix.matrices.push_back({record.name, record.nnz, record.longest_row});
-  matrix.value_type = kValueTypeNames[static_cast<std::size_t>(manifest.value_type)];
-  matrix.scale = manifest.scale;
-  for (const SpecEntry& entry : manifest.spec) {
-    info.spec.emplace_back(entry.name, entry.value);
+  PackInfo info = common_info(folder, manifest);
+  info.samples = manifest.rows;
+  info.raw_bytes = csr_bytes(manifest.rows, manifest.matrices);
+  MatrixInfo matrix{.columns = manifest.columns,
+                    .matrices = manifest.matrices,
+                    .values = {manifest.value_type, manifest.scale},
+                    .split_name = {},
+                    .chunk_rows = manifest.chunk_rows,
+                    .stats = manifest.stats};
+  for (const SpecEntry& entry : manifest.spec)
     if (entry.name == "split-name") matrix.split_name = entry.value;
-  }
-  info.raw_bytes = csr_bytes(info.rows, matrix.matrices);
-  info.matrix = std::move(matrix);
+  info.contents = std::move(matrix);
   return info;
 }
 
@@ -205,27 +190,34 @@ PackInfo part_info(const ChunkReader& part) {
   info.container = container_of(part.path()).name;
   info.codec = part.spec().codec;
   info.label_columns = part.spec().label_columns;
-  info.class_labels = part.samples().labels.values.empty();
-  if (!part.spec().matrix) info.classes = count_classes(part.spec(), part.samples().labels.ids);
-  info.mean = part.samples().mean;
-  info.std = part.samples().std;
-  info.chunk_samples = part.spec().chunk_samples;
-  if (!part.spec().matrix) info.chunk_bytes = info.chunk_samples * part.spec().sample.byte_count();
+  std::uint64_t raw_bytes = 0;
   for (const StoredChunk& chunk : part.chunks()) {
     info.stored_bytes += chunk.stored_bytes;
     info.samples += chunk.sample_count;
+    raw_bytes += chunk.raw_bytes;
   }
-  info.parts.push_back({std::filesystem::path(part.path()).filename().string(), info.samples,
-                        part.chunks().size(), part.byte_count()});
+  info.parts.push_back({.file = std::filesystem::path(part.path()).filename().string(),
+                        .bytes = part.byte_count(),
+                        .samples = info.samples,
+                        .chunks = part.chunks().size(),
+                        .stored_bytes = info.stored_bytes});
   info.pack_id = hash_text(part.spec().pack_id);
   info.external = part.spec().pack_id == 0 && !part.has_hashes();
   if (!part.spec().matrix) {
-    set_shape(info, part.spec().sample);
+    info.raw_bytes = info.samples * part.spec().sample.byte_count();
+    info.contents = part_images(part);
     return info;
   }
-  info.matrix = shape_info(*part.spec().matrix);
-  for (const StoredChunk& chunk : part.chunks()) info.raw_bytes += chunk.raw_bytes;
-  if (info.container == "hdf5") set_hdf5_matrices(part, info);
+  info.raw_bytes = raw_bytes;
+  const MatrixShape& shape = *part.spec().matrix;
+  MatrixInfo matrix{.columns = shape.column_count,
+                    .matrices = {},
+                    .values = {shape.value_type, shape.scale},
+                    .split_name = {},
+                    .chunk_rows = part.spec().chunk_samples,
+                    .stats = {}};
+  if (info.container == "hdf5") set_hdf5_matrices(part, info, matrix);
+  info.contents = std::move(matrix);
   return info;
 }
 
@@ -242,7 +234,7 @@ PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
     return *std::move(info);
   }
   PackInfo info = lone_part_info(source.part, names, true);
-  if (!info.matrix) set_cache(info);
+  if (auto* const images = std::get_if<ImagesInfo>(&info.contents)) set_caches(info, *images);
   return info;
 }
 

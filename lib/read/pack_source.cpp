@@ -204,9 +204,9 @@ std::string differ(const std::string& location, const std::string& what, const s
   return location + ": " + what + " " + found + ", expected " + expected;
 }
 
-std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<ClassRecord>& classes) {
+std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<PackClass>& classes) {
   std::map<std::int64_t, std::uint64_t> counts;
-  for (const ClassRecord& record : classes)
+  for (const PackClass& record : classes)
     if (record.samples > 0) counts[record.id] = record.samples;
   return counts;
 }
@@ -255,7 +255,7 @@ std::vector<std::string> compare_with_part(const std::string& part_path, const M
   if (part.chunk_samples != manifest.chunk_samples)
     problems.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
                               std::to_string(manifest.chunk_samples)));
-  for (const ClassRecord& record : manifest.classes) {
+  for (const PackClass& record : manifest.classes) {
     const auto id = static_cast<std::uint64_t>(record.id);
     const std::string name = record.id >= 0 && id < part.classes.size() ? part.classes[id] : "";
     if (name != record.name)

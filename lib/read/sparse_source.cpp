@@ -153,7 +153,7 @@ void check_same_items(const ChunkReader& part, const std::string& path, const Ch
   throw Error(ErrorCode::bad_data, path + ": column " + std::to_string(column) + " has " +
                                        name(found, column) + ", expected " + name(expected, column) +
                                        " as in " + first_path +
-                                       ": pack it with --reuse-ids, which gives both the same columns");
+                                       ": pack it with `reuse_ids`, which gives both the same columns");
 }
 
 std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, const MatrixManifest& manifest,
@@ -260,7 +260,7 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
   item_counts_ = sum_item_counts(sources);
   if (sources.size() > 1 || !first.matrix) return;
   longest_row_ = 0;
-  for (const MatrixRecord& record : first.matrix->matrices)
+  for (const PackMatrix& record : first.matrix->matrices)
     longest_row_ = std::max(longest_row_, record.longest_row);
 }
 

@@ -167,7 +167,7 @@ void check_part_of_pack(const Expected& expected, const VerifyOptions& options, 
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const MatrixSums& sums,
                       std::vector<std::string>& problems) {
   for (std::size_t matrix = 0; matrix < manifest.matrices.size(); ++matrix) {
-    const MatrixRecord& record = manifest.matrices[matrix];
+    const PackMatrix& record = manifest.matrices[matrix];
     if (sums.nnz[matrix] != record.nnz || sums.longest_row[matrix] != record.longest_row)
       problems.push_back(folder + "/" + std::string(kManifestName) + ": " + record.name + ": " +
                          std::to_string(record.nnz) + " entries, longest row " +

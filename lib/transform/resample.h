@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "chunkhit/image_spec.h"
 #include "types/image.h"
 
 namespace chunkhit {
 
-/// Names the curve that weighs source pixels; spelled as Pillow does.
-enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
 inline constexpr std::array<std::string_view, 6> kFilterNames{"bilinear", "bicubic", "lanczos",
                                                               "box",      "hamming", "nearest"};
 

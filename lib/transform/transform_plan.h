@@ -6,33 +6,18 @@
 #include <string>
 #include <string_view>
 
+#include "chunkhit/image_spec.h"
 #include "transform/resample.h"
 #include "types/image.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
 
-enum class Resize { none, exact, short_side, long_side, fit };
-enum class Channels { rgb, gray, rgba, keep };
 inline constexpr std::array<std::string_view, 4> kChannelsNames{"rgb", "gray", "rgba", "keep"};
 
 /// No side of a source or of a resized image is longer: a float holds every edge and tables of weights stay
 /// small.
 inline constexpr std::uint32_t kMaxSidePixels = 1u << 20;
-
-/// What is done to every image; recorded in the pack.
-struct TransformSpec {
-  Resize resize = Resize::none;
-  std::uint32_t resize_width = 0;   ///< pixels; for short_side and long_side the side's length
-  std::uint32_t resize_height = 0;  ///< pixels; unused for short_side and long_side
-  Filter resample = Filter::bilinear;
-  std::uint32_t crop_width = 0;  ///< 0: no crop
-  std::uint32_t crop_height = 0;
-  std::array<std::uint8_t, 3> pad_color{0, 0, 0};  ///< RGB, around what `fit` leaves free
-  Channels channels = Channels::rgb;
-  bool fast_decode = false;  ///< lets JPEG shrink by 2, 4, 8 while decoding
-  Layout layout = Layout::nhwc;
-};
 
 /// What one image of known size needs; all sizes are of the upright image.
 struct TransformPlan {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chunkhit/pack_info.h"
+
 namespace chunkhit {
 
 /// Views one row: `nnz` ascending columns of 2 or 4 bytes each, and as many values as they are stored.
@@ -15,14 +17,6 @@ struct StoredRow {
   const std::uint8_t* ids = nullptr;     ///< aligned to the bytes of a column
   const std::uint8_t* values = nullptr;  ///< null with ValueType::none
   std::size_t nnz = 0;
-};
-
-/// The type of a stored value; a rating is the stored number times the matrix's scale.
-enum class ValueType : std::uint8_t {
-  none,  ///< nothing is stored: every entry is 1
-  u8,
-  u16,
-  f32,
 };
 
 inline constexpr std::array<std::string_view, 4> kValueTypeNames{"none", "u8", "u16", "f32"};

@@ -74,7 +74,7 @@ Allowance allowance(const std::string& pack, Cache cache, std::uint64_t budget_b
   const std::uint64_t buffers = 1 + std::max(defaults.prefetch, allowed_cpus());
   Allowance allowed{budget_bytes, buffers * kBenchBatch * (info.raw_bytes / info.samples)};
   if (cache == Cache::decoded)
-    allowed.cache_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.chunk_bytes;
+    allowed.cache_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.images().chunk_bytes;
   if (cache == Cache::compressed) allowed.cache_bytes += info.stored_bytes;
   return allowed;
 }

@@ -62,7 +62,7 @@ TEST(ChunkPlan, SaysWhatLimitedTheChunk) {
   EXPECT_EQ(plan_chunks(photos(3)).reason, "all samples in one chunk");
   ChunkPlanSpec spec = photos(3);
   spec.part_bytes = 2 * 12'288;
-  EXPECT_EQ(plan_chunks(spec).reason, "as many as --part-bytes holds");
+  EXPECT_EQ(plan_chunks(spec).reason, "as many as `part_bytes` holds");
   spec.sample_bytes = 3 << 20;
   spec.part_bytes = 1 << 30;
   spec.compressed = true;
@@ -103,7 +103,7 @@ TEST(CacheAdvice, PredictsHitsFromTheSharesThatFit) {
   ChunkPlanSpec spec = photos(100'000);
   spec.compressed = true;
   const ChunkPlan plan = plan_chunks(spec);
-  const HitRates rates = predict_hit_rates(plan, 640, 64 * plan.chunk_bytes);
+  const CachePrediction rates = predict_cache(plan, 640, {64 * plan.chunk_bytes});
   EXPECT_DOUBLE_EQ(rates.sequential, 1 - 1.0 / 85);
   EXPECT_DOUBLE_EQ(rates.windowed, 1 - 1.0 / 85);
   EXPECT_DOUBLE_EQ(rates.random, 0.1);
@@ -114,12 +114,12 @@ TEST(CacheAdvice, NeverPredictsMoreHitsThanReadingInSequenceHas) {
   spec.compressed = true;
   spec.chunk_samples = 2;
   const ChunkPlan plan = plan_chunks(spec);
-  EXPECT_DOUBLE_EQ(predict_hit_rates(plan, 100, 99 * plan.chunk_bytes).random, 0.5);
+  EXPECT_DOUBLE_EQ(predict_cache(plan, 100, {99 * plan.chunk_bytes}).random, 0.5);
 }
 
 TEST(CacheAdvice, LetsLargeUncompressedChunksBypassTheCache) {
   const ChunkPlan plan = plan_chunks(photos(100'000));
-  EXPECT_TRUE(predict_hit_rates(plan, 100, advise_cache(plan, 100).rdcc_nbytes).bypass);
+  EXPECT_TRUE(predict_cache(plan, 100, advise_cache(plan, 100)).bypass);
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ TEST(Bmp, APaletteWithoutAllColorsGavePixelsOfUnwrittenMemory) {
 TEST(DecodeTime, EndsBetweenTheRowsOfAnyFormat) {
   const Decoded decoded =
       decode(as_bytes("P5 1 240000000 255 a"sv), {}, {.accept_warnings = true, .max_seconds = 1});
-  EXPECT_EQ(decoded.error, "takes longer to decode than --max-seconds-per-image allows: 1 second");
+  EXPECT_EQ(decoded.error, "takes longer to decode than `max_seconds_per_image` allows: 1 second");
 }
 
 TEST(TgaError, OfATruncatedFileSaysSo) {

@@ -76,7 +76,7 @@ def test_a_jpeg_of_many_scans_ends_at_the_limit_of_time(space):
     write(space("slow/x/scans.jpg"), data[:-2] + data[last:-2] * 85 + data[-2:])
     write(space("slow/x/good.jpg"), saved(photo(2), "JPEG"))
     reasons = packed(space("slow"), space("slow-out"), "--resize", "16x16", "--max-seconds-per-image", 1, "--accept-warnings")
-    check(list(reasons) == ["x/scans.jpg"] and "--max-seconds-per-image" in reasons["x/scans.jpg"], reasons)
+    check(list(reasons) == ["x/scans.jpg"] and "max_seconds_per_image" in reasons["x/scans.jpg"], reasons)
 
 
 # Four parts of 60 images.

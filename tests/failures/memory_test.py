@@ -49,7 +49,7 @@ def test_what_is_packed_and_the_memory_do_not_depend_on_threads(space):
         with open(f"{out}/rejects.csv", newline="") as file:
             reasons = [row["reason"] for row in csv.DictReader(file)]
         check(len(reasons) == 8 - packed, memory, reasons)
-        check(all("--max-decode-bytes" in reason for reason in reasons), reasons)
+        check(all("max_decode_bytes" in reason for reason in reasons), reasons)
         print(f"  --memory {memory}M, {threads} threads: {8 - len(reasons)} of 8 packed, peak {done.peak_bytes // MIB} MiB")
 
 

@@ -87,7 +87,7 @@ TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAImageItself) {
   EXPECT_EQ(
       list_class_folders(root.path()).notices,
       Texts{"no class folder holds an image itself, only in sub-folders like images/cat; did you mean " +
-            root.path() + "/images as ROOT, or --split-folders images,…?"});
+            root.path() + "/images as ROOT, or `split_folders` images,…?"});
   root.write("masks/b.jpg", "x");
   EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
 }
@@ -178,7 +178,7 @@ TEST(ClassFolders, SkipWhatIsEvidentlyNoImage) {
   const SampleList list = list_class_folders(root.path());
   EXPECT_EQ(files_of(list), (Texts{"cat/a.jpg", "dog/a.weird"}));
   EXPECT_EQ(list.row_count, 2u);
-  EXPECT_EQ(list.notices, Texts{"3 files are skipped as evidently no images (2 .txt, 1 thumbs.db); --include "
+  EXPECT_EQ(list.notices, Texts{"3 files are skipped as evidently no images (2 .txt, 1 thumbs.db); `include` "
                                 "'*' takes all"});
   EXPECT_EQ(list_class_folders(root.path(), {.include = {"*"}}).size(), 5u);
 }
@@ -204,7 +204,7 @@ TEST(ClassFolders, ListOnlyWhatIsIncluded) {
   EXPECT_EQ(included({"*.jpg", "*.png"}), (Texts{"cat/a.jpg", "cat/deep/c.jpg", "dog/d.png"}));
   EXPECT_EQ(included({"*/*.jp*g"}), (Texts{"cat/a.jpg", "dog/e.jpeg"}));
   EXPECT_EQ(list_class_folders(root.path(), {.include = {"*.jp*g"}}).notices[0],
-            "2 files match no --include, cat/b.JPG say");
+            "2 files match no `include`, cat/b.JPG say");
 }
 
 TEST(ClassFolders, RejectsWhatIsNoFile) {

@@ -56,7 +56,7 @@ TEST(ClassList, NamesAnUnknownClassAndAFileOfIt) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
     EXPECT_STREQ(
         error.what(),
-        "--classes: class \"bee\" of b is not among the 2 that are listed; --classes-extra append adds "
+        "`classes`: class \"bee\" of b is not among the 2 that are listed; `classes_extra` append adds "
         "it behind them");
   }
 }
@@ -74,7 +74,7 @@ TEST(ClassList, SaysThatFoldersOfNumbersHaveIdsInTheOrderOfText) {
   notice_text_order(list);
   EXPECT_EQ(list.notices,
             Texts{"class folders are numbers, but ids follow the order of text: 10 is class 1 and 9 "
-                  "is class 2; --classes FILE gives another order"});
+                  "is class 2; `classes` FILE gives another order"});
   list.classes = {"08", "09", "10"};
   notice_text_order(list);
   list.classes = {"1", "10", "9", "x"};

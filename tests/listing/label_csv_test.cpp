@@ -84,7 +84,7 @@ TEST(LabelCsv, ListsFilesWithIntegersAsTheyAre) {
 TEST(LabelCsv, SaysThatSpellingsOfANumberAreOneClass) {
   EXPECT_EQ(list_text("file,label\na,01\nb,2\nc,001\nd,1\n").notices,
             Texts{"column \"label\": labels are read as numbers, so that \"01\" and \"001\" are one class; 4 "
-                  "spellings are 2 classes (--classes FILE takes them as names)"});
+                  "spellings are 2 classes (`classes` FILE takes them as names)"});
 }
 
 TEST(LabelCsv, SaysThatFloatsRoundLargeWholeNumbers) {
@@ -162,7 +162,7 @@ TEST(LabelCsv, TakesAllAsNamesWhereMoreThanATenthAre) {
 TEST(LabelCsv, LetsNoBadCellMakeNamesOfNumbers) {
   const std::string words =
       "column \"label\": label \"cat\" of row 99 (x.jpg) is no number, but 99 of 100 are; mend it, or "
-      "--classes "
+      "`classes` "
       "FILE takes all labels as names of classes";
   EXPECT_EQ(error_of(table_of(99, "7", "x.jpg,cat\n")), words);
   EXPECT_EQ(error_of(table_of(99, "7.5", "x.jpg,cat\n")), words);
@@ -256,13 +256,13 @@ TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
 
 TEST(LabelCsv, ListsTheColumnsThatAreThere) {
   EXPECT_EQ(error_of("path,label\na,1\n"),
-            "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"; give --file-column path");
+            "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"; give `file_column` path");
   EXPECT_EQ(error_of("class,filename\n1,a\n"),
-            "t.csv: line 1: no column \"file\"; the header has \"class\", \"filename\"; give --file-column "
-            "filename --label-column class");
+            "t.csv: line 1: no column \"file\"; the header has \"class\", \"filename\"; give `file_column` "
+            "filename `label_column` class");
   EXPECT_EQ(error_of("\nfile;label\na;1\n"),
             "t.csv: line 2: no column \"file\"; the header has \"file;label\"; is the delimiter ;? see "
-            "--delimiter");
+            "`delimiter`");
   EXPECT_EQ(error_of("file,label\ra,1\rb,2\r"),
             "t.csv: line 1: no column \"label\"; the header has \"file\", \"label\ra\", \"1\rb\", \"2\"; "
             "lines must end in "
@@ -279,7 +279,7 @@ TEST(LabelCsv, RefusesASpecThatNamesAColumnTwiceOrNone) {
   spec.label_columns = {"file"};
   EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "column \"file\" is given twice");
   spec.label_columns = {};
-  EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "--label-column: at least one is needed");
+  EXPECT_EQ(error_of("file\n", spec, ErrorCode::usage), "`label_column`: at least one is needed");
 }
 
 TEST(LabelCsv, RefusesATableWithoutRows) {

@@ -11,7 +11,7 @@ const Reject kReject{3, "a.jpg", {"cat"}, "is empty"};
 
 TEST(RejectLimit, StopsOnTheFirstRejectAboveAShareOfAllRows) {
   PackImagesOptions options;
-  options.max_error_share = 0.01;
+  options.max_errors.share = 0.01;
   RejectLimit limit(options, 200);
   limit.add(kReject);
   limit.add(kReject);
@@ -20,14 +20,14 @@ TEST(RejectLimit, StopsOnTheFirstRejectAboveAShareOfAllRows) {
 
 TEST(RejectLimit, StopsAtOnceWhenErrorsFail) {
   PackImagesOptions options;
-  options.fail_on_error = true;
+  options.on_error = OnError::fail;
   RejectLimit limit(options, 1'000'000);
   EXPECT_THROW(limit.add(kReject), Error);
 }
 
 TEST(RejectLimit, CountsWhenACountIsGiven) {
   PackImagesOptions options;
-  options.max_error_count = 2;
+  options.max_errors.count = 2;
   RejectLimit limit(options, 3);
   limit.add(kReject);
   limit.add(kReject);
@@ -36,11 +36,11 @@ TEST(RejectLimit, CountsWhenACountIsGiven) {
 
 TEST(RejectLimit, LetsOneRowOfAShortListPass) {
   PackImagesOptions options;
-  options.max_error_share = 0.01;
+  options.max_errors.share = 0.01;
   RejectLimit limit(options, 30);
   limit.add(kReject);
   EXPECT_THROW(limit.add(kReject), Error);
-  options.max_error_share = 0;
+  options.max_errors.share = 0;
   RejectLimit none(options, 30);
   EXPECT_THROW(none.add(kReject), Error);
 }

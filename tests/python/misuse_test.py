@@ -1,14 +1,12 @@
 """What is asked wrongly is said where it is asked, in words of Python."""
 import os
 import re
-import subprocess
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import chunkhit
-from chunkhit import _flags, _packing
 
 from error_test import raised
 
@@ -36,7 +34,6 @@ def test_a_state_dict_of_another_kind_is_refused(packs, state):
 @pytest.mark.parametrize("state", [{}, None, 5, "", "x", "{}", "[]", '{"epoch": 1}', b"x"])
 def test_a_state_of_another_kind_is_refused(packs, state):
     loader = chunkhit.ImageLoader(packs / "hdf5")
-    raised("usage", loader.restore, state)
     raised("usage", loader.load_state_dict, {"chunkhit": state})
     assert sum(len(images) for images, _ in loader) == 100
 
@@ -63,7 +60,7 @@ def test_a_closed_loader_says_so(packs):
         batch = next(iter(loader))
         expected = batch.images.copy()
     assert repr(loader) == "<ImageLoader: closed>"
-    for call in (loader.stats, loader.state, lambda: loader.epoch(0), lambda: len(loader)):
+    for call in (loader.stats, loader.state_dict, lambda: loader.epoch(0), lambda: len(loader)):
         assert "closed" in raised("usage", call)
     loader.close()
     np.testing.assert_array_equal(batch.images, expected)
@@ -91,45 +88,19 @@ def test_normalize_is_named_as_in_python(packs):
     assert 'dtype="float32"' in raised("usage", chunkhit.ImageLoader, packs / "hdf5", normalize=dict(mean=[0, 0, 0]))
 
 
-@pytest.mark.parametrize("name, options, word", [
-    ("pack-sparse", dict(value=None), 'value=None is ambiguous: leave it out to detect the column, or give "none"'),
-    ("pack-sparse", dict(time=None), '"none"'),
-    ("pack-images", dict(codec=None), '"none"'),
-    ("pack-sparse", dict(codec=True), "(zstd), none"),
-    ("pack-sparse", dict(split=True), "leave-one-out"),
-    ("pack-images", dict(crop=False), "WxH"),
-    ("pack-images", dict(no_such_flag=True), "no option of this name"),
-    ("pack-images", dict(help=True), "no such option"),
-    ("pack-sparse", dict(version=True), "no such option"),
-    ("pack-images", dict(force="no"), "True or False"),
-    ("pack-images", dict(resample=["box", "hamming"]), "one value"),
-    ("pack-images", dict(resize=(1, 2, 3)), "one value"),
-    ("pack-images", dict(resiz=(33, 33)), "no option of this name"),
+@pytest.mark.parametrize("pack, options, message", [
+    (chunkhit.pack_images, dict(crop=False), "crop: expected (width, height) or one side, found False"),
+    (chunkhit.pack_images, dict(no_such_option=True), "no_such_option: no such option"),
+    (chunkhit.pack_sparse, dict(version=True), "version: no such option"),
+    (chunkhit.pack_images, dict(force="no"), "force: expected True or False, found 'no'"),
+    (chunkhit.pack_images, dict(resample=["box", "hamming"]), "resample: expected bilinear, "),
+    (chunkhit.pack_images, dict(resize=(1, 2, 3)), "resize: expected (width, height) or the short side, found [1, 2, 3]"),
+    (chunkhit.pack_images, dict(resize=(0, 2)), "resize: expected sides of 1 to 65535 pixels, found [0, 2]"),
+    (chunkhit.pack_images, dict(resize=9, fit=(3, 3)), "resize, resize_long and fit exclude each other"),
+    (chunkhit.pack_sparse, dict(test=True), "test: expected a count as an int or a share as a float, found True"),
 ])
-def test_packing_refuses_what_would_mean_something_else(name, options, word):
-    message = raised("usage", _packing.flags, options, _packing.find_command(name))
-    assert word in message and message.startswith(*options)
-
-
-@pytest.mark.parametrize("options, flags", [
-    (dict(header=True), ["--header=yes"]),
-    (dict(header=False), ["--header=no"]),
-    (dict(binarize=False, force=False), ["--binarize=false", "--force=false"]),
-    (dict(transpose=False), ["--no-transpose"]),
-    (dict(seed=None, value="none"), ["--value=none"]),
-    (dict(pad_color=(255, 0, 0), resize=[96, 128]), ["--pad-color=255,0,0", "--resize=96x128"]),
-    (dict(label_column=("x", "y")), ["--label-column=x", "--label-column=y"]),
-])
-def test_values_mean_in_packing_what_they_mean_in_python(options, flags):
-    assert _packing.flags(options, "no-command-is-asked") == flags
-
-
-def test_switches_are_those_of_the_commands():
-    found = set()
-    for name in ("pack-images", "pack-sparse"):
-        helped = subprocess.run([_packing.find_command(name), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        found |= set(re.findall(r"^  --([a-z-]+)  ", helped, re.MULTILINE)) - {"version"}
-    assert found == {name.replace("_", "-") for name in _flags.SWITCHES}
+def test_packing_refuses_what_would_mean_something_else(tmp_path, pack, options, message):
+    assert raised("usage", lambda: pack(tmp_path, tmp_path / "out", **options)).startswith(message)
 
 
 def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path):
@@ -137,18 +108,6 @@ def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path)
     plain = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "kept", binarize=False, **options)
     ones = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "ones", **options)
     assert plain["train"]["values"] != ones["train"]["values"]
-
-
-@pytest.mark.parametrize("message, expected", [
-    ("out: holds a pack; --force removes it, another --output keeps both",
-     "out: holds a pack; force=True removes it, another output keeps both"),
-    ("--no-such-flag=5: unknown", "no_such_flag=5: unknown"),
-    ("INPUT is required; see pack-sparse --help", "INPUT is required; see pack-sparse --help"),
-    ("a--force/b.csv: gone", "a--force/b.csv: gone"),
-    ("--chunk-rows is for shards: give --container shard", "chunk_rows is for shards: give container shard"),
-])
-def test_what_the_commands_say_is_said_with_keywords(message, expected):
-    assert _flags.as_keywords(message) == expected
 
 
 @pytest.mark.parametrize("matrix", [sp.random(3, 3, 0.5, format="csr"), np.ones((3, 3))])

@@ -1,5 +1,6 @@
 """What f32 batches are normalised with: the training pack's statistics, in validation too."""
 import json
+import os
 import shutil
 import subprocess
 
@@ -8,8 +9,9 @@ import pytest
 from PIL import Image
 
 import chunkhit
-from chunkhit._packing import find_command
 from classes_test import write_images
+
+PACK_INFO = os.path.join(os.path.dirname(chunkhit.__file__), "../../../tools/pack-info")
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,6 @@ def test_a_split_with_another_training_pack_was_whole_for_verify(split, tmp_path
 
 
 def test_pack_info_names_what_normalises(split):
-    said = subprocess.run([find_command("pack-info"), split / "packs" / "val"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([PACK_INFO, split / "packs" / "val"], capture_output=True, text=True, check=True).stdout
     train = chunkhit.pack_info(split / "packs" / "train")
     assert f"normalize  {train['mean'][0]:.2f} | {train['std'][0]:.2f} (those of train" in said

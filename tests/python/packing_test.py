@@ -1,22 +1,13 @@
-"""pack_images and pack_sparse: the commands, with keywords."""
-import os
+"""pack_images and pack_sparse: packing in this process."""
 import shutil
 import signal
-import sys
-import textwrap
+import threading
+import time
 
 import pytest
 from PIL import Image
 
 import chunkhit
-from chunkhit import _packing, _progress
-
-
-def test_keywords_are_flags():
-    assert _packing.flags(dict(resize=(96, 128), label_column=["a", "b"], force=True, dry_run=False, labels=None,
-                               split={"train": 0.9, "val": 0.1}, max_errors="5%", seed=-3), "pack-images") == [
-        "--resize=96x128", "--label-column=a", "--label-column=b", "--force", "--dry-run=false", "--split=train=0.9,val=0.1",
-        "--max-errors=5%", "--seed=-3"]
 
 
 def test_gives_what_pack_info_says(packs, ratings):
@@ -64,7 +55,7 @@ def test_a_given_split_had_no_keywords(tmp_path):
                          order="input", id_order="sorted", progress=False)
     x, held_out = chunkhit.SparseDataset(tmp_path / "given/test")[:]
     assert (x.tolist(), held_out.tolist()) == ([[5, 4, 0], [3, 0, 0]], [[0, 0, 2], [0, 5, 0]])
-    with pytest.raises(chunkhit.Error, match="INPUT: found") as caught:
+    with pytest.raises(chunkhit.Error, match="^inputs: found") as caught:
         chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", train_file=tmp_path / "base", test_file=tmp_path / "test")
     assert caught.value.code == "usage"
     (tmp_path / "users").write_text("9\n")
@@ -72,21 +63,26 @@ def test_a_given_split_had_no_keywords(tmp_path):
         chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", split="users", test_users=tmp_path / "users")
 
 
-def test_says_what_a_dry_run_would_pack(packs, tmp_path, capsys):
-    assert chunkhit.pack_images(packs / "images", tmp_path / "out", dry_run=True) == {}
-    assert "100" in capsys.readouterr().out and not (tmp_path / "out").exists()
+def test_says_what_a_dry_run_would_pack(packs, ratings, tmp_path):
+    planned = chunkhit.pack_images(packs / "images", tmp_path / "out", dry_run=True)
+    assert planned[str(tmp_path / "out")] == {"samples": 100, "raw_bytes": 14400, "parts": 1, "chunks": 1}
+    planned = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "out", dry_run=True)
+    assert planned[str(tmp_path / "out")]["columns"] == 97
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("code, message, options", [
-    ("usage", "no_such_flag=5", dict(no_such_flag=5)),
+    ("usage", "no_such_option: no such option", dict(no_such_option=5)),
+    ("usage", "^split: the shares add up to 0.9, expected 1", dict(split={"train": 0.9})),
+    ("usage", "^chunk_samples and chunk_bytes exclude each other", dict(chunk_samples=5, chunk_bytes=99)),
     ("bad_data", "gone.csv", dict(labels="gone.csv")),
-    ("cannot_write", "holds another pack", dict(resize=(4, 4))),
+    ("cannot_write", "holds another pack.*force", dict(resize=(4, 4))),
 ])
-def test_raises_what_the_command_says(packs, code, message, options):
+def test_raises_what_is_wrong_by_the_keyword(packs, code, message, options):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_images(packs / "images", packs / "hdf5", **options)
     assert caught.value.code == code
-    assert "pack-images:" not in str(caught.value) and "--help" not in str(caught.value)
+    assert "--" not in str(caught.value) and "`" not in str(caught.value)
 
 
 def test_too_many_rejects_are_an_error(packs, tmp_path):
@@ -104,53 +100,76 @@ def test_takes_names_that_look_like_flags(packs, tmp_path, monkeypatch):
     assert chunkhit.pack_images("-odd", "-out")["samples"] == 100
 
 
-def test_shows_progress_where_it_is_wanted(packs, tmp_path, capfd):
+def test_shows_progress_where_it_is_wanted(packs, ratings, tmp_path, capfd):
     chunkhit.pack_images(packs / "images", tmp_path / "shown", progress=True)
     assert "of 100 rows" in capfd.readouterr().err
     chunkhit.pack_images(packs / "images", tmp_path / "hidden")
     assert capfd.readouterr().err == ""
-    text = _progress.progress_text({"phase": "packing", "rows_done": 1500, "rows_total": 3000, "rejected": 2,
-                                    "rows_per_second": 1234.0, "seconds": 1.0})
-    assert text == "packing: 1,500 of 3,000 rows (50%), 1,234/s, 2 rejected"
+    events = []
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "called", progress=events.append)
+    assert events[-1]["phase"] == "packing" and events[-1]["rows_done"] == events[-1]["rows_total"] > 0
 
 
-def test_shows_no_rate_before_it_says_something(capsys):
-    line = _progress.ProgressLine(True)
-    for phase, done, seconds in (("reading", 0, 0.5), ("reading", 9, 1.0), ("packing", 7, 1.1), ("packing", 8, 1.4)):
-        line.show({"phase": phase, "rows_done": done, "rows_total": 9 if done else 0, "rejected": 0,
-                   "rows_per_second": 1e12, "seconds": seconds})
-    shown = capsys.readouterr().err.split("\r")[1:]
-    assert ["/s" in each for each in shown] == [False, True, False, True]
+class Slow:
+    """A folder of images that take seconds to pack, in parts of a few."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "a").mkdir(parents=True)
+        image = Image.effect_noise((1500, 1500), 50).convert("RGB")
+        image.save(folder / "a" / "000.png")
+        for number in range(1, 150):
+            shutil.copy(folder / "a" / "000.png", folder / "a" / f"{number:03}.png")
+
+    def pack(self, output, **options):
+        return chunkhit.pack_images(self.folder, output, resize=(256, 256), chunk_samples=1, part_bytes=1, order="input",
+                                    threads=1, **options)
 
 
-def test_ctrl_c_stops_the_command_and_is_passed_on(packs, tmp_path, monkeypatch):
-    """A stand-in for the command, which says when it is there and when it was stopped."""
-    command = tmp_path / "pack-images"
-    command.write_text(textwrap.dedent(f"""\
-        #!{sys.executable}
-        import os, signal, sys, time
-        def stop(*_):
-            open({str(tmp_path / "stopped")!r}, "a").write("once ")
-            sys.exit(130)
-        signal.signal(signal.SIGINT, stop)
-        os.kill({os.getpid()}, signal.SIGUSR1)
-        time.sleep(60)
-        """))
-    command.chmod(0o755)
-    monkeypatch.setattr(_packing, "find_command", lambda name: str(command))
-    before = signal.signal(signal.SIGUSR1, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            chunkhit.pack_images(packs / "images", tmp_path / "out")
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert (tmp_path / "stopped").read_text() == "once "
+def test_ctrl_c_stops_packing_within_a_second_and_keeps_finished_parts(tmp_path):
+    slow = Slow(tmp_path / "in")
+    raised = []
+
+    def interrupt(event):
+        if event["rows_done"] >= 3 and not raised:
+            raised.append(time.monotonic())
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        slow.pack(tmp_path / "out", progress=interrupt)
+    assert time.monotonic() - raised[0] < 5  # a second, on a machine that is not loaded
+    parts = {part: part.stat().st_mtime_ns for part in (tmp_path / "out").glob("part-*.h5")}
+    assert 3 <= len(parts) < 150
+    assert slow.pack(tmp_path / "out")["samples"] == 150
+    assert all(part.stat().st_mtime_ns == written for part, written in parts.items())
+
+
+def test_what_a_progress_function_raises_stops_packing(tmp_path):
+    def fail(event):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        Slow(tmp_path / "in").pack(tmp_path / "out", progress=fail)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_packing_leaves_the_gil_to_other_threads(tmp_path):
+    slow = Slow(tmp_path / "in")
+    packing = threading.Thread(target=slow.pack, args=(tmp_path / "out",))
+    packing.start()
+    steps = 0
+    while packing.is_alive() and steps < 20:
+        time.sleep(0.01)
+        steps += 1
+    assert steps == 20
+    packing.join()
+    assert chunkhit.pack_info(tmp_path / "out")["samples"] == 150
 
 
 def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path):
-    options = dict(split="users", test=5, fold_in=0.5, save_config=tmp_path / "recipe.toml")
+    options = dict(split="users", test=5, fold_in=0.5)
     packed = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "packs", **options)
-    assert sorted(packed) == ["test", "train"] and (tmp_path / "recipe.toml").exists()
+    assert sorted(packed) == ["test", "train"]
     assert packed == chunkhit.pack_info(tmp_path / "packs")
     verified = chunkhit.verify_pack(tmp_path / "packs")
     assert sorted(verified) == ["test", "train"] and verified["test"]["problems"] == []

@@ -98,9 +98,9 @@ def test_goes_on_where_a_state_was_taken(ratings):
     loader = chunkhit.SparseLoader(ratings[0] / "whole", **options)
     left = loader.epoch(2)
     next(left)
-    state = loader.state()
+    state = loader.state_dict()
     other = chunkhit.SparseLoader(ratings[0] / "whole", **options)
-    other.restore(state)
+    other.load_state_dict(state)
     for mine, theirs in zip(left, other, strict=True):
         np.testing.assert_array_equal(mine.x, theirs.x)
         np.testing.assert_array_equal(mine.rows, theirs.rows)

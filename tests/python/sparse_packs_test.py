@@ -18,7 +18,7 @@ def test_packs_with_other_items_were_read_into_the_same_columns(tmp_path):
     first = pack(tmp_path, "first", FIRST)
     other = pack(tmp_path, "other", [("u4", "ant"), ("u4", "dog"), ("u5", "ant"), ("u5", "eel"), ("u6", "dog")])
     for reader in (chunkhit.SparseLoader, chunkhit.SparseDataset):
-        with pytest.raises(chunkhit.Error, match='other: column 1 has item "dog", expected item "bee" as in .*first.*--reuse-ids'):
+        with pytest.raises(chunkhit.Error, match='other: column 1 has item "dog", expected item "bee" as in .*first.*reuse_ids'):
             reader([first, other])
     same = pack(tmp_path, "same", [("u4", "cat"), ("u5", "cat"), ("u5", "bee")], reuse_ids=first)
     assert len(chunkhit.SparseDataset([first, same])) == 5

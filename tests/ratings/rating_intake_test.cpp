@@ -68,7 +68,7 @@ IntakeOptions skipping(std::size_t block_bytes = 64, std::uint32_t threads = 2) 
   IntakeOptions options;
   options.threads = threads;
   options.block_bytes = block_bytes;
-  options.limit = {.fail_on_error = false, .max_error_share = 1};
+  options.limit = {OnError::skip, {1}};
   return options;
 }
 
@@ -147,7 +147,7 @@ TEST(RatingIntake, FailsAtTheFirstBadLineForAnyThreads) {
   for (std::uint32_t threads = 1; threads <= 8; ++threads) {
     IntakeOptions options = skipping(50, threads);
     options.limit = {};
-    EXPECT_EQ(run(paths, options).error, folder.path(skipped.bad_lines[0]) + " (--on-error fail)");
+    EXPECT_EQ(run(paths, options).error, folder.path(skipped.bad_lines[0]) + " (`on_error` fail)");
   }
 }
 
@@ -155,15 +155,15 @@ TEST(RatingIntake, CountsBadLinesAgainstTheLimit) {
   const TemporaryFolder folder;
   const Rows paths{folder.write("r.csv", "user,item,rating\n1,2,3\n1,2,x\n1,2,y\n1,2\n")};
   IntakeOptions options = skipping(10);
-  options.limit.max_error_count = 2;
-  EXPECT_EQ(run(paths, options).error, "more than 2 bad lines, which --max-errors allows; the last: " +
+  options.limit.max_errors.count = 2;
+  EXPECT_EQ(run(paths, options).error, "more than 2 bad lines, which `max_errors` allows; the last: " +
                                            paths[0] + ":5:4: line: expected at least 3 columns, found 2");
-  options.limit.max_error_count = 3;
+  options.limit.max_errors.count = 3;
   EXPECT_EQ(run(paths, options).error, "");
-  options.limit = {.fail_on_error = false, .max_error_share = 0.5};
-  EXPECT_EQ(run(paths, options).error, "3 bad lines of 5, --max-errors allows 2; the first: " + paths[0] +
+  options.limit = {OnError::skip, {0.5}};
+  EXPECT_EQ(run(paths, options).error, "3 bad lines of 5, `max_errors` allows 2; the first: " + paths[0] +
                                            ":3:5: value: expected a number, found \"x\"");
-  options.limit.max_error_share = 0.6;
+  options.limit.max_errors.share = 0.6;
   const Intake intake = run(paths, options);
   EXPECT_EQ(intake.error, "");
   EXPECT_EQ(intake.bad_kinds.at("value: expected a number"), 2u);

@@ -19,7 +19,7 @@ struct Example {
   explicit Example(const std::vector<Rating>& ratings, bool timed = true) : rows(0, "") {
     RatingStore store({.keeps_times = timed});
     append(store, ratings);
-    std::vector<StepCounts> steps;
+    std::vector<PackStep> steps;
     rows = clean_rows(store, {}, RowForm::with_positions, steps);
     live = {std::vector<std::uint8_t>(store.user_count(), 1),
             std::vector<std::uint8_t>(store.item_count(), 1)};
@@ -147,7 +147,7 @@ TEST(LeaveOneOut, FailsWithoutTimesUnlessAnotherOrderIsGiven) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_EQ(std::string(error.what()),
-              "--split leave-one-out: the ratings have no times: --time names their column; or --split-order "
+              "`split` leave-one-out: the ratings have no times: `time` names their column; or `split_order` "
               "random or input");
   }
 }
@@ -292,17 +292,17 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::ratio, .test = {0, 1.5}}, "test");
   expect_refused({.kind = SplitKind::ratio, .test = {0, nan}}, "test");
   expect_refused({.kind = SplitKind::ratio, .validation = {0, 0.5}, .test = {0, 0.5}}, "together");
-  expect_refused({.kind = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "fold-in");
+  expect_refused({.kind = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "`fold_in`");
   expect_refused({.kind = SplitKind::users}, "users");
-  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need --split");
-  expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "before");
-  expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "before");
-  expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "test-users");
-  expect_refused({.kind = SplitKind::users, .test = {1, 0}, .test_users = "list"}, "test, test-users");
-  expect_refused({.kind = SplitKind::given, .files = {1, 0, 0}}, "test-file");
-  expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "train-file");
-  expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "validation, test");
-  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "split given");
+  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need `split`");
+  expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "`before`");
+  expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "`before`");
+  expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "`test_users`");
+  expect_refused({.kind = SplitKind::users, .test = {1, 0}, .test_users = "list"}, "`test`, `test_users`");
+  expect_refused({.kind = SplitKind::given, .files = {1, 0, 0}}, "`test_file`");
+  expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "`train_file`");
+  expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "`validation`, `test`");
+  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "`split` given");
 }
 
 TEST(SplitSpec, IsRefusedWhereTheRatingsDoNotFit) {

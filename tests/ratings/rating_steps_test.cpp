@@ -24,7 +24,7 @@ struct Left {
 Left apply(const RatingRules& rules) {
   RatingStore store({});
   append(store, kExample);
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, steps);
   steps.clear();
   LiveRatings live{std::vector<std::uint8_t>(5, 1), std::vector<std::uint8_t>(4, 1)};
@@ -65,7 +65,7 @@ TEST(MinUserAndItem, CountAlone) {
 TEST(Steps, AreCountedBeforeAndAfterEach) {
   RatingStore store({});
   append(store, {{0, 0, 4}, {0, 1, 2}, {0, 0, 4}, {1, 1, 3}, {2, 2, 0}, {3, 0, 1}});
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   const RatingRules rules{.duplicates = Duplicates::last, .min_value = 2.0F, .above = 3.0F, .binarize = true};
   const CleanRows rows = clean_rows(store, rules, RowForm::as_they_came, steps);
   EXPECT_EQ(text_of(steps),
@@ -75,7 +75,7 @@ TEST(Steps, AreCountedBeforeAndAfterEach) {
 TEST(Steps, EndWhereADuplicateIsAnErrorAndNameTheLowest) {
   RatingStore store({});
   append(store, {{4000, 1}, {4000, 1}, {2000, 7}, {2000, 5}, {2000, 7}, {2000, 5}, {2000, 5}});
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   try {
     (void)clean_rows(store, {}, RowForm::as_they_came, steps);
     FAIL() << "nothing was thrown";
@@ -90,7 +90,7 @@ TEST(Steps, EndWhereADuplicateIsAnErrorAndNameTheLowest) {
 TEST(KnownItems, AreTheOnlyOnesLeft) {
   RatingStore store({});
   append(store, kExample);
-  std::vector<StepCounts> steps;
+  std::vector<PackStep> steps;
   const CleanRows rows = clean_rows(store, {}, RowForm::as_they_came, steps);
   steps.clear();
   LiveRatings live{Bits(5, 1), Bits(4, 1)};

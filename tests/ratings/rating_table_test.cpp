@@ -72,7 +72,7 @@ TEST(RatingTable, FindsAHeaderWhoseNamesSayNothing) {
   EXPECT_EQ(told("a,b,c\n1,2,3\n", spec).text.header, "a,b,c");
   EXPECT_EQ(
       error_of("a,b,c\n1,2,3\n"),
-      "r.csv: line 1: no column for --user among \"a\", \"b\", \"c\"; give its name or number, or --header "
+      "r.csv: line 1: no column for `user` among \"a\", \"b\", \"c\"; give its name or number, or `header` "
       "no where this line is a rating");
 }
 
@@ -88,28 +88,28 @@ TEST(RatingTable, TakesColumnsByNameOrNumber) {
 TEST(RatingTable, RefusesColumnsThatCannotBe) {
   RatingTableSpec spec;
   spec.user = "2";
-  EXPECT_EQ(error_of("1,2\n", spec), "--user and --item: both are column 2; give both");
+  EXPECT_EQ(error_of("1,2\n", spec), "`user` and `item`: both are column 2; give both");
   spec.user = "3";
-  EXPECT_EQ(error_of("1,2\n", spec), "r.csv: line 1: expected column 3 (--user), found 2 columns");
+  EXPECT_EQ(error_of("1,2\n", spec), "r.csv: line 1: expected column 3 (`user`), found 2 columns");
   spec.user = "99999999999999999999";
   EXPECT_NE(error_of("1,2\n", spec), "none");
   spec.user = "0";
-  EXPECT_EQ(error_of("1,2\n", spec), "--user 0: columns are numbered from 1");
+  EXPECT_EQ(error_of("1,2\n", spec), "`user` 0: columns are numbered from 1");
   spec.user = "who";
-  EXPECT_EQ(error_of("1,2\n", spec), "r.csv: line 1: expected a header with \"who\" (--user), found none");
+  EXPECT_EQ(error_of("1,2\n", spec), "r.csv: line 1: expected a header with \"who\" (`user`), found none");
   EXPECT_EQ(error_of("user,item\n1,2\n", spec),
-            "r.csv: line 1: no column \"who\" for --user among \"user\", \"item\"; give its name or number");
+            "r.csv: line 1: no column \"who\" for `user` among \"user\", \"item\"; give its name or number");
   EXPECT_EQ(error_of("rating,user,rating,item\n1,2,3,4\n"),
-            "r.csv: line 1: two columns for --value, 1 and 3; give its number");
+            "r.csv: line 1: two columns for `value`, 1 and 3; give its number");
   EXPECT_EQ(error_of("1\n2\n"),
-            "r.csv: line 1: found none of the delimiters , :: ; | tab and blank; give --delimiter");
+            "r.csv: line 1: found none of the delimiters , :: ; | tab and blank; give `delimiter`");
   EXPECT_EQ(
       error_of("\n1 2 3\n1 3 4\n\n1 4\n"),
-      "r.csv: line 5: expected 3 columns between blanks, as in the first line, found 2; give --delimiter");
+      "r.csv: line 5: expected 3 columns between blanks, as in the first line, found 2; give `delimiter`");
 }
 
 TEST(RatingTable, PointsAtQuotesInAHeaderThatAreToBeLetters) {
-  const std::string error = "r.csv: line 1: names stand in quotes; give --quote double";
+  const std::string error = "r.csv: line 1: names stand in quotes; give `quote` double";
   RatingTableSpec spec;
   spec.quoting = Quoting::none;
   EXPECT_EQ(error_of("\"userId\",\"movieId\",\"rating\"\n1,2,3\n", spec), error);
@@ -141,13 +141,13 @@ TEST(RatingTable, TakesOnlyTheExactNameAndSuggestsANearOne) {
   spec.item = "movie_id";
   EXPECT_EQ(
       error_of("userId,movieId,rating\n1,2,3\n", spec),
-      "r.csv: line 1: no column \"movie_id\" for --item among \"userId\", \"movieId\", \"rating\"; did you "
+      "r.csv: line 1: no column \"movie_id\" for `item` among \"userId\", \"movieId\", \"rating\"; did you "
       "mean \"movieId\"?");
   spec.item = "Thing";
   spec.user = "buyer";
   EXPECT_EQ(
       error_of("buyer,thing\n1,2\n", spec),
-      "r.csv: line 1: no column \"Thing\" for --item among \"buyer\", \"thing\"; did you mean \"thing\"?");
+      "r.csv: line 1: no column \"Thing\" for `item` among \"buyer\", \"thing\"; did you mean \"thing\"?");
   spec.user = "user_id";
   spec.item = "item_id:token";
   EXPECT_EQ(told("user_id:token\titem_id:token\n1\t2\n", spec).text.columns, (Columns{0, 1, {}, {}}));
@@ -157,8 +157,8 @@ TEST(RatingTable, TakesOnlyTheExactNameAndSuggestsANearOne) {
 TEST(RatingTable, AsksForTheHeaderWhereTextStandsAboveNumbers) {
   const std::string error =
       "r.csv: line 1: user \"buyer\" is no number, those of the next lines are; if it names a column give "
-      "--header "
-      "yes, --user and --item, if it is an id --header no";
+      "`header` "
+      "yes, `user` and `item`, if it is an id `header` no";
   EXPECT_EQ(error_of("buyer,thing\n1,2\n3,4\n"), error);
   EXPECT_NE(error_of("alice,thing\nbob,2\ncarol,4\n").find("item \"thing\""), std::string::npos);
   EXPECT_EQ(error_of("alice,2\nbob,3\n4,5\n"), "none");
@@ -170,7 +170,7 @@ TEST(RatingTable, AsksForTheHeaderWhereTextStandsAboveNumbers) {
   spec.user = "buyer";
   spec.item = "thing";
   EXPECT_EQ(error_of("buyer,thing\n1,2\n", spec), "none");
-  EXPECT_EQ(error_of("buyer,thing,how\n1,2,\n1,3,5\n").find("r.csv: line 1: no column for --user"), 0u);
+  EXPECT_EQ(error_of("buyer,thing,how\n1,2,\n1,3,5\n").find("r.csv: line 1: no column for `user`"), 0u);
   const RatingTable first = told("item,user\n1,2\n");
   EXPECT_THROW(static_cast<void>(told("buyer,thing\n1,2\n", {}, &first)), Error);
 }
@@ -199,10 +199,10 @@ TEST(RatingTable, TakesAFourthColumnForTheTimeOnlyWhereItLooksLikeOne) {
 TEST(RatingTable, RefusesDelimitersThatSplitNothing) {
   RatingTableSpec spec;
   spec.delimiter = "\"";
-  EXPECT_EQ(error_of("1,2\n", spec), "--delimiter: must have neither a quote nor a line end");
+  EXPECT_EQ(error_of("1,2\n", spec), "`delimiter`: must have neither a quote nor a line end");
   spec.delimiter = kBlanks;
   spec.quoting = Quoting::double_quote;
-  EXPECT_EQ(error_of("1 2\n", spec), "--delimiter blanks: not with --quote double");
+  EXPECT_EQ(error_of("1 2\n", spec), "`delimiter` blanks: not with `quote` double");
 }
 
 TEST(RatingTable, DoesAsToldAboutTheHeader) {

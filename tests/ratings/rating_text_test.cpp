@@ -164,9 +164,9 @@ TEST(RatingText, RefusesQuotesThatAreNotAsTheyShouldBe) {
   const RatingBlock block = parsed("\"a\"b,1\nc\"d\",1\n1,2\n\"e,3\nf,4\n", spec);
   EXPECT_EQ(rating_rows(block), (Rows{"1 2"}));
   EXPECT_EQ(bad_rows(block),
-            (Rows{"1:4: quotes: text behind a closing one (--quote none takes quotes for letters)",
-                  "2:2: quotes: one in a field without quotes (--quote none takes quotes for letters)",
-                  "4:1: quotes: one is never closed (--quote none takes quotes for letters)"}));
+            (Rows{"1:4: quotes: text behind a closing one (`quote` none takes quotes for letters)",
+                  "2:2: quotes: one in a field without quotes (`quote` none takes quotes for letters)",
+                  "4:1: quotes: one is never closed (`quote` none takes quotes for letters)"}));
 }
 
 // "Heat (1995), director's cut" as one field of a CSV gave an item of half the title.
@@ -179,7 +179,7 @@ TEST(RatingText, RefusesMoreFieldsThanTheFirstLineHas) {
   EXPECT_EQ(
       bad_rows(block),
       (Rows{"2:8: line: expected 3 columns, as in the first line, found 4",
-            "3:17: line: expected 3 columns, as in the first line, found 4; --quote double keeps fields "
+            "3:17: line: expected 3 columns, as in the first line, found 4; `quote` double keeps fields "
             "in quotes whole",
             "5:10: line: expected 3 columns, as in the first line, found 5"}));
   for (const char* delimiter : {"::", "blanks"}) {

@@ -50,7 +50,7 @@ TEST_F(Svmlight, TellsTheBaseByAnIndexZeroAnywhere) {
   EXPECT_EQ(read("1 2:1 5:1\n").facts.item_count, 5u);
   EXPECT_EQ(read("1 2:1 5:1\n", 0).facts.item_count, 6u);
   EXPECT_EQ(read("1 0:1\n", 1).bad_lines,
-            Texts({"1:3 index: expected 1 or more (--index-base 1), found \"0\""}));
+            Texts({"1:3 index: expected 1 or more (`index_base` 1), found \"0\""}));
 }
 
 TEST_F(Svmlight, ReadsFilesAsOneMatrix) {

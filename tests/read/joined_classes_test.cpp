@@ -35,7 +35,7 @@ Names names_of_labels(ImageLoader& loader) {
   Names names;
   for (const ImageBatch& batch : loader.epoch(0))
     for (const std::int64_t id : batch.labels)
-      names.push_back(loader.info().classes.at(static_cast<std::size_t>(id)).name);
+      names.push_back(loader.info().images().classes.at(static_cast<std::size_t>(id)).name);
   return names;
 }
 
@@ -61,15 +61,15 @@ TEST(JoinedClasses, GiveAClassOneIdWhateverItsIdInEachPack) {
       EXPECT_EQ(names[s], s % 2 == 0 ? "cat" : "dog") << kind << " " << s;
       EXPECT_EQ(names[10 + s], s % 2 == 0 ? "dog" : "eel") << kind << " " << s;
     }
-    ASSERT_EQ(loader.info().classes.size(), 3u);
-    for (std::int64_t id = 0; id < 3; ++id) EXPECT_EQ(loader.info().classes[id].id, id);
-    EXPECT_EQ(loader.info().classes[1].samples, 10u);  // five of each
-    EXPECT_EQ(loader.info().classes[2].samples, 5u);
+    ASSERT_EQ(loader.info().images().classes.size(), 3u);
+    for (std::int64_t id = 0; id < 3; ++id) EXPECT_EQ(loader.info().images().classes[id].id, id);
+    EXPECT_EQ(loader.info().images().classes[1].samples, 10u);  // five of each
+    EXPECT_EQ(loader.info().images().classes[2].samples, 5u);
     const ImageDataset dataset({first, second});
     EXPECT_EQ(dataset.label(0), 0);
     EXPECT_EQ(dataset.label(10), 1);
     EXPECT_EQ(dataset.label(11), 2);
-    EXPECT_EQ(dataset.info().classes[2].name, "eel");
+    EXPECT_EQ(dataset.info().images().classes[2].name, "eel");
   }
 }
 
@@ -79,7 +79,7 @@ TEST(JoinedClasses, KeepTheIdsOfTheFirstAndAppendTheOthersInOrder) {
                       write_classes(folder, "b", {"bee", "ant", "cat"}, "shard", 2),
                       write_classes(folder, "c", {"dog", "cat", "eel"}, "shard", 3)});
   Names names;
-  for (const PackClass& each : loader.info().classes) names.push_back(each.name);
+  for (const PackClass& each : loader.info().images().classes) names.push_back(each.name);
   EXPECT_EQ(names, (Names{"eel", "ant", "bee", "cat", "dog"}));
 }
 
@@ -88,8 +88,8 @@ TEST(JoinedClasses, AreTheSameIdsWhereNoSourceHasNames) {
   ImageLoader loader({write_classes(folder, "a", {}, "shard", 1), write_classes(folder, "b", {}, "hdf5", 2)});
   for (const ImageBatch& batch : loader.epoch(0))
     for (std::size_t i = 0; i < batch.labels.size(); ++i) EXPECT_EQ(batch.labels[i], i % 10 % 2);
-  ASSERT_EQ(loader.info().classes.size(), 2u);
-  EXPECT_EQ(loader.info().classes[1].samples, 10u);
+  ASSERT_EQ(loader.info().images().classes.size(), 2u);
+  EXPECT_EQ(loader.info().images().classes[1].samples, 10u);
 }
 
 TEST(JoinedClasses, FailWhereOnlyOneSideHasNames) {

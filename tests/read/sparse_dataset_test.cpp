@@ -125,14 +125,14 @@ TEST(SparseDataset, OfHdf5TellsItsEntries) {
   const TemporaryFolder folder;
   const MatrixShape shape = known_shape(ValueType::u8, 2);
   const SparseDataset dataset(write_hdf5(folder, shape, MatrixLayout::csr));
-  ASSERT_TRUE(dataset.info().matrix.has_value());
-  ASSERT_EQ(dataset.info().matrix->matrices.size(), 2);
+  ASSERT_TRUE(dataset.info().is_matrix());
+  ASSERT_EQ(dataset.info().matrix().matrices.size(), 2);
   for (const int matrix : {0, 1}) {
     const CsrRows rows = known_rows(shape, matrix, 0, kRows);
     std::uint64_t longest = 0;
     for (std::size_t row = 0; row < kRows; ++row)
       longest = std::max(longest, rows.indptr[row + 1] - rows.indptr[row]);
-    const PackMatrix& found = dataset.info().matrix->matrices[static_cast<std::size_t>(matrix)];
+    const PackMatrix& found = dataset.info().matrix().matrices[static_cast<std::size_t>(matrix)];
     EXPECT_EQ(found.nnz, rows.nnz());
     EXPECT_EQ(found.longest_row, longest);
   }

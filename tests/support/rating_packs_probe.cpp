@@ -105,7 +105,7 @@ void print(const PackRows& pack) {
 void print(const RatingPacks& made) {
   std::cout << "{\"steps\": [";
   for (std::size_t at = 0; at < made.steps.size(); ++at) {
-    const StepCounts& step = made.steps[at];
+    const PackStep& step = made.steps[at];
     std::cout << (at > 0 ? ", " : "") << "[\"" << step.name << "\", " << step.users << ", " << step.items
               << ", " << step.ratings << ']';
   }

@@ -60,9 +60,9 @@ inline FilledPack fill(const PackRows& pack) {
 }
 
 /// Steps as text: "input 3x2 5, zeros 3x2 4".
-inline std::string text_of(const std::vector<StepCounts>& steps) {
+inline std::string text_of(const std::vector<PackStep>& steps) {
   std::string text;
-  for (const StepCounts& step : steps)
+  for (const PackStep& step : steps)
     text += (text.empty() ? "" : ", ") + step.name + " " + std::to_string(step.users) + "x" +
             std::to_string(step.items) + " " + std::to_string(step.ratings);
   return text;

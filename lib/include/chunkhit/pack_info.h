@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace chunkhit {
@@ -14,6 +15,23 @@ namespace chunkhit {
 /// Memory layout of a sample: pixels after pixels (height, width, channel) or planes after planes (channel,
 /// height, width).
 enum class Layout { nhwc, nchw };
+
+/// Labels of images: an int64 class id a sample, or `label_columns` float32 numbers.
+enum class LabelKind { class_id, numbers };
+
+/// Type of a stored value of a matrix.
+enum class ValueType : std::uint8_t {
+  none,  ///< nothing is stored: every rating is 1
+  u8,
+  u16,
+  f32,
+};
+
+/// How the values of a matrix are stored: rating = stored number · scale, exactly.
+struct StoredValues {
+  ValueType type = ValueType::none;
+  double scale = 1;
+};
 
 /// HDF5 chunk-cache settings and the predicted hit rates of single-sample reads, 0..1.
 struct CachePrediction {
@@ -43,10 +61,13 @@ struct PackClass {
 
 /// Part: a data file of a pack.
 struct PackPart {
-  std::string file;  ///< file name in the pack's folder
+  std::string file;  ///< file name in the pack's folder, e.g. "part-00000.h5"
+  std::uint64_t bytes = 0;
+  std::uint64_t xxh3 = 0;  ///< hash of the whole file; 0 for a single part
+  std::uint64_t rows = 0;  ///< input rows that this part stands for: samples + rejected
   std::uint64_t samples = 0;
   std::uint64_t chunks = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t stored_bytes = 0;  ///< stored bytes of all chunks
 };
 
 /// Matrix of a pack: "X", or "held_out" with the same rows.
@@ -54,6 +75,17 @@ struct PackMatrix {
   std::string name;
   std::uint64_t nnz = 0;          ///< number of ratings
   std::uint64_t longest_row = 0;  ///< ratings in the longest row
+};
+
+/// Input file of ratings.
+struct InputStats {
+  std::string file;         ///< name without folders
+  std::uint64_t bytes = 0;  ///< of a text after decompression, of a matrix as stored; 0: not known
+  std::uint64_t lines = 0;
+  std::uint64_t blank_lines = 0;
+  std::uint64_t comment_lines = 0;
+  std::uint64_t header_lines = 0;
+  std::uint64_t ratings = 0;
 };
 
 /// Counts after a step of packing ratings: users and items with at least one rating.
@@ -64,20 +96,50 @@ struct PackStep {
   std::uint64_t ratings = 0;
 };
 
-/// Contents of a pack (or single part) of user-item matrices, in addition to PackInfo; samples are rows.
+/// Number of ratings of a value, or of values from this one up to the next entry's.
+struct ValueCount {
+  float value = 0;
+  std::uint64_t ratings = 0;
+};
+
+/// What became of the ratings of the input, for all packs of a run.
+struct RatingStats {
+  std::vector<InputStats> inputs;
+  std::uint64_t bad_lines = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> reasons;  ///< numbers of bad lines by reason
+  std::vector<PackStep> steps;
+  std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split, by reason
+  std::vector<ValueCount> values;                               ///< packed values, ascending
+};
+
+/// Contents of a pack (or single part) of images.
+struct ImagesInfo {
+  std::uint32_t height = 0;  ///< height of a sample, pixels
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;  ///< uint8 values per pixel
+  Layout layout = Layout::nhwc;
+  std::uint64_t rows = 0;  ///< input rows: samples + rejected
+  std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples packed with warnings
+  LabelKind label_kind = LabelKind::class_id;
+  std::vector<PackClass> classes;
+  std::vector<double> mean;  ///< per channel, 0..255
+  std::vector<double> std;
+  std::optional<SharedStats> normalize;  ///< statistics that normalize a pack of a split, instead of its own
+  std::uint64_t chunk_samples = 0;
+  std::uint64_t chunk_bytes = 0;  ///< uncompressed bytes per chunk
+  CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 for shards
+  CachePrediction advised_cache;
+};
+
+/// Contents of a pack (or single part) of user-item matrices, whose samples are rows.
 struct MatrixInfo {
   std::uint64_t columns = 0;  ///< items
   std::vector<PackMatrix> matrices;
-  std::string value_type;  ///< "none", "u8", "u16", "f32"
-  double scale = 1;        ///< rating = stored number · scale
-  std::string split_name;  ///< "train", "validation", "test"; empty without a split
-  std::vector<std::pair<std::string, std::uint64_t>> inputs;  ///< input files and their numbers of ratings
-  std::uint64_t bad_lines = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> reasons;   ///< numbers of bad lines by reason
-  std::vector<PackStep> steps;                                  ///< steps of the run, for all its packs
-  std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split, by reason
-  /// Numbers of ratings by value; with many values, by the lower bound of a bin.
-  std::vector<std::pair<float, std::uint64_t>> values;
+  StoredValues values;
+  std::string split_name;        ///< "train", "validation", "test"; empty without a split
+  std::uint64_t chunk_rows = 0;  ///< rows per block; 0 in HDF5
+  RatingStats stats;             ///< from the manifest
 };
 
 /// Dataset names of an external HDF5 file, as paths from its root.
@@ -96,33 +158,21 @@ struct PackInfo {
   bool external = false;     ///< external HDF5 file: it has no hashes, changes go unnoticed
   std::string container;     ///< "hdf5", "shard"
   std::string codec;         ///< "none", "deflate", "zstd", "photo"
-  std::string layout;        ///< "nhwc", "nchw"
-  std::uint32_t height = 0;  ///< height of a sample, pixels
-  std::uint32_t width = 0;
-  std::uint32_t channels = 0;  ///< uint8 values per pixel
   std::uint64_t samples = 0;
-  std::uint64_t rows = 0;  ///< input rows: samples + rejected
-  std::uint64_t rejected = 0;
-  std::uint64_t warned = 0;  ///< samples packed with warnings
-  bool class_labels = true;  ///< labels are int64 class ids, else float32 columns
   std::vector<std::string> label_columns;
-  std::vector<PackClass> classes;
-  std::vector<double> mean;  ///< per channel, 0..255
-  std::vector<double> std;
-  std::optional<SharedStats> normalize;  ///< statistics that normalize a pack of a split, instead of its own
-  std::uint64_t chunk_samples = 0;
-  std::uint64_t chunk_bytes = 0;   ///< uncompressed bytes per chunk
   std::uint64_t raw_bytes = 0;     ///< uncompressed; matrices as CSR of 32-bit columns and values
   std::uint64_t stored_bytes = 0;  ///< stored bytes of all chunks
   std::vector<PackPart> parts;
   std::vector<std::string> problems;  ///< missing parts, and parts whose size differs from the manifest
-  std::vector<std::pair<std::string, std::string>> spec;  ///< flags that made the pack
+  std::vector<std::pair<std::string, std::string>> spec;  ///< choices that made the pack
   std::string tool;
-  std::string pack_id;            ///< 16 hexadecimal digits; equal for equal input and spec
-  std::string input_xxh3;         ///< hash of the input list
-  CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 for shards
-  CachePrediction advised_cache;
-  std::optional<MatrixInfo> matrix;  ///< set for matrices, whose shape, pixels, classes and caches are empty
+  std::string pack_id;     ///< 16 hexadecimal digits; equal for equal input and spec
+  std::string input_xxh3;  ///< hash of the input list
+  std::variant<ImagesInfo, MatrixInfo> contents;
+  /// Return the contents of one kind. Throw std::bad_variant_access for the other.
+  [[nodiscard]] const ImagesInfo& images() const { return std::get<ImagesInfo>(contents); }
+  [[nodiscard]] const MatrixInfo& matrix() const { return std::get<MatrixInfo>(contents); }
+  [[nodiscard]] bool is_matrix() const { return std::holds_alternative<MatrixInfo>(contents); }
 };
 
 /// Reads the contents of a pack (its folder or manifest.json), a single part, or an external HDF5 file with

@@ -73,7 +73,7 @@ class Loader(Generic[Batch]):
                         f"chunkhit.{name.replace('Loader', 'Dataset')}'s")
 
     def epoch(self, epoch: int) -> Epoch[Batch]:
-        """The batches of an epoch, from its first, or from where `restore` left it. Asked for again, it begins again."""
+        """The batches of an epoch, from its first, or from where `load_state_dict` left it. Asked for again, it begins again."""
         epoch = whole_number("epoch", epoch)
         self._core.begin(epoch)
         self._turn += 1
@@ -93,30 +93,23 @@ class Loader(Generic[Batch]):
         """Sets the epoch of the next `for batch in loader`, as DistributedSampler.set_epoch does."""
         self._next_epoch = whole_number("epoch", epoch)
 
-    def state(self) -> str:
-        """Returns the position after the current batch as one line of JSON."""
-        return self._core.state()
-
-    def restore(self, state: str) -> None:
-        """Resumes from a `state()`: its epoch gives exactly the remaining batches. With another world_size or batch_size
-        it gives all remaining samples, divided among the new ranks, provided that all ranks stopped after the same
-        batch; rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" if the state is
-        invalid or belongs to another source, seed, order or augmentation, or for another epoch while batches remain."""
-        if not isinstance(state, str):
-            raise Error(f"state: expected the text that state() gives, found {reprlib.repr(state)}", "usage")
-        self._core.restore(state)
-        self._turn += 1
-        self._next_epoch = json.loads(state)["epoch"]
-
     def state_dict(self) -> Dict[str, Any]:
-        """`state` as torchdata's StatefulDataLoader and Lightning ask for it."""
-        return {"chunkhit": self.state()}
+        """Returns the position after the current batch, as torchdata's StatefulDataLoader and Lightning ask for it."""
+        return {"chunkhit": self._state()}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """`restore` for a state of `state_dict`."""
-        if not isinstance(state, dict) or "chunkhit" not in state:
+        """Resumes from a `state_dict()`: its epoch gives exactly the remaining batches. With another world_size or
+        batch_size it gives all remaining samples, divided among the new ranks, provided that all ranks stopped after the
+        same batch; rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" if the state is
+        invalid or belongs to another source, seed, order or augmentation, or for another epoch while batches remain."""
+        if not isinstance(state, dict) or not isinstance(state.get("chunkhit"), str):
             raise Error(f"state: expected the dict that state_dict() gives, found {reprlib.repr(state)}", "usage")
-        self.restore(state["chunkhit"])
+        self._core.restore(state["chunkhit"])
+        self._turn += 1
+        self._next_epoch = json.loads(state["chunkhit"])["epoch"]
+
+    def _state(self) -> str:
+        return self._core.state()
 
     def stats(self) -> _chunkhit.LoaderStats:
         """Who waited for whom since the loader was made or `reset_stats` was called; print it. Its `verdict()` alone says

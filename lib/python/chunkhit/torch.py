@@ -83,14 +83,14 @@ class TensorLoader:
             self._feed.forget()
         super().close()  # type: ignore[misc]
 
-    def state(self) -> str:
+    def _state(self) -> str:
         """Where reading stands, after the batch that was handed out last; not the one that is on its way."""
         return self._feed.state_before(self._core.state) if self._feed else self._core.state()  # type: ignore[attr-defined]
 
-    def restore(self, state: str) -> None:
+    def load_state_dict(self, state: Any) -> None:
         if self._feed:
             self._feed.forget()
-        super().restore(state)  # type: ignore[misc]
+        super().load_state_dict(state)  # type: ignore[misc]
 
     def _take(self) -> Any:
         return self._feed.take(self._core) if self._feed else self._tensors(self._core.next())  # type: ignore[attr-defined]

@@ -21,8 +21,8 @@ constexpr std::uint64_t kMaxInflation = 1032;
 constexpr std::uint64_t kIdBytes = 240;
 
 [[noreturn]] void refuse_memory(const std::string& what, std::uint64_t memory_bytes, double enough) {
-  throw Error(ErrorCode::usage, "--memory " + bytes_text(static_cast<double>(memory_bytes)) +
-                                    " cannot hold " + what + ": give --memory " + memory_text(enough));
+  throw Error(ErrorCode::usage, "`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes)) +
+                                    " cannot hold " + what + ": give `memory_bytes` " + memory_text(enough));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::string find_place(const Hdf5Check& check, hid_t file) {
   if (found.size() == 1) return found[0];
   refuse_missing(check, file,
                  found.empty() ? "has no matrix: neither /X nor a group with data, indices and indptr"
-                               : "has several matrices: say which one (--layer)");
+                               : "has several matrices: say which one (`layer`)");
 }
 
 /// Reads two sides from an attribute or a dataset of the group.

@@ -129,7 +129,7 @@ void refuse_missing(const Hdf5Source& source, const std::string& name, const std
     text += (text.empty() ? "/" : ", /") + names[i];
   if (names.size() > kMaxListedNames) text += ", ...";
   source.check().refuse("has no dataset /" + name + ", only " + (text.empty() ? "nothing" : text) +
-                        "; images and labels (--images, --labels) name those to read" + advice);
+                        "; images and labels (`images`, `labels`) name those to read" + advice);
 }
 
 PartContents read_external_file(Hdf5Source& source, const Hdf5Names& names) {
@@ -372,7 +372,7 @@ Labels read_external_labels(const Hdf5Source& source, const Hdf5Names& names, st
     return labels;
   }
   if (!has_object(check, source.file(), name.c_str()))
-    refuse_missing(source, name, "; labels=\"\" (--labels=) reads images without labels");
+    refuse_missing(source, name, "; labels=\"\" (`labels`=) reads images without labels");
   const Hdf5Column column = open_column(check, source.file(), name.c_str());
   const std::string place = "/" + name;
   if (column.dimensions.empty() || column.dimensions.size() > 2)

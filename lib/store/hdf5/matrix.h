@@ -8,16 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "chunkhit/sparse_spec.h"
 #include "store/part.h"
 #include "types/csr_rows.h"
 
 namespace chunkhit {
-
-/// How an HDF5 part holds its matrices.
-enum class MatrixLayout : std::uint8_t {
-  csr,    ///< AnnData: /X, and /layers/held_out
-  dense,  ///< /matrix and /held_out: u8, every cell
-};
 
 /// Ratings that one matrix of an AnnData part holds at most: its indptr has 32 bits, as its indices have.
 inline constexpr std::uint64_t kMaxCsrEntries = INT32_MAX;

@@ -1,0 +1,104 @@
+// What pack_images makes of images; recorded in the manifest.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/pack_info.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+
+/// Columns of a CSV that names the samples.
+struct LabelCsvSpec {
+  std::string file_column = "file";                 ///< paths, relative to the root
+  std::vector<std::string> label_columns{"label"};  ///< several columns are float labels
+  char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
+  bool labels_are_names = false;  ///< numbers are names of classes, too; set where classes are given
+};
+
+/// Files of class folders that are listed.
+struct ClassFoldersSpec {
+  std::vector<std::string> split_folders;  ///< subfolders of the root, each a pack; empty: one pack
+  /// Globs, of names where they have no slash, else of paths below the root; empty: all but what is evidently
+  /// no image by its name (.txt, .json, Thumbs.db, …).
+  std::vector<std::string> include;
+};
+
+enum class Resize {
+  none,
+  exact,       ///< to width × height
+  short_side,  ///< the short side to width, as torchvision's Resize
+  long_side,   ///< the long side to width
+  fit,         ///< into width × height, padded, as Pillow's ImageOps.pad
+};
+
+/// Channels of the samples; keep: those of the first image.
+enum class Channels { rgb, gray, rgba, keep };
+
+/// Resample filter, spelled as in Pillow.
+enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
+
+/// Deterministic transform of every image: resize, center crop, channels, layout.
+struct TransformSpec {
+  Resize resize = Resize::none;
+  std::uint32_t resize_width = 0;   ///< pixels; the side's length for short_side and long_side
+  std::uint32_t resize_height = 0;  ///< pixels; unused for short_side and long_side
+  Filter resample = Filter::bilinear;
+  std::uint32_t crop_width = 0;  ///< pixels; 0: no crop
+  std::uint32_t crop_height = 0;
+  std::array<std::uint8_t, 3> pad_color{0, 0, 0};  ///< RGB, padding of Resize::fit
+  Channels channels = Channels::rgb;
+  bool fast_decode = false;  ///< scale JPEG while decoding: faster, not Pillow's pixels
+  Layout layout = Layout::nhwc;
+};
+
+/// Order of the samples in a pack.
+enum class Order { shuffle, input };
+
+/// Whether images are turned as their EXIF orientation says.
+enum class Exif { apply, ignore };
+
+/// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
+enum class Check { whole, region };
+
+/// Classes that the list of `classes` lacks: an error, or appended to it.
+enum class ClassesExtra { error, append };
+
+/// Pack of a split and its share of each class.
+struct SplitShare {
+  std::string name;  ///< subfolder of the output
+  double share = 0;  ///< above 0; all shares add up to 1
+};
+
+/// What is packed. Two packs with the same spec and the same input are equal, byte for byte.
+struct PackImagesSpec {
+  std::string
+      labels;  ///< CSV file of files and labels, "-" for stdin; empty: subfolders of the root are classes
+  LabelCsvSpec columns;
+  ClassFoldersSpec folders;  ///< without a CSV
+  std::string
+      classes;  ///< file of names, one per line, or pack whose class ids are used; empty: sorted names
+  ClassesExtra classes_extra = ClassesExtra::error;
+  bool follow_symlinks = false;  ///< follow links to folders and out of the root
+  TransformSpec transform;
+  Exif exif = Exif::apply;
+  Check check = Check::whole;
+  bool accept_warnings = false;              ///< pack damaged images as far as they can be decoded
+  std::uint32_t max_seconds_per_image = 10;  ///< CPU time of decoding; 0: no limit
+  std::uint64_t max_pixels = 256'000'000;
+  std::uint64_t max_input_bytes = 256ull << 20;  ///< largest file
+  std::uint64_t max_decode_bytes = 1ull << 30;   ///< memory for decoding and resizing one image
+  std::string container = "hdf5";                ///< "hdf5", "shard"
+  std::string codec;  ///< "none", "deflate", "zstd", "photo", with ":LEVEL"; empty: the container's default
+  std::uint64_t chunk_samples = 0;        ///< 0: computed
+  std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;  ///< maximum raw bytes per part
+  Order order = Order::shuffle;
+  std::uint64_t seed = 0;         ///< seed of the shuffle and the split
+  std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,206 @@
+// Packing: image files or user-item ratings become packs, which loaders read. Library chunkhit::pack.
+#pragma once
+
+#include <chunkhit/error.h>
+#include <chunkhit/image_spec.h>
+#include <chunkhit/pack_info.h>
+#include <chunkhit/sparse_spec.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+
+/// What a bad input does, an image or a line: it is skipped and counted, or fails the run.
+enum class OnError { skip, fail };
+
+/// What a file does that the machine cannot read: the run fails with try_again after several tries, or the
+/// file is rejected.
+enum class OnIoError { retry, reject };
+
+/// Limit of skipped inputs: a share of all (one is allowed), or, if not 0, a count.
+struct ErrorLimit {
+  double share = 0.01;
+  std::uint64_t count = 0;
+};
+
+/// Progress of pack_images.
+struct PackProgress {
+  enum class Phase { listing, packing, finishing };
+  Phase phase = Phase::listing;
+  std::string pack;             ///< folder of the pack that is written
+  std::uint64_t rows_done = 0;  ///< in all packs, including finished parts of an earlier run
+  std::uint64_t rows_total = 0;
+  std::uint64_t rows_skipped = 0;  ///< done by an earlier run
+  std::uint64_t rejected = 0;
+};
+
+/// How pack_images runs; not recorded, except in run.json.
+struct PackImagesOptions {
+  std::string root;           ///< folder of the images; empty: the folder of spec.labels
+  std::string output;         ///< folder of the pack, or of the packs of a split
+  std::uint32_t threads = 0;  ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
+  std::uint64_t memory_bytes = 2ull << 30;  ///< memory limit; the output does not depend on it
+  OnError on_error = OnError::skip;         ///< rejects are listed in rejects.csv
+  ErrorLimit max_errors{};                  ///< rejected rows
+  bool force = false;                       ///< overwrite the pack in `output`
+  bool trust_inputs = false;                ///< resume without checking whether inputs changed
+  OnIoError on_io_error = OnIoError::retry;
+  std::string command_line;                              ///< for run.json
+  std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time, by any thread
+  const std::atomic<bool>* stop = nullptr;               ///< set it to stop after the samples in hand
+};
+
+/// Rejects with like reasons.
+struct RejectCount {
+  std::uint64_t count = 0;
+  std::string first;     ///< reason of the first one
+  bool are_same = true;  ///< all have the same reason, word by word
+};
+
+/// Outcome of one pack of images.
+struct PackReport {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t warned = 0;  ///< samples packed with warnings
+  std::uint64_t parts = 0;
+  std::uint64_t parts_kept = 0;  ///< finished by an earlier run
+  std::uint64_t bytes = 0;       ///< bytes of all parts
+  std::uint64_t raw_bytes = 0;   ///< bytes of all samples
+  bool already_finished = false;
+  bool repaired = false;  ///< finished before, but incomplete: what was missing was written again
+  std::map<std::string, RejectCount> reasons;  ///< rejects by the first words of their reason
+  std::vector<std::string> notices;            ///< what happened to files that an earlier run packed
+};
+
+/// Labels of a list of images.
+struct LabelSummary {
+  LabelKind kind = LabelKind::class_id;
+  std::vector<std::string> columns;
+  std::vector<std::string> classes;  ///< names by id; empty if the list has ids
+  std::uint64_t class_count = 0;     ///< different ids of the samples
+};
+
+/// Outcome of pack_images.
+struct PackImagesReport {
+  std::vector<PackReport> packs;
+  LabelSummary labels;
+  std::vector<std::string> notices;
+  double seconds = 0;
+  std::uint64_t samples_packed_now = 0;
+  bool interrupted = false;  ///< `stop` was set: finished parts are kept, the same call resumes
+};
+
+/// Packs a folder of images into `options.output`, or into a subfolder for each pack of a split. The same
+/// call resumes an interrupted run and does nothing for a finished pack.
+///
+/// Throws Error: usage if spec or options make no sense; bad_data for inputs that cannot be used;
+/// too_many_rejects; cannot_write if the disk is full or `output` holds something else (another spec, unknown
+/// files); try_again if memory, threads or storage fail. A message names a field in backticks: "`split`: the
+/// shares add up to 0.9, expected 1". Finished parts stay.
+CHUNKHIT_API PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options);
+
+/// Pack of images as it would be written.
+struct PackImagesPlan {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t chunk_samples = 0;
+  std::uint64_t chunk_bytes = 0;  ///< uncompressed
+  std::string chunk_reason;       ///< why chunks have this size
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t needed_bytes = 0;  ///< disk space; a minimum if chunks are compressed
+  bool is_compressed = false;
+  CachePrediction default_cache;  ///< as in ImagesInfo
+  CachePrediction advised_cache;
+};
+
+/// What pack_images would write.
+struct PackImagesPreview {
+  std::uint64_t rows = 0;
+  std::uint64_t rejected = 0;  ///< while listing; images are not opened yet, except the first
+  std::vector<std::string> notices;
+  LabelSummary labels;
+  std::uint32_t height = 0;  ///< shape of the samples, as the first image gives it
+  std::uint32_t width = 0;
+  std::uint32_t channels = 0;
+  std::string first_file;
+  std::string codec;
+  std::vector<PackImagesPlan> packs;
+  std::uint64_t free_bytes = 0;  ///< free disk space of the output
+};
+
+/// Plans without writing. Throws as pack_images.
+[[nodiscard]] CHUNKHIT_API PackImagesPreview preview_images(const PackImagesSpec& spec,
+                                                            const PackImagesOptions& options);
+
+/// Progress of pack_sparse.
+struct PackSparseProgress {
+  enum class Phase { reading, sorting, packing };
+  Phase phase = Phase::reading;
+  std::string pack;               ///< folder of the pack that is written, while packing
+  std::uint64_t bytes_done = 0;   ///< input bytes
+  std::uint64_t bytes_total = 0;  ///< 0: not known
+  std::uint64_t rows_done = 0;    ///< in all packs
+  std::uint64_t rows_total = 0;
+  std::uint64_t bad_lines = 0;
+};
+
+/// How pack_sparse runs; not recorded, except in run.json.
+struct PackSparseOptions {
+  std::vector<std::string> inputs;  ///< files, or "-" for stdin; SplitKind::given: train, validation, test
+  std::string output;               ///< folder of the pack, or of the packs of a split
+  std::uint32_t threads = 0;        ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
+  std::uint64_t memory_bytes = 2ull << 30;  ///< memory limit: ratings spill to disk, ids must fit
+  OnError on_error = OnError::fail;
+  ErrorLimit max_errors{};                                     ///< bad lines
+  bool force = false;                                          ///< overwrite the pack in `output`
+  std::string command_line;                                    ///< for run.json
+  std::function<void(const PackSparseProgress&)> on_progress;  ///< called by one thread at a time
+  const std::atomic<bool>* stop = nullptr;  ///< set it to stop soon; nothing unfinished is kept
+};
+
+/// Outcome of one pack of matrices.
+struct MatrixPackReport {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  std::vector<PackMatrix> matrices;
+  std::uint64_t parts = 0;
+  std::uint64_t chunk_rows = 0;
+  std::uint64_t bytes = 0;  ///< bytes of all parts
+  bool already_finished = false;
+  std::uint64_t parts_kept = 0;  ///< finished by an earlier run
+};
+
+/// Outcome of pack_sparse.
+struct PackSparseReport {
+  std::vector<MatrixPackReport> packs;
+  RatingStats stats;
+  std::vector<std::string> bad_lines;  ///< the first ones: "ratings.csv:7:3: value: expected a number, …"
+  StoredValues values;
+  std::vector<std::string> notices;
+  std::string codec;
+  std::uint64_t input_bytes = 0;  ///< texts after decompression, matrices as stored
+  double seconds = 0;
+  double read_seconds = 0;
+  bool interrupted = false;  ///< `stop` was set: a rerun starts over
+};
+
+/// Packs user-item ratings into `options.output`, or into the subfolders train, validation and test of it.
+/// Throws as pack_images.
+CHUNKHIT_API PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
+
+/// Reads the inputs and plans; writes nothing. Without options.output no earlier pack is compared. Throws as
+/// pack_sparse.
+[[nodiscard]] CHUNKHIT_API PackSparseReport preview_sparse(const PackSparseSpec& spec,
+                                                           const PackSparseOptions& options);
+
+}  // namespace chunkhit

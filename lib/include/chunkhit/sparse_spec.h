@@ -1,0 +1,153 @@
+// What pack_sparse makes of user-item ratings; recorded in the manifest.
+#pragma once
+
+#include <chunkhit/error.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace chunkhit {
+
+/// Whether the first line names the columns.
+enum class Header : std::uint8_t { automatic, yes, no };
+
+/// Quoting of fields.
+enum class Quoting : std::uint8_t {
+  none,          ///< a quote is a letter like others
+  double_quote,  ///< RFC 4180: "" inside stands for ", delimiters and line ends inside are text
+  automatic,     ///< detected from the first lines; a later line that has a quoted field is bad
+  letters,       ///< letters, as detected: a line with a field in quotes is bad
+};
+
+/// Columns of a text table, by name or by number from 1; "none" for no column.
+struct RatingTableSpec {
+  std::string delimiter;  ///< some bytes, or "blanks"; empty: detected
+  Header header = Header::automatic;
+  std::string user;   ///< empty: by the usual names, or the first column where there is no header
+  std::string item;   ///< the same; the second
+  std::string value;  ///< the same; the third; without one every rating is 1
+  std::string time;   ///< the same; the fourth
+  Quoting quoting = Quoting::automatic;
+  std::string comment;  ///< lines that start with it are skipped; empty: none
+  char decimal_point = '.';
+  bool rounds_values = false;  ///< round values that float32 cannot hold; else they are an error
+};
+
+/// Whether the columns of a matrix are users; automatic: as the file says, else its rows are.
+enum class Transpose : std::uint8_t { automatic, no, yes };
+
+/// How the inputs are read; they have one format.
+struct RatingInputSpec {
+  /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"; empty: detected by content.
+  std::string format;
+  RatingTableSpec table;
+  Transpose transpose = Transpose::automatic;
+  std::string layer;              ///< hdf5: AnnData layer, or "raw"; empty: X
+  std::optional<int> index_base;  ///< svmlight: index of the first column, 0 or 1; not set: detected
+};
+
+/// Ratings of 0.
+enum class Zeros { drop, keep };
+
+/// Several ratings of one item by one user. `last` and `first` are by time where there are times; of equal
+/// ones, and without times, the last or first in the input. `max`: of equal ones the first in the input. The
+/// result has the time and the position of the rating that is kept; with `sum` of the last one.
+enum class Duplicates { error, sum, last, first, max };
+
+/// Cleaning of the ratings, in this order.
+struct RatingRules {
+  Zeros zeros = Zeros::drop;
+  Duplicates duplicates = Duplicates::error;
+  std::optional<float> min_value{};  ///< keep ratings >= this
+  std::optional<float> above{};      ///< keep ratings > this
+  bool binarize = false;             ///< replace every rating by 1
+  std::uint64_t min_user = 0;        ///< minimum ratings per user
+  std::uint64_t min_item = 0;        ///< minimum ratings per item
+  bool rounds_values = false;        ///< round sums that float32 cannot hold
+  bool filter_once = false;          ///< apply min_item, then min_user, once; else until both hold (k-core)
+};
+
+/// How ratings are divided. users: whole users are held out; a share of their items is X, the rest held_out.
+/// ratio: a share of each user's ratings is held out. leave_one_out: one rating of each user. time: the
+/// latest ratings of all. given: the inputs are files of each pack.
+enum class SplitKind { none, users, ratio, leave_one_out, time, given };
+
+/// Ratings of a user that ratio and leave_one_out hold out. time: the latest, of equal times the later in the
+/// input. input: the last in the input. automatic: time for leave_one_out, random for ratio.
+enum class SplitOrder { automatic, time, input, random };
+
+/// Amount that is held out: a count, or a share of all if that is 0.
+struct CHUNKHIT_API SplitAmount {
+  std::uint64_t count = 0;
+  double share = 0;
+  [[nodiscard]] bool is_none() const { return count == 0 && share == 0; }
+  /// Returns the count out of `all`, rounded down.
+  [[nodiscard]] std::uint64_t of(std::uint64_t all) const;
+};
+
+/// Numbers of inputs that belong to each pack of SplitKind::given, which come in this order.
+struct GivenFiles {
+  std::uint64_t train = 0;
+  std::uint64_t validation = 0;
+  std::uint64_t test = 0;
+  [[nodiscard]] std::uint64_t count() const { return train + validation + test; }
+};
+
+/// Split of the ratings into packs.
+struct CHUNKHIT_API RatingSplitSpec {
+  SplitKind kind = SplitKind::none;
+  /// Number or share of users (users), of a user's ratings (ratio), of ratings (time); leave_one_out: 1: each
+  /// user's last but one.
+  SplitAmount validation{};
+  SplitAmount test{};                        ///< the same; leave_one_out: always one
+  double fold_in = 0.8;                      ///< users: share of a held-out user's items that is X
+  std::optional<std::int64_t> before{};      ///< time: start of the test period
+  SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
+  std::string validation_users{};  ///< users: file of their ids, one per line, instead of `validation`
+  std::string test_users{};        ///< the same, instead of `test`
+  GivenFiles files{};              ///< given
+  [[nodiscard]] bool has_validation() const;
+  [[nodiscard]] bool has_test() const;
+  /// Returns the order that `automatic` means for the kind.
+  [[nodiscard]] SplitOrder resolved_order() const;
+  [[nodiscard]] bool is_by_time() const;
+};
+
+/// Order of the columns. popularity: items with more ratings first, of equal ones the one that the input has
+/// first; first: as the input has them; sorted: by id.
+enum class ItemOrder { popularity, first, sorted };
+
+/// Rules, split and order of rows and columns.
+struct RatingPacksSpec {
+  RatingRules rules{};
+  RatingSplitSpec split{};
+  ItemOrder item_order = ItemOrder::popularity;
+  bool shuffles_rows = true;  ///< by seed; else users come as the input has them
+  std::uint64_t seed = 0;     ///< seed of the shuffle and the split
+};
+
+/// Returns what Liang and others did with MovieLens-20M (Variational Autoencoders for Collaborative
+/// Filtering, 2018): ratings above 3.5 become 1, users with 5 of them, 10,000 users held out twice, a fifth
+/// of their items held out. The held-out users are drawn by our seed, not by NumPy's.
+[[nodiscard]] CHUNKHIT_API RatingPacksSpec vae_cf_spec();
+
+/// How an HDF5 part holds its matrices.
+enum class MatrixLayout : std::uint8_t {
+  csr,    ///< AnnData: /X, and /layers/held_out
+  dense,  ///< /matrix and /held_out: u8, every cell
+};
+
+/// What is packed. Two packs with the same spec and the same input are equal, byte for byte.
+struct PackSparseSpec {
+  RatingInputSpec input;
+  RatingPacksSpec packs;
+  std::string reuse_ids;            ///< pack, or its items.csv, that gives the columns; empty: none
+  std::string container = "shard";  ///< "shard", "hdf5"
+  std::string codec;  ///< "zstd", "deflate", "none", with ":LEVEL"; empty: the container's default
+  MatrixLayout layout = MatrixLayout::csr;  ///< hdf5
+  std::uint64_t chunk_rows = 0;             ///< shard: rows per block; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;    ///< maximum raw bytes per part
+};
+
+}  // namespace chunkhit

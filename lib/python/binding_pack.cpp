@@ -1,0 +1,372 @@
+// pack_images and pack_sparse: keywords → spec and options. The packing runs in a thread of its own, so that
+// the caller's sees Ctrl-C and shows progress.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+
+#include "binding_options.h"
+#include "chunkhit/pack.h"
+
+namespace chunkhit {
+namespace {
+
+/// Pairs the words of a keyword with the enumerators 0, 1, ….
+template <class Enum, class... Words>
+constexpr auto words(Words... given) {
+  std::uint8_t index = 0;
+  return std::array<std::pair<std::string_view, Enum>, sizeof...(Words)>{
+      {{given, static_cast<Enum>(index++)}...}};
+}
+
+/// A word that stands for one of two states of a bool.
+void take_choice(OptionDict& from, const char* name, bool& field, const char* off, const char* on) {
+  from.take_word(name, field, std::array<std::pair<std::string_view, bool>, 2>{{{off, false}, {on, true}}});
+}
+
+/// A text, or several.
+void take_texts(OptionDict& from, const char* name, std::vector<std::string>& texts) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return;
+  try {
+    if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value))
+      texts = {value.cast<std::string>()};
+    else
+      texts = value.cast<std::vector<std::string>>();
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "a text or a list of texts");
+  }
+}
+
+using Size = std::pair<std::uint32_t, std::uint32_t>;
+
+/// (width, height), or one number; returns whether it was a pair. Throws usage for a side of 0.
+bool take_size(OptionDict& from, const char* name, Size& size, const char* expected) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return false;
+  const bool is_pair = py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value);
+  try {
+    if (py::isinstance<py::bool_>(value)) throw py::cast_error();
+    size = is_pair ? value.cast<Size>() : Size{value.cast<std::uint32_t>(), 0};
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, expected);
+  }
+  if (size.first == 0 || size.first > 65535 || (is_pair && size.second == 0) || size.second > 65535)
+    from.refuse(name, value, "sides of 1 to 65535 pixels");
+  return is_pair;
+}
+
+void take_resize(OptionDict& from, TransformSpec& transform) {
+  Size exact{};
+  Size long_side{};
+  Size fit{};
+  const bool is_pair = take_size(from, "resize", exact, "(width, height) or the short side");
+  if (take_size(from, "resize_long", long_side, "a number of pixels"))
+    throw Error(ErrorCode::usage, "`resize_long`: expected a number of pixels, found two");
+  const bool fits = take_size(from, "fit", fit, "(width, height)");
+  if (!fits && fit.first > 0)
+    throw Error(ErrorCode::usage, "`fit`: expected (width, height), found a number");
+  if ((exact.first > 0) + (long_side.first > 0) + (fit.first > 0) > 1)
+    throw Error(ErrorCode::usage, "`resize`, `resize_long` and `fit` exclude each other");
+  if (exact.first > 0) transform.resize = is_pair ? Resize::exact : Resize::short_side;
+  if (long_side.first > 0) transform.resize = Resize::long_side;
+  if (fits) transform.resize = Resize::fit;
+  const Size chosen = exact.first > 0 ? exact : long_side.first > 0 ? long_side : fit;
+  transform.resize_width = chosen.first;
+  transform.resize_height = chosen.second;
+}
+
+TransformSpec transform_spec(OptionDict& from) {
+  TransformSpec transform;
+  take_resize(from, transform);
+  Size crop{};
+  const bool is_pair = take_size(from, "crop", crop, "(width, height) or one side");
+  transform.crop_width = crop.first;
+  transform.crop_height = is_pair ? crop.second : crop.first;
+  from.take("pad_color", transform.pad_color);
+  from.take_word("resample", transform.resample,
+                 words<Filter>("bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"));
+  from.take_word("channels", transform.channels, words<Channels>("rgb", "gray", "rgba", "keep"));
+  from.take_word("layout", transform.layout, words<Layout>("nhwc", "nchw"));
+  take_choice(from, "decode", transform.fast_decode, "exact", "fast");
+  return transform;
+}
+
+void take_character(OptionDict& from, const char* name, char& character) {
+  std::string text;
+  from.take(name, text);
+  if (text.size() > 1)
+    throw Error(ErrorCode::usage,
+                "`" + std::string(name) + "`: expected one character, found '" + text + "'");
+  if (!text.empty()) character = text[0];
+}
+
+PackImagesSpec images_spec(OptionDict& from) {
+  PackImagesSpec spec;
+  from.take("labels", spec.labels);
+  from.take("file_column", spec.columns.file_column);
+  take_texts(from, "label_column", spec.columns.label_columns);
+  take_character(from, "delimiter", spec.columns.delimiter);
+  from.take("classes", spec.classes);
+  from.take_word("classes_extra", spec.classes_extra, words<ClassesExtra>("error", "append"));
+  take_texts(from, "include", spec.folders.include);
+  take_texts(from, "split_folders", spec.folders.split_folders);
+  from.take("follow_symlinks", spec.follow_symlinks);
+  spec.transform = transform_spec(from);
+  from.take_word("exif", spec.exif, words<Exif>("apply", "ignore"));
+  from.take_word("check", spec.check, words<Check>("whole", "region"));
+  from.take("accept_warnings", spec.accept_warnings);
+  from.take("max_seconds_per_image", spec.max_seconds_per_image);
+  from.take("max_pixels", spec.max_pixels);
+  from.take("max_input_bytes", spec.max_input_bytes);
+  from.take("max_decode_bytes", spec.max_decode_bytes);
+  from.take("container", spec.container);
+  from.take("codec", spec.codec);
+  from.take("chunk_samples", spec.chunk_samples);
+  from.take("chunk_bytes", spec.chunk_bytes);
+  from.take("part_bytes", spec.part_bytes);
+  from.take_word("order", spec.order, words<Order>("shuffle", "input"));
+  from.take("seed", spec.seed);
+  py::dict shares;
+  from.take("split", shares);
+  for (const auto& [name, share] : shares)
+    spec.split.push_back({py::str(name).cast<std::string>(), share.cast<double>()});
+  return spec;
+}
+
+/// A count as an int, a share as a float.
+template <class Amount>
+void take_amount(OptionDict& from, const char* name, Amount& amount) {
+  const py::object value = from.take_value(name);
+  if (value.is_none()) return;
+  try {
+    if (py::isinstance<py::bool_>(value)) throw py::cast_error();
+    if (py::isinstance<py::float_>(value))
+      amount = {.count = 0, .share = value.cast<double>()};
+    else
+      amount = {.count = value.cast<std::uint64_t>(), .share = 0};
+  } catch (const py::cast_error&) {
+    from.refuse(name, value, "a count as an int or a share as a float");
+  }
+}
+
+/// What both ways of packing have in common.
+template <class Options>
+void take_run_options(OptionDict& from, Options& options) {
+  from.take("output", options.output);
+  from.take_word("on_error", options.on_error, words<OnError>("skip", "fail"));
+  SplitAmount given{options.max_errors.count, options.max_errors.share};
+  take_amount(from, "max_errors", given);
+  options.max_errors = {given.share, given.count};
+  from.take("threads", options.threads);
+  from.take("memory_bytes", options.memory_bytes);
+  from.take("force", options.force);
+  from.take("command_line", options.command_line);
+}
+
+PackImagesOptions images_options(OptionDict& from) {
+  PackImagesOptions options;
+  from.take("root", options.root);
+  take_run_options(from, options);
+  from.take("trust_inputs", options.trust_inputs);
+  from.take_word("on_io_error", options.on_io_error, words<OnIoError>("retry", "reject"));
+  return options;
+}
+
+RatingInputSpec rating_input(OptionDict& from) {
+  RatingInputSpec input;
+  RatingTableSpec& table = input.table;
+  from.take("format", input.format);
+  from.take("delimiter", table.delimiter);
+  std::optional<bool> header;
+  from.take("header", header);
+  if (header) table.header = *header ? Header::yes : Header::no;
+  from.take("user", table.user);
+  from.take("item", table.item);
+  from.take("value", table.value);
+  from.take("time", table.time);
+  from.take_word("quote", table.quoting, words<Quoting>("none", "double", "auto"));
+  from.take("comment", table.comment);
+  take_character(from, "decimal", table.decimal_point);
+  take_choice(from, "values", table.rounds_values, "auto", "f32");
+  std::optional<bool> transpose;
+  from.take("transpose", transpose);
+  if (transpose) input.transpose = *transpose ? Transpose::yes : Transpose::no;
+  from.take("layer", input.layer);
+  from.take("index_base", input.index_base);
+  return input;
+}
+
+RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vector<std::string>& inputs) {
+  from.take_word("split", split.kind,
+                 words<SplitKind>("none", "users", "ratio", "leave-one-out", "time", "given"));
+  from.take("validation_users", split.validation_users);
+  from.take("test_users", split.test_users);
+  if (!split.validation_users.empty()) split.validation = {};
+  if (!split.test_users.empty()) split.test = {};
+  take_amount(from, "validation", split.validation);
+  take_amount(from, "test", split.test);
+  from.take("fold_in", split.fold_in);
+  from.take("before", split.before);
+  from.take_word("split_order", split.order, words<SplitOrder>("auto", "time", "input", "random"));
+  std::array<std::vector<std::string>, 3> files;
+  take_texts(from, "train_file", files[0]);
+  take_texts(from, "validation_file", files[1]);
+  take_texts(from, "test_file", files[2]);
+  split.files = {files[0].size(), files[1].size(), files[2].size()};
+  if (split.files.count() == 0) return split;
+  if (!inputs.empty())
+    throw Error(ErrorCode::usage,
+                "`inputs`: found " + inputs[0] + " beside a split given as files; give it as `train_file`");
+  if (split.kind != SplitKind::none && split.kind != SplitKind::given)
+    throw Error(ErrorCode::usage, "`train_file`, `validation_file`, `test_file`: are a split of their own");
+  split.kind = SplitKind::given;
+  for (const auto& each : files) inputs.insert(inputs.end(), each.begin(), each.end());
+  return split;
+}
+
+PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
+  PackSparseSpec spec;
+  bool is_vae_cf = false;
+  take_choice(from, "preset", is_vae_cf, "", "vae-cf");
+  if (is_vae_cf) spec.packs = vae_cf_spec();
+  spec.input = rating_input(from);
+  RatingRules& rules = spec.packs.rules;
+  rules.rounds_values = spec.input.table.rounds_values;
+  from.take_word("duplicates", rules.duplicates, words<Duplicates>("error", "sum", "last", "first", "max"));
+  from.take_word("zeros", rules.zeros, words<Zeros>("drop", "keep"));
+  from.take("min_value", rules.min_value);
+  from.take("above", rules.above);
+  from.take("binarize", rules.binarize);
+  from.take("min_user", rules.min_user);
+  from.take("min_item", rules.min_item);
+  from.take("filter_once", rules.filter_once);
+  spec.packs.split = rating_split(from, spec.packs.split, inputs);
+  from.take_word("id_order", spec.packs.item_order, words<ItemOrder>("popularity", "first", "sorted"));
+  take_choice(from, "order", spec.packs.shuffles_rows, "input", "shuffle");
+  from.take("seed", spec.packs.seed);
+  from.take("reuse_ids", spec.reuse_ids);
+  from.take("container", spec.container);
+  from.take("codec", spec.codec);
+  from.take_word("layout", spec.layout, words<MatrixLayout>("csr", "dense"));
+  from.take("chunk_rows", spec.chunk_rows);
+  from.take("part_bytes", spec.part_bytes);
+  return spec;
+}
+
+py::dict progress_dict(const PackProgress& progress) {
+  constexpr std::array<const char*, 3> kPhases{"listing", "packing", "finishing"};
+  py::dict dict;
+  dict["phase"] = kPhases[static_cast<std::size_t>(progress.phase)];
+  dict["pack"] = text_of(progress.pack);
+  dict["rows_done"] = progress.rows_done;
+  dict["rows_total"] = progress.rows_total;
+  dict["rejected"] = progress.rejected;
+  return dict;
+}
+
+py::dict progress_dict(const PackSparseProgress& progress) {
+  constexpr std::array<const char*, 3> kPhases{"reading", "sorting", "packing"};
+  py::dict dict;
+  dict["phase"] = kPhases[static_cast<std::size_t>(progress.phase)];
+  dict["pack"] = text_of(progress.pack);
+  dict["bytes_done"] = progress.bytes_done;
+  dict["bytes_total"] = progress.bytes_total;
+  dict["rows_done"] = progress.rows_done;
+  dict["rows_total"] = progress.rows_total;
+  dict["rejected"] = progress.bad_lines;
+  return dict;
+}
+
+/// Runs `pack` in a thread of its own. Meanwhile this thread, which holds the GIL in between, hands the
+/// latest progress to `on_progress`, unless that is None, and looks for signals: what a handler or
+/// `on_progress` raises stops the run after the samples in hand, and is passed on when it has ended.
+template <class Progress, class Options, class Pack>
+auto run_interruptible(Options options, const py::object& on_progress, Pack pack) {
+  std::mutex mutex;
+  std::optional<Progress> latest;
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  options.on_progress = [&](const Progress& progress) {
+    const std::lock_guard lock(mutex);
+    latest = progress;
+  };
+  auto running = std::async(std::launch::async, [&] { return pack(options); });
+  const auto is_done = [&] {
+    const py::gil_scoped_release release;
+    return running.wait_for(kSignalInterval) == std::future_status::ready;
+  };
+  const auto show = [&] {
+    std::optional<Progress> progress;
+    {
+      const std::lock_guard lock(mutex);
+      progress.swap(latest);
+    }
+    if (progress && !on_progress.is_none()) on_progress(progress_dict(*progress));
+  };
+  try {
+    while (!is_done()) {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      show();
+    }
+    show();
+  } catch (...) {
+    stop = true;
+    const py::gil_scoped_release release;
+    running.wait();
+    throw;
+  }
+  return running.get();
+}
+
+/// Packs, or with `dry_run` returns what would be packed: {folder: (samples, raw bytes)}.
+py::dict bind_pack_images(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
+  OptionDict from(keywords);
+  PackImagesOptions options = images_options(from);
+  const PackImagesSpec spec = images_spec(from);
+  from.finish();
+  py::dict packs;
+  if (dry_run) {
+    const PackImagesPreview preview = run_interruptible<PackProgress>(
+        std::move(options), on_progress,
+        [&](const PackImagesOptions& how) { return preview_images(spec, how); });
+    for (const PackImagesPlan& plan : preview.packs)
+      packs[text_of(plan.path)] =
+          py::dict(py::arg("samples") = plan.rows, py::arg("raw_bytes") = plan.raw_bytes,
+                   py::arg("parts") = plan.parts, py::arg("chunks") = plan.chunks);
+    return packs;
+  }
+  const PackImagesReport report = run_interruptible<PackProgress>(
+      std::move(options), on_progress, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
+  for (const PackReport& pack : report.packs) packs[text_of(pack.path)] = pack.samples;
+  return packs;
+}
+
+py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
+  OptionDict from(keywords);
+  PackSparseOptions options;
+  take_texts(from, "inputs", options.inputs);
+  const PackSparseSpec spec = sparse_spec(from, options.inputs);
+  take_run_options(from, options);
+  from.finish();
+  const PackSparseReport report = run_interruptible<PackSparseProgress>(
+      std::move(options), on_progress, [&](const PackSparseOptions& how) {
+        return dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
+      });
+  py::dict packs;
+  for (const MatrixPackReport& pack : report.packs)
+    packs[text_of(pack.path)] = py::dict(py::arg("rows") = pack.rows, py::arg("columns") = pack.columns);
+  return packs;
+}
+
+}  // namespace
+
+void bind_packing(py::module_& module) {
+  module.def("pack_images", &bind_pack_images, py::arg("options"), py::arg("on_progress"),
+             py::arg("dry_run"));
+  module.def("pack_sparse", &bind_pack_sparse, py::arg("options"), py::arg("on_progress"),
+             py::arg("dry_run"));
+}
+
+}  // namespace chunkhit
