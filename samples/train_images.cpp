@@ -94,13 +94,15 @@ chunkhit::NormalizeSpec statistics_of(const chunkhit::PackInfo& info) {
 
 /// Each pack numbers its classes by itself: the numbers of two packs agree where the names do.
 void check_classes(const chunkhit::PackInfo& train, const chunkhit::PackInfo& test) {
-  bool same = !train.classes.empty() && train.classes.size() == test.classes.size();
-  for (std::size_t i = 0; same && i < train.classes.size(); ++i)
-    same = train.classes[i].id == static_cast<std::int64_t>(i) &&
-           test.classes[i].id == static_cast<std::int64_t>(i) &&
-           train.classes[i].name == test.classes[i].name;
+  bool same =
+      !train.images().classes.empty() && train.images().classes.size() == test.images().classes.size();
+  for (std::size_t i = 0; same && i < train.images().classes.size(); ++i)
+    same = train.images().classes[i].id == static_cast<std::int64_t>(i) &&
+           test.images().classes[i].id == static_cast<std::int64_t>(i) &&
+           train.images().classes[i].name == test.images().classes[i].name;
   if (!same) throw chunkhit::Error(chunkhit::ErrorCode::usage, "the packs need the same classes 0, 1, 2 …");
-  if (train.height != test.height || train.width != test.width || train.channels != test.channels)
+  if (train.images().height != test.images().height || train.images().width != test.images().width ||
+      train.images().channels != test.images().channels)
     throw chunkhit::Error(chunkhit::ErrorCode::usage, "the packs need samples of one shape");
 }
 

@@ -269,8 +269,8 @@ PackSparseReport run_with_threads(std::uint32_t threads, Work work) {
 }  // namespace
 
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
-  if (given.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
   const PackSparseOptions options = checked_options(spec, given);
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
   return run_with_threads(options.threads, [&] { return SparseRun(spec, options, options.threads).pack(); });
 }
 

@@ -275,10 +275,10 @@ def test_bad_combinations_were_not_said(space):
                              (["--test-file", source], "--train-file: expected"), ([*files, "--split", "ratio"], "--split ratio"),
                              ([*files, "--test", "0.1"], "test"), ([*files, "--before", "2"], "--before"),
                              ([*files, "--fold-in", "0.5"], "--fold-in"), ([*files, "--split-order", "input"], "--split-order"),
-                             ([*files, "--test-users", source], "--test-users: only for split users"),
+                             ([*files, "--test-users", source], "--test-users: only for --split users"),
                              ([source, "--split", "given"], "--train-file"),
-                             ([source, "--test-users", source], "--test-users: only for split users"),
-                             ([source, "--split", "users", "--test", "3", "--test-users", source], "--test, test-users: expected one"),
+                             ([source, "--test-users", source], "--test-users: only for --split users"),
+                             ([source, "--split", "users", "--test", "3", "--test-users", source], "--test, --test-users: expected one"),
                              ([source, "--split", "users"], "expected validation or test")):
         text = pack(*arguments, "-o", space("wrong"), expect=2)
         check(words in text, arguments, text)
