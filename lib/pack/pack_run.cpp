@@ -60,6 +60,7 @@ std::optional<PartRecord> PackRun::finished_part(std::uint64_t part_index) const
   std::optional<PartManifest> found = folder_.part_manifest(part_index);
   if (!found) return std::nullopt;
   check_part(folder_.path(), *found, identity_);
+  if (identity_.accepts && !identity_.accepts(found->part, part_index)) return std::nullopt;
   if (!folder_.holds(found->part.file, found->part.bytes)) return std::nullopt;
   return std::move(found->part);
 }

@@ -31,6 +31,9 @@ struct PackIdentity {
   std::vector<SpecEntry> spec;
   std::uint64_t pack_id = 0;
   std::function<std::string(const EarlierPack& before)> difference;  ///< what differs, for messages
+  /// Whether a finished part's record is one that this pack can have; a part with another is packed again.
+  /// Empty: every record is.
+  std::function<bool(const PartRecord& part, std::uint64_t part_index)> accepts{};
 };
 
 /// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
@@ -57,7 +60,8 @@ class PackRun {
   /// Throws cannot_write where the folder holds another pack.
   PackRun(const OutputFolder& folder, PackIdentity identity);
   [[nodiscard]] const PackIdentity& identity() const { return identity_; }
-  /// The record of a part that an earlier run of this pack finished, whose file has the recorded size.
+  /// The record of a part that an earlier run of this pack finished, that is accepted
+  /// and whose file has the recorded size.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
   /// Appends a part that an earlier run finished.
   void keep_part(PartRecord record);

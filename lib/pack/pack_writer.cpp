@@ -87,7 +87,7 @@ PackWriter::PackWriter(RunContext& run, const PackSamples& samples)
       plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
       folder_(pack_path(run.options, samples), run.options.force),
       rejects_(samples.rejects),
-      pack_(folder_, identity_of(run.spec, run.list, plan_, samples)) {}
+      pack_(folder_, own_identity()) {}
 
 PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();
@@ -152,9 +152,12 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   return report;
 }
 
-std::optional<PartRecord> PackWriter::finished_part(std::uint64_t part_index) const {
-  std::optional<PartRecord> found = pack_.finished_part(part_index);
-  return found && is_own(*found, part_index) ? std::move(found) : std::nullopt;
+PackIdentity PackWriter::own_identity() const {
+  PackIdentity pack = identity_of(run_.spec, run_.list, plan_, samples_);
+  pack.accepts = [this](const PartRecord& part, std::uint64_t part_index) {
+    return is_own(part, part_index);
+  };
+  return pack;
 }
 
 bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const {
@@ -218,7 +221,7 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
 void PackWriter::write_parts() {
   run_.progress.phase = PackProgress::Phase::packing;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
-    if (std::optional<PartRecord> finished = finished_part(part_index)) {
+    if (std::optional<PartRecord> finished = pack_.finished_part(part_index)) {
       for (const Reject& reject : finished->rejects) {
         rejects_.push_back(reject);
         run_.rejects.add(reject);

@@ -47,8 +47,8 @@ class PackWriter {
   /// What this pack is normalised with: in a split the first pack's statistics.
   [[nodiscard]] std::optional<SharedStats> shared_stats(const Manifest& manifest) const;
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
-  /// A part that an earlier run of the same pack finished.
-  [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
+  /// This pack, which accepts the records of its parts alone.
+  [[nodiscard]] PackIdentity own_identity() const;
   /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
   /// The rows of a part, as indices of the list.
