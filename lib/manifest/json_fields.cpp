@@ -114,8 +114,6 @@ nlohmann::ordered_json open_sealed_json(std::string_view text, const std::string
   }
 }
 
-using Json = nlohmann::ordered_json;
-
 Json open_format(std::string_view text, const std::string& name, std::string_view format) {
   Json json = open_sealed_json(text, name);
   const auto found = json.at("format").get<std::string>();

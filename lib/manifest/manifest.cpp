@@ -149,7 +149,6 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
 std::vector<PackMatrix> parse_matrices(const Json& list) {
@@ -254,8 +253,6 @@ std::string manifest_format(std::string_view text, const std::string& name) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Behind the format of the pack.
 constexpr std::string_view kPartSuffix = "-part";
 
@@ -337,7 +334,6 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
 }
 
 std::string run_text(const RunRecord& run) {
-  using Json = nlohmann::ordered_json;
   Json libraries = Json::object();
   for (const SpecEntry& library : run.libraries) libraries[library.name] = library.value;
   return Json{{"tool", run.tool},

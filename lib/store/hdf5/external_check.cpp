@@ -127,6 +127,7 @@ std::vector<std::string> command_line(const std::string& command, const std::str
 /// Starts the command with its output in `said`; -1 where it cannot be started.
 pid_t spawn(std::vector<std::string> line, int said) {
   std::vector<char*> arguments;
+  arguments.reserve(line.size() + 1);
   for (std::string& argument : line) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
