@@ -372,7 +372,7 @@ Labels read_external_labels(const Hdf5Source& source, const Hdf5Names& names, st
     return labels;
   }
   if (!has_object(check, source.file(), name.c_str()))
-    refuse_missing(source, name, "; an empty `labels` reads images without labels");
+    refuse_missing(source, name, "; `labels`=\"\" reads images without labels");
   const Hdf5Column column = open_column(check, source.file(), name.c_str());
   const std::string place = "/" + name;
   if (column.dimensions.empty() || column.dimensions.size() > 2)
