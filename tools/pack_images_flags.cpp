@@ -96,7 +96,7 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
             "Lossless. hdf5: (none), deflate, zstd; shard: (photo: rgb), zstd, none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples per chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Maximum raw bytes per chunk (auto)");
-  group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part (1G)");
+  group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
   group.add("--order", "WORD", flags.order, "Order of samples: shuffle, input (shuffle)")
       ->check(one_of(kOrderNames));
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");

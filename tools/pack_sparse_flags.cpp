@@ -123,7 +123,7 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--layout", "WORD", flags.layout, "hdf5: store X as (csr), dense")
       ->check(one_of(kMatrixLayoutNames));
   group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
-  group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part (1G)");
+  group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
 }
 
 void add_run_flags(CLI::App& app, PackSparseFlags& flags) {

@@ -44,6 +44,13 @@ void print_steps(const RatingStats& stats) {
     std::printf("left out: %s %s\n", count_text(count).c_str(), what.c_str());
 }
 
+/// What an interrupted run leaves of the pack that it was writing.
+void print_begun_pack(const MatrixPackReport& pack) {
+  std::printf("%s: %s of %s finished, %s\n", printable_text(pack.path).c_str(),
+              count_text(pack.parts, "part").c_str(), count_text(pack.rows, "row").c_str(),
+              bytes_text(static_cast<double>(pack.bytes)).c_str());
+}
+
 void print_pack(const MatrixPackReport& pack, bool dry_run) {
   std::uint64_t ratings = 0;
   for (const PackMatrix& matrix : pack.matrices) ratings += matrix.nnz;
@@ -118,7 +125,10 @@ void print_report(const PackSparseReport& report, bool dry_run) {
     print_values(report.values);
     print_histogram(report.stats.values);
   }
-  for (const MatrixPackReport& pack : report.packs) print_pack(pack, dry_run);
+  for (const MatrixPackReport& pack : report.packs) {
+    const bool is_begun = report.interrupted && &pack == &report.packs.back();
+    is_begun ? print_begun_pack(pack) : print_pack(pack, dry_run);
+  }
   if (report.interrupted) {
     std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
     return;

@@ -114,3 +114,15 @@ def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path)
 def test_a_matrix_in_memory_is_to_be_saved_first(tmp_path, matrix):
     with pytest.raises(TypeError, match="scipy.sparse.save_npz"):
         chunkhit.pack_sparse(matrix, tmp_path / "out")
+
+
+@pytest.mark.parametrize("split", ["train=0.8,val=0.2", 0.8, {"train": "x"}, {1: 0.5, "b": 0.5}])
+def test_a_split_that_is_no_dict_of_shares_is_a_type_error(tmp_path, split):
+    with pytest.raises(TypeError, match="split: expected shares by name"):
+        chunkhit.pack_images(tmp_path, tmp_path / "pack", split=split)
+
+
+@pytest.mark.parametrize("progress", [3, "loud", []])
+def test_a_progress_that_nothing_can_call_is_a_type_error(tmp_path, progress):
+    with pytest.raises(TypeError, match="progress: expected"):
+        chunkhit.pack_sparse(tmp_path / "ratings.csv", tmp_path / "pack", progress=progress)

@@ -96,6 +96,8 @@ def native(value: Any) -> Any:
 
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
          options: Dict[str, Any]) -> Dict[str, Any]:
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress: expected True, False, None or a function, found {progress!r}")
     line = ProgressLine() if progress is True or (progress is None and is_shown()) else None
     on_progress = progress if callable(progress) else line
     options = {name: native(value) for name, value in options.items()}
@@ -138,6 +140,10 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
     that make no sense, "bad_data", "too_many_rejects", "cannot_write", or "try_again". Ctrl-C stops after the samples
     in hand and raises KeyboardInterrupt; finished parts are kept.
     """
+    split = options.get("split")
+    if split is not None and not (isinstance(split, dict) and all(
+            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
+        raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
     if root is not None:
         options["root"] = native_paths([root])[0]
     return pack(_chunkhit.pack_images, output, progress, dry_run, options)
