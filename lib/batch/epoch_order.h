@@ -94,7 +94,7 @@ struct OrderSpec {
 class EpochOrder {
  public:
   EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch);
-  /// A window's permutation and chunks, kept by whoever asks for position after position, over
+  /// A window's permutation and chunks, kept by a caller that asks for position after position, over
   /// any epochs and seeds of one source.
   class Window {
    public:

@@ -53,7 +53,7 @@ void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::
 void decode_columns(Bytes plane, const StepGroups& groups, std::span<const std::uint64_t> row_ends,
                     std::uint64_t first_entry, std::uint64_t column_count, std::span<std::uint32_t> columns);
 
-/// The group of each step of a row, as the row goes on: it only grows.
+/// The group of each step of a row, from first to last: it only grows.
 class RowGroups {
  public:
   explicit RowGroups(std::uint64_t length) : length_(length) { find_end(); }

@@ -1,4 +1,4 @@
-// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → whoever keeps them.
+// The pipeline that takes ratings in: text → blocks → dense numbers of users and items → a sink.
 #pragma once
 
 #include <array>

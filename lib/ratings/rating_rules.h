@@ -78,7 +78,7 @@ class ItemSteps {
 /// duplicates are counted and the first is kept. Throws bad_data where a value is not finite.
 [[nodiscard]] RowStepCounts apply_rules(const RatingRules& rules, RatingRows& rows, ItemSteps& items);
 
-/// Names a rating that is there several times where that is an error: by numbers, for who knows the ids.
+/// Names a rating that is repeated where that is an error: by numbers, which the caller maps to ids.
 class DuplicateError : public Error {
  public:
   DuplicateError(std::uint32_t user, std::uint32_t item, std::uint64_t count);

@@ -188,7 +188,7 @@ class RatingStore {
     std::vector<Page> pages;
     std::uint64_t rating_count = 0;  ///< ratings in memory and in the file
   };
-  /// All that was in memory at a time, as it lies in the file: by bucket.
+  /// One spill of all that was in memory, as stored in the file: by bucket.
   struct Spill {
     std::uint64_t offset = 0;
     std::vector<std::uint64_t> ends;  ///< end of each bucket's records, counted from `offset`

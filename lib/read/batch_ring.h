@@ -110,7 +110,7 @@ class BatchSamples {
   };
   /// Finds the samples of a batch.
   void find(const BatchTask& task, const EpochBatches::Batch& batch);
-  /// Asks for each chunk once. Lets go of the chunks that were held, and holds those of the samples from
+  /// Acquires each chunk once. Releases the chunks that were held, and holds those of the samples from
   /// `begin` on; returns where the samples end whose chunks are held.
   [[nodiscard]] std::size_t hold(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void release() { pins_.clear(); }

@@ -102,7 +102,7 @@ class Hdf5Source {
   /// Where the HDF5 file ends, as its superblock says.
   [[nodiscard]] std::uint64_t end_address() const;
   /// Finds the chunk that begins at `first`, in logarithmic time; nothing where it was never written or the
-  /// index is damaged, which the library does not tell apart: compare with H5Dget_num_chunks.
+  /// index is damaged, two cases that look alike to the library: compare with H5Dget_num_chunks.
   /// H5Dget_chunk_info walks over all chunks before it, so that n chunks would take it n² / 2 steps.
   [[nodiscard]] std::optional<Hdf5ChunkPlace> find_chunk(hid_t dataset, std::span<const hsize_t> first);
 
