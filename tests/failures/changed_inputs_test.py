@@ -90,7 +90,9 @@ def test_a_pack_that_was_copied_without_records_of_inputs(space):
     check(len(inputs_of(out)) > 3, os.listdir(out))
     with open(inputs_of(out)[0], "r+b") as file:
         file.seek(50)
-        file.write(b"x")
+        flipped = file.read(1)[0] ^ 1
+        file.seek(50)
+        file.write(bytes([flipped]))
     text = pack(root, out)
     check("1 finished part without .inputs" in text and "already packed" in text, text)
     for path in inputs_of(out):
