@@ -151,7 +151,7 @@ void train_sparse(const std::string& train_path, const std::string& test_path, s
   chunkhit::SparseLoader test(test_path, {.format = format, .normalize = normalize});
   if (!test.has_held_out() || test.column_count() != loader.column_count())
     throw chunkhit::Error(chunkhit::ErrorCode::usage,
-                          test_path + ": expected held-out ratings of the same items; pack with --split");
+                          test_path + ": expected held-out ratings of the same items; pack with --split-by");
   const std::vector<float> popularity(loader.item_counts().begin(), loader.item_counts().end());
   LinearAutoencoder model(loader.column_count(), std::min<std::size_t>(factors, loader.column_count()));
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {

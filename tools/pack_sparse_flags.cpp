@@ -85,7 +85,7 @@ void add_files(FlagGroup& group, const std::string& flag, std::vector<std::strin
 void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingSplitSpec& split = flags.spec.packs.split;
   FlagGroup group(app, "Split");
-  group.add("--split", "WORD", flags.split, "Split: users, ratio, leave-one-out, time, given (none)")
+  group.add("--split-by", "WORD", flags.split_by, "Split: users, ratio, leave-one-out, time, given (none)")
       ->check(one_of(kSplitKindNames));
   group.add("--validation", "N|SHARE", flags.validation, "Validation: number of users, or share of ratings");
   group.add("--test", "N|SHARE", flags.test, "Test: number of users, or share of ratings");
@@ -109,7 +109,7 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   PackSparseSpec& spec = flags.spec;
   FlagGroup group(app, "Output");
   group.add("-o,--output", "FOLDER", flags.options.output,
-            "Output folder (with --split: one subfolder per pack)");
+            "Output folder (with --split-by: one subfolder per pack)");
   group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
       ->check(one_of(kItemOrderNames));
   group.add("--reuse-ids", "PACK", spec.reuse_ids, "Use the item columns of another pack or its items.csv");
@@ -120,8 +120,8 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(CLI::IsMember(Names{"shard", "hdf5"}));
   group.add("--codec", "NAME[:N]", spec.codec,
             "Codec and its level. shard: (zstd), none; hdf5: (deflate), none");
-  group.add("--layout", "WORD", flags.layout, "hdf5: store X as (csr), dense")
-      ->check(one_of(kMatrixLayoutNames));
+  group.add("--storage", "WORD", flags.storage, "hdf5: store X as (csr), dense")
+      ->check(one_of(kMatrixStorageNames));
   group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
 }
@@ -249,13 +249,13 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
 
 RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   RatingSplitSpec split = flags.spec.packs.split;
-  split.kind = parse_choice<SplitKind>(kSplitKindNames, flags.split);
+  split.kind = parse_choice<SplitKind>(kSplitKindNames, flags.split_by);
   split.files = {named(flags.train_files).size(), named(flags.validation_files).size(),
                  named(flags.test_files).size()};
   if (split.files.count() > 0) {
     if (split.kind != SplitKind::none && split.kind != SplitKind::given)
-      refuse("--train-file, --validation-file, --test-file: are a split of their own, found --split " +
-             flags.split);
+      refuse("--train-file, --validation-file, --test-file: are a split of their own, found --split-by " +
+             flags.split_by);
     split.kind = SplitKind::given;
   }
   split.validation = parse_amount("--validation", flags.validation);
@@ -264,7 +264,7 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   split.order = parse_choice<SplitOrder>(kSplitOrderNames, flags.split_order);
   split.before = parse_moment("--before", flags.before);
   if (split.kind != SplitKind::users && split.fold_in != parse_share("--fold-in", PackSparseFlags().fold_in))
-    refuse("--fold-in is for whole users that are held out: give --split users");
+    refuse("--fold-in is for whole users that are held out: give --split-by users");
   return split;
 }
 
@@ -278,7 +278,7 @@ PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
   spec.packs.item_order = parse_choice<ItemOrder>(kItemOrderNames, flags.id_order);
   spec.packs.shuffles_rows = flags.order == "shuffle";
   spec.packs.seed = parse_count("--seed", flags.seed, {});
-  spec.layout = parse_choice<MatrixLayout>(kMatrixLayoutNames, flags.layout);
+  spec.storage = parse_choice<MatrixStorage>(kMatrixStorageNames, flags.storage);
   if (flags.chunk_rows != "auto")
     spec.chunk_rows = parse_count("--chunk-rows", flags.chunk_rows, {1, UINT32_MAX});
   spec.part_bytes = parse_bytes("--part-bytes", flags.part_bytes);

@@ -30,7 +30,7 @@ struct PackSparseFlags {
   std::string min_user = "0";
   std::string min_item = "0";
   bool filter_once = false;
-  std::string split = "none";
+  std::string split_by = "none";
   std::string validation = "0";
   std::string test = "0";
   std::string fold_in = "0.8";
@@ -42,7 +42,7 @@ struct PackSparseFlags {
   std::string id_order = "popularity";
   std::string order = "shuffle";
   std::string seed = "0";
-  std::string layout = "csr";
+  std::string storage = "csr";
   std::string chunk_rows = "auto";
   std::string part_bytes = "1G";
   std::string on_error = "fail";

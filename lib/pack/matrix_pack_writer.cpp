@@ -148,7 +148,7 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
 // A rating has at least a byte beside its value; in a dense array it is one of the bytes that every row has.
 void MatrixPackWriter::check_space() const {
   const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
-  const std::uint64_t raw_bytes = run_.spec.layout == MatrixLayout::dense
+  const std::uint64_t raw_bytes = run_.spec.storage == MatrixStorage::dense
                                       ? rows_.row_count() * shape_.column_count * shape_.matrix_count
                                       : ratings * (1 + value_bytes(shape_.value_type));
   const double missing = 1 - static_cast<double>(kept_rows_) /
@@ -161,7 +161,7 @@ void MatrixPackWriter::check_space() const {
 
 MatrixPackReport MatrixPackWriter::write() {
   const bool shard = run_.spec.container == "shard";
-  const bool csr_hdf5 = !shard && run_.spec.layout == MatrixLayout::csr;
+  const bool csr_hdf5 = !shard && run_.spec.storage == MatrixStorage::csr;
   const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats());
   keep_parts(piece_rows);
   check_space();
@@ -176,7 +176,7 @@ MatrixPackReport MatrixPackWriter::write() {
                    codec_.level,
                    run_.spec.part_bytes,
                    csr_hdf5 ? kMaxCsrEntries : UINT64_MAX,
-                   run_.spec.layout == MatrixLayout::dense,
+                   run_.spec.storage == MatrixStorage::dense,
                    pack_.parts_kept(),
                    kept_rows_,
                    run_.call.threads,
@@ -270,7 +270,7 @@ void MatrixPackWriter::begin_part() {
   const Container& kind = container(run_.spec.container);
   const std::string path = folder_.file(part_stem(spec.part_index) + std::string(kind.extension));
   MatrixHdf5Options options;
-  options.layout = run_.spec.layout;
+  options.storage = run_.spec.storage;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
   part_ = kind.name == "shard" ? create_matrix_shard(path, spec)

@@ -102,7 +102,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
 
 void check_has_rows(const PackRows& rows) {
   if (rows.row_count() == 0)
-    throw Error(ErrorCode::usage, "`split`: " + rows.name() + " gets no rows; give it more");
+    throw Error(ErrorCode::usage, "`split_by`: " + rows.name() + " gets no rows; give it more");
 }
 
 class SparseRun {

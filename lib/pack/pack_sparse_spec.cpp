@@ -64,7 +64,7 @@ void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
 }
 
 void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector<SpecEntry>& entries) {
-  entries.push_back({"split", name_of(kSplitKindNames, split.kind)});
+  entries.push_back({"split-by", name_of(kSplitKindNames, split.kind)});
   if (split.kind == SplitKind::none) return;
   if (split.kind == SplitKind::given) {
     entries.push_back({"train-file", std::to_string(split.files.train)});
@@ -90,8 +90,8 @@ void check_sizes(const PackSparseSpec& spec) {
   if (spec.chunk_rows > 0 && !shard) refuse("`chunk_rows` is for shards: give `container` shard");
   if (spec.chunk_rows > container("shard").max_chunk_bytes)
     refuse("`chunk_rows`: must be at most " + std::to_string(container("shard").max_chunk_bytes));
-  if (spec.layout == MatrixLayout::dense && shard)
-    refuse("`layout` dense is for HDF5: give `container` hdf5");
+  if (spec.storage == MatrixStorage::dense && shard)
+    refuse("`storage` dense is for HDF5: give `container` hdf5");
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
   entries.push_back({"seed", std::to_string(spec.packs.seed)});
   entries.push_back({"container", spec.container});
   entries.push_back({"codec", codec_text(codec_choice(spec))});
-  if (spec.container == "hdf5") entries.push_back({"layout", name_of(kMatrixLayoutNames, spec.layout)});
+  if (spec.container == "hdf5") entries.push_back({"storage", name_of(kMatrixStorageNames, spec.storage)});
   if (spec.container == "shard")
     entries.push_back({"chunk-rows", spec.chunk_rows == 0 ? "auto" : std::to_string(spec.chunk_rows)});
   entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});

@@ -13,7 +13,7 @@
 namespace chunkhit {
 
 inline constexpr std::array<std::string_view, 2> kRowOrderNames{"shuffle", "input"};
-inline constexpr std::array<std::string_view, 2> kMatrixLayoutNames{"csr", "dense"};
+inline constexpr std::array<std::string_view, 2> kMatrixStorageNames{"csr", "dense"};
 inline constexpr std::array<std::string_view, 3> kTransposeNames{"auto", "no", "yes"};
 
 /// What stands for ids that a spec takes from files, whatever the paths to them; empty where it takes none.

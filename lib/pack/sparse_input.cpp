@@ -273,8 +273,8 @@ RatingPacks SparseInput::make_packs() {
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
-                "`split` " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) + ": " +
-                    intake_.table()->unread_time);
+                "`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) +
+                    ": " + intake_.table()->unread_time);
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {

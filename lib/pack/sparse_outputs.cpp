@@ -66,7 +66,7 @@ StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<s
 void check_stale_packs(const std::vector<std::string>& packs, bool force, bool has_split) {
   if (!packs.empty() && !force)
     refuse_stale_pack(packs[0], has_split ? " of another split, which this run does not make"
-                                          : " of a split, and no `split` is asked for");
+                                          : " of a split, and no `split_by` is asked for");
   for (const std::string& path : packs)
     if (!is_matrix_pack(path))
       throw Error(ErrorCode::cannot_write, path +
@@ -77,14 +77,14 @@ void check_stale_packs(const std::vector<std::string>& packs, bool force, bool h
 /// Throws cannot_write where the folders of a split are to lie in a pack that stays.
 void check_around_split(const PackSparseOptions& options) {
   if (is_matrix_pack(options.output)) {
-    if (!options.force) refuse_stale_pack(options.output, " itself, and `split` makes folders in it");
+    if (!options.force) refuse_stale_pack(options.output, " itself, and `split_by` makes folders in it");
     return;
   }
   const std::string format = held_format(options.output);
   if (format == kImagesFormat || format == kMatrixFormat)
     throw Error(ErrorCode::cannot_write,
                 options.output + ": holds a finished pack (" + format +
-                    ") and more, and `split` makes folders in it; give another `output`");
+                    ") and more, and `split_by` makes folders in it; give another `output`");
 }
 
 /// Throws cannot_write where a folder that is to be written has an entry that is neither a pack's nor stale.

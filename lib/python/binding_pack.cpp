@@ -199,7 +199,7 @@ RatingInputSpec rating_input(OptionDict& from) {
 }
 
 RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vector<std::string>& inputs) {
-  from.take_word("split", split.kind,
+  from.take_word("split_by", split.kind,
                  words<SplitKind>("none", "users", "ratio", "leave-one-out", "time", "given"));
   from.take("validation_users", split.validation_users);
   from.take("test_users", split.test_users);
@@ -249,7 +249,7 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("reuse_ids", spec.reuse_ids);
   from.take("container", spec.container);
   from.take("codec", spec.codec);
-  from.take_word("layout", spec.layout, words<MatrixLayout>("csr", "dense"));
+  from.take_word("storage", spec.storage, words<MatrixStorage>("csr", "dense"));
   from.take("chunk_rows", spec.chunk_rows);
   from.take("part_bytes", spec.part_bytes);
   return spec;

@@ -136,7 +136,7 @@ std::uint64_t latest_first(std::int64_t time) { return ~ordered(time); }
 /// leave_one_out takes one rating of each user.
 void check_one(const char* name, const SplitAmount& amount) {
   if (!amount.is_none() && amount.count != 1)
-    refuse("`" + std::string(name) + "`: expected 1, or nothing, for `split` leave-one-out");
+    refuse("`" + std::string(name) + "`: expected 1, or nothing, for `split_by` leave-one-out");
 }
 
 /// Whole users that are listed are not drawn as well.
@@ -146,7 +146,7 @@ void check_lists(const RatingSplitSpec& spec) {
   for (const auto& [name, is_given] : lists) {
     if (!is_given) continue;
     const std::string split(name);
-    if (spec.kind != SplitKind::users) refuse("`" + split + "_users`: only for `split` users");
+    if (spec.kind != SplitKind::users) refuse("`" + split + "_users`: only for `split_by` users");
     if (!(split == "test" ? spec.test : spec.validation).is_none())
       refuse("`" + split + "`, `" + split + "_users`: expected one of them");
   }
@@ -154,7 +154,7 @@ void check_lists(const RatingSplitSpec& spec) {
 
 void check_files(const RatingSplitSpec& spec) {
   if (spec.kind != SplitKind::given && spec.files.count() > 0)
-    refuse("`train_file`, `validation_file`, `test_file`: only for `split` given");
+    refuse("`train_file`, `validation_file`, `test_file`: only for `split_by` given");
   if (spec.kind != SplitKind::given) return;
   if (spec.files.train == 0) refuse("`train_file`: expected a file of ratings for training");
   if (!spec.has_validation() && !spec.has_test())
@@ -164,7 +164,7 @@ void check_files(const RatingSplitSpec& spec) {
 bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
 
 [[noreturn]] void refuse_without_times(SplitKind kind) {
-  std::string what = "`split` " + std::string(kSplitKindNames[static_cast<std::size_t>(kind)]) +
+  std::string what = "`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(kind)]) +
                      ": the ratings have no times: `time` names their column";
   if (divides_by_user(kind)) what += "; or `split_order` random or input";
   refuse(what);
@@ -199,10 +199,10 @@ void check_split(const RatingSplitSpec& spec) {
   if (share >= 1) refuse("`validation` and `test`: expected shares of less than 1 together");
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
     refuse("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
-  if (spec.before && spec.kind != SplitKind::time) refuse("`before`: only for `split` time");
+  if (spec.before && spec.kind != SplitKind::time) refuse("`before`: only for `split_by` time");
   if (spec.before && !spec.test.is_none()) refuse("`test`, `before`: expected one of them");
   if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
-    refuse("`split_order`: only for `split` ratio and leave-one-out");
+    refuse("`split_order`: only for `split_by` ratio and leave-one-out");
   if (spec.kind == SplitKind::leave_one_out) {
     check_one("validation", spec.validation);
     check_one("test", spec.test);
@@ -210,11 +210,11 @@ void check_split(const RatingSplitSpec& spec) {
   check_lists(spec);
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
-  if (spec.kind == SplitKind::none && amounts) refuse("`validation` and `test` need `split`");
+  if (spec.kind == SplitKind::none && amounts) refuse("`validation` and `test` need `split_by`");
   if (spec.kind == SplitKind::given && amounts)
     refuse("`validation`, `test`: not for a split given as files");
   if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
-    refuse("`split` " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
+    refuse("`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
            ": expected validation or test");
 }
 

@@ -3,7 +3,7 @@
 fed in three ways, and says how long each epoch took, how much of it waited for data, and what the model learnt.
 
 usage: recommender.py [RATINGS] [--epochs N] [--batch N] [--hidden N] [--latent N] [--held-out N] [--device cpu|cuda] [--json]
-RATINGS is a file for `pack-sparse --preset vae-cf`, or a folder with the packs train and test of `pack-sparse --split users`;
+RATINGS is a file for `pack-sparse --preset vae-cf`, or a folder with the packs train and test of `pack-sparse --split-by users`;
 without it, Debian's packages are the users and what they depend on is their items. The ways, which train the same model on
 the same batches: mat[rows].toarray(); the same in a thread that is some batches ahead; and chunkhit.
 """
@@ -126,7 +126,7 @@ def pack(options, folder):
     export = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../export_dependencies.py")
     subprocess.run([sys.executable, export, f"{folder}/dependencies.csv"], check=True)
     chunkhit.pack_sparse(f"{folder}/dependencies.csv", f"{folder}/packs", user="package", item="dependency", min_user=8,
-                         min_item=20, split="users", **held_out)
+                         min_item=20, split_by="users", **held_out)
     return f"{folder}/packs"
 
 

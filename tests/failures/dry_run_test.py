@@ -70,10 +70,10 @@ with Workspace() as space:
     print("pack-images passed")
     source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
     ratings = ["pack-sparse", source, *sparse_packs.SMALL]
-    check_outputs(space, ratings, [*ratings, "--seed", "5"], ["--split", "ratio", "--test", "0.2"])
+    check_outputs(space, ratings, [*ratings, "--seed", "5"], ["--split-by", "ratio", "--test", "0.2"])
     check_alike(space, space("pack-images-pack"), 73, *ratings)
     check_alike(space, space("pack-sparse-pack"), 73, *images)
     more = sparse_packs.write_csv(space("more.csv"), sparse_packs.random_ratings(2))
     check_alike(space, space("pack-sparse-pack"), 73, "pack-sparse", more, *sparse_packs.SMALL)
-    check_alike(space, space("empty"), 2, *ratings, "--split", "users", "--test", "0.0001")
+    check_alike(space, space("empty"), 2, *ratings, "--split-by", "users", "--test", "0.0001")
     print("pack-sparse passed")

@@ -114,7 +114,7 @@ def test_a_given_split_could_not_be_packed(space):
         packs = check_packs(output, expected_packs(left), what)
         check("whole" in run("pack-verify", output), what)
         spec = packs["test"].manifest["spec"]
-        check([spec["split"]] + [spec[f"{part}-file"] for part in PARTS] == ["given"] + [str(1 + case % 3)] * 3, spec)
+        check([spec["split-by"]] + [spec[f"{part}-file"] for part in PARTS] == ["given"] + [str(1 + case % 3)] * 3, spec)
 
 
 def test_given_files_ignored_the_columns_of_another_pack(space):
@@ -207,20 +207,20 @@ def test_lists_of_users_were_not_held_out(space):
         with open(path, "w") as file:
             file.write("\ufeff" * (part == "test") + "\r\n".join(random.permutation(sorted(own))) + "\n" * (part == "test"))
         flags += [f"--{part}-users", path]
-    pack(source, "--split", "users", *flags, "-o", space("listed"), *SMALL)
+    pack(source, "--split-by", "users", *flags, "-o", space("listed"), *SMALL)
     packs = {part: Pack(space(f"listed/{part}")) for part in PARTS}
     check_listed(ratings, packs, listed)
     with gzip.open(space("test-users.gz"), "wt") as file:
         file.write(open(space("test-users.txt"), encoding="utf-8-sig").read())
-    text = pack(source, "--split", "users", *flags[:2], "--test-users", space("test-users.gz"), "-o", space("listed"), *SMALL)
+    text = pack(source, "--split-by", "users", *flags[:2], "--test-users", space("test-users.gz"), "-o", space("listed"), *SMALL)
     check(text.count("already packed") == 3, "the order of a list and its compression do not count", text)
     open(space("fewer.txt"), "w").write("\n".join(sorted(listed["test"])[1:]))
     for dry in ([], ["--dry-run"]):
-        text = pack(source, "--split", "users", *flags[:2], "--test-users", space("fewer.txt"), "-o", space("listed"), *SMALL, *dry,
+        text = pack(source, "--split-by", "users", *flags[:2], "--test-users", space("fewer.txt"), "-o", space("listed"), *SMALL, *dry,
                     expect=73)
         check("test-users" in text, text)
     # What is drawn beside a list is drawn from the others.
-    pack(source, "--split", "users", *flags[2:], "--validation", "0.1", "-o", space("drawn"), *SMALL)
+    pack(source, "--split-by", "users", *flags[2:], "--validation", "0.1", "-o", space("drawn"), *SMALL)
     packs = {part: Pack(space(f"drawn/{part}")) for part in PARTS}
     drawn = {user for user, _ in packs["validation"].users}
     check(20 < len(drawn) <= 30 and not drawn & listed["test"], len(drawn))
@@ -249,7 +249,7 @@ def check_listed(ratings, packs, listed):
 def test_listed_users_without_ratings_went_unsaid(space):
     source = write_csv(space("few.csv"), [(user, item, 5) for user in range(20) for item in range(6 if user else 2)], "user,item,rating")
     open(space("zero.txt"), "w").write("0\n7\n")
-    pack(source, "--split", "users", "--test-users", space("zero.txt"), "--min-user", "3", "-o", space("zero"))
+    pack(source, "--split-by", "users", "--test-users", space("zero.txt"), "--min-user", "3", "-o", space("zero"))
     test = Pack(space("zero/test"))
     check([user for user, _ in test.users] == ["7"], test.users)
     check(test.manifest["stats"]["left_out"] == {"test: users without both given and held-out ratings": 1},
@@ -258,13 +258,13 @@ def test_listed_users_without_ratings_went_unsaid(space):
                                ("twice", "3\n4\n3\n", "twice.txt: user 3 is there twice"), ("none", "\n\n", "found none")):
         open(space(f"{name}.txt"), "w").write(lines)
         for dry in ([], ["--dry-run"]):
-            text = pack(source, "--split", "users", "--test-users", space(f"{name}.txt"), "-o", space("bad"), *dry, expect=65)
+            text = pack(source, "--split-by", "users", "--test-users", space(f"{name}.txt"), "-o", space("bad"), *dry, expect=65)
             check(words in text, text)
-    text = pack(source, "--split", "users", "--test-users", space("zero.txt"), "--validation-users", space("zero.txt"), "-o",
+    text = pack(source, "--split-by", "users", "--test-users", space("zero.txt"), "--validation-users", space("zero.txt"), "-o",
                 space("bad"), expect=65)
     check("--validation-users, --test-users: 2 users in both, the first is 0" in text, text)
     open(space("all.txt"), "w").write("\n".join(map(str, range(20))))
-    text = pack(source, "--split", "users", "--test-users", space("all.txt"), "-o", space("bad"), expect=2)
+    text = pack(source, "--split-by", "users", "--test-users", space("all.txt"), "-o", space("bad"), expect=2)
     check("the input has only 20 users, and training needs some" in text, text)
 
 
@@ -272,14 +272,14 @@ def test_bad_combinations_were_not_said(space):
     source = write_csv(space("one.csv"), random_ratings(9, count=400))
     files = ["--train-file", source, "--test-file", source]
     for arguments, words in (([source, *files], "INPUT"), (["--train-file", source], "--test-file"),
-                             (["--test-file", source], "--train-file: expected"), ([*files, "--split", "ratio"], "--split ratio"),
+                             (["--test-file", source], "--train-file: expected"), ([*files, "--split-by", "ratio"], "--split-by ratio"),
                              ([*files, "--test", "0.1"], "test"), ([*files, "--before", "2"], "--before"),
                              ([*files, "--fold-in", "0.5"], "--fold-in"), ([*files, "--split-order", "input"], "--split-order"),
-                             ([*files, "--test-users", source], "--test-users: only for --split users"),
-                             ([source, "--split", "given"], "--train-file"),
-                             ([source, "--test-users", source], "--test-users: only for --split users"),
-                             ([source, "--split", "users", "--test", "3", "--test-users", source], "--test, --test-users: expected one"),
-                             ([source, "--split", "users"], "expected validation or test")):
+                             ([*files, "--test-users", source], "--test-users: only for --split-by users"),
+                             ([source, "--split-by", "given"], "--train-file"),
+                             ([source, "--test-users", source], "--test-users: only for --split-by users"),
+                             ([source, "--split-by", "users", "--test", "3", "--test-users", source], "--test, --test-users: expected one"),
+                             ([source, "--split-by", "users"], "expected validation or test")):
         text = pack(*arguments, "-o", space("wrong"), expect=2)
         check(words in text, arguments, text)
         check(not os.path.exists(space("wrong")), arguments, "wrote something")

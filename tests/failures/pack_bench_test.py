@@ -174,7 +174,7 @@ def check_tune(space, train):
 def make_matrices(space):
     """Packs of ratings: one to train, one with held-out ratings."""
     source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
-    sparse_packs.pack(source, "-o", space("ratings"), *sparse_packs.SMALL, "--split", "ratio", "--test", "0.2")
+    sparse_packs.pack(source, "-o", space("ratings"), *sparse_packs.SMALL, "--split-by", "ratio", "--test", "0.2")
     return space("ratings/train"), space("ratings/test")
 
 

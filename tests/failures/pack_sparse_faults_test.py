@@ -37,23 +37,23 @@ def test_what_is_there_already(space):
 
 def test_no_split_leaves_another_ones_packs(space):
     source, out = space("ratings.csv"), space("shares")
-    both = ["--split", "ratio", "--validation", "0.1", "--test", "0.2"]
+    both = ["--split-by", "ratio", "--validation", "0.1", "--test", "0.2"]
     pack(source, "-o", out, *both)
-    text = pack(source, "-o", out, "--split", "ratio", "--test", "0.2", expect=73)
+    text = pack(source, "-o", out, "--split-by", "ratio", "--test", "0.2", expect=73)
     check("shares/validation: holds" in text and "another split" in text and "--force" in text, text)
     text = pack(source, "-o", out, expect=73)
     check("of a split" in text and "--force" in text and os.path.exists(out + "/train/manifest.json"), text)
-    pack(source, "-o", out, "--split", "ratio", "--test", "0.2", "--force")
+    pack(source, "-o", out, "--split-by", "ratio", "--test", "0.2", "--force")
     check(sorted(os.listdir(out)) == ["test", "train"], os.listdir(out))
     pack(source, "-o", out, "--force")
     check("manifest.json" in os.listdir(out) and not os.path.exists(out + "/train"), os.listdir(out))
     text = pack(source, "-o", out, *both, expect=73)
-    check("--split" in text and "holds a pack of matrices itself" in text, text)
+    check("--split-by" in text and "holds a pack of matrices itself" in text, text)
     check(not os.path.exists(out + "/train"), "was begun")
     pack(source, "-o", out, *both, "--force")
     check(sorted(os.listdir(out)) == ["test", "train", "validation"], os.listdir(out))
     open(out + "/validation/notes.txt", "w").close()
-    for arguments in (["--split", "ratio", "--test", "0.2"], []):
+    for arguments in (["--split-by", "ratio", "--test", "0.2"], []):
         text = pack(source, "-o", out, *arguments, "--force", expect=73)
         check("validation: holds" in text and "and more" in text, text)
     check(sorted(os.listdir(out)) == ["test", "train", "validation"], "removed what is not only a pack")
@@ -61,11 +61,11 @@ def test_no_split_leaves_another_ones_packs(space):
 
 def test_force_removes_what_a_killed_run_of_another_split_began(space):
     source, out = space("ratings.csv"), space("killed")
-    pack(source, "-o", out, "--split", "ratio", "--validation", "0.1", "--test", "0.2")
+    pack(source, "-o", out, "--split-by", "ratio", "--validation", "0.1", "--test", "0.2")
     os.remove(out + "/validation/manifest.json")
     for name in os.listdir(out + "/test"):
         os.remove(f"{out}/test/{name}")
-    text = pack(source, "-o", out, "--split", "ratio", "--test", "0.2", expect=73)
+    text = pack(source, "-o", out, "--split-by", "ratio", "--test", "0.2", expect=73)
     check("validation: holds" in text and "--force" in text, text)
     pack(source, "-o", out, "--force")
     check("manifest.json" in os.listdir(out) and not {"train", "validation", "test"} & set(os.listdir(out)), os.listdir(out))
@@ -80,7 +80,7 @@ def test_force_removes_nothing_that_others_wrote(space):
         os.makedirs(os.path.dirname(space(name)), exist_ok=True)
         with open(space(name), "w") as file:
             file.write(text)
-    source, split = space("ratings.csv"), ["--split", "ratio", "--test", "0.2"]
+    source, split = space("ratings.csv"), ["--split-by", "ratio", "--test", "0.2"]
     write("data/train/users.csv", "id,name\n1,Ada\n")
     write("data/train/items.csv", "id,title\n1,Heat\n")
     write("one/items.csv", "id,title\n1,Heat\n")
@@ -99,7 +99,7 @@ def test_force_removes_nothing_that_others_wrote(space):
 
 def test_a_refused_force_removes_nothing(space):
     source, out = space("ratings.csv"), space("d2")
-    pack(source, "-o", out, "--split", "ratio", "--validation", "0.1", "--test", "0.2")
+    pack(source, "-o", out, "--split-by", "ratio", "--validation", "0.1", "--test", "0.2")
     os.remove(out + "/test/manifest.json")
     with open(out + "/notes.txt", "w") as file:
         file.write("mine")
@@ -109,7 +109,7 @@ def test_a_refused_force_removes_nothing(space):
     with open(out + "/train/notes.txt", "w") as file:
         file.write("mine")
     before = written_tree(out)
-    check("holds notes.txt" in pack(source, "-o", out, "--split", "ratio", "--test", "0.2", "--force", expect=73), "in train")
+    check("holds notes.txt" in pack(source, "-o", out, "--split-by", "ratio", "--test", "0.2", "--force", expect=73), "in train")
     check(written_tree(out) == before, "was changed")
 
 
@@ -148,7 +148,7 @@ def test_the_account_adds_up(space):
 
 
 def test_dry_run_writes_nothing(space):
-    text = pack(space("ratings.csv"), "-o", space("dry"), "--split", "ratio", "--test", "0.2", "--dry-run")
+    text = pack(space("ratings.csv"), "-o", space("dry"), "--split-by", "ratio", "--test", "0.2", "--dry-run")
     check("dry/train" in text and "dry/test" in text and "6,000" in text, text)
     check(not os.path.exists(space("dry")), "the output is there")
 
@@ -156,18 +156,18 @@ def test_dry_run_writes_nothing(space):
 def test_wrong_use(space):
     source = space("ratings.csv")
     for arguments, words in (([], "INPUT"), ([source], "--output"), (["-o", space("x")], "INPUT"), (["--nonsense"], "nonsense"),
-                             ([source, "-o", space("x"), "--split", "half"], "leave-one-out"),
-                             ([source, "-o", space("x"), "--split", "users"], "validation"),
-                             ([source, "-o", space("x"), "--test", "0.2"], "split"),
+                             ([source, "-o", space("x"), "--split-by", "half"], "leave-one-out"),
+                             ([source, "-o", space("x"), "--split-by", "users"], "validation"),
+                             ([source, "-o", space("x"), "--test", "0.2"], "--split-by"),
                              ([source, "-o", space("x"), "--codec", "photo"], "zstd"),
-                             ([source, "-o", space("x"), "--layout", "dense"], "--container hdf5"),
+                             ([source, "-o", space("x"), "--storage", "dense"], "--container hdf5"),
                              ([source, "-o", space("x"), "--min-value", "much"], "--min-value"),
                              ([source, "-o", space("x"), "--index-base", "1"], "svmlight"),
-                             ([source, "-o", space("x"), "--split", "leave-one-out", "--test", "0.2"], "--test"),
-                             ([source, "-o", space("x"), "--split", "leave-one-out", "--validation", "2"], "--validation"),
-                             ([source, "-o", space("x"), "--split", "time", "--test", "0.2", "--split-order", "time"], "--split-order"),
-                             ([source, "-o", space("x"), "--split", "leave-one-out", "--time", "none"], "--split-order random or input"),
-                             ([source, "-o", space("x"), "--split", "ratio", "--test", "0.2", "--fold-in", "0.5"], "--split users"),
+                             ([source, "-o", space("x"), "--split-by", "leave-one-out", "--test", "0.2"], "--test"),
+                             ([source, "-o", space("x"), "--split-by", "leave-one-out", "--validation", "2"], "--validation"),
+                             ([source, "-o", space("x"), "--split-by", "time", "--test", "0.2", "--split-order", "time"], "--split-order"),
+                             ([source, "-o", space("x"), "--split-by", "leave-one-out", "--time", "none"], "--split-order random or input"),
+                             ([source, "-o", space("x"), "--split-by", "ratio", "--test", "0.2", "--fold-in", "0.5"], "--split-by users"),
                              ([source, "-o", space("x"), "--max-errors", "5"], "--on-error skip")):
         text = run("pack-sparse", *arguments, expect=2)
         check(words in text, arguments, text)

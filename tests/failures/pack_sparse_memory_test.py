@@ -72,7 +72,7 @@ def test_the_items_of_a_list_were_not_counted(space):
     named_limit_does(space, "few.csv", "--reuse-ids", space("items.csv"), "--force")
     with open(space("users.txt"), "w") as file:
         file.writelines(f"user-with-a-long-name-{user}\n" for user in range(700_000))
-    done = pack(space, "few.csv", "64M", "users", "--split", "users", "--test-users", space("users.txt"))
+    done = pack(space, "few.csv", "64M", "users", "--split-by", "users", "--test-users", space("users.txt"))
     check(done.code == 2 and "ids of --test-users" in done.text and kept(done, 64), done)
 
 

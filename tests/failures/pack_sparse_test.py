@@ -78,7 +78,7 @@ def test_hdf5_holds_the_ratings(space):
     check("whole" in run("pack-verify", space("h5")), "pack-verify of HDF5")
     check("codec deflate" in run("pack-info", space("h5/part-00000.h5")), "the filter of a single part")
     for layout, array in (("csr", "X/indices"), ("dense", "matrix")):
-        raw = pack(space("ratings.csv"), "-o", space(f"raw-{layout}"), "--container", "hdf5", "--layout", layout, "--codec", "none")
+        raw = pack(space("ratings.csv"), "-o", space(f"raw-{layout}"), "--container", "hdf5", "--storage", layout, "--codec", "none")
         with h5py.File(space(f"raw-{layout}/part-00000.h5")) as part:
             check(part[array].compression is None and not part[array].shuffle, layout, "is compressed", raw)
         check("whole" in run("pack-verify", space(f"raw-{layout}")), layout)
@@ -88,7 +88,7 @@ def test_hdf5_holds_the_ratings(space):
         x = part["X"]
         again = csr_matrix((x["data"][:], x["indices"][:], x["indptr"][:]), x.attrs["shape"])
         check(sorted(again.data) == sorted(value for *_, value, _ in ratings), "other ratings, stored raw")
-    pack(space("ratings.csv"), "-o", space("dense"), "--container", "hdf5", "--layout", "dense")
+    pack(space("ratings.csv"), "-o", space("dense"), "--container", "hdf5", "--storage", "dense")
     check("whole" in run("pack-verify", space("dense")), "pack-verify of dense HDF5")
 
 
@@ -120,7 +120,7 @@ def check_held_out(ratings, packs):
 
 
 def test_split_users(space):
-    ratings, packs = load_split(space, "users", "--split", "users", "--validation", "40", "--test", "0.1")
+    ratings, packs = load_split(space, "users", "--split-by", "users", "--validation", "40", "--test", "0.1")
     users = {name: {user for user, _ in part.users} for name, part in packs.items()}
     check(len(users["validation"]) <= 40 and len(users["test"]) <= 30, {name: len(each) for name, each in users.items()})
     check(not users["train"] & users["validation"] and not users["test"] & (users["train"] | users["validation"]), "shared users")
@@ -138,13 +138,13 @@ def test_split_users(space):
 
 
 def test_split_ratio(space):
-    ratings, packs = load_split(space, "ratio", "--split", "ratio", "--test", "0.2", "--validation", "10%")
+    ratings, packs = load_split(space, "ratio", "--split-by", "ratio", "--test", "0.2", "--validation", "10%")
     held_out = check_held_out(ratings, packs)
     check(0.2 < len(held_out) / len(ratings) < 0.31, len(held_out))
 
 
 def test_split_leave_one_out(space):
-    ratings, packs = load_split(space, "one", "--split", "leave-one-out")
+    ratings, packs = load_split(space, "one", "--split-by", "leave-one-out")
     check_held_out(ratings, packs)
     latest = {}
     for user, item, _, time in ratings:
@@ -159,7 +159,7 @@ def test_split_leave_one_out(space):
 
 
 def test_split_time(space):
-    ratings, packs = load_split(space, "time", "--split", "time", "--before", "400")
+    ratings, packs = load_split(space, "time", "--split-by", "time", "--before", "400")
     check_held_out(ratings, packs)
     times = {(str(user), str(item)): time for user, item, _, time in ratings}
     check(max(times[pair] for pair in packs["train"].x) < 400 <= min(times[pair] for pair in packs["test"].held_out), "the cut")

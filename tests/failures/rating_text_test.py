@@ -105,9 +105,9 @@ def test_messages_that_did_not_say_what_to_do(space):
     twice = write(space, "twice.csv", "user,item,rating\na,x,1\na,x,2\na,x,3\nb,y,bad\n")
     rows = write(space, "rows.svm", "1 1:2 3:4\n0 2:1\n")
     for arguments, code, words in (
-            ((table, "--test", "5"), 2, "--validation and --test need --split"),
-            ((table, "--split", "users", "--test", "5000"), 2, "--test 5000: the input has only 2 users"),
-            ((table, "--split", "time", "--test", "0.5"), 2,
+            ((table, "--test", "5"), 2, "--validation and --test need --split-by"),
+            ((table, "--split-by", "users", "--test", "5000"), 2, "--test 5000: the input has only 2 users"),
+            ((table, "--split-by", "time", "--test", "0.5"), 2,
              'column "time" holds "01/01/2020", which is no number or YYYY-MM-DD'),
             ((table, "--user", "2", "--item", "2"), 2, "--user and --item both name column 2"),
             ((twice, "--on-error", "skip"), 65, "2 ratings repeat a user and item; choose --duplicates sum, last, first"),
@@ -160,11 +160,11 @@ def test_a_near_name_of_a_column_is_suggested_not_taken(space):
 
 def test_leaving_one_out_without_times_asks_for_an_order(space):
     source = write(space, "r.csv", "".join(f"{user},{(user + at) % 5},5\n" for user in range(9) for at in range(5)))
-    said = pack(source, "-o", space("none"), "--split", "leave-one-out", expect=2)
+    said = pack(source, "-o", space("none"), "--split-by", "leave-one-out", expect=2)
     check("--time" in said and "--split-order random or input" in said, said)
-    pack(source, "-o", space("input"), "--split", "leave-one-out", "--split-order", "input")
+    pack(source, "-o", space("input"), "--split-by", "leave-one-out", "--split-order", "input")
     check(set(Pack(space("input/test")).held_out) == {(str(user), str((user + 4) % 5)) for user in range(9)}, "not the last ones")
-    pack(source, "-o", space("random"), "--split", "leave-one-out", "--split-order", "random")
+    pack(source, "-o", space("random"), "--split-by", "leave-one-out", "--split-order", "random")
     check(len(Pack(space("random/test")).held_out) == 9, "not one each")
 
 
@@ -178,7 +178,7 @@ def test_dates_and_milliseconds_are_split_as_seconds_are(space):
     packs = {}
     for name, way in ways.items():
         source = write_csv(space(name + ".csv"), [(*rating[:3], way(rating[3])) for rating in ratings], "userId,movieId,stars,date")
-        said = pack(source, "-o", space(name), "--split", "time", "--before", cut)
+        said = pack(source, "-o", space(name), "--split-by", "time", "--before", cut)
         packs[name] = {part: (Pack(space(f"{name}/{part}")).x, Pack(space(f"{name}/{part}")).held_out) for part in ("train", "test")}
         check(packs[name] == packs["seconds"] and packs[name]["test"][1], name)
         check((f"times are {name}" in said) == name.endswith("conds") - (name == "seconds") and "time date (detected)" in said, said)

@@ -42,6 +42,6 @@ if __name__ == "__main__":
         with open(table, "w") as file:
             file.write("user,item,rating\n")
             file.writelines(f"{user},{(user * 7 + k * k) % 50},{1 + k % 5}\n" for user in range(300) for k in range(9))
-        text = run("pack-sparse", table, "--split", "users", "--validation", "30", "--test", "30", "--output", split)
+        text = run("pack-sparse", table, "--split-by", "users", "--validation", "30", "--test", "30", "--output", split)
         check_split(split, text, f"next: pack-verify {split}; pack-bench {split}/")
     print("splits of images and ratings are verified and described as a whole")

@@ -41,7 +41,7 @@ def ratings(tmp_path_factory):
         file.write("user,item,rating\n")
         file.writelines(f"u{u},i{i},{value:g}\n" for u, i, value in zip(entries.row, entries.col, entries.data))
     chunkhit.pack_sparse(folder / "ratings.csv", folder / "whole", chunk_rows=16)
-    chunkhit.pack_sparse([folder / "ratings.csv"], folder / "split", chunk_rows=16, split="ratio", test=0.3)
+    chunkhit.pack_sparse([folder / "ratings.csv"], folder / "split", chunk_rows=16, split_by="ratio", test=0.3)
     return folder, entries.tocsr()
 
 

@@ -60,7 +60,7 @@ def test_a_given_split_had_no_keywords(tmp_path):
     assert caught.value.code == "usage"
     (tmp_path / "users").write_text("9\n")
     with pytest.raises(chunkhit.Error, match="^test_users: 1 of 1 user"):
-        chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", split="users", test_users=tmp_path / "users")
+        chunkhit.pack_sparse(tmp_path / "base", tmp_path / "wrong", split_by="users", test_users=tmp_path / "users")
 
 
 def test_says_what_a_dry_run_would_pack(packs, ratings, tmp_path):
@@ -167,7 +167,7 @@ def test_packing_leaves_the_gil_to_other_threads(tmp_path):
 
 
 def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path):
-    options = dict(split="users", test=5, fold_in=0.5)
+    options = dict(split_by="users", test=5, fold_in=0.5)
     packed = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "packs", **options)
     assert sorted(packed) == ["test", "train"]
     assert packed == chunkhit.pack_info(tmp_path / "packs")

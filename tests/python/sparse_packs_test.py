@@ -35,7 +35,7 @@ def test_counts_of_items_were_those_of_the_first_pack_alone(tmp_path):
 
 
 def test_packs_of_a_split_have_the_counts_of_one_training_matrix(ratings, tmp_path):
-    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "split", split="users", test=40, validation=40)
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "split", split_by="users", test=40, validation=40)
     train = chunkhit.SparseLoader(tmp_path / "split" / "train").item_counts()
     both = chunkhit.SparseLoader([tmp_path / "split" / "validation", tmp_path / "split" / "test"])
     np.testing.assert_array_equal(both.item_counts(), train)

@@ -146,9 +146,10 @@ TEST(LeaveOneOut, FailsWithoutTimesUnlessAnotherOrderIsGiven) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
-    EXPECT_EQ(std::string(error.what()),
-              "`split` leave-one-out: the ratings have no times: `time` names their column; or `split_order` "
-              "random or input");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "`split_by` leave-one-out: the ratings have no times: `time` names their column; or `split_order` "
+        "random or input");
   }
 }
 
@@ -294,7 +295,7 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::ratio, .validation = {0, 0.5}, .test = {0, 0.5}}, "together");
   expect_refused({.kind = SplitKind::users, .test = {5, 0}, .fold_in = 1}, "`fold_in`");
   expect_refused({.kind = SplitKind::users}, "users");
-  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need `split`");
+  expect_refused({.kind = SplitKind::none, .test = {5, 0}}, "need `split_by`");
   expect_refused({.kind = SplitKind::ratio, .test = {0, 0.2}, .before = 3}, "`before`");
   expect_refused({.kind = SplitKind::time, .test = {0, 0.2}, .before = 3}, "`before`");
   expect_refused({.kind = SplitKind::ratio, .test_users = "list"}, "`test_users`");
@@ -302,7 +303,7 @@ TEST(SplitSpec, IsRefusedByName) {
   expect_refused({.kind = SplitKind::given, .files = {1, 0, 0}}, "`test_file`");
   expect_refused({.kind = SplitKind::given, .files = {0, 0, 1}}, "`train_file`");
   expect_refused({.kind = SplitKind::given, .test = {1, 0}, .files = {1, 0, 1}}, "`validation`, `test`");
-  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "`split` given");
+  expect_refused({.kind = SplitKind::none, .files = {1, 0, 1}}, "`split_by` given");
 }
 
 TEST(SplitSpec, IsRefusedWhereTheRatingsDoNotFit) {

@@ -40,8 +40,8 @@ class SparseLoader(unittest.TestCase):
         small = ["--chunk-rows", "16"]
         for name, values, flags in (("shard", "u8", small), ("plain", "u8", [*small, "--codec", "none"]),
                                     ("hdf5", "u8", ["--container", "hdf5"]),
-                                    ("dense", "u8", ["--container", "hdf5", "--layout", "dense"]),
-                                    ("split", "u8", [*small, "--split", "ratio", "--test", "0.3"]),
+                                    ("dense", "u8", ["--container", "hdf5", "--storage", "dense"]),
+                                    ("split", "u8", [*small, "--split-by", "ratio", "--test", "0.3"]),
                                     ("u16", "u16", small), ("f32", "f32", small), ("hdf5-u16", "u16", ["--container", "hdf5"]),
                                     ("hdf5-f32", "f32", ["--container", "hdf5"])):
             cls.packs[name] = cls.path(name)

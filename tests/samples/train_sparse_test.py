@@ -47,7 +47,7 @@ class TrainSparse(unittest.TestCase):
 
     def test_the_autoencoder_knows_more_than_what_is_popular(self):
         output = f"{self.folder.name}/split"
-        pack(self.table, output, "--split", "users", "--validation", "0.02", "--test", "0.05", "--min-user", "8")
+        pack(self.table, output, "--split-by", "users", "--validation", "0.02", "--test", "0.05", "--min-user", "8")
         done = subprocess.run([TRAIN_SPARSE, f"{output}/train", f"{output}/test", "16", "2"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = re.search(r"held-out users: ([0-9.]+), of the most popular items: ([0-9.]+)$", done.stdout, re.MULTILINE)

@@ -10,15 +10,15 @@ namespace {
 
 TEST(MatrixHdf5, GivesBackWhatWasWritten) {
   const TemporaryFolder folder;
-  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense})
+  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense})
     for (const MatrixShape& shape : {known_shape(ValueType::none, 1), known_shape(ValueType::u8, 2, 0.5),
                                      known_shape(ValueType::u16, 2, 0.1), known_shape(ValueType::f32, 1),
                                      known_shape(ValueType::u16, 1)}) {
-      if (layout == MatrixLayout::dense && value_bytes(shape.value_type) > 1) continue;
+      if (storage == MatrixStorage::dense && value_bytes(shape.value_type) > 1) continue;
       const std::string path = folder.path("part.h5");
       const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
       std::vector<std::uint64_t> counts(kKnownColumns, 3);
-      write_hdf5(path, spec, {.layout = layout, .item_counts = counts});
+      write_hdf5(path, spec, {.storage = storage, .item_counts = counts});
       const Hdf5Matrix matrix = read_matrix_hdf5(path);
       ASSERT_TRUE(matrix.spec);
       EXPECT_EQ(matrix.spec->matrix, shape);
@@ -65,8 +65,8 @@ TEST(MatrixHdf5, ReportsTheHashOfItsTrailer) {
 TEST(MatrixHdf5, WithAFlippedBitIsRejectedThoughNoPackKnowsItsHash) {
   const TemporaryFolder folder;
   const std::string path = folder.path("part.h5");
-  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense}) {
-    write_hdf5(path, known_matrix_spec(kHalfStars, "none"), {.layout = layout});
+  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense}) {
+    write_hdf5(path, known_matrix_spec(kHalfStars, "none"), {.storage = storage});
     std::string bytes = file_text(path);
     const std::size_t step = bytes.size() / 300;
     for (std::size_t at = 0; at < bytes.size(); at += at + 64 < bytes.size() ? step : 1) {
@@ -105,9 +105,9 @@ TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
     }
     rows.indptr.push_back(rows.nnz());
   }
-  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense}) {
+  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense}) {
     PartSpec spec = known_matrix_spec(shape, "none");
-    MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.layout = layout});
+    MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.storage = storage});
     writer.append(rows.view(0, 2), {});
     writer.append(rows.view(2, 3), {});
     static_cast<void>(writer.finish(known_users(spec, 3)));
@@ -123,7 +123,7 @@ TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {
   const auto error = [&](const MatrixShape& shape, const CsrRows& rows, std::uint64_t most = 1 << 20) {
     return error_of([&] {
       MatrixHdf5Writer writer(folder.path("part.h5"), known_matrix_spec(shape, "none"),
-                              {.layout = MatrixLayout::dense, .max_dense_bytes = most});
+                              {.storage = MatrixStorage::dense, .max_dense_bytes = most});
       writer.append(rows.view(), {});
     });
   };
@@ -139,9 +139,9 @@ TEST(MatrixHdf5, RefusesWhatADenseMatrixCannotHold) {
 TEST(MatrixHdf5, RefusesRowsThatAreNoCsr) {
   const TemporaryFolder folder;
   const PartSpec spec = known_matrix_spec(known_shape(ValueType::none, 1), "none");
-  for (const MatrixLayout layout : {MatrixLayout::csr, MatrixLayout::dense})
+  for (const MatrixStorage storage : {MatrixStorage::csr, MatrixStorage::dense})
     for (const CsrRows& rows : {CsrRows{{0, 1}, {700}, {}}, {{0, 2}, {5, 5}, {}}, {{0, 2}, {6, 5}, {}}}) {
-      MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.layout = layout});
+      MatrixHdf5Writer writer(folder.path("part.h5"), spec, {.storage = storage});
       EXPECT_NE(
           error_of([&] { writer.append(rows.view(), {}); }).find("expected ascending columns below 700"),
           std::string::npos);

@@ -133,7 +133,7 @@ struct RatingPacksSpec {
 [[nodiscard]] CHUNKHIT_API RatingPacksSpec vae_cf_spec();
 
 /// How an HDF5 part holds its matrices.
-enum class MatrixLayout : std::uint8_t {
+enum class MatrixStorage : std::uint8_t {
   csr,    ///< AnnData: /X, and /layers/held_out
   dense,  ///< /matrix and /held_out: u8, every cell
 };
@@ -145,9 +145,9 @@ struct PackSparseSpec {
   std::string reuse_ids;            ///< pack, or its items.csv, that gives the columns; empty: none
   std::string container = "shard";  ///< "shard", "hdf5"
   std::string codec;  ///< "zstd", "deflate", "none", with ":LEVEL"; empty: the container's default
-  MatrixLayout layout = MatrixLayout::csr;  ///< hdf5
-  std::uint64_t chunk_rows = 0;             ///< shard: rows per block; 0: computed
-  std::uint64_t part_bytes = 1ull << 30;    ///< maximum raw bytes per part
+  MatrixStorage storage = MatrixStorage::csr;  ///< hdf5
+  std::uint64_t chunk_rows = 0;                ///< shard: rows per block; 0: computed
+  std::uint64_t part_bytes = 1ull << 30;       ///< maximum raw bytes per part
 };
 
 }  // namespace chunkhit

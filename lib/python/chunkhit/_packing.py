@@ -164,9 +164,9 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
               comment, decimal, values, transpose (bool), layer, index_base
     ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once
-    split     split, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
+    split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
               has it), validation_users, test_users, train_file, validation_file, test_file
-    output    id_order, reuse_ids, order, seed, container, codec, layout, chunk_rows, part_bytes
+    output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 
     Returns and raises what `pack_images` does.

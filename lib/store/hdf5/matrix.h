@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMaxCsrEntries = INT32_MAX;
 
 /// How a matrix part is written.
 struct MatrixHdf5Options {
-  MatrixLayout layout = MatrixLayout::csr;
+  MatrixStorage storage = MatrixStorage::csr;
   int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};

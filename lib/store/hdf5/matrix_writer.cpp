@@ -269,20 +269,20 @@ struct MatrixHdf5Writer::State {
         pending(path) {
     reserve(pending, 0, kMetadataBlockBytes);
     file = create_hdf5_file(check, pending.aside_path(), kMetadataBlockBytes);
-    if (options.layout == MatrixLayout::csr) {
+    if (options.storage == MatrixStorage::csr) {
       write_encoding(check, file.get(), "anndata", "0.1.0");
       static_cast<void>(create_group(check, file.get(), "layers", "dict", "0.1.0"));
     }
     write_root(check, file.get(), spec);
-    const bool dense = options.layout == MatrixLayout::dense;
+    const bool dense = options.storage == MatrixStorage::dense;
     matrices.push_back(start(dense ? kDenseName : kXName));
     if (spec.matrix->matrix_count == 2) matrices.push_back(start(dense ? kDenseHeldOutName : kHeldOutName));
   }
 
   std::unique_ptr<MatrixOutput> start(const char* name) {
     const MatrixTarget target{check, file.get(), pending, name, *spec.matrix, options.deflate_level};
-    return options.layout == MatrixLayout::csr ? start_csr_group(target)
-                                               : start_dense_array(target, options.max_dense_bytes);
+    return options.storage == MatrixStorage::csr ? start_csr_group(target)
+                                                 : start_dense_array(target, options.max_dense_bytes);
   }
 
   void check_samples(const PartSamples& samples) const {
