@@ -86,10 +86,8 @@ class SoftmaxRegression {
 
 /// What both packs are normalized with: a model knows only the training set.
 chunkhit::NormalizeSpec statistics_of(const chunkhit::PackInfo& info) {
-  chunkhit::NormalizeSpec normalize;
-  for (const double mean : info.images().mean) normalize.mean.push_back(static_cast<float>(mean / 255));
-  for (const double std : info.images().std) normalize.std.push_back(static_cast<float>(std / 255));
-  return normalize;
+  const chunkhit::ImagesInfo& images = info.images();
+  return {{images.mean.begin(), images.mean.end()}, {images.std.begin(), images.std.end()}};
 }
 
 /// Each pack numbers its classes by itself: the numbers of two packs agree where the names do.

@@ -21,7 +21,7 @@ std::string numbers_text(const std::vector<double>& numbers) {
   std::string text;
   char one[32];
   for (const double number : numbers) {
-    std::snprintf(one, sizeof one, "%s%.2f", text.empty() ? "" : ", ", number);
+    std::snprintf(one, sizeof one, "%s%.4f", text.empty() ? "" : ", ", number);
     text += one;
   }
   return text;
@@ -200,7 +200,7 @@ void print_info(const PackInfo& info) {
               images.channels, std::string(kLayoutNames[static_cast<std::size_t>(images.layout)]).c_str());
   print_labels(info);
   if (!images.mean.empty())
-    std::printf("mean, std  %s | %s (of 0-255)\n", numbers_text(images.mean).c_str(),
+    std::printf("mean, std  %s | %s (of pixels scaled to 0..1)\n", numbers_text(images.mean).c_str(),
                 numbers_text(images.std).c_str());
   if (images.normalize)
     std::printf("normalize  %s | %s (those of %s, for all packs of the split)\n",

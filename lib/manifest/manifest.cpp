@@ -9,6 +9,7 @@
 #include "chunkhit/error.h"
 #include "manifest/json_fields.h"
 #include "manifest/manifest_numbers.h"
+#include "store/part_rules.h"
 
 namespace chunkhit {
 namespace {
@@ -56,12 +57,8 @@ std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShap
   const Json& object = json.at("normalize");
   SharedStats stats{object.at("from").get<std::string>(), object.at("mean").get<std::vector<double>>(),
                     object.at("std").get<std::vector<double>>()};
-  for (const std::vector<double>* const values : {&stats.mean, &stats.std})
-    if (values->size() != sample.channels ||
-        !std::ranges::all_of(*values, [](double value) { return value >= 0 && value <= 255; }))
-      throw Error(
-          ErrorCode::bad_data,
-          "normalize: expected mean and std of 0 to 255 for each of the channels, found " + object.dump());
+  if (stats.mean.empty()) throw Error(ErrorCode::bad_data, "normalize: no mean");
+  check_pixel_stats(stats.mean, stats.std, sample.channels);
   return stats;
 }
 

@@ -130,10 +130,7 @@ void check_numbers(const Manifest& manifest) {
   check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
   check_parts(manifest.parts, manifest.chunk_samples);
   check_classes(manifest);
-  for (const auto& [name, list] : {std::pair{"mean", &manifest.mean}, std::pair{"std", &manifest.std}})
-    if (!list->empty())
-      check_count(std::string("entries of ") + name, list->size(), manifest.sample.channels);
-  check_count("entries of std", manifest.std.size(), manifest.mean.size());
+  check_pixel_stats(manifest.mean, manifest.std, manifest.sample.channels);
 }
 
 void check_numbers(const PartRecord& part) {

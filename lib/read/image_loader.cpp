@@ -15,13 +15,6 @@
 namespace chunkhit {
 namespace {
 
-std::vector<float> as_shares(const std::vector<double>& of_255) {
-  std::vector<float> shares;
-  shares.reserve(of_255.size());
-  for (const double value : of_255) shares.push_back(static_cast<float>(value / 255));
-  return shares;
-}
-
 /// What a state must have, too: the same samples are changed in another way else.
 std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
   return {{"flip_horizontal", augment.flip_horizontal},
@@ -31,7 +24,7 @@ std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& au
           {"crop_padding", augment.crop_padding}};
 }
 
-/// The mean and std, of 0 to 255, that normalise where the options give none.
+/// Returns the mean and std that normalize where the options give none.
 SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSource& source) {
   const PackInfo info =
       options.normalize_like.empty() ? source.info() : read_pack_info(options.normalize_like);
@@ -56,10 +49,6 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
       !options.normalize.mean.empty() || !options.normalize.std.empty() || !options.normalize_like.empty();
   require_option(options.dtype == Dtype::float32 || !normalizes,
                  "normalize: is for dtype float32; uint8 batches have the pixels as they are");
-  require_option(
-      std::none_of(options.normalize.mean.begin(), options.normalize.mean.end(),
-                   [](float mean) { return mean > 1; }),
-      "normalize.mean: is above 1, but pixels are 0 to 1 there; divide mean and std of 0 to 255 by 255");
   SampleFormat format{source.chunks().sample(), options.augment, options.dtype,
                       options.layout.value_or(source.chunks().sample().layout), options.normalize};
   if (options.dtype != Dtype::float32) return format;
@@ -67,10 +56,14 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
       options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
       "normalize_like: excludes normalize, which gives mean and std themselves");
   const SharedStats stats = stats_to_normalize(options, source);
-  if (format.normalize.mean.empty()) format.normalize.mean = as_shares(stats.mean);
-  if (format.normalize.std.empty()) format.normalize.std = as_shares(stats.std);
-  require_option(!(format.normalize.mean.empty() || format.normalize.std.empty()),
+  auto& [mean, std] = format.normalize;
+  if (mean.empty()) mean.assign(stats.mean.begin(), stats.mean.end());
+  if (std.empty()) std.assign(stats.std.begin(), stats.std.end());
+  require_option(!mean.empty() && !std.empty(),
                  "normalize: the source has no mean and std of its own; give mean and std, of pixels 0 to 1");
+  require_option(
+      std::ranges::none_of(mean, [](float value) { return value > 1; }),
+      "normalize.mean: is above 1, but pixels are 0 to 1 there; divide mean and std of 0 to 255 by 255");
   return format;
 }
 

@@ -53,7 +53,7 @@ struct PartSamples {
   Labels labels;
   std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
   TextList files;                   ///< names of the input files, UTF-8; users' own ids
-  std::vector<double> mean;         ///< per channel, of the packed pixels, 0..255
+  std::vector<double> mean;         ///< per channel, of the packed pixels, 0..1
   std::vector<double> std;
 };
 

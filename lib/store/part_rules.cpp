@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
@@ -63,7 +64,7 @@ void check_chunks(const PartContents& contents, const Container& container, std:
 /// Of matrices: items may have no names, but not some of them; labels are no items.
 void check_items(const PartSpec& spec, const PartSamples& samples) {
   if (!spec.classes.empty()) check_count("names of items", spec.classes.size(), spec.matrix->column_count);
-  check_count("entries of mean", samples.mean.size(), 0);
+  check_count("entries of mean", samples.mean.size() + samples.std.size(), 0);
 }
 
 void check_samples(const PartSpec& spec, const PartSamples& samples) {
@@ -75,9 +76,8 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     check_count("class ids beside numbers", labels.ids.size(), 0);
   }
   check_count("file names", samples.files.size(), samples.rows.size());
-  check_count("entries of std", samples.std.size(), samples.mean.size());
   if (spec.matrix) return check_items(spec, samples);
-  if (!samples.mean.empty()) check_count("entries of mean", samples.mean.size(), spec.sample.channels);
+  check_pixel_stats(samples.mean, samples.std, spec.sample.channels);
   const auto unknown = [&](std::int64_t id) {
     return id < -1 || id >= static_cast<std::int64_t>(spec.classes.size());
   };
@@ -110,6 +110,16 @@ void check_matrix_spec(const PartSpec& spec, const Container& container) {
 }
 
 }  // namespace
+
+void check_pixel_stats(const std::vector<double>& mean, const std::vector<double>& std,
+                       std::uint32_t channels) {
+  for (const auto& [name, values] : {std::pair{"mean", &mean}, std::pair{"std", &std}}) {
+    check_count(std::string("entries of ") + name, values->size(), mean.empty() ? 0 : channels);
+    for (const double value : *values)
+      if (!(value >= 0 && value <= 1))
+        throw_broken(std::string(name) + ": " + std::to_string(value) + ", expected 0 to 1");
+  }
+}
 
 void check_part_spec(const PartSpec& spec, const Container& container) {
   if (spec.matrix)

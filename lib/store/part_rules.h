@@ -14,6 +14,10 @@ namespace chunkhit {
 /// Throws bad_data unless the sample's or matrix's shape, the filter and the chunk's size suit the container.
 void check_part_spec(const PartSpec& spec, const Container& container);
 
+/// Throws bad_data unless mean and std have a number of 0 to 1 for each channel, or none at all.
+void check_pixel_stats(const std::vector<double>& mean, const std::vector<double>& std,
+                       std::uint32_t channels);
+
 /// Throws bad_data unless chunks and samples fit each other, the spec, and a file of `file_bytes`.
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes);
 

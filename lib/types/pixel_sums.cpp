@@ -129,7 +129,7 @@ void PixelSums::add_sample(const std::uint8_t* sample, const SampleShape& shape)
 std::vector<double> PixelSums::mean(std::uint32_t channels) const {
   std::vector<double> result;
   for (std::uint32_t channel = 0; channel < channels && pixel_count > 0; ++channel)
-    result.push_back(static_cast<double>(sum[channel]) / static_cast<double>(pixel_count));
+    result.push_back(static_cast<double>(sum[channel]) / static_cast<double>(pixel_count) / 255);
   return result;
 }
 
@@ -138,8 +138,8 @@ std::vector<double> PixelSums::std(std::uint32_t channels) const {
   const auto count = static_cast<double>(pixel_count);
   for (std::uint32_t channel = 0; channel < channels && pixel_count > 0; ++channel) {
     const double mean = static_cast<double>(sum[channel]) / count;
-    result.push_back(
-        std::sqrt(std::max(0.0, static_cast<double>(sum_of_squares[channel]) / count - mean * mean)));
+    const double variance = static_cast<double>(sum_of_squares[channel]) / count - mean * mean;
+    result.push_back(std::sqrt(std::max(0.0, variance)) / 255);
   }
   return result;
 }

@@ -18,9 +18,9 @@ struct PixelSums {
   void add(const PixelSums& other);
   /// Adds one sample of `shape`.
   void add_sample(const std::uint8_t* sample, const SampleShape& shape);
-  /// Per channel, 0..255; empty without pixels.
+  /// Returns the mean of each channel, of pixels scaled to 0..1; empty without pixels.
   [[nodiscard]] std::vector<double> mean(std::uint32_t channels) const;
-  /// Per channel, of the whole population, 0..127.5; empty without pixels.
+  /// Returns the standard deviation of each channel (of the population), of pixels scaled to 0..1.
   [[nodiscard]] std::vector<double> std(std::uint32_t channels) const;
 };
 

@@ -88,7 +88,7 @@ def main():
         train_pack, test_pack = packs(options, folder)
         info = chunkhit.pack_info(train_pack)
         common = dict(batch_size=BATCH, dtype="float32", device=options.device, normalize=dict(
-            mean=[value / 255 for value in info["mean"]], std=[value / 255 for value in info["std"]]))
+            mean=info["mean"], std=info["std"]))
         loader = chunkhit.torch.ImageLoader(train_pack, shuffle="window", augment=dict(flip_horizontal=0.5), **common)
         # Channels last is twice as fast on a CPU.
         model = network(*loader.batch_shape[1:], len(info["classes"])).to(options.device, memory_format=torch.channels_last)

@@ -56,7 +56,7 @@ def check_conservation(folder):
         check({entry["id"]: entry["samples"] for entry in manifest["classes"] if entry["samples"]} == counts, folder, "classes")
         check(sum(counts.values()) == manifest["samples"], folder, "samples of the classes")
     for channel, mean in enumerate(manifest["mean"]):
-        check(abs(pixels[0][channel] / pixels[2][channel] - mean) < 1e-9, folder, "mean")
+        check(abs(pixels[0][channel] / pixels[2][channel] / 255 - mean) < 1e-9, folder, "mean")
     return manifest, rejected
 
 

@@ -104,7 +104,7 @@ def edits():
 
     return {"one sample more": change("samples", by=1), "one part less": lambda manifest: manifest["parts"].pop(),
             "parts in another order": lambda manifest: manifest["parts"].reverse(),
-            "no parts": change("parts", to=[]), "a mean": change("mean", 0, by=0.5), "a deviation": change("std", 1, by=-0.5),
+            "no parts": change("parts", to=[]), "a mean": change("mean", 0, by=0.01), "a deviation": change("std", 1, by=-0.01),
             "a class's count": change("classes", 0, "samples", by=1), "a sample to another class": move_a_sample,
             "a reject that there is not": pretend_a_reject, "a class's name": change("classes", 1, "name", to="wasp"),
             "another pack's id": change("pack_id", to="0123456789abcdef"), "a taller sample": change("sample", "height", by=1),

@@ -23,7 +23,7 @@ Manifest small_manifest() {
   manifest.rejected = 1;
   manifest.label_columns = {"label"};
   manifest.classes = {{0, "cat \"x\"", 1}, {1, "d\xc3\xb6g", 2}};
-  manifest.mean = {1.5, 2, 3};
+  manifest.mean = {0.5, 0.25, 0.75};
   manifest.std = {0.1, 0.2, 0.3};
   PartRecord part;
   part.file = "part-00000.h5";
@@ -106,6 +106,15 @@ TEST(Manifest, RefusesCountsThatDoNotAddUp) {
   Manifest manifest = small_manifest();
   manifest.samples = 4;
   EXPECT_THROW(static_cast<void>(parse_manifest(manifest_text(manifest), "manifest.json")), Error);
+}
+
+TEST(Manifest, MeanAndStdOf0To255AreRefused) {
+  Manifest manifest = small_manifest();
+  manifest.mean[1] = 123.7;
+  EXPECT_NE(error_of(manifest_text(manifest)).find("mean: 123.7"), std::string::npos);
+  manifest = small_manifest();
+  manifest.normalize = SharedStats{"train", {0.5, 0.5, 0.5}, {0.2, 58.4, 0.2}};
+  EXPECT_NE(error_of(manifest_text(manifest)).find("std: 58.4"), std::string::npos);
 }
 
 TEST(Manifest, RefusesCountsThatAddUpOnlyModulo2To64) {

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -32,7 +33,7 @@ def values_of(path, **options):
 
 def expected(path, mean, std):
     images = chunkhit.ImageDataset(path)[:][0].astype(np.float32)
-    return (images / 255 - np.float32(mean / 255)) / np.float32(std / 255)
+    return (images / 255 - np.float32(mean)) / np.float32(std)
 
 
 def test_validation_was_normalised_by_its_own_mean_and_std(split):
@@ -50,6 +51,17 @@ def test_another_pack_is_normalised_like_the_training_pack(split):
         found, loader = values_of(split / "alone", normalize_like=like)
         np.testing.assert_allclose(found, expected(split / "alone", train["mean"][0], train["std"][0]), rtol=1e-6, atol=1e-6)
         assert loader.stats().notices == []
+
+
+def test_mean_and_std_of_a_pack_had_another_unit_than_normalize(split):
+    """pack_info gave 0..255, normalize took 0..1."""
+    path, info = split / "alone", chunkhit.pack_info(split / "alone")
+    pixels = chunkhit.ImageDataset(path)[:][0] / 255
+    np.testing.assert_allclose((info["mean"], info["std"]), (pixels.mean((0, 1, 2)), pixels.std((0, 1, 2))), rtol=1e-9)
+    with h5py.File(path / "part-00000.h5") as part:
+        assert list(part["images"].attrs["mean"]) == info["mean"] and list(part["images"].attrs["std"]) == info["std"]
+    given, _ = values_of(path, normalize=dict(mean=info["mean"], std=info["std"]))
+    np.testing.assert_array_equal(given, values_of(path)[0])
 
 
 def test_a_pack_that_is_normalised_by_itself_is_noted(split):
@@ -102,4 +114,4 @@ def test_a_split_with_another_training_pack_was_whole_for_verify(split, tmp_path
 def test_pack_info_names_what_normalises(split):
     said = subprocess.run([PACK_INFO, split / "packs" / "val"], capture_output=True, text=True, check=True).stdout
     train = chunkhit.pack_info(split / "packs" / "train")
-    assert f"normalize  {train['mean'][0]:.2f} | {train['std'][0]:.2f} (those of train" in said
+    assert f"normalize  {train['mean'][0]:.4f} | {train['std'][0]:.4f} (those of train" in said

@@ -54,8 +54,8 @@ std::string write_pack(const TemporaryFolder& folder, const std::string& name, c
   manifest.label_columns = spec.label_columns;
   for (std::size_t i = 0; i < spec.classes.size(); ++i)
     manifest.classes.push_back({static_cast<std::int64_t>(i), spec.classes[i], kDamagedSamples / 3});
-  manifest.mean = {1, 2, 3};
-  manifest.std = {1, 2, 3};
+  manifest.mean = {0.1, 0.2, 0.3};
+  manifest.std = {0.1, 0.2, 0.3};
   folder.write(kManifestName, manifest_text(manifest));
   return folder.path(part.file);
 }

@@ -49,8 +49,8 @@ inline PartSamples known_part_samples(const PartSpec& spec, std::uint64_t count)
       samples.labels.values.push_back(static_cast<float>(s) + static_cast<float>(column) / 4);
   }
   for (std::uint32_t c = 0; c < spec.sample.channels; ++c) {
-    samples.mean.push_back(100.5 + c);
-    samples.std.push_back(20.25 + c);
+    samples.mean.push_back(0.5 + c / 16.0);
+    samples.std.push_back(0.25 + c / 16.0);
   }
   return samples;
 }

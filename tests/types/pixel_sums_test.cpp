@@ -51,7 +51,7 @@ TEST(PixelSums, DoNotOverflowOnTheBrightestImage) {
   PixelSums sums;
   sums.add_sample(white.data(), shape);
   EXPECT_EQ(sums.sum_of_squares[2], 4'000'000ull * 255 * 255);
-  EXPECT_EQ(sums.mean(3), (std::vector<double>{255, 255, 255}));
+  EXPECT_EQ(sums.mean(3), (std::vector<double>{1, 1, 1}));
   EXPECT_EQ(sums.std(3), (std::vector<double>{0, 0, 0}));
 }
 

@@ -33,8 +33,8 @@ struct AugmentSpec {
 /// ToTensor and Normalize. If empty, the statistics come from `normalize_like`, else from the pack's split,
 /// else from the pack itself.
 struct NormalizeSpec {
-  std::vector<float> mean{};  ///< per channel, 0..1
-  std::vector<float> std{};   ///< per channel, 0..1
+  std::vector<float> mean{};  ///< per channel, of pixels scaled to 0..1, e.g. 0.485, 0.456, 0.406
+  std::vector<float> std{};   ///< per channel, of pixels scaled to 0..1
 };
 
 struct ImageLoaderOptions {

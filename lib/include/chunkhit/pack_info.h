@@ -47,8 +47,8 @@ struct CachePrediction {
 /// Statistics that normalize all packs of a split: those of its first pack.
 struct SharedStats {
   std::string from;          ///< name of the first pack in the split, e.g. "train"
-  std::vector<double> mean;  ///< per channel, 0..255
-  std::vector<double> std;
+  std::vector<double> mean;  ///< per channel, of pixels scaled to 0..1, as NormalizeSpec takes it
+  std::vector<double> std;   ///< per channel, of pixels scaled to 0..1
   bool operator==(const SharedStats&) const = default;
 };
 
@@ -123,8 +123,8 @@ struct ImagesInfo {
   std::uint64_t warned = 0;  ///< samples packed with warnings
   LabelKind label_kind = LabelKind::class_id;
   std::vector<PackClass> classes;
-  std::vector<double> mean;  ///< per channel, 0..255
-  std::vector<double> std;
+  std::vector<double> mean;              ///< per channel, of pixels scaled to 0..1, as NormalizeSpec takes it
+  std::vector<double> std;               ///< per channel, of pixels scaled to 0..1
   std::optional<SharedStats> normalize;  ///< statistics that normalize a pack of a split, instead of its own
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;  ///< uncompressed bytes per chunk

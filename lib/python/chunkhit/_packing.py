@@ -51,7 +51,7 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
               are missing or have another size than recorded), raw_bytes, stored_bytes,
               spec (the options it was made with), tool, pack_id, input_xxh3
     images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
-              each channel in 0..255, rows and rejected of the input, warned (samples packed with warnings),
+              each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
               chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
               chunk_rows, stats (what became of each rating of the input)

@@ -24,8 +24,8 @@ def to_device(array: Any, device: torch.device) -> Any:
 
 
 class DeviceImages:
-    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std in
-    0..255 where `normalize` gives none."""
+    """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std
+    where `normalize` gives none."""
 
     def __init__(self, device: torch.device, dtype: str, info: Dict[str, Any], layout: Optional[str],
                  normalize: Optional[Dict[str, Any]], stats: Dict[str, Any]) -> None:
@@ -38,8 +38,8 @@ class DeviceImages:
         self._mean = self._of_channels(given.get("mean"), stats["mean"], shape)
         self._std = self._of_channels(given.get("std"), stats["std"], shape)
 
-    def _of_channels(self, shares: Any, of_255: List[float], shape: Tuple[int, ...]) -> torch.Tensor:
-        values = [value / 255 for value in of_255] if shares is None or len(shares) == 0 else list(shares)
+    def _of_channels(self, given: Any, own: List[float], shape: Tuple[int, ...]) -> torch.Tensor:
+        values = own if given is None or len(given) == 0 else list(given)
         return torch.tensor(values, dtype=torch.float32, device=self._device).view(shape)
 
     def __call__(self, found: Any) -> Tuple[Any, ...]:

@@ -124,7 +124,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats), ImageBatch.of)
 
     def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
-        """The mean and std in 0..255 that the loader itself would take where it does not normalise on the device."""
+        """The mean and std that the loader itself would take where it does not normalise on the device."""
         if like is not None and normalize:
             raise Error("normalize_like: excludes normalize, which gives mean and std themselves", "usage")
         info = self.info if like is None else pack_info(like)
