@@ -5,27 +5,27 @@
 
 #include "base/text.h"
 #include "chunkhit/error.h"
-#include "store/hdf5/csr.h"
+#include "store/hdf5/anndata.h"
 #include "store/hdf5/external_check.h"
 
 namespace chunkhit {
 namespace {
 
-std::unique_ptr<Hdf5Csr> open_matrix(const std::string& path, const Hdf5RatingsSpec& spec) {
+std::unique_ptr<AnnDataFile> open_file(const std::string& path, const Hdf5RatingsSpec& spec) {
   check_external_file(path, {.names = {}, .matrix = spec.place});
-  return std::make_unique<Hdf5Csr>(path, spec.place, spec.memory_bytes);
+  return std::make_unique<AnnDataFile>(path, spec.place, spec.memory_bytes);
 }
 
 }  // namespace
 
 Hdf5RatingReader::Hdf5RatingReader(const std::string& path, const Hdf5RatingsSpec& spec)
-    : matrix_(open_matrix(path, spec)),
+    : file_(open_file(path, spec)),
       transpose_(spec.transpose == Transpose::yes),
-      knows_columns_(matrix_->facts().column_count != UINT64_MAX),
-      collector_(path, axis_ids(path, matrix_->take_row_names(), "rows"),
-                 axis_ids(path, matrix_->take_column_names(), "columns"), transpose_),
+      knows_columns_(file_->matrix().facts().column_count != UINT64_MAX),
+      collector_(path, axis_ids(path, file_->matrix().take_row_names(), "rows"),
+                 axis_ids(path, file_->matrix().take_column_names(), "columns"), transpose_),
       entries_(open_entries(path)) {
-  const CsrFacts& facts = matrix_->facts();
+  const CsrFacts& facts = file_->matrix().facts();
   for (const std::string& notice : facts.notices) facts_.notices.push_back(path + ": " + notice);
   facts_.is_transposed = transpose_;
   facts_.user_count = transpose_ ? facts.column_count : facts.row_count;
@@ -53,18 +53,18 @@ AxisIds Hdf5RatingReader::axis_ids(const std::string& path, TextList names, cons
 }
 
 EntrySource Hdf5RatingReader::open_entries(const std::string& path) {
-  const CsrFacts& facts = matrix_->facts();
-  ArrayShape shape{path + ": " + facts.place, facts.row_count,
+  const CsrFacts& facts = file_->matrix().facts();
+  ArrayShape shape{path + ": " + facts.path, facts.row_count,
                    knows_columns_ ? facts.column_count : ArrayShape::kUnknown,
                    knows_columns_ ? nullptr : &found_columns_};
-  const ValueSource values = [this](std::span<float> numbers) { matrix_->read_values(numbers); };
+  const ValueSource values = [this](std::span<float> numbers) { file_->matrix().read_values(numbers); };
   if (facts.storage == CsrStorage::dense) return dense_entries(shape, false, values);
   return compressed_entries(
       std::move(shape),
       {.entry_count = facts.entry_count,
        .by_columns = facts.storage == CsrStorage::csc,
-       .indptr = [this](std::span<std::int64_t> numbers) { matrix_->read_indptr(numbers); },
-       .indices = [this](std::span<std::int64_t> numbers) { matrix_->read_indices(numbers); },
+       .indptr = [this](std::span<std::int64_t> numbers) { file_->matrix().read_indptr(numbers); },
+       .indices = [this](std::span<std::int64_t> numbers) { file_->matrix().read_indices(numbers); },
        .values = values});
 }
 
@@ -72,7 +72,7 @@ bool Hdf5RatingReader::next(RatingBlock& block) {
   collector_.begin(block);
   while (!at_end_ && !collector_.is_full()) at_end_ = !entries_(collector_);
   const bool has_ratings = collector_.finish();
-  facts_.rounded = matrix_->rounded();
+  facts_.rounded = file_->matrix().rounded();
   if (!knows_columns_) (transpose_ ? facts_.user_count : facts_.item_count) = found_columns_;
   return has_ratings;
 }

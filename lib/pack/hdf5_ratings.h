@@ -18,7 +18,7 @@ struct Hdf5RatingsSpec {
   std::uint64_t memory_bytes = UINT64_MAX;  ///< that names and chunks must fit into
 };
 
-class Hdf5Csr;
+class AnnDataFile;
 
 /// Reads AnnData, and groups with data, indices and indptr. Ids are the names that the
 /// file has for rows and columns, or their numbers from 0.
@@ -35,7 +35,7 @@ class Hdf5RatingReader : public RatingReader {
   [[nodiscard]] EntrySource open_entries(const std::string& path);
   [[nodiscard]] AxisIds axis_ids(const std::string& path, TextList names, const char* axis);
 
-  std::unique_ptr<Hdf5Csr> matrix_;
+  std::unique_ptr<AnnDataFile> file_;
   bool transpose_;
   bool knows_columns_;
   std::uint64_t found_columns_ = 0;

@@ -1,6 +1,6 @@
 // A part: chunks of samples in one self-contained file, with labels, rows and names. Two containers hold it:
 // HDF5 (schemas/images-hdf5.md) and shard (schemas/shard.md). Samples are images, or in a shard also the rows
-// of matrices; matrices in HDF5 are in store/hdf5_matrix.h.
+// of matrices; matrices in HDF5 are in store/hdf5/matrix.h.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,6 @@ struct Labels {
   std::vector<std::int64_t> ids;
   std::vector<float> values;
 };
-
-using Names = TextList;
 
 /// What stands beside the pixels of a part's samples, in their order.
 struct PartSamples {
@@ -106,7 +104,7 @@ class ChunkWriter {
   PartReport finish(const PartSamples& samples);
 };
 
-/// The end of an HDF5 part of ours (store/hdf5_index.h).
+/// The end of an HDF5 part of ours (store/hdf5/index.h).
 struct Hdf5Trailer {
   SampleKind kind = SampleKind::images;
   std::uint64_t hdf5_bytes = 0;  ///< of the HDF5 file, which the index follows

@@ -26,7 +26,6 @@ struct TextList {
     ends.shrink_to_fit();
   }
   [[nodiscard]] bool empty() const { return ends.empty(); }
-  [[nodiscard]] std::size_t count() const { return ends.size(); }
   [[nodiscard]] std::size_t size() const { return ends.size(); }
   [[nodiscard]] std::size_t capacity_bytes() const {
     return text.capacity() + ends.capacity() * sizeof ends[0];

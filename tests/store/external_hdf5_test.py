@@ -198,7 +198,7 @@ class ExternalHdf5(unittest.TestCase):
 
     def test_labels_that_are_missing_were_minus_one_without_a_word(self):
         self.write(pixels((6, 4, 4)))
-        self.refused("has no dataset /labels", "only /images", '; `labels`="" reads images without labels')
+        self.refused("has no dataset /labels", "it has /images;", '; `labels`="" reads images without labels')
         self.refused("has no dataset /target", "/images", labels="target")
         np.testing.assert_array_equal(self.check_samples(labels="")[1], [-1] * 6)
 

@@ -185,7 +185,7 @@ class MatrixReaders(unittest.TestCase):
         random = np.random.default_rng(5)
         for form in ("csr", "csc"):
             for dtype in (np.uint8, np.int16, np.int64, np.float32, np.float64, np.bool_, ">f4", ">i4"):
-                for options in ({}, {"compression": "gzip", "shuffle": True, "chunks": (7,), "fletcher32": True}):
+                for options in ({}, {"compression": "lzf"}, {"compression": "gzip", "shuffle": True, "chunks": (7,), "fletcher32": True}):
                     matrix = sp.random(40, 30, 0.2, form, random_state=random, data_rvs=lambda n: random.integers(1, 100, n)).astype(np.dtype(dtype).newbyteorder("="))
                     path = self.write_anndata(matrix, **options)
                     if dtype in (">f4", ">i4"):
@@ -216,7 +216,7 @@ class MatrixReaders(unittest.TestCase):
                     group[part] = getattr(matrix, part)
         self.assert_probe_reads(path, matrix, "layers/counts")
         self.assert_probe_reads(path, matrix, "/raw/X")
-        self.assert_probe_refuses(path, "has no matrix /X")
+        self.assert_probe_refuses(path, "has no /X")
 
     def test_our_reader_takes_more_rows_than_the_file_has_bytes(self):
         rows = 300_000
@@ -254,12 +254,12 @@ class MatrixReaders(unittest.TestCase):
             "does not rise from 0 to the number of entries": lambda x: x["indptr"].__setitem__(20, 3),
             "twice": lambda x: x["indices"].__setitem__(1, x["indices"][0]),
             "not a finite": lambda x: x["data"].__setitem__(0, np.nan),
-            "numbers, expected 31": lambda x: x.attrs.__setitem__("shape", (30, 15)),
+            "numbers in indptr, expected 31": lambda x: x.attrs.__setitem__("shape", (30, 15)),
             "rows and 0 columns": lambda x: x.attrs.__setitem__("shape", (20, 0)),
-            "has no shape": lambda x: x.attrs.__setitem__("shape", (-1, 15)),
-            "1152921504606846976 rows": lambda x: x.attrs.__setitem__("shape", (1 << 60, 15)),
+            "a shape that is not two counts": lambda x: x.attrs.__setitem__("shape", (-1, 15)),
+            "expected 1152921504606846977": lambda x: x.attrs.__setitem__("shape", (1 << 60, 15)),
             "expected csr_matrix": lambda x: x.attrs.__setitem__("encoding-type", "coo"),
-            "cannot": lambda x: x.__delitem__("indptr"),
+            "lacks data, indices or indptr": lambda x: x.__delitem__("indptr"),
         }
         for word, change in changes.items():
             path = self.write_anndata(good)
@@ -274,7 +274,7 @@ class MatrixReaders(unittest.TestCase):
         with h5py.File(path, "r+") as file:
             file["X/data"][0] = (1 << 24) + 1
         self.assert_probe_refuses(path, "of 2^24 or more")
-        self.assert_probe_refuses(self.write_anndata(good, compression="lzf"), "filter 32000")
+        self.assert_probe_refuses(self.write_anndata(good, scaleoffset=0), "compressed by scaleoffset (6)")
         path = self.write_anndata(good)
         with h5py.File(path, "r+") as file:
             del file["X/data"]

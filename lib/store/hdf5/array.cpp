@@ -3,33 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "store/hdf5/columns.h"
+#include "store/hdf5/dataset.h"
 
 namespace chunkhit {
 namespace {
-
-struct FilterName {
-  H5Z_filter_t id;
-  std::string_view name;
-  bool is_known;
-};
-
-// Registered with The HDF Group:
-// https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md
-constexpr std::array<FilterName, 14> kFilterNames{{{H5Z_FILTER_DEFLATE, "deflate", true},
-                                                   {H5Z_FILTER_SHUFFLE, "shuffle", true},
-                                                   {H5Z_FILTER_FLETCHER32, "fletcher32", true},
-                                                   {32015, "zstd", true},
-                                                   {H5Z_FILTER_SZIP, "szip", false},
-                                                   {H5Z_FILTER_NBIT, "nbit", false},
-                                                   {H5Z_FILTER_SCALEOFFSET, "scaleoffset", false},
-                                                   {307, "bzip2", false},
-                                                   {32000, "lzf", false},
-                                                   {32001, "blosc", false},
-                                                   {32004, "lz4", false},
-                                                   {32008, "bitshuffle", false},
-                                                   {32013, "zfp", false},
-                                                   {32026, "blosc2", false}}};
 
 std::string type_name(hid_t type) {
   const std::string bits = std::to_string(H5Tget_size(type) * 8) + " bits";
@@ -64,13 +41,11 @@ std::string_view known_filter(const Hdf5Check& check, hid_t list, unsigned index
   if (id == H5Z_FILTER_SHUFFLE && values > 0 && element_bytes[0] != 1)
     check.refuse(name + " has its bytes shuffled as elements of " + std::to_string(element_bytes[0]) +
                  " bytes");
-  std::string found = std::to_string(id);
-  for (const FilterName& filter : kFilterNames) {
-    if (filter.id != id) continue;
-    if (filter.is_known) return filter.name;
-    found = std::string(filter.name) + " (" + found + ")";
-  }
-  check.refuse(name + " has filter " + found + ", expected none, deflate, shuffle, fletcher32 or zstd");
+  if (id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5Z_FILTER_FLETCHER32 &&
+      id != kZstdFilter)
+    check.refuse(name + " has filter " + filter_text(id) +
+                 ", expected none, deflate, shuffle, fletcher32 or zstd");
+  return filter_name(id);
 }
 
 void read_filters(const Hdf5Check& check, hid_t list, Hdf5Array& array) {
@@ -134,8 +109,8 @@ std::string codec_name(const Hdf5Check& check, hid_t dataset) {
     std::size_t values = 0;
     const H5Z_filter_t id = H5Pget_filter2(list.get(), i, nullptr, &values, nullptr, 0, nullptr, nullptr);
     if (id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32) continue;
-    const auto* const known = std::ranges::find(kFilterNames, id, &FilterName::id);
-    codec = known == kFilterNames.end() ? std::to_string(id) : std::string(known->name);
+    codec = filter_name(id);
+    if (codec.empty()) codec = std::to_string(id);
   }
   return codec;
 }

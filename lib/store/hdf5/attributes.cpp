@@ -5,7 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/hdf5/columns.h"
+#include "store/hdf5/numbers.h"
+#include "store/hdf5/texts.h"
 
 namespace chunkhit {
 namespace {
@@ -13,13 +14,6 @@ namespace {
 // An attribute lies in an object's header, whose messages have at most 64 KiB.
 constexpr hssize_t kMaxValues = 65536;
 constexpr std::size_t kMaxTextBytes = 65536;
-
-Hdf5Handle variable_text_type(const Hdf5Check& check, H5T_cset_t encoding) {
-  Hdf5Handle type(check(H5Tcopy(H5T_C_S1), "create a text type"), H5Tclose);
-  check(H5Tset_size(type.get(), H5T_VARIABLE), "set a text's length");
-  check(H5Tset_cset(type.get(), encoding), "set a text's encoding");
-  return type;
-}
 
 }  // namespace
 
@@ -114,11 +108,6 @@ Hdf5Handle create_group(const Hdf5Check& check, hid_t file, const std::string& p
   return group;
 }
 
-bool has_group(const Hdf5Check& check, hid_t file, const std::string& path) {
-  if (!has_object(check, file, path.c_str())) return false;
-  return H5Iget_type(open_object(check, file, path.c_str()).get()) == H5I_GROUP;
-}
-
 std::vector<std::string> label_column_names(const std::vector<std::string>& labels) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -129,7 +118,8 @@ std::vector<std::string> label_column_names(const std::vector<std::string>& labe
   return names;
 }
 
-DataFrameWriter::DataFrameWriter(const Hdf5Check& check, hid_t file, std::string path, const Names& row_names)
+DataFrameWriter::DataFrameWriter(const Hdf5Check& check, hid_t file, std::string path,
+                                 const TextList& row_names)
     : check_(check),
       file_(file),
       path_(std::move(path)),
@@ -137,29 +127,20 @@ DataFrameWriter::DataFrameWriter(const Hdf5Check& check, hid_t file, std::string
   const std::string index = path_ + "/" + kIndexName;
   write_text_attribute(check_, group_.get(), "_index", kIndexName);
   write_variable_texts(check_, file_, index, row_names);
-  write_encoding(check_, open_dataset(check_, file_, index.c_str()).get(), "string-array", "0.2.0");
+  write_encoding(check_, open_dataset(check_, file_, index).get(), "string-array", "0.2.0");
 }
 
 void DataFrameWriter::add(const std::string& name, hid_t type, std::uint64_t count, const void* numbers) {
   const std::string path = path_ + "/" + name;
   const hsize_t dimension = count;
   write_column(check_, file_, path.c_str(), type, {&dimension, 1}, numbers);
-  write_encoding(check_, open_dataset(check_, file_, path.c_str()).get(), "array", "0.2.0");
+  write_encoding(check_, open_dataset(check_, file_, path).get(), "array", "0.2.0");
   columns_.push_back(name);
 }
 
 void DataFrameWriter::finish() {
   write_text_attribute(check_, group_.get(), "column-order", columns_);
   check_(group_.close(), ("close /" + path_).c_str());
-}
-
-Names read_row_names(const Hdf5Check& check, hid_t file, const std::string& path) {
-  if (!has_group(check, file, path)) return {};
-  const Hdf5Handle group = open_object(check, file, path.c_str());
-  const std::string index = path + "/" + read_text_attribute(check, group.get(), "_index");
-  if (index.back() == '/' || !has_object(check, file, index.c_str()) || has_group(check, file, index))
-    return {};
-  return read_names(check, file, index);
 }
 
 }  // namespace chunkhit

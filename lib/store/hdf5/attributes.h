@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "store/hdf5/columns.h"
+#include "store/hdf5/dataset.h"
 #include "store/hdf5/handle.h"
-#include "store/part.h"
+#include "types/text_list.h"
 
 namespace chunkhit {
 
@@ -66,9 +66,6 @@ void write_encoding(const Hdf5Check& check, hid_t object, const char* type, cons
 Hdf5Handle create_group(const Hdf5Check& check, hid_t file, const std::string& path, const char* type,
                         const char* version);
 
-/// Whether there is a group, and not a link, of that path.
-[[nodiscard]] bool has_group(const Hdf5Check& check, hid_t file, const std::string& path);
-
 /// Names for label columns as columns of /obs: their own, or label_0, label_1, ... where those cannot be
 /// names of HDF5 objects or are taken.
 [[nodiscard]] std::vector<std::string> label_column_names(const std::vector<std::string>& labels);
@@ -77,7 +74,7 @@ Hdf5Handle create_group(const Hdf5Check& check, hid_t file, const std::string& p
 class DataFrameWriter {
  public:
   /// Creates the table with the names of its rows.
-  DataFrameWriter(const Hdf5Check& check, hid_t file, std::string path, const Names& row_names);
+  DataFrameWriter(const Hdf5Check& check, hid_t file, std::string path, const TextList& row_names);
   template <class Number>
   void add(const std::string& name, const std::vector<Number>& numbers) {
     add(name, hdf5_type(Number{}), numbers.size(), numbers.data());
@@ -94,8 +91,5 @@ class DataFrameWriter {
   Hdf5Handle group_;
   std::vector<std::string> columns_;
 };
-
-/// Reads the names of a table's rows; none where there is no such table or it is of another form.
-[[nodiscard]] Names read_row_names(const Hdf5Check& check, hid_t file, const std::string& path);
 
 }  // namespace chunkhit

@@ -12,25 +12,20 @@
 #include <vector>
 
 #include "store/hdf5/attributes.h"
-#include "store/hdf5/columns.h"
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/images.h"
 #include "store/hdf5/index.h"
+#include "store/hdf5/numbers.h"
+#include "store/hdf5/texts.h"
 #include "store/part_rules.h"
 
 namespace chunkhit {
 
 namespace {
 
+constexpr const char* kNameAdvice = "; images and labels (`images`, `labels`) name those to read";
 // As many channels as images have; a side of so few pixels is unlikely.
 constexpr std::uint64_t kMaxChannels = 4;
-constexpr std::size_t kMaxListedNames = 20;
-
-herr_t list_link(hid_t, const char* name, const H5L_info_t*, void* listed) {
-  auto& names = *static_cast<std::vector<std::string>*>(listed);
-  names.emplace_back(name);
-  return names.size() > kMaxListedNames ? 1 : 0;
-}
 
 /// Reads the attribute `layout` as our parts have it; external files may have another meaning there.
 std::string said_layout(const Hdf5Check& check, hid_t images) {
@@ -97,11 +92,11 @@ void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, P
   if (is_column(source, kFilesName, H5T_STRING, sample_count))
     samples.files = read_text_column(source.check(), source.file(), kFilesName);
   if (!is_column(source, kClassesName, H5T_STRING, 0)) return;
-  const Names classes = read_text_column(source.check(), source.file(), kClassesName);
-  const auto count = static_cast<std::int64_t>(classes.count());
+  const TextList classes = read_text_column(source.check(), source.file(), kClassesName);
+  const auto count = static_cast<std::int64_t>(classes.size());
   const auto is_named = [&](std::int64_t id) { return id >= -1 && id < count; };
   if (!std::ranges::all_of(samples.labels.ids, is_named)) return;
-  for (std::size_t i = 0; i < classes.count(); ++i) contents.spec.classes.emplace_back(classes[i]);
+  for (std::size_t i = 0; i < classes.size(); ++i) contents.spec.classes.emplace_back(classes[i]);
 }
 
 }  // namespace
@@ -120,25 +115,13 @@ void refuse_damaged_index(const Hdf5Source& source, const InputFile& input, cons
                  " bytes without a trailer");
 }
 
-void refuse_missing(const Hdf5Source& source, const std::string& name, const std::string& advice) {
-  std::vector<std::string> names;
-  source.check()(H5Lvisit(source.file(), H5_INDEX_NAME, H5_ITER_NATIVE, list_link, &names),
-                 "list its datasets");
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMaxListedNames; ++i)
-    text += (text.empty() ? "/" : ", /") + names[i];
-  if (names.size() > kMaxListedNames) text += ", ...";
-  source.check().refuse("has no dataset /" + name + ", only " + (text.empty() ? "nothing" : text) +
-                        "; images and labels (`images`, `labels`) name those to read" + advice);
-}
-
 PartContents read_external_file(Hdf5Source& source, const Hdf5Names& names) {
   const Hdf5Check& check = source.check();
-  if (!has_object(check, source.file(), names.images.c_str())) {
+  if (!has_object(check, source.file(), names.images)) {
     if (holds_matrix(check, source.file())) check.refuse("holds matrices, expected images");
-    refuse_missing(source, names.images);
+    refuse_missing(check, source.file(), "has no dataset /" + names.images, names.images, kNameAdvice);
   }
-  const Hdf5Handle images = open_dataset(check, source.file(), names.images.c_str());
+  const Hdf5Handle images = open_dataset(check, source.file(), names.images);
   const Hdf5Array array = describe_array(check, images.get(), "/" + names.images);
   const std::uint64_t sample_count = array.dimensions[0];
   if (sample_count > kMaxExternalSamples)
@@ -263,9 +246,7 @@ void find_tiles(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, std::
     advance(first, array);
   }
   if (found == tiles.size()) return;
-  hsize_t written = 0;
-  const Hdf5Handle space(source.check()(H5Dget_space(dataset), "ask for a dataspace"), H5Sclose);
-  source.check()(H5Dget_num_chunks(dataset, space.get(), &written), "count the chunks");
+  const std::uint64_t written = written_chunks(source.check(), dataset);
   if (found != written)
     source.check().refuse(array.name + " has " + std::to_string(found) +
                           " chunks in their places, expected " + std::to_string(written));
@@ -371,9 +352,10 @@ Labels read_external_labels(const Hdf5Source& source, const Hdf5Names& names, st
     labels.ids.assign(sample_count, -1);
     return labels;
   }
-  if (!has_object(check, source.file(), name.c_str()))
-    refuse_missing(source, name, "; `labels`=\"\" reads images without labels");
-  const Hdf5Column column = open_column(check, source.file(), name.c_str());
+  if (!has_object(check, source.file(), name))
+    refuse_missing(check, source.file(), "has no dataset /" + name, name,
+                   std::string(kNameAdvice) + "; `labels`=\"\" reads images without labels");
+  const Hdf5Column column = open_column(check, source.file(), name);
   const std::string place = "/" + name;
   if (column.dimensions.empty() || column.dimensions.size() > 2)
     check.refuse(place + " has " + std::to_string(column.dimensions.size()) +

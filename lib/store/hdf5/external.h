@@ -35,8 +35,4 @@ void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, P
 /// another program changed ends there: the HDF5 library cuts it off.
 void refuse_damaged_index(const Hdf5Source& source, const InputFile& input, const char* format_attribute);
 
-/// Throws that there is no such dataset, and which paths there are instead; `advice` ends the message.
-[[noreturn]] void refuse_missing(const Hdf5Source& source, const std::string& name,
-                                 const std::string& advice = "");
-
 }  // namespace chunkhit

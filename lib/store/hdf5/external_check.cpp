@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "chunkhit/error.h"
-#include "store/hdf5/csr.h"
+#include "store/hdf5/anndata.h"
 #include "store/hdf5/image_part.h"
 #include "store/hdf5/matrix.h"
 
@@ -179,7 +179,7 @@ int wait_for_signal(pid_t child, int said) {
 /// Asks the HDF5 library for all that is read while such a file is opened.
 void open_external(const std::string& path, const ExternalUse& use) {
   if (use.matrix || (use.names == Hdf5Names{} && is_matrix_hdf5(path, false)))
-    static_cast<void>(Hdf5Csr(path, use.matrix.value_or("X"), UINT64_MAX));
+    static_cast<void>(AnnDataFile(path, use.matrix.value_or("X")));
   else
     static_cast<void>(open_lone_hdf5(path, use.names, false));
 }

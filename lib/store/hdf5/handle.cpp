@@ -178,10 +178,14 @@ H5FD_class_t make_driver() {
 
 }  // namespace
 
-Hdf5Source::Hdf5Source(const Hdf5Check& check, const InputFile& input)
-    : check_(check), input_(input), watch_(std::make_unique<ReadWatch>()) {
+Hdf5Source::Hdf5Source(InputFile input)
+    : check_(ErrorCode::bad_data, input.path()),
+      input_(std::move(input)),
+      watch_(std::make_unique<ReadWatch>()) {
+  const QuietHdf5 quiet;
+  const Hdf5Check& check = check_;
   forget_machine_error();
-  watch_->input = &input;
+  watch_->input = &input_;
   const H5FD_class_t driver = make_driver();
   driver_ = Hdf5Handle(check(H5FDregister(&driver), "register a driver"), H5FDunregister);
   const Hdf5Handle access(check(H5Pcreate(H5P_FILE_ACCESS), "create a property list"), H5Pclose);
@@ -189,7 +193,7 @@ Hdf5Source::Hdf5Source(const Hdf5Check& check, const InputFile& input)
   check(H5Pset_driver(access.get(), driver_.get(), &settings), "set the driver");
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
   check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
-  file_ = Hdf5Handle(check(H5Fopen(input.path().c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose);
+  file_ = Hdf5Handle(check(H5Fopen(input_.path().c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose);
 }
 
 Hdf5Source::~Hdf5Source() = default;

@@ -88,11 +88,10 @@ struct Hdf5ChunkPlace {
 
 struct ReadWatch;
 
-/// An HDF5 file open for reading through `input`, which must outlive it. Closing it closes all that was
-/// opened in it.
+/// An HDF5 file open for reading. Closing it closes all that was opened in it.
 class Hdf5Source {
  public:
-  Hdf5Source(const Hdf5Check& check, const InputFile& input);
+  explicit Hdf5Source(InputFile input);
   Hdf5Source(const Hdf5Source&) = delete;
   Hdf5Source& operator=(const Hdf5Source&) = delete;
   ~Hdf5Source();
@@ -108,7 +107,7 @@ class Hdf5Source {
 
  private:
   Hdf5Check check_;
-  const InputFile& input_;
+  InputFile input_;
   std::unique_ptr<ReadWatch> watch_;
   ByteBuffer untouched_;  // HDF5 wants room for a chunk that is never read
   Hdf5Handle driver_;

@@ -14,21 +14,18 @@
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "store/hdf5/attributes.h"
-#include "store/hdf5/columns.h"
 #include "store/hdf5/external.h"
 #include "store/hdf5/external_check.h"
 #include "store/hdf5/handle.h"
 #include "store/hdf5/images.h"
 #include "store/hdf5/index.h"
+#include "store/hdf5/numbers.h"
+#include "store/hdf5/texts.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
 
 namespace chunkhit {
 namespace {
-
-// Registered with The HDF Group:
-// https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md
-constexpr H5Z_filter_t kZstdFilter = 32015;
 
 void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
   const auto level = static_cast<unsigned>(chunk_codec(filter).default_level);
@@ -144,7 +141,7 @@ std::string without_root(const std::string& name) {
 PartContents read_external_contents(const InputFile& input, const Hdf5Names& names, bool checks) {
   if (checks) check_external_file(input.path(), {.names = names});
   const QuietHdf5 quiet;
-  Hdf5Source source(Hdf5Check(ErrorCode::bad_data, input.path()), input);
+  Hdf5Source source(input);
   refuse_user_block(source);
   refuse_damaged_index(source, input, kFormatAttribute);
   PartContents contents = read_external_file(source, names);
@@ -243,8 +240,8 @@ void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartS
   const auto require = [&](bool is_whole, const char* name) {
     if (!is_whole) check.refuse(std::string("/") + name + " was not written whole");
   };
-  const auto holds = [&](const char* name, const Names& names) {
-    const Names found = read_text_column(check, file, name);
+  const auto holds = [&](const char* name, const TextList& names) {
+    const TextList found = read_text_column(check, file, name);
     return found.text == names.text && found.ends == names.ends;
   };
   const Hdf5Column labels = open_column(check, file, kLabelsName);
@@ -338,7 +335,7 @@ class Hdf5PartWriter final : public ChunkWriter {
   /// An upper bound of what HDF5 writes beside the pixels, so that a full disk shows before.
   [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
     std::size_t longest = 1;
-    for (std::size_t i = 0; i < samples.files.count(); ++i)
+    for (std::size_t i = 0; i < samples.files.size(); ++i)
       longest = std::max(longest, samples.files[i].size());
     const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
     return samples.rows.size() * (longest + numbers) + chunks_.size() * 96 + 2 * metadata_block_bytes_;

@@ -1,243 +1,343 @@
 #include "store/hdf5/matrix_arrays.h"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
-#include <tuple>
+#include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "codec/deflate.h"
 #include "store/hdf5/attributes.h"
-#include "store/hdf5/columns.h"
+#include "store/hdf5/dataset.h"
+#include "store/hdf5/matrix.h"
 
 namespace chunkhit {
 namespace {
 
-constexpr std::uint64_t kValuesAtOnce = 1 << 20;
-// Chunks may cover all rows of a few columns: then several reads decode each.
-constexpr std::uint64_t kMaxValuesAtOnce = 1 << 26;
-// Each row has at least a byte of indptr or of names, and deflate makes 1,032 bytes of one.
-constexpr std::uint64_t kMaxRowsOfByte = 1100;
-// From this on not every whole number is an f32.
-constexpr float kMaxExact = 1 << 24;
+constexpr std::uint64_t kChunkEntries = 65536;
+constexpr std::uint64_t kDenseChunkBytes = 1 << 20;
 
-/// A matrix by rows or by columns, as it is stored.
-struct CompressedMatrix {
-  bool by_rows = true;
-  std::uint64_t row_count = 0;
-  std::uint64_t column_count = 0;
-  CsrRows lines;
+/// How a growing array is stored.
+struct GrowingArraySpec {
+  std::string path;              ///< from the file's root; its group is there
+  hid_t type = -1;               ///< of a value, fixed width, little-endian
+  std::uint64_t row_values = 0;  ///< values of a row; 0: of one dimension, a row is a value
+  std::uint64_t chunk_rows = 0;  ///< in every chunk; the last is filled with zeros
+  int deflate_level = 4;         ///< 1..12; 0: stored raw
 };
 
-/// More rows than a file of that size can have are a damaged number; memory would be taken for each.
-void check_sides(const Hdf5Source& source, const std::string& path, std::uint64_t rows,
-                 std::uint64_t columns) {
-  if (rows / kMaxRowsOfByte > source.byte_count() || columns == 0 || columns > UINT32_MAX)
-    source.check().refuse("/" + path + " has " + std::to_string(rows) + " rows and " +
-                          std::to_string(columns) + " columns");
+/// HDF5's shuffle: the first bytes of all values, then their second bytes, and so on.
+void shuffle(Bytes raw, std::size_t value_bytes, ByteBuffer& shuffled) {
+  shuffled.resize(raw.size());
+  const std::size_t count = raw.size() / value_bytes;
+  for (std::size_t byte = 0; byte < value_bytes; ++byte)
+    for (std::size_t i = 0; i < count; ++i) shuffled[byte * count + i] = raw[i * value_bytes + byte];
 }
 
-/// Values in one chunk of a column; 1 where it has none.
-std::uint64_t chunk_values(const Hdf5Check& check, hid_t dataset, std::size_t rank) {
-  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for an array's storage"), H5Pclose);
-  if (H5Pget_layout(list.get()) != H5D_CHUNKED) return 1;
-  std::vector<hsize_t> chunk(rank);
-  check(H5Pget_chunk(list.get(), static_cast<int>(rank), chunk.data()), "ask for the chunk's shape");
-  return std::max<hsize_t>(chunk[0], 1);
+Hdf5Handle create_array(const Hdf5Check& check, hid_t file, const GrowingArraySpec& spec,
+                        const std::vector<hsize_t>& none, const std::vector<hsize_t>& chunk) {
+  std::vector<hsize_t> most = none;
+  most[0] = H5S_UNLIMITED;
+  const auto rank = static_cast<int>(none.size());
+  const Hdf5Handle space(check(H5Screate_simple(rank, none.data(), most.data()), "create a dataspace"),
+                         H5Sclose);
+  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_chunk(list.get(), rank, chunk.data()), "set the chunk's shape");
+  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  if (spec.deflate_level > 0) {
+    if (H5Tget_size(spec.type) > 1) check(H5Pset_shuffle(list.get()), "set the shuffle filter");
+    check(H5Pset_deflate(list.get(), static_cast<unsigned>(std::min(spec.deflate_level, 9))),
+          "set the deflate filter");
+  }
+  return {
+      check(H5Dcreate2(file, spec.path.c_str(), spec.type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+            ("create /" + spec.path).c_str()),
+      H5Dclose};
 }
 
-/// Calls `step(first, numbers)` for numbers of a column as they lie, whole chunks at a time, so that HDF5
-/// decompresses each once. `width`: numbers of a row, 1 for a column of one dimension.
-template <class Number, class Step>
-void for_each_block(const Hdf5Check& check, const Hdf5Column& column, hid_t type, std::uint64_t width,
-                    Step step) {
-  const std::uint64_t rows = column.dimensions[0];
-  const std::uint64_t chunk = chunk_values(check, column.dataset.get(), column.dimensions.size());
-  const std::uint64_t wanted = std::max<std::uint64_t>(kValuesAtOnce / width, 1);
-  const std::uint64_t most = std::max<std::uint64_t>(kMaxValuesAtOnce / width, 1);
-  const std::uint64_t at_once = std::min({rows, (wanted / chunk + 1) * chunk, most});
-  std::vector<Number> block(at_once * width);
-  for (std::uint64_t first = 0; first < rows; first += at_once) {
-    const std::vector<hsize_t> from{first, 0};
-    std::vector<hsize_t> count{std::min(at_once, rows - first), width};
-    const Hdf5Handle stored(check(H5Dget_space(column.dataset.get()), "ask for an array's space"), H5Sclose);
-    check(H5Sselect_hyperslab(stored.get(), H5S_SELECT_SET, from.data(), nullptr, count.data(), nullptr),
-          "select a part of an array");
-    const auto rank = static_cast<int>(column.dimensions.size());
-    const Hdf5Handle memory(check(H5Screate_simple(rank, count.data(), nullptr), "create a dataspace"),
-                            H5Sclose);
-    check(H5Dread(column.dataset.get(), type, memory.get(), stored.get(), H5P_DEFAULT, block.data()),
-          "read an array");
-    step(first, std::span<const Number>(block).first(count[0] * width));
+/// An array that grows at its end. Writes chunks with shuffle (where a value has more than a byte) and
+/// deflate.
+class Hdf5GrowingArray {
+ public:
+  /// Creates the array without rows in `file`, for which `output` reserves space; throws cannot_write.
+  Hdf5GrowingArray(const Hdf5Check& check, hid_t file, const PendingFile& output, GrowingArraySpec spec);
+  /// Appends whole rows.
+  void append(Bytes rows);
+  template <class Number>
+  void append(const std::vector<Number>& numbers) {
+    append(Bytes(reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)));
+  }
+  /// Writes what is left and closes the array.
+  void finish();
+  /// Reads every chunk again from a file that was opened anew; throws cannot_write where it is another.
+  void check_written(hid_t file) const;
+  [[nodiscard]] std::uint64_t row_count() const { return row_count_; }
+  [[nodiscard]] std::uint64_t chunk_count() const { return hashes_.size(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
+
+ private:
+  void encode_chunk();
+  void write_chunk();
+  [[nodiscard]] std::vector<hsize_t> sides(std::uint64_t rows) const;
+
+  Hdf5Check check_;
+  hid_t file_;
+  const PendingFile& output_;
+  GrowingArraySpec spec_;
+  std::size_t value_bytes_;
+  std::uint64_t row_bytes_;
+  Hdf5Handle dataset_;
+  ByteBuffer chunk_;  // as large as a chunk
+  std::size_t filled_ = 0;
+  ByteBuffer shuffled_;
+  ByteBuffer stored_;
+  std::uint64_t row_count_ = 0;
+  std::uint64_t stored_bytes_ = 0;
+  std::vector<std::uint64_t> hashes_;  // of the stored chunks
+};
+
+Hdf5GrowingArray::Hdf5GrowingArray(const Hdf5Check& check, hid_t file, const PendingFile& output,
+                                   GrowingArraySpec spec)
+    : check_(check),
+      file_(file),
+      output_(output),
+      spec_(std::move(spec)),
+      value_bytes_(H5Tget_size(spec_.type)),
+      row_bytes_(value_bytes_ * std::max<std::uint64_t>(spec_.row_values, 1)),
+      dataset_(create_array(check_, file, spec_, sides(0), sides(spec_.chunk_rows))),
+      chunk_(spec_.chunk_rows * row_bytes_) {}
+
+std::vector<hsize_t> Hdf5GrowingArray::sides(std::uint64_t rows) const {
+  if (spec_.row_values == 0) return {rows};
+  return {rows, spec_.row_values};
+}
+
+void Hdf5GrowingArray::append(Bytes rows) {
+  row_count_ += rows.size() / row_bytes_;
+  while (!rows.empty()) {
+    const std::size_t count = std::min(rows.size(), chunk_.size() - filled_);
+    std::ranges::copy(rows.first(count), chunk_.begin() + static_cast<std::ptrdiff_t>(filled_));
+    filled_ += count;
+    rows = rows.subspan(count);
+    if (filled_ == chunk_.size()) write_chunk();
   }
 }
 
-Hdf5Column open_line(const Hdf5Check& check, hid_t file, const std::string& path, bool whole) {
-  Hdf5Column column = open_column(check, file, path.c_str());
-  if (column.dimensions.size() != 1) check.refuse("/" + path + " has not one dimension");
-  if (whole && column.is_floating) check.refuse("/" + path + " does not hold whole numbers");
-  return column;
+void Hdf5GrowingArray::encode_chunk() {
+  if (spec_.deflate_level == 0) {
+    stored_ = chunk_;
+    return;
+  }
+  if (value_bytes_ > 1) shuffle(chunk_, value_bytes_, shuffled_);
+  encode_deflate(value_bytes_ > 1 ? shuffled_ : chunk_, spec_.deflate_level, stored_);
 }
 
-/// Throws for what is no rating, or not the number that the file has.
-void check_values(const Hdf5Check& check, const std::string& path, std::span<const float> values,
-                  bool is_floating) {
-  for (const float value : values) {
-    if (!std::isfinite(value)) check.refuse("/" + path + " holds a value that is not a finite f32");
-    if (!is_floating && std::abs(value) >= kMaxExact)
-      check.refuse("/" + path + " holds a whole number of 2^24 or more, which an f32 may not hold exactly");
+void Hdf5GrowingArray::write_chunk() {
+  const std::uint64_t first = hashes_.size() * spec_.chunk_rows;
+  const std::array<hsize_t, 2> at{first, 0};
+  encode_chunk();
+  reserve(output_, end_of_hdf5_file(check_, file_), stored_.size());
+  const std::vector<hsize_t> extent = sides(first + filled_ / row_bytes_);
+  check_(H5Dset_extent(dataset_.get(), extent.data()), "make room in an array");
+  check_(H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, at.data(), stored_.size(), stored_.data()), "write");
+  hashes_.push_back(xxh3(stored_));
+  stored_bytes_ += stored_.size();
+  filled_ = 0;
+}
+
+void Hdf5GrowingArray::finish() {
+  if (filled_ > 0) {
+    const std::size_t filled = filled_;
+    std::fill(chunk_.begin() + static_cast<std::ptrdiff_t>(filled), chunk_.end(), std::uint8_t{0});
+    write_chunk();
+  }
+  check_(dataset_.close(), ("close /" + spec_.path).c_str());
+  chunk_ = {};
+  shuffled_ = {};
+  stored_ = {};
+}
+
+void Hdf5GrowingArray::check_written(hid_t file) const {
+  const Hdf5Handle dataset = open_dataset(check_, file, spec_.path);
+  if (dataset_dimensions(check_, dataset.get()) != sides(row_count_))
+    check_.refuse("/" + spec_.path + " was not written whole");
+  ByteBuffer stored;
+  for (std::size_t i = 0; i < hashes_.size(); ++i) {
+    const std::array<hsize_t, 2> at{i * spec_.chunk_rows, 0};
+    hsize_t bytes = 0;
+    std::uint32_t mask = 0;
+    check_(H5Dget_chunk_storage_size(dataset.get(), at.data(), &bytes), "look up a chunk");
+    stored.resize(std::min<hsize_t>(bytes, stored_bytes_));
+    check_(H5Dread_chunk(dataset.get(), H5P_DEFAULT, at.data(), &mask, stored.data()), "read a chunk");
+    if (mask != 0 || xxh3(stored) != hashes_[i])
+      check_.refuse("/" + spec_.path + ": chunk " + std::to_string(i) + " does not read back");
   }
 }
 
-std::vector<float> read_values(const Hdf5Check& check, hid_t file, const std::string& path) {
-  const Hdf5Column column = open_line(check, file, path, false);
-  std::vector<float> values;
-  values.reserve(column.count());
-  for_each_block<float>(check, column, H5T_NATIVE_FLOAT, 1, [&](std::uint64_t, std::span<const float> block) {
-    check_values(check, path, block, column.is_floating);
-    values.insert(values.end(), block.begin(), block.end());
-  });
-  return values;
+/// The type of /X/data, which keeps ratings and not stored numbers.
+ValueType type_of_data(const MatrixShape& shape) {
+  if (shape.value_type == ValueType::none) return ValueType::u8;
+  return shape.scale == 1 ? shape.value_type : ValueType::f32;
 }
 
-std::vector<std::uint32_t> read_indices(const Hdf5Check& check, hid_t file, const std::string& path,
-                                        std::uint64_t bound) {
-  const Hdf5Column column = open_line(check, file, path, true);
-  std::vector<std::uint32_t> indices;
-  indices.reserve(column.count());
-  for_each_block<std::int64_t>(
-      check, column, H5T_NATIVE_INT64, 1, [&](std::uint64_t, std::span<const std::int64_t> block) {
-        for (const std::int64_t index : block) {
-          if (index < 0 || static_cast<std::uint64_t>(index) >= bound)
-            check.refuse("/" + path + ": index " + std::to_string(index) + " of " + std::to_string(bound));
-          indices.push_back(static_cast<std::uint32_t>(index));
-        }
-      });
-  return indices;
+hid_t hdf5_type_of(ValueType type) {
+  if (type == ValueType::u8) return H5T_STD_U8LE;
+  return type == ValueType::u16 ? H5T_STD_U16LE : H5T_IEEE_F32LE;
 }
 
-std::vector<std::uint64_t> read_indptr(const Hdf5Check& check, hid_t file, const std::string& path,
-                                       std::uint64_t line_count, std::uint64_t nnz) {
-  const Hdf5Column column = open_line(check, file, path, true);
-  if (column.count() != line_count + 1)
-    check.refuse("/" + path + " has " + std::to_string(column.count()) + " numbers, expected " +
-                 std::to_string(line_count + 1));
-  const auto found = read_column<std::int64_t>(check, column);
-  if (found.front() != 0 || !std::ranges::is_sorted(found) || found.back() != static_cast<std::int64_t>(nnz))
-    check.refuse("/" + path + " does not rise from 0 to the number of entries, " + std::to_string(nnz));
-  return {found.begin(), found.end()};
-}
+class CsrGroup final : public MatrixOutput {
+ public:
+  explicit CsrGroup(const MatrixTarget& target)
+      : check_(target.check),
+        path_(target.path),
+        shape_(target.shape),
+        data_shape_(target.shape),
+        group_(create_group(target.check, target.file, target.path, "csr_matrix", "0.1.0")),
+        data_(array(target, "data", hdf5_type_of(type_of_data(target.shape)))),
+        indices_(array(target, "indices", H5T_STD_I32LE)),
+        indptr_(array(target, "indptr", H5T_STD_I32LE)) {
+    data_shape_.value_type = type_of_data(shape_);
+    data_shape_.scale = 1;
+    indptr_.append(std::vector<std::int32_t>{0});
+  }
 
-/// What AnnData calls the kind and the shape of a matrix, now and before 0.7.
-CompressedMatrix read_form(const Hdf5Source& source, const std::string& path) {
-  const Hdf5Check& check = source.check();
-  const Hdf5Handle group = open_object(check, source.file(), path.c_str());
-  std::string kind = read_text_attribute(check, group.get(), "encoding-type");
-  if (kind.empty()) kind = read_text_attribute(check, group.get(), "h5sparse_format");
-  auto shape = read_attribute<std::int64_t>(check, group.get(), "shape");
-  if (shape.empty()) shape = read_attribute<std::int64_t>(check, group.get(), "h5sparse_shape");
-  CompressedMatrix matrix;
-  matrix.by_rows = kind == "csr_matrix" || kind == "csr";
-  if (!matrix.by_rows && kind != "csc_matrix" && kind != "csc")
-    check.refuse("/" + path + " has encoding-type \"" + kind + "\", expected csr_matrix or csc_matrix");
-  if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) check.refuse("/" + path + " has no shape");
-  matrix.row_count = static_cast<std::uint64_t>(shape[0]);
-  matrix.column_count = static_cast<std::uint64_t>(shape[1]);
-  check_sides(source, path, matrix.row_count, matrix.column_count);
-  return matrix;
-}
+  void append(const CsrView& rows) override {
+    check_entries(indices_.row_count() + rows.nnz());
+    ends_.clear();
+    for (std::size_t row = 0; row < rows.row_count(); ++row)
+      ends_.push_back(
+          static_cast<std::int32_t>(indices_.row_count() + rows.indptr[row + 1] - rows.indptr[0]));
+    numbers_.resize(rows.nnz() * value_bytes(data_shape_.value_type));
+    encode_ratings(rows.values, data_shape_, numbers_);
+    data_.append(numbers_);
+    indices_.append({reinterpret_cast<const std::uint8_t*>(rows.indices.data()), rows.indices.size_bytes()});
+    indptr_.append(ends_);
+  }
 
-CompressedMatrix read_compressed(const Hdf5Source& source, const std::string& path) {
-  const Hdf5Check& check = source.check();
-  const hid_t file = source.file();
-  CompressedMatrix matrix = read_form(source, path);
-  const std::uint64_t lines = matrix.by_rows ? matrix.row_count : matrix.column_count;
-  const std::uint64_t bound = matrix.by_rows ? matrix.column_count : matrix.row_count;
-  matrix.lines.values = read_values(check, file, path + "/data");
-  matrix.lines.indices = read_indices(check, file, path + "/indices", bound);
-  if (matrix.lines.indices.size() != matrix.lines.values.size())
-    check.refuse("/" + path + " has " + std::to_string(matrix.lines.indices.size()) + " indices of " +
-                 std::to_string(matrix.lines.values.size()) + " values");
-  matrix.lines.indptr = read_indptr(check, file, path + "/indptr", lines, matrix.lines.nnz());
-  return matrix;
-}
+  void finish() override {
+    const std::array<std::int64_t, 2> shape{static_cast<std::int64_t>(indptr_.row_count() - 1),
+                                            static_cast<std::int64_t>(shape_.column_count)};
+    write_attribute(check_, group_.get(), "shape", H5T_STD_I64LE, AttributeShape::array, 2, shape.data());
+    for (Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->finish();
+    check_(group_.close(), ("close /" + path_).c_str());
+  }
 
-/// Rows from columns; they come sorted.
-CsrRows transpose(const CsrRows& columns, std::uint64_t row_count) {
-  CsrRows rows;
-  rows.indptr.assign(row_count + 1, 0);
-  for (const std::uint32_t row : columns.indices) ++rows.indptr[row + 1];
-  for (std::uint64_t row = 0; row < row_count; ++row) rows.indptr[row + 1] += rows.indptr[row];
-  rows.indices.resize(columns.nnz());
-  rows.values.resize(columns.nnz());
-  std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
-  for (std::size_t column = 0; column < columns.row_count(); ++column) {
-    for (std::uint64_t at = columns.indptr[column]; at < columns.indptr[column + 1]; ++at) {
-      const std::uint64_t to = next[columns.indices[at]]++;
-      rows.indices[to] = static_cast<std::uint32_t>(column);
-      rows.values[to] = columns.values[at];
+  void check_written(hid_t file) const override {
+    for (const Hdf5GrowingArray* array : {&data_, &indices_, &indptr_}) array->check_written(file);
+  }
+
+  [[nodiscard]] std::uint64_t chunk_count() const override {
+    return data_.chunk_count() + indices_.chunk_count();
+  }
+
+  [[nodiscard]] std::uint64_t stored_bytes() const override {
+    return data_.stored_bytes() + indices_.stored_bytes() + indptr_.stored_bytes();
+  }
+
+ private:
+  // scipy and anndata take rows of a matrix only where indices and indptr are of one type.
+  static void check_entries(std::uint64_t count) {
+    if (count > kMaxCsrEntries)
+      throw Error(ErrorCode::bad_data, std::to_string(count) + " ratings in one part, more than the " +
+                                           std::to_string(kMaxCsrEntries) +
+                                           " that the 32-bit indptr of HDF5 parts can count: use shards");
+  }
+
+  static Hdf5GrowingArray array(const MatrixTarget& target, const char* name, hid_t type) {
+    return {target.check,
+            target.file,
+            target.output,
+            {.path = target.path + "/" + name,
+             .type = type,
+             .chunk_rows = kChunkEntries,
+             .deflate_level = target.deflate_level}};
+  }
+
+  const Hdf5Check& check_;
+  std::string path_;
+  MatrixShape shape_;
+  MatrixShape data_shape_;  // of the numbers in /X/data
+  Hdf5Handle group_;
+  Hdf5GrowingArray data_;
+  Hdf5GrowingArray indices_;
+  Hdf5GrowingArray indptr_;
+  std::vector<std::int32_t> ends_;
+  ByteBuffer numbers_;
+};
+
+class DenseArray final : public MatrixOutput {
+ public:
+  DenseArray(const MatrixTarget& target, std::uint64_t max_bytes)
+      : path_(target.path),
+        shape_(target.shape),
+        max_bytes_(max_bytes),
+        cells_(target.check, target.file, target.output,
+               {.path = target.path,
+                .type = H5T_STD_U8LE,
+                .row_values = target.shape.column_count,
+                .chunk_rows = std::max<std::uint64_t>(kDenseChunkBytes / target.shape.column_count, 1),
+                .deflate_level = target.deflate_level}),
+        row_(target.shape.column_count) {
+    const Hdf5Handle array = open_dataset(target.check, target.file, path_);
+    write_attribute(target.check, array.get(), kScaleAttribute, shape_.scale);
+  }
+
+  void append(const CsrView& rows) override {
+    const std::uint64_t bytes = (cells_.row_count() + rows.row_count()) * shape_.column_count;
+    if (bytes > max_bytes_)
+      throw Error(ErrorCode::bad_data, "a dense matrix of " + std::to_string(bytes) +
+                                           " cells and more, at most " + std::to_string(max_bytes_) +
+                                           ": leave it sparse");
+    numbers_.resize(rows.nnz());
+    std::ranges::fill(numbers_, std::uint8_t{1});
+    encode_ratings(rows.values, shape_,
+                   MutableBytes(numbers_).first(rows.nnz() * value_bytes(shape_.value_type)));
+    if (std::ranges::find(numbers_, std::uint8_t{0}) != numbers_.end())
+      throw Error(ErrorCode::bad_data, "a rating of 0, which in a dense matrix means none");
+    for (std::size_t row = 0; row < rows.row_count(); ++row) {
+      std::ranges::fill(row_, std::uint8_t{0});
+      for (std::uint64_t at = rows.indptr[row] - rows.indptr[0]; at < rows.indptr[row + 1] - rows.indptr[0];
+           ++at)
+        row_[rows.indices[at]] = numbers_[at];
+      cells_.append(row_);
     }
   }
-  return rows;
-}
 
-void sort_row(CsrRows& rows, std::uint64_t begin, std::uint64_t end,
-              std::vector<std::pair<std::uint32_t, float>>& entries) {
-  entries.clear();
-  for (std::uint64_t at = begin; at < end; ++at) entries.emplace_back(rows.indices[at], rows.values[at]);
-  std::ranges::sort(entries, {}, [](const auto& entry) { return entry.first; });
-  for (std::uint64_t at = begin; at < end; ++at)
-    std::tie(rows.indices[at], rows.values[at]) = entries[at - begin];
-}
+  void finish() override { cells_.finish(); }
+  void check_written(hid_t file) const override { cells_.check_written(file); }
+  [[nodiscard]] std::uint64_t chunk_count() const override { return cells_.chunk_count(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return cells_.stored_bytes(); }
 
-/// Sorts what is not, and refuses a column that is twice in a row.
-void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
-  std::vector<std::pair<std::uint32_t, float>> entries;
-  for (std::size_t row = 0; row < rows.row_count(); ++row) {
-    const auto begin = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
-    const auto end = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row + 1]);
-    if (!std::is_sorted(begin, end)) sort_row(rows, rows.indptr[row], rows.indptr[row + 1], entries);
-    const auto twice = std::adjacent_find(begin, end);
-    if (twice != end)
-      check.refuse("/" + path + ": row " + std::to_string(row) + " has column " + std::to_string(*twice) +
-                   " twice");
-  }
-}
-
-SizedRows read_array(const Hdf5Source& source, const std::string& path) {
-  const Hdf5Check& check = source.check();
-  const Hdf5Column column = open_column(check, source.file(), path.c_str());
-  if (column.dimensions.size() != 2) check.refuse("/" + path + " has not two dimensions");
-  const std::uint64_t width = column.dimensions[1];
-  check_sides(source, path, column.dimensions[0], width);
-  SizedRows matrix{width, {}};
-  CsrRows& rows = matrix.rows;
-  rows.indptr.reserve(column.dimensions[0] + 1);
-  for_each_block<float>(check, column, H5T_NATIVE_FLOAT, width,
-                        [&](std::uint64_t, std::span<const float> block) {
-                          check_values(check, path, block, column.is_floating);
-                          for (std::size_t at = 0; at < block.size(); ++at) {
-                            if (block[at] != 0) {
-                              rows.indices.push_back(static_cast<std::uint32_t>(at % width));
-                              rows.values.push_back(block[at]);
-                            }
-                            if ((at + 1) % width == 0) rows.indptr.push_back(rows.indices.size());
-                          }
-                        });
-  return matrix;
-}
+ private:
+  std::string path_;
+  MatrixShape shape_;
+  std::uint64_t max_bytes_;
+  Hdf5GrowingArray cells_;
+  ByteBuffer row_;
+  ByteBuffer numbers_;
+};
 
 }  // namespace
 
-SizedRows read_matrix(const Hdf5Source& source, const std::string& path) {
-  if (!has_object(source.check(), source.file(), path.c_str()))
-    source.check().refuse("has no matrix /" + path);
-  if (!has_group(source.check(), source.file(), path)) return read_array(source, path);
-  CompressedMatrix matrix = read_compressed(source, path);
-  SizedRows sized{matrix.column_count, {}};
-  sized.rows = matrix.by_rows ? std::move(matrix.lines) : transpose(matrix.lines, matrix.row_count);
-  sort_rows(source.check(), path, sized.rows);
-  return sized;
+std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
+  if (target.shape.column_count > INT32_MAX)
+    throw Error(ErrorCode::bad_data,
+                std::to_string(target.shape.column_count) +
+                    " items, more than the 32-bit indices of HDF5 parts can name: use shards");
+  return std::make_unique<CsrGroup>(target);
+}
+
+std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target, std::uint64_t max_bytes) {
+  const ValueType type = target.shape.value_type;
+  if (type != ValueType::none && type != ValueType::u8)
+    throw Error(ErrorCode::bad_data, "values of type " +
+                                         std::string(kValueTypeNames[static_cast<std::size_t>(type)]) +
+                                         " do not fit the 8 bits of a dense matrix");
+  return std::make_unique<DenseArray>(target, max_bytes);
 }
 
 }  // namespace chunkhit

@@ -1,22 +1,66 @@
-// Arrays of HDF5 files ↔ rows of sparse matrices. Layout: schemas/matrix-hdf5.md.
+// The names in an HDF5 part of matrices, and the arrays of one that is being written. Layout:
+// schemas/matrix-hdf5.md.
 #pragma once
 
+#include <hdf5.h>
+
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "base/file.h"
+#include "chunk/row_block.h"
 #include "store/hdf5/handle.h"
-#include "types/csr_rows.h"
 
 namespace chunkhit {
 
-/// A matrix and its width.
-struct SizedRows {
-  std::uint64_t column_count = 0;
-  CsrRows rows;
+inline constexpr const char* kXName = "X";
+inline constexpr const char* kHeldOutName = "layers/held_out";
+inline constexpr const char* kDenseName = "matrix";
+inline constexpr const char* kDenseHeldOutName = "held_out";
+inline constexpr const char* kRowName = "obs/row";
+inline constexpr const char* kLabelName = "obs/label";
+inline constexpr const char* kItemCountsName = "var/ratings";
+inline constexpr const char* kLabelColumnsName = "uns/label_columns";
+
+inline constexpr const char* kMatrixVersionAttribute = "chunkhit_matrix";
+inline constexpr const char* kPackIdAttribute = "pack_id";
+inline constexpr const char* kPartIndexAttribute = "part_index";
+inline constexpr const char* kMatricesAttribute = "matrices";
+inline constexpr const char* kValueTypeAttribute = "value_type";
+inline constexpr const char* kScaleAttribute = "scale";
+inline constexpr const char* kChunkRowsAttribute = "chunk_rows";
+inline constexpr std::uint64_t kMatrixVersion = 1;
+
+/// Writes one matrix row by row.
+class MatrixOutput {
+ public:
+  virtual ~MatrixOutput() = default;
+  /// Appends rows that were checked to be below the shape's columns.
+  virtual void append(const CsrView& rows) = 0;
+  virtual void finish() = 0;
+  /// Throws cannot_write unless a file that was opened anew has what was appended.
+  virtual void check_written(hid_t file) const = 0;
+  [[nodiscard]] virtual std::uint64_t chunk_count() const = 0;
+  [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
 };
 
-/// Reads a group with a CSR or CSC matrix, or an array of two dimensions, without its zeros. Throws bad_data
-/// when it is none, its numbers do not fit each other, or a row has a column twice.
-[[nodiscard]] SizedRows read_matrix(const Hdf5Source& source, const std::string& path);
+/// Where and how the arrays are written.
+struct MatrixTarget {
+  const Hdf5Check& check;
+  hid_t file;
+  const PendingFile& output;
+  std::string path;
+  MatrixShape shape;
+  int deflate_level = 4;
+};
+
+/// Starts a CSR group; its ratings are the values themselves.
+[[nodiscard]] std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target);
+
+/// Starts an array of all cells with stored numbers; throws bad_data when a number is 0 or there are more
+/// than `max_bytes` cells.
+[[nodiscard]] std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target,
+                                                              std::uint64_t max_bytes);
 
 }  // namespace chunkhit

@@ -1,22 +1,180 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <cmath>
 #include <numeric>
-#include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/memory.h"
+#include "chunk/row_block.h"
+#include "chunkhit/error.h"
+#include "store/hdf5/anndata.h"
 #include "store/hdf5/attributes.h"
-#include "store/hdf5/columns.h"
 #include "store/hdf5/external.h"
 #include "store/hdf5/external_check.h"
-#include "store/hdf5/handle.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/matrix.h"
 #include "store/hdf5/matrix_arrays.h"
-#include "store/hdf5/matrix_writer.h"
+#include "store/hdf5/texts.h"
+#include "store/part_index.h"
 
 namespace chunkhit {
 namespace {
+
+constexpr std::uint64_t kNumbersAtOnce = 1 << 20;
+// Each row has at least a byte of indptr or of names, and deflate makes 1,032 bytes of one.
+constexpr std::uint64_t kMaxRowsOfByte = 1100;
+// From this on not every whole number is an f32.
+constexpr float kMaxExact = 1 << 24;
+// Rows of a block of an external file.
+constexpr std::uint64_t kExternalChunkRows = 256;
+
+/// More rows than a file of that size can have are a damaged number; memory would be taken for each.
+void check_sides(const Hdf5Source& source, const CsrFacts& facts) {
+  if (facts.column_count == UINT64_MAX) source.check().refuse(facts.path + " does not say its shape");
+  if (facts.row_count / kMaxRowsOfByte > source.byte_count() || facts.column_count == 0 ||
+      facts.column_count > UINT32_MAX)
+    source.check().refuse(facts.path + " has " + std::to_string(facts.row_count) + " rows and " +
+                          std::to_string(facts.column_count) + " columns");
+}
+
+/// Calls `step` with all numbers that `read` fills, some whole multiples of `step_size` at a time.
+template <class Number, class Read, class Step>
+void for_each_block(std::uint64_t count, std::uint64_t step_size, Read read, Step step) {
+  const std::uint64_t at_once = std::max<std::uint64_t>(kNumbersAtOnce / step_size, 1) * step_size;
+  std::vector<Number> block(std::min(count, at_once));
+  for (std::uint64_t first = 0; first < count; first += block.size()) {
+    const std::span<Number> numbers =
+        std::span(block).first(std::min<std::uint64_t>(block.size(), count - first));
+    read(numbers);
+    step(std::span<const Number>(numbers));
+  }
+}
+
+/// Calls `step` with all values; throws for what is no rating, or not the number that the file has.
+template <class Step>
+void for_each_value_block(const Hdf5Check& check, AnnDataMatrix& matrix, std::uint64_t width, Step step) {
+  const CsrFacts& facts = matrix.facts();
+  for_each_block<float>(
+      facts.entry_count, width, [&](std::span<float> block) { matrix.read_values(block); },
+      [&](std::span<const float> block) {
+        for (const float value : block) {
+          if (!std::isfinite(value)) check.refuse(facts.path + " holds a value that is not a finite f32");
+          if (!matrix.is_floating() && std::abs(value) >= kMaxExact)
+            check.refuse(facts.path +
+                         " holds a whole number of 2^24 or more, which an f32 may not hold exactly");
+        }
+        step(block);
+      });
+}
+
+std::vector<std::uint64_t> read_indptr(const Hdf5Check& check, AnnDataMatrix& matrix, std::uint64_t lines) {
+  const CsrFacts& facts = matrix.facts();
+  std::vector<std::int64_t> found(lines + 1);
+  matrix.read_indptr(found);
+  if (found.front() != 0 || !std::ranges::is_sorted(found) ||
+      static_cast<std::uint64_t>(found.back()) != facts.entry_count)
+    check.refuse(facts.path + "/indptr does not rise from 0 to the number of entries, " +
+                 std::to_string(facts.entry_count));
+  return {found.begin(), found.end()};
+}
+
+CsrRows read_lines(const Hdf5Check& check, AnnDataMatrix& matrix) {
+  const CsrFacts& facts = matrix.facts();
+  const bool by_rows = facts.storage == CsrStorage::csr;
+  const std::uint64_t bound = by_rows ? facts.column_count : facts.row_count;
+  CsrRows lines;
+  lines.indptr = read_indptr(check, matrix, by_rows ? facts.row_count : facts.column_count);
+  lines.indices.reserve(facts.entry_count);
+  lines.values.reserve(facts.entry_count);
+  for_each_block<std::int64_t>(
+      facts.entry_count, 1, [&](std::span<std::int64_t> block) { matrix.read_indices(block); },
+      [&](std::span<const std::int64_t> block) {
+        for (const std::int64_t index : block) {
+          if (index < 0 || static_cast<std::uint64_t>(index) >= bound)
+            check.refuse(facts.path + "/indices: index " + std::to_string(index) + " of " +
+                         std::to_string(bound));
+          lines.indices.push_back(static_cast<std::uint32_t>(index));
+        }
+      });
+  for_each_value_block(check, matrix, 1, [&](std::span<const float> block) {
+    lines.values.insert(lines.values.end(), block.begin(), block.end());
+  });
+  return lines;
+}
+
+/// Rows from columns; they come sorted.
+CsrRows transpose(const CsrRows& columns, std::uint64_t row_count) {
+  CsrRows rows;
+  rows.indptr.assign(row_count + 1, 0);
+  for (const std::uint32_t row : columns.indices) ++rows.indptr[row + 1];
+  for (std::uint64_t row = 0; row < row_count; ++row) rows.indptr[row + 1] += rows.indptr[row];
+  rows.indices.resize(columns.nnz());
+  rows.values.resize(columns.nnz());
+  std::vector<std::uint64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
+  for (std::size_t column = 0; column < columns.row_count(); ++column) {
+    for (std::uint64_t at = columns.indptr[column]; at < columns.indptr[column + 1]; ++at) {
+      const std::uint64_t to = next[columns.indices[at]]++;
+      rows.indices[to] = static_cast<std::uint32_t>(column);
+      rows.values[to] = columns.values[at];
+    }
+  }
+  return rows;
+}
+
+void sort_row(CsrRows& rows, std::uint64_t begin, std::uint64_t end,
+              std::vector<std::pair<std::uint32_t, float>>& entries) {
+  entries.clear();
+  for (std::uint64_t at = begin; at < end; ++at) entries.emplace_back(rows.indices[at], rows.values[at]);
+  std::ranges::sort(entries, {}, [](const auto& entry) { return entry.first; });
+  for (std::uint64_t at = begin; at < end; ++at)
+    std::tie(rows.indices[at], rows.values[at]) = entries[at - begin];
+}
+
+/// Sorts what is not, and refuses a column that is twice in a row.
+void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
+  std::vector<std::pair<std::uint32_t, float>> entries;
+  for (std::size_t row = 0; row < rows.row_count(); ++row) {
+    const auto begin = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row]);
+    const auto end = rows.indices.begin() + static_cast<std::ptrdiff_t>(rows.indptr[row + 1]);
+    if (!std::is_sorted(begin, end)) sort_row(rows, rows.indptr[row], rows.indptr[row + 1], entries);
+    const auto twice = std::adjacent_find(begin, end);
+    if (twice != end)
+      check.refuse(path + ": row " + std::to_string(row) + " has column " + std::to_string(*twice) +
+                   " twice");
+  }
+}
+
+CsrRows read_dense(const Hdf5Check& check, AnnDataMatrix& matrix) {
+  const std::uint64_t width = matrix.facts().column_count;
+  CsrRows rows;
+  rows.indptr.reserve(matrix.facts().row_count + 1);
+  for_each_value_block(check, matrix, width, [&](std::span<const float> block) {
+    for (std::size_t at = 0; at < block.size(); ++at) {
+      if (block[at] != 0) {
+        rows.indices.push_back(static_cast<std::uint32_t>(at % width));
+        rows.values.push_back(block[at]);
+      }
+      if ((at + 1) % width == 0) rows.indptr.push_back(rows.indices.size());
+    }
+  });
+  return rows;
+}
+
+/// Reads all rows, sorted. Throws bad_data where numbers do not fit each other, or a row has a column twice.
+CsrRows read_rows(const Hdf5Source& source, AnnDataMatrix& matrix) {
+  const CsrFacts& facts = matrix.facts();
+  check_sides(source, facts);
+  if (facts.storage == CsrStorage::dense) return read_dense(source.check(), matrix);
+  CsrRows rows = read_lines(source.check(), matrix);
+  if (facts.storage == CsrStorage::csc) rows = transpose(rows, facts.row_count);
+  sort_rows(source.check(), facts.path, rows);
+  return rows;
+}
 
 template <class Number>
 Number one_number(const Hdf5Check& check, hid_t file, const char* name) {
@@ -58,12 +216,6 @@ PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_coun
   return spec;
 }
 
-std::vector<std::string> list_of(const Names& names) {
-  std::vector<std::string> list;
-  for (std::size_t i = 0; i < names.count(); ++i) list.emplace_back(names[i]);
-  return list;
-}
-
 void check_length(const Hdf5Check& check, const std::string& what, std::uint64_t found,
                   std::uint64_t expected) {
   if (found != expected)
@@ -78,7 +230,7 @@ Labels read_labels(const Hdf5Check& check, hid_t file, std::uint64_t row_count, 
     const std::vector<std::string> names = label_column_names(spec.label_columns);
     for (std::size_t column = 0; column < names.size(); ++column) {
       const std::string path = "obs/" + names[column];
-      const auto numbers = read_column<float>(check, open_column(check, file, path.c_str()));
+      const auto numbers = read_column<float>(check, open_column(check, file, path));
       check_length(check, "/" + path, numbers.size(), row_count);
       // Not before the first column was seen to be there.
       labels.values.resize(row_count * names.size());
@@ -110,17 +262,18 @@ void apply_scale(CsrRows& rows, double scale) {
   for (float& value : rows.values) value = static_cast<float>(value * scale);
 }
 
-CsrRows read_held_out(const Hdf5Source& source, bool dense, const SizedRows& x) {
-  SizedRows held_out = read_matrix(source, dense ? kDenseHeldOutName : kHeldOutName);
-  if (held_out.column_count != x.column_count || held_out.rows.row_count() != x.rows.row_count())
+CsrRows read_held_out(const Hdf5Source& source, bool dense, const CsrFacts& x) {
+  AnnDataMatrix matrix(source, dense ? kDenseHeldOutName : kHeldOutName);
+  const CsrFacts& facts = matrix.facts();
+  if (facts.column_count != x.column_count || facts.row_count != x.row_count)
     source.check().refuse("held_out has another shape than the matrix");
-  return std::move(held_out.rows);
+  return read_rows(source, matrix);
 }
 
 /// Names the filter of an array of cells, or of a compressed matrix's columns.
-std::string filter_of(const Hdf5Source& source, const std::string& path) {
+std::string codec_of(const Hdf5Source& source, const std::string& path) {
   const std::string array = has_group(source.check(), source.file(), path) ? path + "/indices" : path;
-  return codec_name(source.check(), open_dataset(source.check(), source.file(), array.c_str()).get());
+  return codec_name(source.check(), open_dataset(source.check(), source.file(), array).get());
 }
 
 /// Fills what only parts of ours have.
@@ -140,8 +293,8 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   matrix.samples.labels = read_labels(check, file, row_count, spec);
   matrix.samples.rows = read_column<std::uint64_t>(check, open_column(check, file, kRowName));
   check_length(check, std::string("/") + kRowName, matrix.samples.rows.size(), row_count);
-  check_length(check, "/obs", matrix.samples.files.count(), row_count);
-  check_length(check, "/var", matrix.column_names.size(), matrix.column_count);
+  if (matrix.samples.files.size() != row_count || matrix.column_names.size() != matrix.column_count)
+    check.refuse("rows or columns without names");
   if (has_object(check, file, kItemCountsName)) {
     matrix.item_counts = read_column<std::uint64_t>(check, open_column(check, file, kItemCountsName));
     check_length(check, std::string("/") + kItemCountsName, matrix.item_counts.size(), matrix.column_count);
@@ -150,39 +303,32 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
   matrix.spec = std::move(spec);
 }
 
-/// Fills what an external file has: names where they fit, rows by their order.
-void read_external_names(const Hdf5Source& source, const std::string& x, Hdf5Matrix& matrix) {
-  PartSamples& samples = matrix.samples;
-  const std::uint64_t row_count = matrix.x.row_count();
-  const bool is_raw = x.starts_with("raw/");
-  samples.files = read_row_names(source.check(), source.file(), "obs");
-  matrix.column_names = list_of(read_row_names(source.check(), source.file(), is_raw ? "raw/var" : "var"));
-  if (samples.files.count() != row_count) samples.files = {};
-  if (matrix.column_names.size() != matrix.column_count) matrix.column_names.clear();
-  samples.rows.resize(row_count);
-  std::iota(samples.rows.begin(), samples.rows.end(), std::uint64_t{0});
-  samples.labels.ids.assign(row_count, -1);
-}
-
 }  // namespace
 
 Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names) {
   const QuietHdf5 quiet;
   const InputFile input(path);
-  const Hdf5Check check(ErrorCode::bad_data, path);
-  const Hdf5Source source(check, input);
-  const std::string x = names.x.substr(std::min(names.x.find_first_not_of('/'), names.x.size()));
-  const bool ours = x == kXName && attribute_count(check, source.file(), kMatrixVersionAttribute) != 0;
+  const Hdf5Source source(input);
+  const Hdf5Check& check = source.check();
+  const std::string x = hdf5_path(names.x);
+  const bool ours =
+      x == hdf5_path(kXName) && attribute_count(check, source.file(), kMatrixVersionAttribute) != 0;
   if (ours) refuse_damaged_index(source, input, kMatrixVersionAttribute);
   const bool dense = ours && has_object(check, source.file(), kDenseName);
-  SizedRows sized = read_matrix(source, dense ? kDenseName : x);
+  AnnDataMatrix found(source, dense ? kDenseName : x);
+  const CsrFacts& facts = found.facts();
   Hdf5Matrix matrix;
+  matrix.column_count = facts.column_count;
+  matrix.x = read_rows(source, found);
+  found.read_names();
   if (ours && has_object(check, source.file(), dense ? kDenseHeldOutName : kHeldOutName))
-    matrix.held_out = read_held_out(source, dense, sized);
-  matrix.codec = filter_of(source, dense ? kDenseName : x);
-  matrix.column_count = sized.column_count;
-  matrix.x = std::move(sized.rows);
-  read_external_names(source, x, matrix);
+    matrix.held_out = read_held_out(source, dense, facts);
+  matrix.codec = codec_of(source, facts.path);
+  matrix.samples.files = found.take_row_names();
+  matrix.column_names = list_of(facts.column_names);
+  matrix.samples.rows.resize(facts.row_count);
+  std::iota(matrix.samples.rows.begin(), matrix.samples.rows.end(), std::uint64_t{0});
+  matrix.samples.labels.ids.assign(facts.row_count, -1);
   if (ours) read_own_part(source, dense, matrix);
   return matrix;
 }
@@ -192,8 +338,110 @@ bool is_matrix_hdf5(const std::string& path, bool checks) {
   if (const auto trailer = read_hdf5_trailer(input)) return trailer->kind == SampleKind::matrices;
   if (checks) check_external_file(path, {});
   const QuietHdf5 quiet;
-  const Hdf5Source source(Hdf5Check(ErrorCode::bad_data, path), input);
+  const Hdf5Source source(input);
   return holds_matrix(source.check(), source.file());
+}
+
+namespace {
+
+/// A file without a name, in memory; the rows of several parts lie in it one after the other.
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(std::make_shared<const FileDescriptor>(::memfd_create("chunkhit rows", MFD_CLOEXEC))) {
+    if (!fd_->is_open()) fail(errno);
+  }
+  [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
+  void append(Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::pwrite(fd_->get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail(written == 0 ? ENOSPC : errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      bytes_ += static_cast<std::uint64_t>(written);
+    }
+  }
+  [[nodiscard]] const std::shared_ptr<const FileDescriptor>& fd() const { return fd_; }
+
+ private:
+  [[noreturn]] static void fail(int error_number) {
+    throw Error(ErrorCode::try_again,
+                "cannot keep rows in memory: " + error_text(error_number) + " (" +
+                    (error_number == EMFILE ? open_files_limit_text() : memory_limit_text()) + ")");
+  }
+  std::shared_ptr<const FileDescriptor> fd_;
+  std::uint64_t bytes_ = 0;
+};
+
+PartSpec spec_of(const Hdf5Matrix& matrix) {
+  if (matrix.spec) return *matrix.spec;
+  PartSpec spec;
+  spec.codec = matrix.codec;
+  const bool has_values = !matrix.x.values.empty();
+  spec.matrix = {.column_count = matrix.column_count,
+                 .value_type = has_values ? ValueType::f32 : ValueType::none};
+  spec.chunk_samples = kExternalChunkRows;
+  spec.classes = matrix.column_names;
+  return spec;
+}
+
+StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std::uint64_t first,
+                         std::uint64_t end, MemoryFile& file) {
+  const CsrView views[2] = {matrix.x.view(first, end),
+                            matrix.held_out ? matrix.held_out->view(first, end) : CsrView()};
+  ByteBuffer raw;
+  encode_row_block(std::span(views).first(shape.matrix_count), shape, first, raw);
+  const StoredChunk chunk{.offset = file.byte_count(),
+                          .stored_bytes = raw.size(),
+                          .raw_bytes = raw.size(),
+                          .first_sample = first,
+                          .sample_count = end - first,
+                          .xxh3 = xxh3(raw),
+                          .filtered = false};
+  file.append(raw);
+  return chunk;
+}
+
+/// Reads a file of matrices, and appends its rows to another one as blocks.
+PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
+  Hdf5Matrix matrix = read_matrix_hdf5(path);
+  PartContents contents;
+  contents.spec = spec_of(matrix);
+  contents.has_hashes = false;
+  const std::uint64_t rows = matrix.x.row_count();
+  const std::uint64_t step = std::max<std::uint64_t>(1, contents.spec.chunk_samples);
+  for (std::uint64_t first = 0; first < rows; first += step)
+    contents.chunks.push_back(
+        append_block(matrix, *contents.spec.matrix, first, std::min(rows, first + step), file));
+  contents.samples = std::move(matrix.samples);
+  return contents;
+}
+
+std::unique_ptr<ChunkReader> make_reader(const std::string& path, const MemoryFile& file,
+                                         PartContents contents) {
+  std::uint64_t bytes = 0;
+  for (const StoredChunk& chunk : contents.chunks) bytes += chunk.stored_bytes;
+  return std::make_unique<ChunkReader>(InputFile(path, file.fd(), bytes), std::move(contents));
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<std::string>& paths,
+                                                             bool checks) {
+  MemoryFile file;
+  std::vector<std::unique_ptr<ChunkReader>> parts;
+  for (const std::string& path : paths) {
+    const InputFile input(path);
+    const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
+    const bool is_own = trailer && trailer->kind == SampleKind::matrices;
+    if (is_own)
+      check_hdf5_hash(input, *trailer);
+    else if (checks)
+      check_external_file(path, {.matrix = "X"});
+    PartContents contents = read_as_blocks(path, file);
+    if (is_own) contents.trailer = trailer;
+    parts.push_back(make_reader(path, file, std::move(contents)));
+  }
+  return parts;
 }
 
 }  // namespace chunkhit

@@ -1,0 +1,153 @@
+#include "store/hdf5/numbers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/words.h"
+
+namespace chunkhit {
+namespace {
+
+// More than any program makes a chunk, and what a reader must have room for.
+constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
+constexpr std::size_t kDefaultSlots = 521;
+
+/// Sets a cache that holds all chunks which rows of numbers go through, so that none is decoded twice.
+/// Gives its bytes; 0 for HDF5's own.
+std::uint64_t set_cache(const Hdf5Check& check, hid_t access, const Hdf5Column& column,
+                        const std::string& path) {
+  const std::vector<hsize_t> chunk = chunk_sides(check, column.dataset.get());
+  if (chunk.empty()) return 0;
+  const bool is_list = chunk.size() == 1;
+  const hsize_t across = is_list ? 1 : (column.dimensions[1] + chunk[1] - 1) / chunk[1];
+  const double bytes = static_cast<double>(chunk[0]) * static_cast<double>(is_list ? 1 : chunk[1]) *
+                       static_cast<double>(across) * static_cast<double>(column.item_bytes);
+  if (bytes > static_cast<double>(kMaxCacheBytes))
+    check.refuse(path + " has chunks that take " + std::to_string(bytes / 1e9) +
+                 " GB to read a row; write them smaller: h5repack -l CHUNK=1000000 (one dimension)");
+  const std::size_t room = std::max(kDefaultCacheBytes, static_cast<std::size_t>(bytes));
+  const std::size_t slots = std::max(kDefaultSlots, static_cast<std::size_t>(2 * across + 1));
+  check(H5Pset_chunk_cache(access, slots, room, 1.0), "set a cache");
+  return room > kDefaultCacheBytes ? room : 0;
+}
+
+/// Refuses chunks that do not lie where the dimensions ask for them: HDF5 makes up zeros for what is missing.
+/// Of a table some may never have been written, of a list none.
+void check_chunk_positions(const Hdf5Check& check, const Hdf5Column& column, const std::string& path) {
+  const hid_t dataset = column.dataset.get();
+  const std::vector<hsize_t> chunk = chunk_sides(check, dataset);
+  if (chunk.empty()) return;
+  const bool is_list = chunk.size() == 1;
+  std::uint64_t looked_up = 0;
+  std::uint64_t found = 0;
+  for (hsize_t row = 0; row < column.dimensions[0]; row += chunk[0])
+    for (hsize_t at = 0; at < (is_list ? 1 : column.dimensions[1]); at += is_list ? 1 : chunk[1]) {
+      const std::array<hsize_t, 2> first{row, at};
+      hsize_t bytes = 0;
+      if (H5Dget_chunk_storage_size(dataset, first.data(), &bytes) >= 0 && bytes > 0) ++found;
+      ++looked_up;
+    }
+  const std::uint64_t expected = is_list && found != looked_up ? looked_up : written_chunks(check, dataset);
+  if (found != expected)
+    check.refuse(path + " has " + std::to_string(found) + " chunks in their positions, expected " +
+                 std::to_string(expected));
+}
+
+}  // namespace
+
+Hdf5Handle create_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
+                         std::span<const hsize_t> dimensions) {
+  const Hdf5Handle space = make_space(check, dimensions);
+  const Hdf5Handle list(check(H5Pcreate(H5P_DATASET_CREATE), "create a property list"), H5Pclose);
+  check(H5Pset_obj_track_times(list.get(), false), "leave out times");
+  check(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER), "leave out filling");
+  return {check(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT),
+                "create a column"),
+          H5Dclose};
+}
+
+void write_column(const Hdf5Check& check, hid_t file, const char* name, hid_t type,
+                  std::span<const hsize_t> dimensions, const void* numbers) {
+  const Hdf5Handle dataset = create_column(check, file, name, type, dimensions);
+  if (std::ranges::find(dimensions, hsize_t{0}) != dimensions.end()) return;
+  check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers), "write a column");
+}
+
+std::uint64_t Hdf5Column::count() const {
+  std::uint64_t count = 1;
+  for (const hsize_t dimension : dimensions) count *= dimension;
+  return count;
+}
+
+Hdf5Column open_column(const Hdf5Check& check, hid_t file, const std::string& path, hid_t access) {
+  Hdf5Column column;
+  column.dataset = open_dataset(check, file, path, access);
+  column.dimensions = dataset_dimensions(check, column.dataset.get());
+  const Hdf5Handle type(check(H5Dget_type(column.dataset.get()), "ask for a type"), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type.get());
+  if (kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM)  // h5py's bool is an enumeration
+    check.refuse(hdf5_path(path) + " does not hold numbers");
+  column.is_floating = kind == H5T_FLOAT;
+  column.item_bytes = H5Tget_size(type.get());
+  check_storage(check, column.dataset.get(), column.dimensions, column.item_bytes, hdf5_path(path));
+  return column;
+}
+
+void read_numbers(const Hdf5Check& check, const Hdf5Column& column, hid_t type, void* numbers) {
+  check(H5Dread(column.dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers), "read a column");
+}
+
+Hdf5Numbers::Hdf5Numbers(const Hdf5Check& check, hid_t file, const std::string& path)
+    : check_(check), path_(hdf5_path(path)), column_(open_column(check, file, path)) {
+  if (dimensions().empty() || dimensions().size() > 2)
+    check.refuse(path_ + " has " + std::to_string(dimensions().size()) + " dimensions, expected 1 or 2");
+  const Hdf5Handle access(check(H5Pcreate(H5P_DATASET_ACCESS), "create a property list"), H5Pclose);
+  chunk_bytes_ = set_cache(check, access.get(), column_, path_);
+  // A dataset has the cache of its first handle: no other may be open.
+  check(column_.dataset.close(), "close a dataset");
+  column_.dataset = open_dataset(check, file, path, access.get());
+  check_chunk_positions(check, column_, path_);
+}
+
+void Hdf5Numbers::read(std::span<std::int64_t> numbers) {
+  if (is_floating()) check_.refuse(path_ + " does not hold whole numbers");
+  read_as(H5T_NATIVE_INT64, sizeof(std::int64_t), numbers.size(), numbers.data());
+}
+
+void Hdf5Numbers::read(std::span<float> numbers) {
+  // Of as many bytes every number is a float.
+  if (column_.item_bytes <= (is_floating() ? sizeof(float) : sizeof(std::uint16_t)))
+    return read_as(H5T_NATIVE_FLOAT, sizeof(float), numbers.size(), numbers.data());
+  wide_.resize(numbers.size());
+  read_as(H5T_NATIVE_DOUBLE, sizeof(double), numbers.size(), wide_.data());
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = rounded_.take(wide_[i]);
+}
+
+/// Reads up to the end of a row, whole rows, and the beginning of one.
+void Hdf5Numbers::read_as(hid_t type, std::size_t item_bytes, std::uint64_t count, void* numbers) {
+  const QuietHdf5 quiet;
+  auto* to = static_cast<std::uint8_t*>(numbers);
+  while (count > 0) {
+    const std::uint64_t rest_of_row = width() - position_ % width();
+    const bool whole_rows = rest_of_row == width() && count >= width();
+    const std::uint64_t rows = whole_rows ? count / width() : 1;
+    const std::uint64_t columns = whole_rows ? width() : std::min(rest_of_row, count);
+    read_box(type, rows, columns, to);
+    position_ += rows * columns;
+    count -= rows * columns;
+    to += rows * columns * item_bytes;
+  }
+}
+
+void Hdf5Numbers::read_box(hid_t type, std::uint64_t rows, std::uint64_t columns, void* numbers) {
+  const std::array<hsize_t, 2> first{position_ / width(), position_ % width()};
+  const std::array<hsize_t, 2> sides{rows, columns};
+  const hsize_t count = rows * columns;
+  const Hdf5Handle stored = select_box(check_, column_.dataset.get(), first, sides);
+  const Hdf5Handle memory = make_space(check_, {&count, 1});
+  check_(H5Dread(column_.dataset.get(), type, memory.get(), stored.get(), H5P_DEFAULT, numbers),
+         ("read " + path_).c_str());
+}
+
+}  // namespace chunkhit
