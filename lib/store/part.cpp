@@ -57,6 +57,16 @@ std::unique_ptr<ChunkReader> open_within(const std::string& path, std::uint64_t 
   }
 }
 
+void decode_pieces(const StoredPieces& pieces, std::size_t chunk_index, const std::string& codec,
+                   Bytes stored, MutableBytes raw) {
+  for (const StoredPiece& piece : pieces.of_chunk(chunk_index)) {
+    chunk_codec(piece.filtered ? codec : "none")
+        .decode(stored.first(piece.stored_bytes), {}, raw.first(pieces.raw_bytes));
+    stored = stored.subspan(piece.stored_bytes);
+    raw = raw.subspan(pieces.raw_bytes);
+  }
+}
+
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Codecs, kMaxHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
      open_hdf5_part, open_lone_hdf5},
@@ -103,7 +113,7 @@ void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
 
 void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const {
   const StoredChunk& chunk = chunks()[chunk_index];
-  if (chunk.filtered && tiles() != nullptr) return fetch_tiles(file_, tiles()->tiles_of(chunk_index), stored);
+  if (contents_.read_rows || (chunk.filtered && pieces())) return read_pieces(chunk_index, stored);
   if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
   if (!checks || !has_hashes()) return read_stored(chunk_index, chunk.offset, stored);
   // Hashed block by block, while they are in the processor's cache.
@@ -116,6 +126,25 @@ void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool check
     hash.update(block);
   }
   compare_hash(chunk_index, hash.value());
+}
+
+void ChunkReader::read_pieces(std::size_t chunk_index, MutableBytes out) const {
+  if (!contents_.read_rows) {
+    const std::span<const StoredPiece> pieces = contents_.pieces->of_chunk(chunk_index);
+    for (std::size_t i = 0; i < pieces.size();) {  // those that follow each other at once
+      const std::uint64_t offset = pieces[i].offset;
+      std::uint64_t bytes = 0;
+      while (i < pieces.size() && pieces[i].offset == offset + bytes) bytes += pieces[i++].stored_bytes;
+      file_.read_at(offset, out.first(bytes));
+      out = out.subspan(bytes);
+    }
+    return;
+  }
+  try {
+    contents_.read_rows(chunks()[chunk_index].first_sample, out);
+  } catch (const Error& error) {
+    throw Error(error.code(), location(chunk_index) + ": " + error.what());
+  }
 }
 
 void ChunkReader::check(std::size_t chunk_index, Bytes stored) const {
@@ -180,8 +209,8 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
   const StoredChunk& chunk = part.chunks()[chunk_index];
   const PartSpec& spec = part.spec();
   try {
-    if (chunk.filtered && part.tiles() != nullptr)
-      decode_tiles(*part.tiles(), chunk_index, stored, raw);
+    if (chunk.filtered && part.pieces())
+      decode_pieces(*part.pieces(), chunk_index, spec.codec, stored, raw);
     else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else

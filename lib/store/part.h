@@ -3,7 +3,9 @@
 // of matrices; matrices in HDF5 are in store/hdf5/matrix.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,7 +19,6 @@
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
-#include "store/tile_grid.h"
 #include "types/sample_shape.h"
 #include "types/text_list.h"
 
@@ -114,13 +115,33 @@ struct Hdf5Trailer {
   std::uint64_t xxh3 = 0;       ///< of the trailer before it; stands for every byte of the part
 };
 
+/// A chunk of an external HDF5 file that is one of several in a chunk.
+struct StoredPiece {
+  std::uint64_t offset = 0;
+  std::uint32_t stored_bytes = 0;
+  bool filtered = false;  ///< false: stored raw
+};
+
+/// The pieces of all chunks, as many in each but the last.
+struct StoredPieces {
+  std::uint64_t in_chunk = 1;
+  std::uint64_t raw_bytes = 0;  ///< of a piece
+  std::vector<StoredPiece> all;
+  [[nodiscard]] std::span<const StoredPiece> of_chunk(std::size_t index) const {
+    const std::uint64_t first = index * in_chunk;
+    return std::span(all).subspan(first, std::min(in_chunk, all.size() - first));
+  }
+};
+
 /// All that a part's file says, save the chunks' bytes.
 struct PartContents {
   PartSpec spec;
   std::vector<StoredChunk> chunks;
   PartSamples samples;
-  bool has_hashes = true;         ///< false for files that someone else made
-  std::optional<TileGrid> tiles;  ///< of which chunks are made that are `filtered`; offset is the first one's
+  bool has_hashes = true;              ///< false for files that someone else made
+  std::optional<StoredPieces> pieces;  ///< of which chunks are made that are `filtered`
+  /// Reads samples of chunks that have no position, on any thread: where set, all chunks are read by it.
+  std::function<void(std::uint64_t first_sample, MutableBytes samples)> read_rows;
   std::optional<Hdf5Trailer> trailer;  ///< of an HDF5 part of ours
 };
 
@@ -163,14 +184,14 @@ class ChunkReader {
   /// `raw_offset` on.
   [[nodiscard]] bool stored_raw(std::size_t chunk_index) const {
     const StoredChunk& chunk = chunks()[chunk_index];
-    return !chunk.filtered && chunk.stored_bytes == chunk.raw_bytes;
+    return !chunk.filtered && chunk.stored_bytes == chunk.raw_bytes && !contents_.read_rows;
   }
   [[nodiscard]] std::uint64_t raw_offset(std::size_t chunk_index) const {
     return chunks()[chunk_index].offset;
   }
   [[nodiscard]] const InputFile& file() const { return file_; }
   /// Nothing where every chunk is stored as a whole.
-  [[nodiscard]] const TileGrid* tiles() const { return contents_.tiles ? &*contents_.tiles : nullptr; }
+  [[nodiscard]] const std::optional<StoredPieces>& pieces() const { return contents_.pieces; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
   [[nodiscard]] std::string location(std::size_t chunk_index) const;
 
@@ -178,6 +199,8 @@ class ChunkReader {
   void compare_hash(std::size_t chunk_index, std::uint64_t found) const;
   /// Reads bytes of a chunk from the file; a bad sector is bad_data.
   void read_stored(std::size_t chunk_index, std::uint64_t offset, MutableBytes out) const;
+  /// Reads a chunk that has no position, or several.
+  void read_pieces(std::size_t chunk_index, MutableBytes out) const;
   InputFile file_;
   PartContents contents_;
 };

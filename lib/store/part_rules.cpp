@@ -139,11 +139,12 @@ void check_part_contents(const PartContents& contents, const Container& containe
 void check_external_contents(const PartContents& contents, const Container& container,
                              std::uint64_t file_bytes) {
   check_part_spec(contents.spec, container);
-  if (contents.tiles)
-    for (const StoredTile& tile : contents.tiles->tiles)
-      check_range(tile.offset, tile.stored_bytes, file_bytes);
-  for (const StoredChunk& chunk : contents.chunks)
-    if (!chunk.filtered) check_range(chunk.offset, chunk.stored_bytes, file_bytes);
+  if (contents.pieces)
+    for (const StoredPiece& piece : contents.pieces->all)
+      check_range(piece.offset, piece.stored_bytes, file_bytes);
+  else if (!contents.read_rows)
+    for (const StoredChunk& chunk : contents.chunks)
+      check_range(chunk.offset, chunk.stored_bytes, file_bytes);
   check_samples(contents.spec, contents.samples);
 }
 

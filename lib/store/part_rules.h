@@ -21,7 +21,7 @@ void check_pixel_stats(const std::vector<double>& mean, const std::vector<double
 /// Throws bad_data unless chunks and samples fit each other, the spec, and a file of `file_bytes`.
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes);
 
-/// Throws bad_data unless the locations that an external file's chunks and tiles claim are within a file of
+/// Throws bad_data unless the locations that an external file's chunks and pieces claim are within a file of
 /// `file_bytes`, and its labels fit its samples.
 void check_external_contents(const PartContents& contents, const Container& container,
                              std::uint64_t file_bytes);

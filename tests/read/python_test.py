@@ -114,9 +114,17 @@ class PythonFiles(unittest.TestCase):
             self.check(chunk_counts(900, ONE_PIECE_CHUNK), shuffle, window=2, epochs=3)
 
     def test_chunks_that_split_samples_are_put_together(self):
-        self.write(images(), np.arange(COUNT), chunks=(60, 16, 20, 2), compression="gzip")
-        for shuffle in (NONE, WINDOW):
-            self.check(chunk_counts(COUNT, 60), shuffle)
+        guarded = {"compression": "gzip", "shuffle": True, "fletcher32": True}
+        for filters in ({}, FILTERS["deflate"], FILTERS["zstd"], guarded):
+            self.write(images(), np.arange(COUNT), chunks=(60, 16, 20, 2), **filters)
+            for shuffle, cache in itertools.product((NONE, WINDOW, GLOBAL), (DECODED, STREAM)):
+                with self.subTest(filters=filters, shuffle=shuffle, cache=cache):
+                    self.check(chunk_counts(COUNT, 60), shuffle, cache=cache, threads=4)
+
+    def test_two_files_of_split_samples_are_read_by_several_threads(self):
+        for path, seed in ((self.path, 1), (self.second_path, 2)):
+            self.write(images(seed=seed), np.arange(COUNT), path, chunks=(30, 8, 32, 3), compression="gzip")
+        self.check(chunk_counts(COUNT, 30) * 2, WINDOW, threads=8, paths=[self.path, self.second_path])
 
     def test_small_chunks_are_taken_together(self):
         self.write(images(), np.arange(COUNT), chunks=(2, *SAMPLE), compression="gzip")

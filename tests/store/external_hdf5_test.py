@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 import numpy as np
 
@@ -287,6 +288,14 @@ class ExternalHdf5(unittest.TestCase):
                             file.seek(place.byte_offset + at)
                             file.write(bytes([byte]))
                 self.check_samples()
+
+    def test_a_chunk_that_decodes_to_fewer_bytes_crashed_the_hdf5_library(self):
+        for filters in (FILTERS["deflate"], {"shuffle": True, "fletcher32": True, "compression": "gzip"}):
+            for short, mask in ((zlib.compress(b"a" * 10), 0b110), (b"a" * 10, 0b111)):
+                with h5py.File(self.path, "w") as file:
+                    array = file.create_dataset("images", (64, 1024, 1024), np.uint8, chunks=(64, 512, 1024), **filters)
+                    array.id.write_direct_chunk((0, 0, 0), short, filter_mask=mask if len(filters) > 1 else mask & 1)
+                self.refused("a.h5: chunk 0 (samples 0-63)", labels="")
 
     def test_a_file_that_ends_early_is_refused(self):
         for options in ({}, {"chunks": (4, 8, 6)}, {"chunks": (4, 5, 4), "compression": "gzip"}):

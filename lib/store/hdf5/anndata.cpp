@@ -141,7 +141,7 @@ TextList read_table_index(const Hdf5Check& check, hid_t file, const std::string&
 
 AnnDataMatrix::AnnDataMatrix(const Hdf5Source& source, const std::string& wanted, std::uint64_t memory_bytes)
     : source_(source), memory_bytes_(memory_bytes) {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   const Hdf5Check& check = source_.check();
   const hid_t file = source_.file();
   register_lzf(check);
@@ -262,7 +262,7 @@ void AnnDataMatrix::check_name_memory(std::uint64_t count, std::uint64_t text_by
 }
 
 void AnnDataMatrix::read_names() {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   const Hdf5Check& check = source_.check();
   const hid_t file = source_.file();
   if (!has_object(check, file, "/obs")) return;

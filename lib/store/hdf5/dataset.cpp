@@ -228,6 +228,20 @@ void check_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_
   if (dimensions.size() == 1) check_chunks(check, dataset, dimensions[0], path);
 }
 
+std::string codec_name(const Hdf5Check& check, hid_t dataset) {
+  const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for an array's storage"), H5Pclose);
+  const int count = check(H5Pget_nfilters(list.get()), "ask for filters");
+  std::string codec = "none";
+  for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+    std::size_t values = 0;
+    const H5Z_filter_t id = H5Pget_filter2(list.get(), i, nullptr, &values, nullptr, 0, nullptr, nullptr);
+    if (id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32) continue;
+    codec = filter_name(id);
+    if (codec.empty()) codec = std::to_string(id);
+  }
+  return codec;
+}
+
 namespace {
 
 // More than any program makes a chunk (numbers.cpp has the same limit for a row's chunks).

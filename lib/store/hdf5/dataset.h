@@ -75,6 +75,9 @@ inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 void check_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                    std::uint64_t item_bytes, const std::string& path);
 
+/// Names the filter that compresses an array's chunks: "deflate", "none", a number where it has no name.
+[[nodiscard]] std::string codec_name(const Hdf5Check& check, hid_t dataset);
+
 /// Makes HDF5 undo LZF in this process from now on, unless h5py or a plug-in already does; it writes none.
 void register_lzf(const Hdf5Check& check);
 

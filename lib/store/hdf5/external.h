@@ -4,11 +4,8 @@
 #include <hdf5.h>
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "store/hdf5/array.h"
+#include "base/file.h"
 #include "store/hdf5/handle.h"
 #include "store/part.h"
 
@@ -18,10 +15,8 @@ namespace chunkhit {
 inline constexpr std::uint64_t kMaxExternalSamples = 1 << 26;
 
 /// Reads a file that is no part of ours: what it lacks is made up, and its chunks carry no hashes.
-[[nodiscard]] PartContents read_external_file(Hdf5Source& source, const Hdf5Names& names);
-
-/// Fills chunks, tiles, filter and chunk samples for an array whose sample shape is in `contents.spec`.
-void lay_out_chunks(Hdf5Source& source, hid_t dataset, const Hdf5Array& array, PartContents& contents);
+[[nodiscard]] PartContents read_external_file(Hdf5Source& source, const InputFile& input,
+                                              const Hdf5Names& names);
 
 /// Reads the labels of `sample_count` samples: one dimension of whole numbers (or two with one column) as
 /// class ids, all else as numbers. Where the name is empty, all are -1.

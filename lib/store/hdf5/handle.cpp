@@ -42,13 +42,15 @@ herr_t look_for_memory(unsigned, const H5E_error2_t* error, void* denied) {
 
 thread_local std::optional<Error> machine_error;
 
+std::recursive_mutex library_mutex;
+
 }  // namespace
 
 void note_machine_error(const Error& error) { machine_error = error; }
 
 void forget_machine_error() { machine_error.reset(); }
 
-QuietHdf5::QuietHdf5() {
+Hdf5Session::Hdf5Session() : lock_(library_mutex) {
   // HDF5 1.10 crashes when it runs out of memory while it starts, which takes some 3 MiB.
   static const std::size_t room = ByteBuffer(8 << 20).size();
   static_cast<void>(room);
@@ -56,7 +58,13 @@ QuietHdf5::QuietHdf5() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-QuietHdf5::~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+herr_t Hdf5Handle::close() {
+  if (id_ < 0) return 0;
+  const std::lock_guard lock(library_mutex);
+  return close_(std::exchange(id_, -1));
+}
+
+Hdf5Session::~Hdf5Session() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
 
 void Hdf5Check::refuse(const std::string& what) const {
   if (machine_error) throw Error(*machine_error);
@@ -182,7 +190,7 @@ Hdf5Source::Hdf5Source(InputFile input)
     : check_(ErrorCode::bad_data, input.path()),
       input_(std::move(input)),
       watch_(std::make_unique<ReadWatch>()) {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   const Hdf5Check& check = check_;
   forget_machine_error();
   watch_->input = &input_;

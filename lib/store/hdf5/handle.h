@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +17,7 @@
 
 namespace chunkhit {
 
-/// Owns an HDF5 identifier; closes it in silence.
+/// Owns an HDF5 identifier; closes it in silence, and while no other thread uses the library.
 class Hdf5Handle {
  public:
   Hdf5Handle() = default;
@@ -30,23 +31,24 @@ class Hdf5Handle {
   ~Hdf5Handle() { static_cast<void>(close()); }
   [[nodiscard]] hid_t get() const { return id_; }
   /// Closes now; returns HDF5's status.
-  herr_t close() { return id_ < 0 ? 0 : close_(std::exchange(id_, -1)); }
+  herr_t close();
 
  private:
   hid_t id_ = -1;
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// Keeps HDF5 from printing errors on this thread for as long as it lives; what the process had set before
-/// comes back.
-class QuietHdf5 {
+/// Takes the HDF5 library for this thread: it is not made for several. Keeps it from printing errors as long
+/// as it lives; what the process had set before comes back.
+class Hdf5Session {
  public:
-  QuietHdf5();
-  QuietHdf5(const QuietHdf5&) = delete;
-  QuietHdf5& operator=(const QuietHdf5&) = delete;
-  ~QuietHdf5();
+  Hdf5Session();
+  Hdf5Session(const Hdf5Session&) = delete;
+  Hdf5Session& operator=(const Hdf5Session&) = delete;
+  ~Hdf5Session();
 
  private:
+  std::unique_lock<std::recursive_mutex> lock_;
   H5E_auto2_t print_ = nullptr;
   void* print_data_ = nullptr;
 };

@@ -140,11 +140,11 @@ std::string without_root(const std::string& name) {
 /// Reads an external file through the HDF5 library.
 PartContents read_external_contents(const InputFile& input, const Hdf5Names& names, bool checks) {
   if (checks) check_external_file(input.path(), {.names = names});
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   Hdf5Source source(input);
   refuse_user_block(source);
   refuse_damaged_index(source, input, kFormatAttribute);
-  PartContents contents = read_external_file(source, names);
+  PartContents contents = read_external_file(source, input, names);
   with_path(input.path(), [&] { check_external_contents(contents, container("hdf5"), input.byte_count()); });
   return contents;
 }
@@ -272,13 +272,13 @@ class Hdf5PartWriter final : public ChunkWriter {
 
   ~Hdf5PartWriter() override {
     // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
-    const QuietHdf5 quiet;
+    const Hdf5Session session;
     images_.close();
     file_.close();
   }
 
   void append(const EncodedChunk& chunk) override {
-    const QuietHdf5 quiet;
+    const Hdf5Session session;
     StoredChunk stored{.stored_bytes = chunk.stored.size(),
                        .raw_bytes = chunk.raw_bytes,
                        .first_sample = sample_count_,
@@ -292,15 +292,8 @@ class Hdf5PartWriter final : public ChunkWriter {
   }
 
   CompletePart complete(const PartSamples& samples) override {
-    const QuietHdf5 quiet;
     const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
-    reserve(pending_, end_of_hdf5_file(check_, file_.get()),
-            bytes_beside_pixels(samples) + index.size() + kHdf5TrailerBytes);
-    write_samples(check_, file_.get(), images_.get(), spec_, samples);
-    check_(images_.close(), "close /images");
-    check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
-    check_(file_.close(), "close");
-    check_hdf5_file(samples);
+    finish_hdf5(samples, index.size());
     append_hdf5_index(pending_, SampleKind::images, chunks_, index);
     const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
     give_back_reserved(pending_, report.bytes);
@@ -322,6 +315,17 @@ class Hdf5PartWriter final : public ChunkWriter {
     // The library took more than the chunk, for its own tables: where the chunk went only it can tell.
     if (end_of_hdf5_file(check_, file_.get()) - before != chunk.stored.size())
       look_up_chunk(check_, images_.get(), spec_, stored);
+  }
+
+  void finish_hdf5(const PartSamples& samples, std::size_t index_bytes) {
+    const Hdf5Session session;
+    reserve(pending_, end_of_hdf5_file(check_, file_.get()),
+            bytes_beside_pixels(samples) + index_bytes + kHdf5TrailerBytes);
+    write_samples(check_, file_.get(), images_.get(), spec_, samples);
+    check_(images_.close(), "close /images");
+    check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
+    check_(file_.close(), "close");
+    check_hdf5_file(samples);
   }
 
   /// HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
@@ -360,7 +364,7 @@ std::uint64_t hdf5_metadata_block_bytes(std::uint64_t chunk_bytes) {
 
 std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const PartSpec& spec) {
   leave_files_alone_at_exit();
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
   return std::make_unique<Hdf5PartWriter>(path, spec);
 }

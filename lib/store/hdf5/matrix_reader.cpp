@@ -306,7 +306,7 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
 }  // namespace
 
 Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names) {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   const InputFile input(path);
   const Hdf5Source source(input);
   const Hdf5Check& check = source.check();
@@ -337,7 +337,7 @@ bool is_matrix_hdf5(const std::string& path, bool checks) {
   const InputFile input(path);
   if (const auto trailer = read_hdf5_trailer(input)) return trailer->kind == SampleKind::matrices;
   if (checks) check_external_file(path, {});
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   const Hdf5Source source(input);
   return holds_matrix(source.check(), source.file());
 }

@@ -165,18 +165,18 @@ struct MatrixHdf5Writer::State {
 
 MatrixHdf5Writer::MatrixHdf5Writer(const std::string& path, const PartSpec& spec, MatrixHdf5Options options) {
   leave_files_alone_at_exit();
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   state_ = std::make_unique<State>(path, spec, std::move(options));
 }
 
 MatrixHdf5Writer::~MatrixHdf5Writer() {
   // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   state_.reset();
 }
 
 void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   State& state = *state_;
   const CsrView* const views[]{&x, &held_out};
   try {
@@ -200,21 +200,23 @@ PartReport MatrixHdf5Writer::finish(const PartSamples& samples) {
 }
 
 CompletePart MatrixHdf5Writer::complete(const PartSamples& samples) {
-  const QuietHdf5 quiet;
   State& state = *state_;
   state.check_samples(samples);
   PartReport report{.sample_count = state.row_count};
-  for (const auto& matrix : state.matrices) {
-    matrix->finish();
-    report.chunk_count += matrix->chunk_count();
-    report.stored_bytes += matrix->stored_bytes();
+  {
+    const Hdf5Session session;
+    for (const auto& matrix : state.matrices) {
+      matrix->finish();
+      report.chunk_count += matrix->chunk_count();
+      report.stored_bytes += matrix->stored_bytes();
+    }
+    state.write_beside(samples);
+    state.check(H5Fflush(state.file.get(), H5F_SCOPE_GLOBAL), "flush");
+    const std::uint64_t hdf5_bytes = end_of_hdf5_file(state.check, state.file.get());
+    state.check(state.file.close(), "close");
+    state.check_written(samples);
+    give_back_reserved(state.pending, hdf5_bytes);
   }
-  state.write_beside(samples);
-  state.check(H5Fflush(state.file.get(), H5F_SCOPE_GLOBAL), "flush");
-  const std::uint64_t hdf5_bytes = end_of_hdf5_file(state.check, state.file.get());
-  state.check(state.file.close(), "close");
-  state.check_written(samples);
-  give_back_reserved(state.pending, hdf5_bytes);
   append_hdf5_index(state.pending, SampleKind::matrices, {}, {});
   const InputFile written(state.pending.aside_path());
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(written);

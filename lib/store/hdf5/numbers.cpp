@@ -126,7 +126,7 @@ void Hdf5Numbers::read(std::span<float> numbers) {
 
 /// Reads up to the end of a row, whole rows, and the beginning of one.
 void Hdf5Numbers::read_as(hid_t type, std::size_t item_bytes, std::uint64_t count, void* numbers) {
-  const QuietHdf5 quiet;
+  const Hdf5Session session;
   auto* to = static_cast<std::uint8_t*>(numbers);
   while (count > 0) {
     const std::uint64_t rest_of_row = width() - position_ % width();
