@@ -159,6 +159,23 @@ std::uint64_t parse_count(const std::string& flag, const std::string& text, Coun
   return count;
 }
 
+std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text) {
+  constexpr std::uint64_t kMaxTasks = 1'000'000;
+  std::vector<std::uint64_t> tasks;
+  std::istringstream entries(text);
+  std::string entry;
+  if (text.empty() || text.ends_with(',')) refuse(flag, "tasks as 3,17,40-42", text);
+  while (std::getline(entries, entry, ',')) {
+    const std::size_t dash = entry.find('-');
+    const std::uint64_t first = parse_count(flag, entry.substr(0, dash), {0, UINT32_MAX});
+    const std::uint64_t last =
+        dash == std::string::npos ? first : parse_count(flag, entry.substr(dash + 1), {first, UINT32_MAX});
+    if (last - first >= kMaxTasks - tasks.size()) refuse(flag, "at most a million tasks", text);
+    for (std::uint64_t task = first; task <= last; ++task) tasks.push_back(task);
+  }
+  return tasks;
+}
+
 char parse_delimiter(const std::string& flag, const std::string& text) {
   if (text == "\\t" || text == "tab") return '\t';
   if (text.size() != 1) refuse(flag, "one character or tab", text);

@@ -83,6 +83,9 @@ struct CountRange {
 /// Reads a whole number in `range`.
 [[nodiscard]] std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range);
 
+/// Reads numbers of tasks as schedulers write them: "17", "3,17,40-42"; at most a million.
+[[nodiscard]] std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text);
+
 /// Reads one character, "tab" or "\t".
 [[nodiscard]] char parse_delimiter(const std::string& flag, const std::string& text);
 

@@ -22,40 +22,17 @@ constexpr const char* kExamples =
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train\n"
     "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
-ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
-  ShownProgress shown;
-  switch (progress.phase) {
-    case PackProgress::Phase::listing:
-      shown.phase = "listing", shown.is_first = true;
-      shown.words = is_from_stdin ? "listing the input, from standard input …" : "listing the input …";
-      break;
-    case PackProgress::Phase::packing:
-      shown.phase = "packing", shown.things = "rows", shown.rate = "img/s";
-      break;
-    case PackProgress::Phase::finishing:
-      shown.phase = "finishing", shown.words = "flushing the last part to disk …";
-      break;
-  }
-  shown.place = progress.pack;
-  shown.done = progress.rows_done;
-  shown.total = progress.rows_total;
-  shown.skipped = progress.rows_skipped;
-  shown.problems = progress.rejected;
-  shown.problem_name = "rejected";
-  return shown;
-}
-
-/// Packs, and shows how far it is.
-PackImagesReport pack_with_progress(const PackImagesSpec& spec, PackImagesOptions options,
-                                    ProgressStyle style) {
-  ProgressDisplay display(style);
+/// Runs `pack` and shows how far it is.
+template <class Pack>
+auto with_progress(PackImagesOptions options, const PackImagesFlags& flags, const Pack& pack) {
+  ProgressDisplay display(progress_style(flags.progress));
   options.on_progress = [&](const PackProgress& progress) {
-    display.show(shown(progress, spec.labels == "-"));
+    display.show(shown(progress, flags.spec.labels == "-"));
   };
   handle_signals();
   options.stop = &stop_requested;
   try {
-    PackImagesReport report = pack_images(spec, options);
+    auto report = pack(options);
     display.end();
     return report;
   } catch (...) {
@@ -64,8 +41,8 @@ PackImagesReport pack_with_progress(const PackImagesSpec& spec, PackImagesOption
   }
 }
 
-int exit_code(const PackImagesReport& report) {
-  if (!report.interrupted) return 0;
+int exit_code(bool interrupted) {
+  if (!interrupted) return 0;
   return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
 }
 
@@ -74,13 +51,21 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
   PackImagesOptions options = pack_images_options(flags);
   options.command_line = command_line;
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
+  if (app.count("--plan") > 0) {
+    const PlanReport plan = with_progress(options, flags, [&](const PackImagesOptions& how) {
+      return plan_images(spec, how, parse_count("--plan", flags.plan, {1, UINT32_MAX}));
+    });
+    print_report(plan);
+    return exit_code(plan.interrupted);
+  }
   if (flags.dry_run) {
     print_preview(spec, options, preview_images(spec, options));
     return 0;
   }
-  const PackImagesReport report = pack_with_progress(spec, options, progress_style(flags.progress));
+  const PackImagesReport report = with_progress(
+      options, flags, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
   print_report(report);
-  return exit_code(report);
+  return exit_code(report.interrupted);
 }
 
 }  // namespace

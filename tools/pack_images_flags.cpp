@@ -124,6 +124,10 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+  group
+      .add("--plan", "TASKS", flags.plan,
+           "Write a plan that pack-run packs in so many tasks, on any number of machines")
+      ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing")
       ->configurable(false);
   // A recipe must not remove another user's pack.

@@ -42,6 +42,7 @@ struct PackImagesFlags {
   std::string progress = "auto";
   std::string save_config;  ///< file for the effective recipe; empty: none
   std::string on_io_error = "retry";
+  std::string plan;  ///< number of tasks
   bool dry_run = false;
 };
 

@@ -89,7 +89,7 @@ void print_top_reasons(const std::map<std::string, RejectCount>& reasons) {
     std::printf("  … and %s\n", count_text(most.size() - kShownReasons, "more reason").c_str());
 }
 
-void print_pack(const PackReport& pack, bool interrupted) {
+void print_pack(const PackReport& pack, bool is_whole) {
   print_notices(pack.notices);
   if (pack.already_finished) {
     std::printf("%s: already packed, nothing to do (%s in %s)\n", printable_text(pack.path).c_str(),
@@ -106,14 +106,39 @@ void print_pack(const PackReport& pack, bool interrupted) {
   if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
   if (pack.repaired) std::printf("; it was finished, but not whole: what was missing is written again");
   std::printf("\n");
-  if (pack.samples == 0 && !interrupted)
+  if (pack.samples == 0 && is_whole)
     std::printf("  warning: no sample was packed: every row was rejected\n");
   print_top_reasons(pack.reasons);
   const std::string path = printable_text(pack.path);
+  if (!is_whole) return;  // the run that finishes writes the tables
   if (pack.rejected > 0) std::printf("  see %s/rejects.csv\n", path.c_str());
   if (pack.warned > 0)
     std::printf("  %s packed with warnings, see %s/warnings.csv\n", count_text(pack.warned).c_str(),
                 path.c_str());
+}
+
+void print_rate(std::uint64_t samples, double seconds) {
+  if (samples == 0) return;
+  const double per_second = static_cast<double>(samples) / seconds;
+  std::printf("%s in %.2f s (%s img/s)\n", count_text(samples, "image").c_str(), seconds,
+              count_text(static_cast<std::uint64_t>(per_second)).c_str());
+}
+
+void print_next(const std::string& folder) {
+  const std::string path = printable_text(folder);
+  std::printf("next: pack-info %s; pack-verify %s\n", path.c_str(), path.c_str());
+}
+
+/// A path as one word of a shell.
+std::string shell_word(const std::string& path) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+=:,@").find(c) != std::string_view::npos;
+  };
+  if (!path.empty() && std::ranges::all_of(path, is_plain)) return path;
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 void print_space(const std::string& output, const PackImagesPreview& preview) {
@@ -151,20 +176,80 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
 void print_report(const PackImagesReport& report) {
   print_notices(report.notices);
   if (!report.packs.empty()) print_labels(report.labels);
-  for (const PackReport& pack : report.packs) print_pack(pack, report.interrupted);
+  for (const PackReport& pack : report.packs) print_pack(pack, !report.interrupted);
   if (report.interrupted) {
     std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
     return;
   }
-  if (report.samples_packed_now > 0) {
-    const double per_second = static_cast<double>(report.samples_packed_now) / report.seconds;
-    std::printf("%s in %.2f s (%s img/s)\n", count_text(report.samples_packed_now, "image").c_str(),
-                report.seconds, count_text(static_cast<std::uint64_t>(per_second)).c_str());
-  }
+  print_rate(report.samples_packed_now, report.seconds);
   const std::string& first = report.packs[0].path;
-  const std::string path =
-      printable_text(report.packs.size() > 1 ? std::filesystem::path(first).parent_path().string() : first);
-  std::printf("next: pack-info %s; pack-verify %s\n", path.c_str(), path.c_str());
+  print_next(report.packs.size() > 1 ? std::filesystem::path(first).parent_path().string() : first);
+}
+
+void print_report(const PlanReport& report) {
+  if (report.interrupted) {
+    std::printf("interrupted; nothing was planned, rerun the same command\n");
+    return;
+  }
+  print_notices(report.notices);
+  print_labels(report.labels);
+  if (report.already_finished) {
+    std::printf("%s: already packed, nothing to plan\n", printable_text(report.path).c_str());
+    return;
+  }
+  std::printf("%s: plan of %s (%s rejected while listing) in %s and %s, %s\n",
+              printable_text(report.path).c_str(), count_text(report.rows, "row").c_str(),
+              count_text(report.rejected).c_str(), count_text(report.parts, "part").c_str(),
+              count_text(report.tasks, "task").c_str(), bytes_text(static_cast<double>(report.bytes)).c_str());
+  const std::string folder = printable_text(shell_word(report.path));
+  const auto last = static_cast<unsigned long long>(report.tasks - 1);
+  std::printf("run the tasks, in any order and on any machine, then finish:\n");
+  std::printf("  Slurm        sbatch --array=0-%llu slurm.sh %s\n", last, folder.c_str());
+  std::printf("  Kubernetes   completions: %llu; pack-run %s --task $JOB_COMPLETION_INDEX\n", last + 1,
+              folder.c_str());
+  std::printf("  GNU parallel parallel --retries 3 pack-run %s --task {} ::: {0..%llu}\n", folder.c_str(), last);
+  std::printf("  Dask         python3 dask_run.py %s %llu\n", folder.c_str(), last + 1);
+  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n", folder.c_str(),
+              folder.c_str());
+}
+
+void print_report(const RunPlanOptions& options, const RunPlanReport& report) {
+  const std::string folder = printable_text(options.folder);
+  if (report.finished && report.packs.empty()) {
+    std::printf("%s: finished, nothing to do\n", folder.c_str());
+    return;
+  }
+  for (const PackReport& pack : report.packs) print_pack(pack, report.finished);
+  print_rate(report.samples_packed_now, report.seconds);
+  if (report.interrupted)
+    std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
+  else if (report.finished)
+    print_next(options.folder);
+  else
+    std::printf("next, once all tasks have ended: pack-run %s\n", folder.c_str());
+}
+
+ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
+  ShownProgress shown;
+  switch (progress.phase) {
+    case PackProgress::Phase::listing:
+      shown.phase = "listing", shown.is_first = true;
+      shown.words = is_from_stdin ? "listing the input, from standard input …" : "listing the input …";
+      break;
+    case PackProgress::Phase::packing:
+      shown.phase = "packing", shown.things = "rows", shown.rate = "img/s";
+      break;
+    case PackProgress::Phase::finishing:
+      shown.phase = "finishing", shown.words = "flushing the last part to disk …";
+      break;
+  }
+  shown.place = progress.pack;
+  shown.done = progress.rows_done;
+  shown.total = progress.rows_total;
+  shown.skipped = progress.rows_skipped;
+  shown.problems = progress.rejected;
+  shown.problem_name = "rejected";
+  return shown;
 }
 
 }  // namespace chunkhit

@@ -1,10 +1,15 @@
 // pack-info: says what a pack or a part holds.
 #include "chunkhit/pack_info.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <optional>
+#include <thread>
 
+#include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_list.h"
 #include "types/csr_rows.h"
@@ -234,12 +239,80 @@ void print_unfinished(const UnfinishedPack& pack) {
   std::printf("next: rerun the same command to finish it\n");
 }
 
+/// "17,103-104", as sbatch --array and pack-run --task take them.
+std::string task_list(const std::vector<std::uint64_t>& tasks) {
+  std::string text;
+  for (std::size_t first = 0; first < tasks.size();) {
+    std::size_t last = first;
+    while (last + 1 < tasks.size() && tasks[last + 1] == tasks[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(tasks[first]);
+    if (last > first) text += "-" + std::to_string(tasks[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+void print_plan_status(const PlanStatus& status) {
+  const std::string path = printable_text(status.path);
+  std::printf("%s: plan of %s, %s in %s\n", path.c_str(), count_text(status.rows, "row").c_str(),
+              count_text(status.parts, "part").c_str(), count_text(status.tasks, "task").c_str());
+  std::printf("parts      %s done, %s missing\n", count_text(status.parts_done).c_str(),
+              count_text(status.parts - status.parts_done).c_str());
+  std::printf("rejected   %s of %s allowed\n", count_text(status.rejected, "row").c_str(),
+              count_text(status.max_rejected).c_str());
+  for (const std::string& file : status.begun) std::printf("begun      %s\n", printable_text(file).c_str());
+  const std::string missing = task_list(status.missing_tasks);
+  if (!missing.empty())
+    std::printf("missing    tasks %s\nnext: sbatch --array=%s …, or pack-run %s --task %s; then pack-run %s\n",
+                missing.c_str(), missing.c_str(), path.c_str(), missing.c_str(), path.c_str());
+  else
+    std::printf("next: pack-run %s finishes it\n", path.c_str());
+}
+
 /// Whether there is something to say of an unfinished pack; says it, or gives it as JSON.
 bool say_how_far(const std::string& path, bool json, std::string& text) {
   const std::optional<UnfinishedPack> pack = read_unfinished_pack(path);
   if (pack && json) text = unfinished_pack_json(*pack);
   if (pack && !json) print_unfinished(*pack);
   return pack.has_value();
+}
+
+/// Says what a path holds; returns the exit code.
+int show(const std::string& path, const Hdf5Names& names, bool json) {
+  if (has_plan(path)) {
+    const PlanStatus status = read_plan_status(path);
+    if (json)
+      std::fputs(plan_status_json(status).c_str(), stdout);
+    else
+      print_plan_status(status);
+    return static_cast<int>(ErrorCode::try_again);
+  }
+  return scan_packs(path, [&](const std::string& pack, std::string& text) {
+    if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
+    const PackInfo info = read_pack_info(pack, names);
+    if (json)
+      text = pack_info_json(info);
+    else
+      print_info(info);
+    return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
+  });
+}
+
+/// Shows a pack again and again until it is finished.
+int watch(const std::string& path, const Hdf5Names& names) {
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  constexpr int kPauses = 20;
+  handle_signals();
+  for (;;) {
+    if (::isatty(STDOUT_FILENO) == 1) std::fputs("\033[H\033[J", stdout);
+    const int code = show(path, names, false);
+    std::fflush(stdout);
+    if (code != static_cast<int>(ErrorCode::try_again)) return code;
+    for (int pause = 0; pause < kPauses; ++pause) {
+      if (stop_requested) return signal_exit_code();
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 }  // namespace
@@ -251,24 +324,17 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   std::string path;
   Hdf5Names names;
   bool json = false;
+  bool is_watched = false;
   add_common_flags(app);
   app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
+  app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished")
+      ->excludes("--json");
   app.footer(
       "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
       "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
-  return run_command(app, argc, argv, [&] {
-    return scan_packs(path, [&](const std::string& pack, std::string& text) {
-      if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
-      const PackInfo info = read_pack_info(pack, names);
-      if (json)
-        text = pack_info_json(info);
-      else
-        print_info(info);
-      return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
-    });
-  });
+  return run_command(app, argc, argv, [&] { return is_watched ? watch(path, names) : show(path, names, json); });
 }

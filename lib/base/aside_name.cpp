@@ -143,6 +143,12 @@ std::string aside_writer_text(std::string_view entry) {
   return writer ? "host " + writer->host + ", process " + std::to_string(writer->pid) : "";
 }
 
+std::string begun_text(std::string_view entry) {
+  std::string text(name_written_aside(entry));
+  const std::string writer = aside_writer_text(entry);
+  return writer.empty() ? text : text.append(" (").append(writer).append(")");
+}
+
 AsideWriter find_aside_writer(const std::string& folder, const std::string& entry) {
   const std::optional<Writer> writer = writer_of(entry);
   const std::string path = folder + "/" + entry;

@@ -51,7 +51,10 @@ inline constexpr int kManifestVersion = 1;
 
 /// Write what manifests and pack-info have in common.
 [[nodiscard]] nlohmann::ordered_json sample_json(const SampleShape& sample);
+[[nodiscard]] SampleShape parse_sample(const nlohmann::ordered_json& object);
 [[nodiscard]] nlohmann::ordered_json labels_json(bool class_labels, const std::vector<std::string>& columns);
+/// Whether the labels are class ids, else numbers.
+[[nodiscard]] bool parse_class_labels(const nlohmann::ordered_json& labels);
 [[nodiscard]] nlohmann::ordered_json classes_json(const std::vector<PackClass>& classes);
 [[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);
 [[nodiscard]] nlohmann::ordered_json values_json(const StoredValues& values);

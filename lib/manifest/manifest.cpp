@@ -24,26 +24,6 @@ std::uint32_t side(const Json& object, const char* key) {
   return static_cast<std::uint32_t>(value);
 }
 
-SampleShape parse_sample(const Json& object) {
-  SampleShape sample{side(object, "height"), side(object, "width"), side(object, "channels"), Layout::nhwc};
-  const auto layout = object.at("layout").get<std::string>();
-  const auto* found = std::find(kLayoutNames.begin(), kLayoutNames.end(), layout);
-  if (found == kLayoutNames.end())
-    throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
-  sample.layout = static_cast<Layout>(found - kLayoutNames.begin());
-  if (sample.channels > 4)
-    throw Error(ErrorCode::bad_data,
-                "sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
-  return sample;
-}
-
-bool parse_class_labels(const Json& labels) {
-  const auto kind = labels.at("kind").get<std::string>();
-  if (kind != "class_id" && kind != "numbers")
-    throw Error(ErrorCode::bad_data, "labels: kind: expected class_id or numbers, found " + kind);
-  return kind == "class_id";
-}
-
 std::vector<PackClass> parse_classes(const Json& list) {
   std::vector<PackClass> classes;
   for (const Json& entry : list)
@@ -80,6 +60,26 @@ Json parts_json(const PackManifest& manifest) {
 }
 
 }  // namespace
+
+SampleShape parse_sample(const Json& object) {
+  SampleShape sample{side(object, "height"), side(object, "width"), side(object, "channels"), Layout::nhwc};
+  const auto layout = object.at("layout").get<std::string>();
+  const auto* found = std::find(kLayoutNames.begin(), kLayoutNames.end(), layout);
+  if (found == kLayoutNames.end())
+    throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
+  sample.layout = static_cast<Layout>(found - kLayoutNames.begin());
+  if (sample.channels > 4)
+    throw Error(ErrorCode::bad_data,
+                "sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
+  return sample;
+}
+
+bool parse_class_labels(const Json& labels) {
+  const auto kind = labels.at("kind").get<std::string>();
+  if (kind != "class_id" && kind != "numbers")
+    throw Error(ErrorCode::bad_data, "labels: kind: expected class_id or numbers, found " + kind);
+  return kind == "class_id";
+}
 
 std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
   for (std::size_t index = 0; index < std::max(before.size(), now.size()); ++index) {

@@ -57,11 +57,11 @@ FileDescriptor open_made_folder(const std::string& path) {
   }
 }
 
-FileDescriptor lock_folder(const std::string& path, FileDescriptor lock) {
+FileDescriptor lock_folder(const std::string& path, FileDescriptor lock, int operation = LOCK_EX) {
   if (!lock.is_open()) throw_write_error(path, "cannot open the folder", errno);
   // A lock on the folder itself leaves no file behind and ends with the process. File systems without locks
   // go without.
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (::flock(lock.get(), operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw Error(ErrorCode::try_again, path + ": another process is writing this pack");
   return lock;
 }
@@ -136,7 +136,11 @@ void check_outside_packs(const std::string& output) {
   }
 }
 
-OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind) : path_(path) {
+OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind, bool is_shared) : path_(path) {
+  if (is_shared) {
+    lock_ = lock_folder(path_, open_made_folder(path_), LOCK_SH);
+    return;
+  }
   made_ = missing_folders(path_);
   lock_ = lock_folder(path_, open_made_folder(path_));
   check_only_our_files(path_);

@@ -28,7 +28,9 @@ class OutputFolder {
   /// earlier pack, of whatever kind; left-overs of killed runs are always removed. What a living process of
   /// this machine writes aside always stays, and so does what another machine wrote within a day, but under
   /// `force`: the lock is a courtesy that other machines may not see.
-  OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images);
+  /// `is_shared`: other processes write other parts of the same planned pack; the folder is made where it is
+  /// missing, and nothing in it is looked at or removed.
+  OutputFolder(const std::string& path, bool force, PackKind kind = PackKind::images, bool is_shared = false);
   /// Throws what the constructor would, cannot_write also where the folder could not be made, and changes
   /// nothing.
   static void check(const std::string& path, bool force, PackKind kind = PackKind::images);
@@ -54,6 +56,8 @@ class OutputFolder {
   void remove_part(std::uint64_t part_index, std::string_view extension) const;
   /// Removes files of packs that are not among `names`: an earlier run that was killed published them.
   void remove_others(const std::set<std::string>& names) const;
+  /// Removes what killed runs left.
+  void remove_left_overs() const { remove_entries(false); }
   /// Removes all of a pack, the manifest first.
   void clear() const;
   /// The same, and the folder.

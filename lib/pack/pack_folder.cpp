@@ -16,6 +16,7 @@
 #include "chunkhit/version.h"
 #include "manifest/id_list.h"
 #include "manifest/manifest.h"
+#include "manifest/plan.h"
 #include "ratings/rating_store.h"
 #include "store/part.h"
 
@@ -74,7 +75,7 @@ bool is_part_file(std::string_view name) {
 }
 
 bool is_pack_file(std::string_view name) {
-  return name == kManifestName || is_part_file(name) ||
+  return name == kManifestName || name == kPlanName || name == kPlanRowsName || is_part_file(name) ||
          std::any_of(kFileBegins.begin(), kFileBegins.end(),
                      [&](const FileBegin& begin) { return name == begin.name; });
 }

@@ -1,268 +1,31 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
 #include "base/file.h"
-#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/version.h"
-#include "listing/sample_list.h"
 #include "pack/disk_space.h"
+#include "pack/image_input.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
-#include "pack/sample_order.h"
-#include "transform/orientation.h"
+#include "pack/plan_rows.h"
 
 namespace chunkhit {
 namespace {
 
-/// The pack's shape comes from the first readable image among so many rows.
-constexpr std::size_t kProbedRows = 1000;
-
-/// The aspect ratio of an image may become so many times another one without a notice.
-constexpr double kMaxAspectChange = 1.05;
-
-/// A sample that is worth a notice where nothing makes images smaller.
-constexpr double kLargeSampleBytes = 512 << 10;
-
-[[noreturn]] void fail_no_pack(const std::string& folder) {
-  std::vector<std::string> packs;
-  for (const std::string& name : folder_entries(folder))
-    if (held_format(folder + "/" + name) == kImagesFormat) packs.push_back(name);
-  std::ranges::sort(packs);
-  if (packs.empty())
-    throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds no " + std::string(kManifestName));
-  throw Error(ErrorCode::bad_data, "`classes`: " + folder + " holds " + count_text(packs.size(), "pack") +
-                                       "; name one of them, " + folder + "/" + packs.front() + " say");
-}
-
-/// The names of classes by id, from a pack or a text file.
-std::vector<std::string> read_classes(const std::string& path) {
-  std::error_code error;
-  const bool is_folder = std::filesystem::is_directory(path, error);
-  const std::string file = is_folder ? path + "/" + std::string(kManifestName) : path;
-  if (is_folder && !std::filesystem::exists(file, error)) fail_no_pack(path);
-  const ByteBuffer bytes = read_file(file, kMaxManifestBytes);
-  if (!is_folder && std::filesystem::path(file).filename() != kManifestName)
-    return parse_class_names(as_text(bytes), file);
-  std::vector<std::string> names;
-  for (const PackClass& record : parse_manifest(as_text(bytes), file).classes) {
-    if (record.name.empty() || record.id != static_cast<std::int64_t>(names.size()))
-      throw Error(ErrorCode::bad_data, file + ": class " + std::to_string(record.id) +
-                                           " has no name; `classes` needs a pack whose classes have names");
-    names.push_back(record.name);
-  }
-  if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for `classes`");
-  return names;
-}
-
-SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  std::vector<std::string> classes;
-  if (!spec.classes.empty()) classes = read_classes(spec.classes);
-  LabelCsvSpec columns = spec.columns;
-  columns.labels_are_names = !classes.empty();
-  SampleList list = spec.labels.empty() ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
-                                        : list_label_csv(spec.labels, columns, options.stop);
-  if (classes.empty() && spec.labels.empty()) notice_text_order(list);
-  if (!classes.empty())
-    renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
-  return list;
-}
-
-/// Lists, or gives nothing where the run was stopped meanwhile: a list on stdin may lack its end then.
-std::optional<SampleList> list_unless_stopped(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
-  try {
-    SampleList list = list_samples(spec, options);
-    if (!is_stopped()) return list;
-  } catch (const Error&) {
-    if (!is_stopped()) throw;
-  }
-  return std::nullopt;
-}
-
-/// The first image that can be packed: its upright size, and the sample that it gives.
-struct FirstImage {
-  std::string file;
-  std::uint32_t width = 0;
-  std::uint32_t height = 0;
-  SampleShape sample;
-};
-
-/// Reads a file into `bytes`; throws ImageError where it cannot be packed.
-void load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
-  const RootFolder::File opened = root.open(file);
-  if (!opened.error.empty()) throw ImageError(opened.error);
-  if (opened.bytes > spec.max_input_bytes) throw ImageError("is over `max_input_bytes`");
-  const std::string reason = opened.read(bytes);
-  if (!reason.empty()) throw ImageError(reason);
-}
-
-/// The same, in several tries where the machine cannot read it.
-void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const std::string& file, ByteBuffer& bytes) {
-  try {
-    with_retries([&] { load(spec, root, file, bytes); });
-  } catch (const MachineError& error) {
-    if (options.on_io_error == OnIoError::reject) throw ImageError(error.what());
-    throw_unreadable(file, error);
-  }
-}
-
-FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
-  const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
-  const ImageHeader& header = image.header();
-  const TransformPlan plan = plan_sample(spec, header);
-  if (!plan.error.empty()) throw ImageError(plan.error);
-  const bool swapped = swaps_sides(effective_orientation(spec, header));
-  return {file, swapped ? header.height : header.width, swapped ? header.width : header.height, plan.sample};
-}
-
-/// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
-FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const SampleList& list) {
-  std::string first_reject;
-  ByteBuffer bytes;
-  for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
-    const std::string file(list.file(index));
-    try {
-      load_with_retries(spec, options, root, file, bytes);
-      return probe_file(spec, file, bytes);
-    } catch (const ImageError& error) {
-      if (first_reject.empty()) first_reject = file + ": " + error.reason();
-    }
-  }
-  if (list.size() == 1)
-    throw Error(ErrorCode::bad_data, "the only file is no image that can be packed: " + first_reject);
-  throw Error(ErrorCode::bad_data, "none of the " + std::string(list.size() > kProbedRows ? "first " : "") +
-                                       count_text(std::min(list.size(), kProbedRows), "file") +
-                                       " is an image that can be packed; the first: " + first_reject);
-}
-
-void check_outside_root(const PackImagesOptions& options) {
-  std::error_code error;
-  const auto root = std::filesystem::weakly_canonical(options.root, error);
-  const auto output = std::filesystem::weakly_canonical(options.output, error);
-  if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
-    throw Error(ErrorCode::usage, "`output`: " + options.output + " lies in " + options.root +
-                                      ", whose sub-folders are the classes; choose a folder outside");
-}
-
-void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  // An output below ROOT would be a class of the next run.
-  if (spec.labels.empty()) check_outside_root(options);
-  check_outside_packs(options.output);
-}
-
-/// Divides the list into packs; throws usage for a share that gets nothing.
-std::vector<PackSamples> divide_list(const SampleList& list, const PackImagesSpec& spec) {
-  std::vector<PackSamples> packs = order_samples(list, spec);
-  for (const PackSamples& samples : packs)
-    if (samples.indices.empty())
-      throw Error(ErrorCode::usage, "`split`: " + samples.name + " gets none of the " +
-                                        count_text(list.size(), "sample") +
-                                        ", because each class is divided by itself; give it a larger share");
-  return packs;
-}
-
-std::string ratio_text(double ratio) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f", ratio);
-  return text.data();
-}
-
-/// Says where --resize WxH makes images wider or narrower than they are.
-std::string squeeze_notice(const FirstImage& first, const TransformSpec& transform) {
-  if (transform.resize != Resize::exact) return "";
-  const std::uint32_t width = transform.resize_width;
-  const std::uint32_t height = transform.resize_height;
-  const double before = static_cast<double>(first.width) / first.height;
-  const double after = static_cast<double>(width) / height;
-  if (std::max(before, after) <= kMaxAspectChange * std::min(before, after)) return "";
-  const bool is_cropped = transform.crop_width > 0;
-  const std::string sides = std::to_string(is_cropped ? transform.crop_width : width) + "x" +
-                            std::to_string(is_cropped ? transform.crop_height : height);
-  const std::uint32_t side =
-      std::max(is_cropped ? transform.crop_width : width, is_cropped ? transform.crop_height : height);
-  return "`resize` " + std::to_string(width) + "x" + std::to_string(height) +
-         " changes the aspect ratio (width / height) of " + first.file + " from " + ratio_text(before) +
-         " to " + ratio_text(after) + "; `resize` " + std::to_string(side) + " `crop` " + sides + " keeps it";
-}
-
-/// Says how large samples are that nothing makes smaller.
-std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std::uint64_t sample_count) {
-  const TransformSpec& transform = spec.transform;
-  const auto bytes = static_cast<double>(first.sample.byte_count());
-  if (transform.resize != Resize::none || transform.crop_width > 0 || bytes < kLargeSampleBytes) return "";
-  return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
-         std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
-         bytes_text(bytes * static_cast<double>(sample_count)) +
-         " in all; `resize` 256 `crop` 224x224, say, makes them smaller";
-}
-
-std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpec& spec,
-                                     const FirstImage& first) {
-  std::vector<std::string> notices = list.notices;
-  for (std::string notice : {squeeze_notice(first, spec.transform), size_notice(first, spec, list.size())})
-    if (!notice.empty()) notices.push_back(std::move(notice));
-  if (spec.container == "hdf5" && codec_choice(spec).codec == "zstd")
-    notices.emplace_back(
-        "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
-        "opens everywhere");
-  return notices;
-}
-
-/// The plan with the largest chunks of all packs of a run.
-ChunkPlan largest_chunks(const PackImagesSpec& spec, const SampleShape& sample,
-                         const std::vector<PackSamples>& packs) {
-  ChunkPlan largest;
-  for (const PackSamples& samples : packs) {
-    const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
-    if (plan.chunk_bytes > largest.chunk_bytes) largest = plan;
-  }
-  return largest;
-}
-
-/// Throws what can be known beforehand of all packs of a run, before anything of one is removed or written.
-void check_packs(const PackImagesOptions& options, const std::vector<PackSamples>& packs) {
-  for (const PackSamples& samples : packs) OutputFolder::check(pack_path(options, samples), options.force);
-}
-
-/// Images of a share of an earlier split would be in two packs: one for training and one to test with, say.
-/// Gives those shares; throws cannot_write where they stay.
-std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,
-                                           const std::vector<PackSamples>& packs) {
-  std::set<std::string> wanted;
-  for (const PackSamples& samples : packs) wanted.insert(samples.name);
-  if (wanted.contains("")) return {};  // no split
-  std::vector<std::string> stale = stale_shares(options.output, list.xxh3, wanted);
-  for (const std::string& path : stale) {
-    if (!options.force)
-      throw Error(ErrorCode::cannot_write, path +
-                                               ": holds a share of another split of the same images, which "
-                                               "this run does not make; `force` removes it, another `output` "
-                                               "keeps both");
-    OutputFolder::check(path, true);
-  }
-  return stale;
-}
-
-void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackImagesReport& report) {
-  for (const PackSamples& samples : packs) {
-    run.progress.pack = pack_path(run.options, samples);
-    PackWriter writer(run, samples);
+void write_packs(RunContext& run, std::vector<PackSamples> packs, PackImagesReport& report) {
+  for (PackSamples& samples : packs) {
+    run.progress.pack = pack_path(run.options, samples.name);
+    PackWriter writer(run, listed_pack(run.spec, run.maker.sample, run.list, std::move(samples)));
     report.packs.push_back(writer.write());
     report.samples_packed_now += writer.samples_packed_now();
     report.interrupted = writer.interrupted();
@@ -270,32 +33,23 @@ void write_packs(RunContext& run, const std::vector<PackSamples>& packs, PackIma
   }
 }
 
-LabelSummary summarize_labels(const SampleList& list) {
-  std::vector<std::int64_t> ids = list.class_ids;
-  std::sort(ids.begin(), ids.end());
-  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
-  return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
-}
-
-PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options,
-                           const SampleList& list, const RunStart& start, PackProgress progress) {
+PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions& options, ImageInput input,
+                            const RunStart& start, PackProgress progress) {
   const RootFolder root(options.root, spec.follow_symlinks);
-  const FirstImage first = probe_shape(spec, options, root, list);
-  const std::vector<PackSamples> packs = divide_list(list, spec);
-  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, first.sample, packs));
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, input));
 
   AssemblerContext maker{spec,
                          root,
-                         first.sample,
-                         first.file,
+                         input.first.sample,
+                         input.first.file,
                          MemoryBudget(memory.decode_bytes),
                          memory.kept_bytes,
                          options.on_io_error == OnIoError::reject};
-  RejectLimit rejects(options, list.row_count);
-  progress.rows_total = list.size();
+  RejectLimit rejects(options, input.list.row_count);
+  progress.rows_total = input.list.size();
   RunContext run{spec,
                  options,
-                 list,
+                 input.list,
                  maker,
                  rejects,
                  progress,
@@ -304,14 +58,14 @@ PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& 
                  {}};
 
   PackImagesReport report;
-  report.notices = all_notices(list, spec, first);
-  report.labels = summarize_labels(list);
-  check_packs(options, packs);
-  for (const std::string& path : find_stale_shares(list, options, packs)) OutputFolder(path, false).remove();
+  report.notices = std::move(input.notices);
+  report.labels = std::move(input.labels);
+  for (const std::string& path : check_outputs(spec, options, input)) OutputFolder(path, false).remove();
   // The limit counts the calling thread; an arena of its own keeps a caller's other work out.
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
   tbb::task_arena arena(static_cast<int>(memory.threads));
-  arena.execute([&] { write_packs(run, packs, report); });
+  arena.execute([&] { write_packs(run, std::move(input.packs), report); });
+  if (!report.interrupted) remove_plan(options.output);
   report.seconds = start.seconds();
   return report;
 }
@@ -320,25 +74,11 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   const RunStart start = start_run();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
-  const std::optional<SampleList> list = list_unless_stopped(spec, options);
-  if (list) return pack_list(spec, options, *list, start, progress);
+  std::optional<ImageInput> input = read_image_input(spec, options);
+  if (input) return pack_input(spec, options, std::move(*input), start, progress);
   PackImagesReport stopped;
   stopped.interrupted = true;
   return stopped;
-}
-
-/// Checks spec and options; fills in the root where it is that of the labels.
-PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
-  check_spec(spec);
-  if (options.root.empty()) {
-    if (spec.labels.empty()) throw Error(ErrorCode::usage, "`root` is required: the folder of the images");
-    const std::size_t slash = spec.labels.rfind('/');
-    options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
-  }
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
-  check_output(spec, options);
-  return options;
 }
 
 /// Plans a pack of `rows` samples.
@@ -374,17 +114,15 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
 
 PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
   const PackImagesOptions options = checked_options(spec, given);
-  const RootFolder root(options.root, spec.follow_symlinks);
-  const SampleList list = list_samples(spec, options);
-  const FirstImage first = probe_shape(spec, options, root, list);
-  const std::vector<PackSamples> packs = divide_list(list, spec);
-  static_cast<void>(plan_memory(spec, options, largest_chunks(spec, first.sample, packs)));
-  check_packs(options, packs);
-  static_cast<void>(find_stale_shares(list, options, packs));
-  PackImagesPreview preview{.rows = list.row_count,
-                            .rejected = list.rejects.size(),
-                            .notices = all_notices(list, spec, first),
-                            .labels = summarize_labels(list),
+  const std::optional<ImageInput> input = read_image_input(spec, options);
+  if (!input) return {};
+  const FirstImage& first = input->first;
+  static_cast<void>(plan_memory(spec, options, largest_chunks(spec, *input)));
+  static_cast<void>(check_outputs(spec, options, *input));
+  PackImagesPreview preview{.rows = input->list.row_count,
+                            .rejected = input->list.rejects.size(),
+                            .notices = input->notices,
+                            .labels = input->labels,
                             .height = first.sample.height,
                             .width = first.sample.width,
                             .channels = first.sample.channels,
@@ -392,9 +130,10 @@ PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOpt
                             .codec = codec_choice(spec).codec,
                             .packs = {},
                             .free_bytes = 0};
-  for (const PackSamples& samples : packs) {
-    check_earlier_pack(spec, options, list, first.sample, samples);
-    preview.packs.push_back(foresee(spec, first.sample, pack_path(options, samples), samples.indices.size()));
+  for (const PackSamples& samples : input->packs) {
+    check_earlier_pack(spec, options, input->list, first.sample, samples);
+    preview.packs.push_back(
+        foresee(spec, first.sample, pack_path(options, samples.name), samples.indices.size()));
   }
   // The output need not exist yet: its nearest existing parent has the free space.
   std::filesystem::path at = std::filesystem::absolute(options.output);

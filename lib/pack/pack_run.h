@@ -34,6 +34,9 @@ struct PackIdentity {
   /// Whether a finished part's record is one that this pack can have; a part with another is packed again.
   /// Empty: every record is.
   std::function<bool(const PartRecord& part, std::uint64_t part_index)> accepts{};
+  /// Of a planned pack: throws where its plan is no longer there. A part of another pack is what an earlier
+  /// plan's task left, and is packed again; so is a part whose record is damaged.
+  std::function<void()> check_plan{};
 };
 
 /// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
@@ -87,6 +90,7 @@ class PackRun {
                const RunCall& call) const;
 
  private:
+  [[nodiscard]] std::optional<PartManifest> part_manifest(std::uint64_t part_index) const;
   [[nodiscard]] PartRecord publish_part(std::uint64_t part_index, CompleteRecord part) const;
 
   const OutputFolder& folder_;

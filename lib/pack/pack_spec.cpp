@@ -1,11 +1,14 @@
 #include "pack/pack_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
@@ -169,6 +172,135 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders))});
   if (!split_name.empty()) entries.push_back({"split-name", split_name});
   return entries;
+}
+
+namespace {
+
+[[noreturn]] void throw_value(const SpecEntry& entry) {
+  throw Error(ErrorCode::bad_data, "spec: " + entry.name + ": found '" + entry.value + "'");
+}
+
+std::uint64_t count_of(const SpecEntry& entry) {
+  const auto count = parse_integer(entry.value);
+  if (!count || *count < 0) throw_value(entry);
+  return static_cast<std::uint64_t>(*count);
+}
+
+/// The numbers of "256x224", "256", "0,0,0".
+template <std::size_t kMost, class Number>
+std::array<Number, kMost> numbers_of(const SpecEntry& entry, char delimiter) {
+  std::array<Number, kMost> numbers{};
+  std::string_view left = entry.value;
+  for (Number& number : numbers) {
+    const std::string_view field = left.substr(0, left.find(delimiter));
+    const auto value = parse_integer(field);
+    if (!value || *value < 0 || static_cast<std::uint64_t>(*value) > std::numeric_limits<Number>::max())
+      throw_value(entry);
+    number = static_cast<Number>(*value);
+    left.remove_prefix(std::min(left.size(), field.size() + 1));
+    if (left.empty()) break;
+  }
+  if (!left.empty()) throw_value(entry);
+  return numbers;
+}
+
+template <class Choice, std::size_t kCount>
+Choice choice_of(const SpecEntry& entry, const std::array<std::string_view, kCount>& names) {
+  const auto found = std::ranges::find(names, entry.value);
+  if (found == names.end()) throw_value(entry);
+  return static_cast<Choice>(found - names.begin());
+}
+
+bool is_true(const SpecEntry& entry) {
+  return choice_of<int>(entry, std::array<std::string_view, 2>{"false", "true"}) == 1;
+}
+
+void set_resize(const SpecEntry& entry, TransformSpec& transform) {
+  if (entry.value == "none") return;
+  const auto sides = numbers_of<2, std::uint32_t>(entry, 'x');
+  transform.resize = entry.name == "fit"           ? Resize::fit
+                     : entry.name == "resize-long" ? Resize::long_side
+                     : sides[1] > 0                ? Resize::exact
+                                                   : Resize::short_side;
+  transform.resize_width = sides[0];
+  transform.resize_height = sides[1];
+}
+
+void set_crop(const SpecEntry& entry, TransformSpec& transform) {
+  if (entry.value == "none") return;
+  const auto sides = numbers_of<2, std::uint32_t>(entry, 'x');
+  if (sides[0] == 0 || sides[1] == 0) throw_value(entry);
+  transform.crop_width = sides[0];
+  transform.crop_height = sides[1];
+}
+
+struct SpecField {
+  std::string_view name;
+  void (*set)(const SpecEntry& entry, PackImagesSpec& spec);
+};
+
+constexpr std::array kSpecFields{
+    SpecField{"labels", [](const auto& entry, auto& spec) { spec.labels = entry.value == "csv" ? "csv" : ""; }},
+    SpecField{"resize", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
+    SpecField{"resize-long", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
+    SpecField{"fit", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
+    SpecField{"pad-color",
+              [](const auto& entry, auto& spec) {
+                spec.transform.pad_color = numbers_of<3, std::uint8_t>(entry, ',');
+              }},
+    SpecField{"resample",
+              [](const auto& entry, auto& spec) {
+                spec.transform.resample = choice_of<Filter>(entry, kFilterNames);
+              }},
+    SpecField{"crop", [](const auto& entry, auto& spec) { set_crop(entry, spec.transform); }},
+    SpecField{"channels",
+              [](const auto& entry, auto& spec) {
+                spec.transform.channels = choice_of<Channels>(entry, kChannelsNames);
+              }},
+    SpecField{"exif", [](const auto& entry, auto& spec) { spec.exif = choice_of<Exif>(entry, kExifNames); }},
+    SpecField{"decode",
+              [](const auto& entry, auto& spec) { spec.transform.fast_decode = entry.value == "fast"; }},
+    SpecField{"check",
+              [](const auto& entry, auto& spec) { spec.check = choice_of<Check>(entry, kCheckNames); }},
+    SpecField{"accept-warnings",
+              [](const auto& entry, auto& spec) { spec.accept_warnings = is_true(entry); }},
+    SpecField{"follow-symlinks",
+              [](const auto& entry, auto& spec) { spec.follow_symlinks = is_true(entry); }},
+    SpecField{"max-pixels", [](const auto& entry, auto& spec) { spec.max_pixels = count_of(entry); }},
+    SpecField{"max-input-bytes",
+              [](const auto& entry, auto& spec) { spec.max_input_bytes = count_of(entry); }},
+    SpecField{"max-decode-bytes",
+              [](const auto& entry, auto& spec) { spec.max_decode_bytes = count_of(entry); }},
+    SpecField{"max-seconds-per-image",
+              [](const auto& entry, auto& spec) {
+                spec.max_seconds_per_image = numbers_of<1, std::uint32_t>(entry, ',')[0];
+              }},
+    SpecField{"container", [](const auto& entry, auto& spec) { spec.container = entry.value; }},
+    SpecField{"layout",
+              [](const auto& entry, auto& spec) {
+                spec.transform.layout = choice_of<Layout>(entry, kLayoutNames);
+              }},
+    SpecField{"codec", [](const auto& entry, auto& spec) { spec.codec = entry.value; }},
+    SpecField{"chunk-samples", [](const auto& entry, auto& spec) { spec.chunk_samples = count_of(entry); }},
+    SpecField{"part-bytes", [](const auto& entry, auto& spec) { spec.part_bytes = count_of(entry); }},
+};
+
+}  // namespace
+
+PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
+  PackImagesSpec spec;
+  std::size_t known = 0;
+  for (const SpecEntry& entry : recorded) {
+    const auto field = std::ranges::find(kSpecFields, entry.name, &SpecField::name);
+    if (field == kSpecFields.end()) continue;
+    field->set(entry, spec);
+    ++known;
+  }
+  // resize, resize-long and fit are one choice; pad-color stands beside fit alone.
+  if (known < kSpecFields.size() - 3)
+    throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
+  check_spec(spec);
+  return spec;
 }
 
 std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3) {

@@ -28,6 +28,10 @@ inline constexpr std::array<std::string_view, 2> kClassesExtraNames{"error", "ap
                                                    const std::string& split_name,
                                                    const std::vector<std::string>& classes);
 
+/// The spec behind recorded entries, as far as it says how samples are made and stored: of the input only
+/// whether it is a CSV. Throws bad_data for a value that no spec has.
+[[nodiscard]] PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded);
+
 /// The same for the same input list and spec, whatever the machine.
 [[nodiscard]] std::uint64_t pack_id(const std::vector<SpecEntry>& spec, std::uint64_t input_xxh3);
 

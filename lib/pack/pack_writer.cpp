@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -33,18 +34,19 @@ std::vector<PackClass> class_records(const SampleList& list, const std::vector<P
 }
 
 /// Names a few of the files that changed.
-std::string changed_text(const SampleList& list, const std::vector<std::uint32_t>& files,
-                         std::uint64_t part_count) {
+std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count) {
   std::string text = count_text(files.size(), "image") + " changed since packed (";
   for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
-    text.append(index == 0 ? "" : ", ").append(list.file(files[index]));
+    text.append(index == 0 ? "" : ", ").append(files[index]);
   text += files.size() > kNamedFiles ? ", …)" : ")";
   return text + ": " + count_text(part_count, "part") + " packed anew (`trust_inputs` does not compare)";
 }
 
-/// Which pack this is.
-PackIdentity identity_of(const PackImagesSpec& spec, const SampleList& list, const ChunkPlan& plan,
-                         const PackSamples& samples) {
+}  // namespace
+
+PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
+                        const PackSamples& samples) {
+  const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
   PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list.classes), 0, {}};
   pack.pack_id = pack_id(pack.spec, list.xxh3);
   pack.difference = [&spec, recorded = pack.spec, input_xxh3 = list.xxh3,
@@ -54,13 +56,10 @@ PackIdentity identity_of(const PackImagesSpec& spec, const SampleList& list, con
   return pack;
 }
 
-}  // namespace
-
 void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
                         const SampleShape& sample, const PackSamples& samples) {
   if (options.force) return;
-  check_same_pack(pack_path(options, samples),
-                  identity_of(spec, list, plan_pack(spec, sample, samples.indices.size()), samples));
+  check_same_pack(pack_path(options, samples.name), image_pack(spec, sample, list, samples));
 }
 
 ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::uint64_t sample_count) {
@@ -76,17 +75,29 @@ ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::
   return plan_chunks(plan);
 }
 
-std::string pack_path(const PackImagesOptions& options, const PackSamples& samples) {
-  return samples.name.empty() ? options.output : options.output + "/" + samples.name;
+std::string pack_path(const PackImagesOptions& options, const std::string& pack_name) {
+  return pack_name.empty() ? options.output : options.output + "/" + pack_name;
 }
 
-PackWriter::PackWriter(RunContext& run, const PackSamples& samples)
+PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
+                     PackSamples samples) {
+  PackTask task{samples.name, image_pack(spec, sample, list, samples), samples.indices.size(),
+                std::move(samples.rejects), {}};
+  task.rows = [list = std::shared_ptr<const SampleList>(std::shared_ptr<void>(), &list),
+               indices = std::move(samples.indices)](std::uint64_t first, std::uint64_t count) {
+    const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(first);
+    return PartRows{list, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+  };
+  return task;
+}
+
+PackWriter::PackWriter(RunContext& run, PackTask task)
     : run_(run),
-      samples_(samples),
+      task_(std::move(task)),
       codec_(codec_choice(run.spec)),
-      plan_(plan_pack(run.spec, run.maker.sample, samples.indices.size())),
-      folder_(pack_path(run.options, samples), run.options.force),
-      rejects_(samples.rejects),
+      plan_(plan_pack(run.spec, run.maker.sample, task_.sample_count)),
+      folder_(pack_path(run.options, task_.name), run.options.force, PackKind::images, run.is_planned),
+      rejects_(task_.rejects),
       pack_(folder_, own_identity()) {}
 
 PackReport PackWriter::write() {
@@ -105,7 +116,9 @@ PackReport PackWriter::write() {
     folder_.remove_part(part_index, container(run_.spec.container).extension);
   try {
     for (const Reject& reject : rejects_) run_.rejects.add(reject);
-    write_parts();
+    std::vector<std::uint64_t> all(plan_.part_count);
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    pack_parts(all);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
     check_mounted(rejects_);
@@ -131,8 +144,8 @@ PackReport PackWriter::write() {
 }
 
 std::optional<SharedStats> PackWriter::shared_stats(const Manifest& manifest) const {
-  if (samples_.name.empty() || run_.normalize || manifest.samples == 0) return run_.normalize;
-  return SharedStats{samples_.name, manifest.mean, manifest.std};
+  if (task_.name.empty() || run_.normalize || manifest.samples == 0) return run_.normalize;
+  return SharedStats{task_.name, manifest.mean, manifest.std};
 }
 
 PackReport PackWriter::finished_report(const Manifest& manifest) const {
@@ -147,13 +160,13 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   report.raw_bytes = manifest.samples * manifest.sample.byte_count();
   report.already_finished = true;
   report.notices = notices_;
-  run_.progress.rows_done += samples_.indices.size();
-  run_.progress.rows_skipped += samples_.indices.size();
+  run_.progress.rows_done += task_.sample_count;
+  run_.progress.rows_skipped += task_.sample_count;
   return report;
 }
 
-PackIdentity PackWriter::own_identity() const {
-  PackIdentity pack = identity_of(run_.spec, run_.list, plan_, samples_);
+PackIdentity PackWriter::own_identity() {
+  PackIdentity pack = std::move(task_.identity);
   pack.accepts = [this](const PartRecord& part, std::uint64_t part_index) {
     return is_own(part, part_index);
   };
@@ -166,47 +179,59 @@ bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const 
     return classes.empty() || (count.first >= 0 && static_cast<std::uint64_t>(count.first) < classes.size());
   };
   return part.file == part_stem(part_index) + std::string(container(run_.spec.container).extension) &&
-         part.rows == rows_of(part_index).size() && std::ranges::all_of(part.class_counts, has_name);
+         part.rows == row_count(part_index) && std::ranges::all_of(part.class_counts, has_name);
 }
 
-std::span<const std::uint32_t> PackWriter::rows_of(std::uint64_t part_index) const {
-  const std::uint64_t first = part_index * plan_.part_samples;
-  const std::span<const std::uint32_t> all(samples_.indices);
-  return all.subspan(first, std::min<std::uint64_t>(plan_.part_samples, all.size() - first));
+std::uint64_t PackWriter::row_count(std::uint64_t part_index) const {
+  return std::min<std::uint64_t>(plan_.part_samples, task_.sample_count - part_index * plan_.part_samples);
+}
+
+PartRows PackWriter::rows_of(std::uint64_t part_index) const {
+  return task_.rows(part_index * plan_.part_samples, row_count(part_index));
 }
 
 std::vector<std::uint64_t> PackWriter::changed_parts() {
   std::vector<std::uint64_t> parts;
   if (run_.options.trust_inputs) return parts;
-  std::vector<std::uint32_t> files;
+  std::vector<std::string> files;
   std::uint64_t unknown = 0;
   for (std::uint64_t part_index = 0; part_index < plan_.part_count; ++part_index) {
     if (!folder_.has(part_stem(part_index) + ".json")) continue;
-    const std::span<const std::uint32_t> rows = rows_of(part_index);
+    const PartRows rows = rows_of(part_index);
     const std::string path = folder_.file(part_stem(part_index) + std::string(kInputsExtension));
-    const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.size());
+    const auto stamps = read_stamps(path, {pack_.identity().pack_id, part_index}, rows.indices.size());
     unknown += stamps ? 0 : 1;
     if (!stamps) continue;
-    const std::vector<std::uint32_t> found = find_changed(run_.maker.root, run_.list, rows, *stamps);
+    const auto found = find_changed(run_.maker.root, *rows.list, rows.indices, *stamps);
     if (!found.empty()) parts.push_back(part_index);
-    files.insert(files.end(), found.begin(), found.end());
+    for (const std::uint32_t index : found) files.emplace_back(rows.list->file(index));
   }
   if (unknown > 0)
     notices_.push_back(count_text(unknown, "finished part") + " without " + std::string(kInputsExtension) +
                        " file: whether images changed since is not known; `force` packs all anew");
-  if (!files.empty()) notices_.push_back(changed_text(run_.list, files, parts.size()));
-  for (const std::uint32_t file : files)
-    if (run_.maker.root.stamp(run_.list.file(file)) == FileStamp{})
-      check_mounted({{0, std::string(run_.list.file(file)), {}, ""}});
+  if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
+  for (const std::string& file : files)
+    if (run_.maker.root.stamp(file) == FileStamp{}) check_mounted({{0, file, {}, ""}});
   return parts;
+}
+
+bool PackWriter::is_unreadable(const std::string& file) const {
+  // A CSV may name files that never were; class folders were listed.
+  const bool was_listed = run_.spec.labels.empty();
+  const std::string error = run_.maker.root.open(file).error;
+  return error.starts_with("may not be read") || (was_listed && error.starts_with("no such file"));
 }
 
 void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   if (run_.maker.reject_unreadable) return;
   const RootFolder& root = run_.maker.root;
   try {
-    for (const Reject& reject : rejects)
+    for (const Reject& reject : rejects) {
       if (root.stamp(reject.file) == FileStamp{}) root.check_mounted(reject.file);
+      if (run_.is_planned && is_unreadable(reject.file))
+        throw MachineError(run_.options.root + "/" + reject.file +
+                           ": cannot be read, and was there when the pack was planned");
+    }
     if (!rejects.empty() && !root.open(run_.maker.first_file).error.empty())
       throw MachineError(run_.options.root + "/" + run_.maker.first_file +
                          ": could be read when the run began, and can no longer");
@@ -218,24 +243,33 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   }
 }
 
-void PackWriter::write_parts() {
+void PackWriter::keep_part(PartRecord finished) {
+  for (const Reject& reject : finished.rejects) {
+    rejects_.push_back(reject);
+    run_.rejects.add(reject);
+  }
+  warnings_.insert(warnings_.end(), finished.warnings.begin(), finished.warnings.end());
+  run_.progress.rows_done += finished.rows;
+  run_.progress.rows_skipped += finished.rows;
+  pack_.keep_part(std::move(finished));
+}
+
+void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
-  for (std::uint64_t part_index = 0; part_index < plan_.part_count && !interrupted_; ++part_index) {
-    if (std::optional<PartRecord> finished = pack_.finished_part(part_index)) {
-      for (const Reject& reject : finished->rejects) {
-        rejects_.push_back(reject);
-        run_.rejects.add(reject);
-      }
-      warnings_.insert(warnings_.end(), finished->warnings.begin(), finished->warnings.end());
-      run_.progress.rows_done += finished->rows;
-      run_.progress.rows_skipped += finished->rows;
-      pack_.keep_part(std::move(*finished));
-    } else {
+  for (const std::uint64_t part_index : part_indices) {
+    if (interrupted_) break;
+    if (std::optional<PartRecord> finished = pack_.finished_part(part_index))
+      keep_part(std::move(*finished));
+    else
       write_part(part_index);
-    }
   }
   if (pack_.is_finishing()) report_phase(PackProgress::Phase::finishing);
   pack_.await_part();
+}
+
+PackReport PackWriter::write_parts(std::span<const std::uint64_t> part_indices) {
+  pack_parts(part_indices);
+  return report();
 }
 
 void PackWriter::report_phase(PackProgress::Phase phase) {
@@ -243,9 +277,9 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
 
-void PackWriter::check_space(std::uint64_t first_missing_row) const {
-  const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5",
-                                      samples_.indices.size() - first_missing_row);
+void PackWriter::check_space(std::uint64_t row_count) const {
+  const SpaceNeed need =
+      needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
   const std::string error = space_error(need, folder_.free_bytes());
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
@@ -267,9 +301,10 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
 }
 
 void PackWriter::write_part(std::uint64_t part_index) {
-  const std::span<const std::uint32_t> rows = rows_of(part_index);
-  check_space(part_index * plan_.part_samples);
-  std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.size());
+  const PartRows rows = rows_of(part_index);
+  // Others write the other parts of a planned pack.
+  check_space(run_.is_planned ? rows.indices.size() : task_.sample_count - part_index * plan_.part_samples);
+  std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.indices.size());
   const std::uint64_t rows_before = run_.progress.rows_done;
   const auto on_row = [&](std::uint64_t rows_done, const Reject* reject, const Reject* warning) {
     run_.progress.rows_done = rows_before + rows_done;
@@ -282,8 +317,8 @@ void PackWriter::write_part(std::uint64_t part_index) {
     if (run_.options.on_progress) run_.options.on_progress(run_.progress);
   };
   const PartJob job{run_.maker,
-                    run_.list,
-                    rows,
+                    *rows.list,
+                    rows.indices,
                     chunk_codec(codec_.codec),
                     codec_.level,
                     plan_.chunk_samples,
@@ -333,7 +368,7 @@ Manifest PackWriter::manifest_so_far() const {
     part_rejects += part.rejects.size();
     pixels.add(part.pixels);
   }
-  manifest.rows = samples_.indices.size() + rejects_.size() - part_rejects;
+  manifest.rows = task_.sample_count + rejects_.size() - part_rejects;
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
   return manifest;
@@ -381,7 +416,7 @@ PackReport PackWriter::report() const {
     report.warned += part.warnings.size();
     part_rows += part.rows;
   }
-  report.rows = samples_.indices.size() + rejects_.size() - (part_rows - report.samples);
+  report.rows = task_.sample_count + rejects_.size() - (part_rows - report.samples);
   report.raw_bytes = report.samples * run_.maker.sample.byte_count();
   for (const Reject& reject : rejects_) {
     RejectCount& like = report.reasons[reason_kind(reject.reason)];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,25 +22,44 @@
 
 namespace chunkhit {
 
+/// The rows of a part: samples of a list, by index, in packing order.
+struct PartRows {
+  std::shared_ptr<const SampleList> list;
+  std::vector<std::uint32_t> indices;
+};
+
+/// A pack to write, and where the rows of its parts come from: the input list, or a plan.
+struct PackTask {
+  std::string name;  ///< of a split's pack, else empty
+  PackIdentity identity;
+  std::uint64_t sample_count = 0;
+  std::vector<Reject> rejects;  ///< rows that were rejected while listing
+  std::function<PartRows(std::uint64_t first, std::uint64_t count)> rows;  ///< `count` samples from `first` on
+};
+
 /// What all packs of a run share.
 struct RunContext {
   const PackImagesSpec& spec;
   const PackImagesOptions& options;
-  const SampleList& list;
+  const SampleList& list;  ///< of a planned run: without rows
   AssemblerContext& maker;
   RejectLimit& rejects;
   PackProgress& progress;
   std::uint64_t buffer_bytes = 0;  ///< of chunks in work
   RunCall call;
   std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
+  /// Other processes write parts of the same packs; every listed file was there when they were planned.
+  bool is_planned = false;
 };
 
 /// Writes one pack of a run, or what is missing of it.
 class PackWriter {
  public:
-  PackWriter(RunContext& run, const PackSamples& samples);
+  PackWriter(RunContext& run, PackTask task);
   /// Packs what is missing and publishes the manifest, unless the run is stopped before.
   [[nodiscard]] PackReport write();
+  /// Packs those of these parts that are missing, and publishes nothing else.
+  [[nodiscard]] PackReport write_parts(std::span<const std::uint64_t> part_indices);
   [[nodiscard]] bool interrupted() const { return interrupted_; }
   [[nodiscard]] std::uint64_t samples_packed_now() const { return samples_packed_now_; }
 
@@ -48,21 +68,26 @@ class PackWriter {
   [[nodiscard]] std::optional<SharedStats> shared_stats(const Manifest& manifest) const;
   [[nodiscard]] PackReport finished_report(const Manifest& manifest) const;
   /// This pack, which accepts the records of its parts alone.
-  [[nodiscard]] PackIdentity own_identity() const;
+  [[nodiscard]] PackIdentity own_identity();
   /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
-  /// The rows of a part, as indices of the list.
-  [[nodiscard]] std::span<const std::uint32_t> rows_of(std::uint64_t part_index) const;
+  /// Counts the rows of a part.
+  [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;
+  [[nodiscard]] PartRows rows_of(std::uint64_t part_index) const;
   /// The parts that hold files which changed since they were packed; notes what was found.
   [[nodiscard]] std::vector<std::uint64_t> changed_parts();
   /// Throws try_again where rejects are no error of their files: a file system went away.
   void check_mounted(const std::vector<Reject>& rejects) const;
-  void write_parts();
+  /// Whether a row's file could not be read though nothing is known to be wrong with it.
+  [[nodiscard]] bool is_unreadable(const std::string& file) const;
+  void pack_parts(std::span<const std::uint64_t> part_indices);
+  void keep_part(PartRecord finished);
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
   void write_part(std::uint64_t part_index);
   void finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
-  void check_space(std::uint64_t first_missing_row) const;
+  /// Throws where the disk cannot hold `row_count` rows.
+  void check_space(std::uint64_t row_count) const;
   void report_phase(PackProgress::Phase phase);
   /// Publishes a table of rows beside the parts.
   [[nodiscard]] FileRecord publish_rows(std::string_view name, const std::vector<Reject>& rows,
@@ -73,7 +98,7 @@ class PackWriter {
   [[nodiscard]] PackReport report() const;
 
   RunContext& run_;
-  const PackSamples& samples_;
+  PackTask task_;
   CodecChoice codec_;
   ChunkPlan plan_;
   OutputFolder folder_;
@@ -97,6 +122,14 @@ void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& opt
                                   std::uint64_t sample_count);
 
 /// The folder of a pack: the output, or one below it for a split.
-[[nodiscard]] std::string pack_path(const PackImagesOptions& options, const PackSamples& samples);
+[[nodiscard]] std::string pack_path(const PackImagesOptions& options, const std::string& pack_name);
+
+/// Which pack samples of a list make.
+[[nodiscard]] PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample,
+                                      const SampleList& list, const PackSamples& samples);
+
+/// The pack of samples of a list, which outlives it.
+[[nodiscard]] PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample,
+                                   const SampleList& list, PackSamples samples);
 
 }  // namespace chunkhit

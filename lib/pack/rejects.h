@@ -17,12 +17,14 @@ namespace chunkhit {
 class RejectLimit {
  public:
   RejectLimit(const PackImagesOptions& options, std::uint64_t row_count);
+  RejectLimit(std::uint64_t allowed, std::uint64_t row_count) : row_count_(row_count), allowed_(allowed) {}
   /// Counts one; throws too_many_rejects when the limit is passed.
   void add(const Reject& reject);
   [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] std::uint64_t allowed() const { return allowed_; }
 
  private:
-  bool fail_on_error_;
+  bool fail_on_error_ = false;
   std::uint64_t row_count_;
   std::uint64_t allowed_;
   std::uint64_t count_ = 0;

@@ -265,12 +265,6 @@ void add_part(const std::string& path, UnfinishedPack& pack) {
   }
 }
 
-std::string begun_text(const std::string& name) {
-  std::string text(name_written_aside(name));
-  const std::string writer = aside_writer_text(name);
-  return writer.empty() ? text : text.append(" (").append(writer).append(")");
-}
-
 }  // namespace
 
 std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {

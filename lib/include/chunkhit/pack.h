@@ -141,6 +141,81 @@ struct PackImagesPreview {
 [[nodiscard]] CHUNKHIT_API PackImagesPreview preview_images(const PackImagesSpec& spec,
                                                             const PackImagesOptions& options);
 
+/// Outcome of plan_images.
+struct PlanReport {
+  std::string path;  ///< folder of the plan
+  std::uint64_t tasks = 0;
+  std::uint64_t parts = 0;  ///< of all packs
+  std::uint64_t rows = 0;
+  std::uint64_t rejected = 0;  ///< while listing
+  std::uint64_t bytes = 0;     ///< of the plan's files
+  LabelSummary labels;
+  std::vector<std::string> notices;
+  double seconds = 0;
+  bool already_finished = false;  ///< all packs are finished: there is nothing to plan
+  bool interrupted = false;
+};
+
+/// Plans packs that any number of processes, on any number of machines, write together: freezes the list, its
+/// order and all sizes in `options.output`, for run_plan. `tasks` is lowered to the number of parts. The same
+/// call writes the same plan again. Throws as pack_images, and cannot_write if `output` holds the plan of
+/// other packs.
+CHUNKHIT_API PlanReport plan_images(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                    std::uint64_t tasks);
+
+/// How run_plan runs.
+struct RunPlanOptions {
+  std::string folder;                ///< output of plan_images
+  std::vector<std::uint64_t> tasks;  ///< the parts of these tasks alone; empty: all that is missing, and finish
+  std::string root;                  ///< folder of the images where it is another one here; empty: the plan's
+  std::uint32_t threads = 0;         ///< as in PackImagesOptions
+  std::uint64_t memory_bytes = 2ull << 30;
+  OnIoError on_io_error = OnIoError::retry;
+  std::string command_line;  ///< for run.json
+  std::function<void(const PackProgress&)> on_progress;
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Outcome of run_plan.
+struct RunPlanReport {
+  std::vector<PackReport> packs;     ///< of the parts of this call's tasks
+  std::uint64_t samples_packed_now = 0;
+  double seconds = 0;
+  bool finished = false;     ///< the packs are whole, and the plan is removed
+  bool interrupted = false;  ///< `stop` was set
+};
+
+/// Packs the parts of some tasks of a plan, or all that is missing and finishes the packs, whose bytes are
+/// those that pack_images writes. Any number of calls may run at once, also of the same task.
+///
+/// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
+/// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
+/// try_again if the images are not there or the machine cannot read them: nothing is published then that
+/// another machine would not have written.
+CHUNKHIT_API RunPlanReport run_plan(const RunPlanOptions& options);
+
+/// State of a plan's packs.
+struct PlanStatus {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t parts_done = 0;
+  std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts, ascending
+  std::uint64_t rejected = 0;                ///< while listing and in finished parts
+  std::uint64_t max_rejected = 0;
+  std::vector<std::string> begun;  ///< files being written, or left by a killed task, with their writers
+};
+
+/// Whether a folder holds a plan.
+[[nodiscard]] CHUNKHIT_API bool has_plan(const std::string& folder);
+
+/// Reads how far the packs of a plan are. Throws bad_data if the folder holds no plan.
+[[nodiscard]] CHUNKHIT_API PlanStatus read_plan_status(const std::string& folder);
+
+/// Formats PlanStatus as one JSON object: the field names, and `finished`: false.
+[[nodiscard]] CHUNKHIT_API std::string plan_status_json(const PlanStatus& status);
+
 /// Progress of pack_sparse.
 struct PackSparseProgress {
   enum class Phase { reading, sorting, packing };

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
+#include "manifest/plan.h"
+#include "pack/image_input.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/pack_writer.h"
+#include "pack/plan_rows.h"
+
+namespace chunkhit {
+
+namespace {
+
+/// Whether all packs are there already.
+bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
+  return !options.force && std::ranges::all_of(input.packs, [&](const PackSamples& samples) {
+    const auto finished = OutputFolder::finished_pack(pack_path(options, samples.name));
+    return finished && finished->pack_id == image_pack(spec, input.first.sample, input.list, samples).pack_id;
+  });
+}
+
+/// What plan.json says of a list; its packs and the file of rows follow.
+PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const FirstImage& first) {
+  PackPlan plan;
+  plan.tool = "pack-images " + version();
+  for (const auto& [name, number] : library_versions()) plan.libraries.push_back({name, number});
+  plan.root = std::filesystem::canonical(options.root).string();
+  plan.input_xxh3 = list.xxh3;
+  plan.rows = list.row_count;
+  plan.max_rejected = RejectLimit(options, list.row_count).allowed();
+  plan.sample = first.sample;
+  plan.first_file = first.file;
+  plan.first_file_bytes = first.bytes;
+  plan.file_column = list.file_column;
+  plan.class_labels = list.label_kind == LabelKind::class_id;
+  plan.label_columns = list.label_columns;
+  plan.classes = list.classes;
+  return plan;
+}
+
+/// Writes the rows of all parts, then the plan, which makes it one.
+void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input,
+                PackPlan plan, PlanReport& report) {
+  make_folders(options.output);
+  PlanRowsWriter rows(options.output);
+  for (const PackSamples& samples : input.packs) {
+    const std::span<const std::uint32_t> all(samples.indices);
+    const ChunkPlan chunks = plan_pack(spec, plan.sample, all.size());
+    for (std::uint64_t first = 0; first < all.size(); first += chunks.part_samples)
+      rows.add_part(input.list, all.subspan(first, std::min<std::uint64_t>(chunks.part_samples, all.size() - first)));
+    const PackIdentity pack = image_pack(spec, plan.sample, input.list, samples);
+    plan.packs.push_back({samples.name, pack.pack_id, pack.spec, all.size(), chunks.part_count});
+  }
+  for (const PackSamples& samples : input.packs) rows.add_rejects(samples.rejects);
+  plan.rows_file = rows.publish();
+  plan.tasks = std::min(plan.tasks, plan.parts());
+  const std::string text = plan_text(plan);
+  publish_file(options.output + "/" + std::string(kPlanName), text);
+  report.tasks = plan.tasks;
+  report.parts = plan.parts();
+  report.bytes = plan.rows_file.bytes + text.size();
+}
+
+}  // namespace
+
+PlanReport plan_images(const PackImagesSpec& spec, const PackImagesOptions& given, std::uint64_t tasks) {
+  const PackImagesOptions options = checked_options(spec, given);
+  if (tasks < 1) throw Error(ErrorCode::usage, "`plan`: expected at least one task");
+  const RunStart start = start_run();
+  if (options.on_progress) options.on_progress({});
+  PlanReport report{.path = options.output};
+  std::optional<ImageInput> input = read_image_input(spec, options);
+  report.interrupted = !input;
+  if (!input) return report;
+  report.rows = input->list.row_count;
+  report.rejected = input->list.rejects.size();
+  report.notices = std::move(input->notices);
+  report.labels = std::move(input->labels);
+  RejectLimit rejects(options, input->list.row_count);
+  for (const Reject& reject : input->list.rejects) rejects.add(reject);
+  const std::vector<std::string> stale = check_outputs(spec, options, *input);
+  for (const PackSamples& samples : input->packs)
+    check_earlier_pack(spec, options, input->list, input->first.sample, samples);
+  report.already_finished = are_finished(spec, options, *input);
+  if (report.already_finished) return report;
+  for (const std::string& path : stale) OutputFolder(path, false).remove();
+  for (const PackSamples& samples : input->packs)
+    OutputFolder(pack_path(options, samples.name), options.force);
+  PackPlan plan = plan_of(options, input->list, input->first);
+  plan.tasks = tasks;
+  write_plan(spec, options, *input, std::move(plan), report);
+  report.seconds = start.seconds();
+  return report;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,226 @@
+#include "pack/plan_rows.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "base/csv_reader.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "chunkhit/error.h"
+#include "codec/zstd.h"
+#include "listing/root_folder.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr int kZstdLevel = 1;
+constexpr std::uint32_t kIndexMagic = 0x184D2A51;
+constexpr std::uint64_t kSkippableHeaderBytes = 8;
+static_assert(sizeof(PlanFrame) == 24);
+
+Bytes bytes_of(const std::vector<PlanFrame>& index) {
+  return {reinterpret_cast<const std::uint8_t*>(index.data()), index.size() * sizeof(PlanFrame)};
+}
+
+void append_number(std::string& text, auto number) {
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void append_labels(std::string& text, const SampleList& list, std::size_t index) {
+  if (list.label_kind == LabelKind::class_id) {
+    text += ',';
+    append_number(text, list.class_ids[index]);
+    return;
+  }
+  const std::size_t columns = list.label_columns.size();
+  for (std::size_t column = 0; column < columns; ++column) {
+    text += ',';
+    append_number(text, list.values[index * columns + column]);
+  }
+}
+
+template <class Number>
+Number parse_number(std::string_view field, const CsvReader& rows) {
+  Number number{};
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (error != std::errc() || end != field.data() + field.size())
+    throw Error(ErrorCode::bad_data, rows.name() + ": line " + std::to_string(rows.line()) +
+                                         ": expected a number, found '" + std::string(field) + "'");
+  return number;
+}
+
+/// Calls `take(fields, rows)` for each row of a frame's text, whose rows have at least `min_fields`.
+void read_rows(const std::string& text, const std::string& name, std::size_t min_fields,
+               const std::function<void(const std::vector<std::string_view>&, const CsvReader&)>& take) {
+  std::size_t taken = 0;
+  const ByteSource source = [&](MutableBytes out) {
+    const std::size_t count = std::min(out.size(), text.size() - taken);
+    std::memcpy(out.data(), text.data() + taken, count);
+    taken += count;
+    return count;
+  };
+  CsvReader rows(name, source, ',');
+  std::vector<std::string_view> fields;
+  while (rows.next_row(fields)) {
+    if (fields.size() < min_fields)
+      throw Error(ErrorCode::bad_data, name + ": line " + std::to_string(rows.line()) + ": expected " +
+                                           std::to_string(min_fields) + " fields, found " +
+                                           std::to_string(fields.size()));
+    take(fields, rows);
+  }
+}
+
+}  // namespace
+
+std::optional<PackPlan> read_plan(const std::string& folder) {
+  const std::string path = folder + "/" + std::string(kPlanName);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  const ByteBuffer bytes = with_retries([&] { return read_file(path, kMaxManifestBytes); });
+  return parse_plan(as_text(bytes), path);
+}
+
+void remove_plan(const std::string& folder) {
+  const std::string path = folder + "/" + std::string(kPlanName);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;
+  for (const std::string_view name : {kPlanRowsName, kPlanName})
+    if (::unlink((folder + "/" + std::string(name)).c_str()) != 0 && errno != ENOENT)
+      throw_write_error(folder + "/" + std::string(name), "cannot remove", errno);
+}
+
+PlanRowsWriter::PlanRowsWriter(const std::string& folder) : file_(folder + "/" + std::string(kPlanRowsName)) {}
+
+void PlanRowsWriter::add_frame() {
+  encode_zstd(as_bytes(text_), kZstdLevel, stored_);
+  index_.push_back({file_.byte_count(), stored_.size(), xxh3(stored_)});
+  file_.append(stored_);
+  text_.clear();
+}
+
+void PlanRowsWriter::add_part(const SampleList& list, std::span<const std::uint32_t> indices) {
+  for (const std::uint32_t index : indices) {
+    append_number(text_, list.row(index));
+    text_ += ',';
+    append_csv_field(text_, list.file(index));
+    append_labels(text_, list, index);
+    text_ += '\n';
+  }
+  add_frame();
+}
+
+void PlanRowsWriter::add_rejects(const std::vector<Reject>& rejects) {
+  for (const Reject& reject : rejects) {
+    append_number(text_, reject.row);
+    append_csv_field(text_ += ',', escape_bytes(reject.file));
+    for (const std::string& label : reject.labels) append_csv_field(text_ += ',', escape_bytes(label));
+    append_csv_field(text_ += ',', escape_bytes(reject.reason));
+    text_ += '\n';
+  }
+  add_frame();
+}
+
+FileRecord PlanRowsWriter::publish() {
+  ByteBuffer header;
+  append_little<std::uint32_t>(header, kIndexMagic);
+  append_little<std::uint32_t>(header, static_cast<std::uint32_t>(bytes_of(index_).size()));
+  file_.append(header);
+  file_.append(bytes_of(index_));
+  FileRecord record{std::string(kPlanRowsName), file_.byte_count(), xxh3(bytes_of(index_))};
+  file_.publish();
+  return record;
+}
+
+PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
+    : path_(folder + "/" + std::string(kPlanRowsName)), row_count_(plan.rows), part_count_(plan.parts()) {
+  const std::uint64_t frames = part_count_ + plan.packs.size();
+  const std::uint64_t index_bytes = frames * sizeof(PlanFrame);
+  const auto fail = [&](const std::string& what) {
+    throw Error(ErrorCode::bad_data, path_ + ": " + what + "; plan again");
+  };
+  with_retries([&] {
+    const InputFile file(path_);
+    if (file.byte_count() != plan.rows_file.bytes)
+      fail("has " + std::to_string(file.byte_count()) + " bytes, expected " +
+           std::to_string(plan.rows_file.bytes));
+    // Before memory is taken: the index must fit into the file that is there.
+    if (frames > file.byte_count() / sizeof(PlanFrame)) fail("has no index of " + std::to_string(frames) + " frames");
+    index_.resize(frames);
+    file.read_at(file.byte_count() - index_bytes,
+                 {reinterpret_cast<std::uint8_t*>(index_.data()), static_cast<std::size_t>(index_bytes)});
+  });
+  if (xxh3(bytes_of(index_)) != plan.rows_file.xxh3) fail("its index is not the plan's");
+  header_.label_kind = plan.class_labels ? LabelKind::class_id : LabelKind::numbers;
+  header_.file_column = plan.file_column;
+  header_.label_columns = plan.label_columns;
+  header_.classes = plan.classes;
+  header_.row_count = plan.rows;
+  header_.xxh3 = plan.input_xxh3;
+}
+
+std::string PlanRows::frame_name(std::uint64_t frame) const { return path_ + ": frame " + std::to_string(frame); }
+
+std::string PlanRows::read_frame(std::uint64_t frame) const {
+  const PlanFrame& at = index_.at(frame);
+  ByteBuffer stored;
+  // Opened anew each time: a plan that was written again has the same bytes in another file.
+  with_retries([&] {
+    const InputFile file(path_);
+    if (at.offset > file.byte_count() || at.bytes > file.byte_count() - at.offset)
+      throw Error(ErrorCode::bad_data, frame_name(frame) + ": lies outside of the file");
+    stored.resize(at.bytes);
+    file.read_at(at.offset, stored);
+  });
+  if (xxh3(stored) != at.xxh3)
+    throw Error(ErrorCode::bad_data, frame_name(frame) + ": checksum " + hash_text(xxh3(stored)) +
+                                         ", expected " + hash_text(at.xxh3) + "; plan again");
+  std::string text(zstd_content_bytes(stored), '\0');
+  decode_zstd(stored, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  return text;
+}
+
+SampleList PlanRows::part(std::uint64_t part) const {
+  const std::string text = read_frame(part);
+  SampleList list = header_;
+  const std::size_t columns = list.label_columns.size();
+  read_rows(text, frame_name(part), 2 + columns, [&](const auto& fields, const CsvReader& rows) {
+    const auto row = parse_number<std::uint32_t>(fields[0], rows);
+    if (row >= row_count_)
+      throw Error(ErrorCode::bad_data, rows.name() + ": row " + std::to_string(row) + " of " +
+                                           std::to_string(row_count_));
+    list.rows.push_back(row);
+    list.files.add(fields[1]);
+    if (list.label_kind == LabelKind::class_id) {
+      list.class_ids.push_back(parse_number<std::int64_t>(fields[2], rows));
+      if (!list.classes.empty() && static_cast<std::uint64_t>(list.class_ids.back()) >= list.classes.size())
+        throw Error(ErrorCode::bad_data, rows.name() + ": no class " + std::string(fields[2]));
+    } else {
+      for (std::size_t column = 0; column < columns; ++column)
+        list.values.push_back(parse_number<float>(fields[2 + column], rows));
+    }
+  });
+  return list;
+}
+
+std::vector<Reject> PlanRows::rejects(std::uint64_t pack) const {
+  std::vector<Reject> rejects;
+  const std::uint64_t frame = part_count_ + pack;
+  const std::string text = read_frame(frame);
+  read_rows(text, frame_name(frame), 3, [&](const auto& fields, const CsvReader& rows) {
+    Reject reject{parse_number<std::uint32_t>(fields[0], rows), std::string(fields[1]), {},
+                  std::string(fields.back())};
+    for (std::size_t at = 2; at + 1 < fields.size(); ++at) reject.labels.emplace_back(fields[at]);
+    rejects.push_back(std::move(reject));
+  });
+  return rejects;
+}
+
+}  // namespace chunkhit

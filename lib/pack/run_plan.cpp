@@ -1,0 +1,345 @@
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/aside_name.h"
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
+#include "listing/root_folder.h"
+#include "manifest/plan.h"
+#include "pack/memory_plan.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/pack_spec.h"
+#include "pack/pack_writer.h"
+#include "pack/plan_rows.h"
+
+namespace chunkhit {
+namespace {
+
+std::string folder_of(const std::string& folder, const PlannedPack& pack) {
+  return pack.name.empty() ? folder : folder + "/" + pack.name;
+}
+
+/// Another version may write other bytes, and a pack of two versions would pass for one.
+void check_versions(const PackPlan& plan, const std::string& folder) {
+  const auto refuse = [&](const std::string& name, const std::string& here, const std::string& there) {
+    throw Error(ErrorCode::bad_data, folder + ": " + name + " " + here + " here, " + there +
+                                         " in the plan: bytes could differ; use the build that planned");
+  };
+  const std::string tool = "pack-images " + version();
+  if (plan.tool != tool) refuse("tool", tool, plan.tool);
+  std::vector<SpecEntry> libraries;
+  for (const auto& [name, number] : library_versions()) libraries.push_back({name, number});
+  if (plan.libraries == libraries) return;
+  for (const SpecEntry& here : libraries) {
+    const auto there = std::ranges::find(plan.libraries, here.name, &SpecEntry::name);
+    if (there == plan.libraries.end()) refuse(here.name, here.value, "absent");
+    if (there->value != here.value) refuse(here.name, here.value, there->value);
+  }
+  refuse("libraries", count_text(libraries.size()), count_text(plan.libraries.size()));
+}
+
+/// Whether a finished pack of this id is there; throws bad_data for one of another id.
+bool is_finished(const std::string& folder, const PlannedPack& pack) {
+  const auto finished = OutputFolder::finished_pack(folder_of(folder, pack));
+  if (finished && finished->pack_id != pack.pack_id)
+    throw Error(ErrorCode::bad_data, folder_of(folder, pack) + ": holds a finished pack, " +
+                                         hash_text(finished->pack_id) + ", that is not the plan's, " +
+                                         hash_text(pack.pack_id));
+  return finished.has_value();
+}
+
+bool are_finished(const std::string& folder, const PackPlan& plan) {
+  return std::ranges::all_of(plan.packs, [&](const auto& pack) { return is_finished(folder, pack); });
+}
+
+/// Throws where the plan that a task began with is no longer there: what it would publish may be of nobody.
+void check_plan(const std::string& folder, const PackPlan& plan) {
+  const std::optional<PackPlan> now = read_plan(folder);
+  const auto same_id = [](const PlannedPack& a, const PlannedPack& b) { return a.pack_id == b.pack_id; };
+  if (now && std::ranges::equal(now->packs, plan.packs, same_id)) return;
+  if (!now && are_finished(folder, plan)) return;
+  throw Error(ErrorCode::bad_data, folder + ": the plan was " + (now ? "replaced" : "removed") +
+                                       " while this task ran; its unpublished parts are dropped");
+}
+
+/// The folder of the images, which must be the one that was planned: a machine on which it is not mounted
+/// would reject every image.
+RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, const PackImagesSpec& spec) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(ErrorCode::try_again, options.root + "/" + plan.first_file + ": " + what +
+                                          "; is the file system mounted on this machine? `root` names "
+                                          "another folder with the same files");
+  };
+  try {
+    RootFolder root(options.root, spec.follow_symlinks);
+    const std::uint64_t bytes = with_retries([&] { return root.open(plan.first_file).bytes; });
+    if (bytes != plan.first_file_bytes)
+      fail("found " + count_text(bytes) + " bytes, expected " + count_text(plan.first_file_bytes));
+    return root;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    fail(error.what());
+    throw;
+  }
+}
+
+PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan) {
+  PackImagesOptions options;
+  options.root = given.root.empty() ? plan.root : given.root;
+  options.output = given.folder;
+  options.threads = given.threads;
+  options.memory_bytes = given.memory_bytes;
+  options.on_io_error = given.on_io_error;
+  options.trust_inputs = true;  // the list is frozen, and finishing reads metadata alone
+  options.command_line = given.command_line;
+  options.on_progress = given.on_progress;
+  options.stop = given.stop;
+  return options;
+}
+
+/// A pack of the plan, whose first part has this number.
+PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const PlanRows& rows,
+                      std::size_t pack_index, std::uint64_t first_part, std::uint64_t part_samples) {
+  const PlannedPack& pack = plan.packs[pack_index];
+  PackTask task{pack.name,
+                {kImagesFormat, pack.spec, pack.pack_id, {}, {}, {}},
+                pack.samples,
+                rows.rejects(pack_index),
+                {}};
+  task.identity.check_plan = [&given, &plan] { check_plan(given.folder, plan); };
+  task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
+    auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
+    if (list->size() != count)
+      throw Error(ErrorCode::bad_data, "plan.rows: part " + std::to_string(first_part + first / part_samples) +
+                                           ": expected " + count_text(count, "row") + ", found " +
+                                           count_text(list->size()));
+    std::vector<std::uint32_t> indices(count);
+    std::iota(indices.begin(), indices.end(), 0u);
+    return PartRows{std::move(list), std::move(indices)};
+  };
+  return task;
+}
+
+/// The specs of the packs; throws bad_data where their parts are not those of the plan.
+std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
+  std::vector<PackImagesSpec> specs;
+  for (const PlannedPack& pack : plan.packs) {
+    specs.push_back(spec_of(pack.spec));
+    const std::uint64_t parts = plan_pack(specs.back(), plan.sample, pack.samples).part_count;
+    if (parts != pack.parts)
+      throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
+                                           " parts, expected " + std::to_string(parts));
+  }
+  return specs;
+}
+
+/// Packs the parts of some tasks, or everything that is missing.
+class PlanRun {
+ public:
+  PlanRun(const RunPlanOptions& given, const PackPlan& plan)
+      : given_(given),
+        plan_(plan),
+        options_(run_options(given, plan)),
+        specs_(pack_specs(plan)),
+        rows_(given.folder, plan),
+        root_(open_root(plan, options_, specs_.front())),
+        tasks_(given.tasks.begin(), given.tasks.end()) {}
+
+  RunPlanReport run() {
+    const RunStart start = start_run();
+    ChunkPlan largest;
+    for (std::size_t index = 0; index < specs_.size(); ++index) {
+      const ChunkPlan chunks = plan_pack(specs_[index], plan_.sample, plan_.packs[index].samples);
+      if (chunks.chunk_bytes > largest.chunk_bytes) largest = chunks;
+    }
+    const MemoryPlan memory = plan_memory(specs_.front(), options_, largest);
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
+    tbb::task_arena arena(static_cast<int>(memory.threads));
+    arena.execute([&] { run_packs(memory, start); });
+    report_.finished = tasks_.empty() && !report_.interrupted;
+    report_.seconds = start.seconds();
+    return std::move(report_);
+  }
+
+ private:
+  void run_packs(const MemoryPlan& memory, const RunStart& start) {
+    AssemblerContext maker{specs_.front(),
+                           root_,
+                           plan_.sample,
+                           plan_.first_file,
+                           MemoryBudget(memory.decode_bytes),
+                           memory.kept_bytes,
+                           options_.on_io_error == OnIoError::reject};
+    RejectLimit rejects(plan_.max_rejected, plan_.rows);
+    PackProgress progress;
+    progress.rows_total = rows_to_do();
+    std::optional<SharedStats> normalize;
+    std::uint64_t first_part = 0;
+    for (std::size_t index = 0; index < plan_.packs.size() && !report_.interrupted; ++index) {
+      RunContext run{specs_[index],
+                     options_,
+                     rows_.header(),
+                     maker,
+                     rejects,
+                     progress,
+                     memory.buffer_bytes,
+                     {plan_.tool, options_.command_line, start, memory.threads},
+                     normalize,
+                     true};
+      progress.pack = folder_of(given_.folder, plan_.packs[index]);
+      run_pack(run, index, first_part);
+      normalize = run.normalize;
+      first_part += plan_.packs[index].parts;
+    }
+  }
+
+  void run_pack(RunContext& run, std::size_t index, std::uint64_t first_part) {
+    const PlannedPack& pack = plan_.packs[index];
+    const std::uint64_t part_samples = plan_pack(specs_[index], plan_.sample, pack.samples).part_samples;
+    std::vector<std::uint64_t> parts;
+    for (std::uint64_t part = 0; part < pack.parts; ++part)
+      if (tasks_.contains((first_part + part) % plan_.tasks)) parts.push_back(part);
+    if (!tasks_.empty() && parts.empty()) return;
+    PackWriter writer(run, planned_pack(given_, plan_, rows_, index, first_part, part_samples));
+    report_.packs.push_back(tasks_.empty() ? writer.write() : writer.write_parts(parts));
+    report_.samples_packed_now += writer.samples_packed_now();
+    report_.interrupted = writer.interrupted();
+  }
+
+  [[nodiscard]] std::uint64_t rows_to_do() const {
+    std::uint64_t rows = 0;
+    std::uint64_t part = 0;
+    for (std::size_t index = 0; index < plan_.packs.size(); ++index) {
+      const PlannedPack& pack = plan_.packs[index];
+      const std::uint64_t part_samples = plan_pack(specs_[index], plan_.sample, pack.samples).part_samples;
+      for (std::uint64_t at = 0; at < pack.parts; ++at, ++part)
+        if (tasks_.empty() || tasks_.contains(part % plan_.tasks))
+          rows += std::min(part_samples, pack.samples - at * part_samples);
+    }
+    return rows;
+  }
+
+  const RunPlanOptions& given_;
+  const PackPlan& plan_;
+  PackImagesOptions options_;
+  std::vector<PackImagesSpec> specs_;
+  PlanRows rows_;
+  RootFolder root_;
+  std::set<std::uint64_t> tasks_;
+  RunPlanReport report_;
+};
+
+/// Removes what tasks that were killed left, and the plan.
+void clean_up(const std::string& folder, const PackPlan& plan) {
+  for (const PlannedPack& pack : plan.packs)
+    OutputFolder(folder_of(folder, pack), false, PackKind::images, true).remove_left_overs();
+  remove_plan(folder);
+}
+
+/// Whether a folder holds finished packs of images and no plan: some run finished it.
+bool holds_finished_packs(const std::string& folder) {
+  if (held_format(folder) == kImagesFormat) return true;
+  return std::ranges::any_of(folder_entries(folder), [&](const std::string& name) {
+    return held_format(folder + "/" + name) == kImagesFormat;
+  });
+}
+
+void check_tasks(const std::vector<std::uint64_t>& tasks, const PackPlan& plan) {
+  for (const std::uint64_t task : tasks)
+    if (task >= plan.tasks)
+      throw Error(ErrorCode::usage, "`task`: found " + std::to_string(task) + ", expected 0 to " +
+                                        std::to_string(plan.tasks - 1) + ", as the plan has " +
+                                        count_text(plan.tasks, "task"));
+}
+
+}  // namespace
+
+RunPlanReport run_plan(const RunPlanOptions& options) {
+  const std::optional<PackPlan> plan = read_plan(options.folder);
+  RunPlanReport done;
+  done.finished = true;
+  if (!plan) {
+    if (holds_finished_packs(options.folder)) return done;
+    throw Error(ErrorCode::bad_data, options.folder + ": holds no " + std::string(kPlanName) +
+                                         "; pack-images … --plan TASKS writes one");
+  }
+  check_tasks(options.tasks, *plan);
+  if (are_finished(options.folder, *plan)) {
+    if (options.tasks.empty()) clean_up(options.folder, *plan);
+    return done;
+  }
+  check_versions(*plan, options.folder);
+  RunPlanReport report = PlanRun(options, *plan).run();
+  if (report.finished) clean_up(options.folder, *plan);
+  return report;
+}
+
+namespace {
+
+/// Adds the parts of a pack that are there.
+void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
+              std::set<std::uint64_t>& missing, PlanStatus& status, std::uint64_t tasks) {
+  const std::string path = folder_of(folder, pack);
+  for (std::uint64_t part = 0; part < pack.parts; ++part) {
+    std::optional<PartManifest> found;
+    try {
+      found = OutputFolder::part_manifest(path, part);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data) throw;
+    }
+    if (!found || found->pack_id != pack.pack_id) {
+      missing.insert((first_part + part) % tasks);
+      continue;
+    }
+    ++status.parts_done;
+    status.rejected += found->part.rejects.size();
+  }
+  for (const std::string& name : folder_entries(path))
+    if (is_left_over(name))
+      status.begun.push_back((pack.name.empty() ? "" : pack.name + "/") + begun_text(name));
+}
+
+}  // namespace
+
+bool has_plan(const std::string& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder + "/" + std::string(kPlanName), error);
+}
+
+PlanStatus read_plan_status(const std::string& folder) {
+  const std::optional<PackPlan> plan = read_plan(folder);
+  if (!plan) throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName));
+  PlanStatus status{.path = folder,
+                    .rows = plan->rows,
+                    .tasks = plan->tasks,
+                    .parts = plan->parts(),
+                    .max_rejected = plan->max_rejected};
+  const PlanRows rows(folder, *plan);
+  std::set<std::uint64_t> missing;
+  std::uint64_t first_part = 0;
+  for (std::size_t index = 0; index < plan->packs.size(); ++index) {
+    add_pack(folder, plan->packs[index], first_part, missing, status, plan->tasks);
+    status.rejected += rows.rejects(index).size();
+    first_part += plan->packs[index].parts;
+  }
+  status.missing_tasks.assign(missing.begin(), missing.end());
+  std::ranges::sort(status.begun);
+  return status;
+}
+
+}  // namespace chunkhit

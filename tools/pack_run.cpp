@@ -1,0 +1,96 @@
+// pack-run: the plan of packs → their parts, or the finished packs.
+#include <malloc.h>
+
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "cli.h"
+#include "pack_images_report.h"
+#include "progress.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr int kMappedBlockBytes = 1 << 20;
+
+constexpr const char* kDescription =
+    "Packs what pack-images --plan planned: the parts of some tasks, or all that is missing.\nAny number of "
+    "processes on any number of machines may work on one plan, also on the same task.";
+constexpr const char* kExamples =
+    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it is.\n"
+    "Exit code 75: this machine cannot read the images now; run the task again, there or elsewhere.\n"
+    "Examples:\n"
+    "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
+    "  pack-run /data/train --task 3,17,40-42\n"
+    "  pack-run /data/train";
+
+struct PackRunFlags {
+  RunPlanOptions options;
+  std::string task;
+  std::string threads = "all";
+  std::string memory = "2G";
+  std::string on_io_error = "retry";
+  std::string progress = "auto";
+};
+
+void add_flags(CLI::App& app, PackRunFlags& flags) {
+  app.add_option("FOLDER", flags.options.folder, "Folder of the plan (the --output of pack-images --plan)")
+      ->required()
+      ->option_text(" ");
+  FlagGroup group(app, "Options");
+  group.add("--task", "LIST", flags.task, "Pack the parts of these tasks alone: 17, or 3,17,40-42 (all, and finish)");
+  group.add("--root", "FOLDER", flags.options.root, "Folder of the images on this machine (the plan's)");
+  group
+      .add("--on-io-error", "WORD", flags.on_io_error,
+           "Read errors: retry, then stop with exit code 75; or reject (retry)")
+      ->check(one_of(kOnIoErrorNames));
+  group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
+  group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
+  group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
+      ->check(CLI::IsMember(std::vector<std::string>{"auto", "json", "none"}));
+}
+
+RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
+  RunPlanOptions options = flags.options;
+  if (app.count("--task") > 0) options.tasks = parse_tasks("--task", flags.task);
+  if (flags.threads != "all")
+    options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
+  options.memory_bytes = parse_bytes("--memory", flags.memory);
+  options.on_io_error = parse_choice<OnIoError>(kOnIoErrorNames, flags.on_io_error);
+  while (options.folder.size() > 1 && options.folder.ends_with('/')) options.folder.pop_back();
+  return options;
+}
+
+int run_pack_run(const CLI::App& app, const PackRunFlags& flags, const std::string& command_line) {
+  RunPlanOptions options = run_options(app, flags);
+  options.command_line = command_line;
+  handle_signals();
+  options.stop = &stop_requested;
+  ProgressDisplay display(progress_style(flags.progress));
+  options.on_progress = [&](const PackProgress& progress) { display.show(shown(progress, false)); };
+  RunPlanReport report;
+  try {
+    report = run_plan(options);
+  } catch (...) {
+    display.end();
+    throw;
+  }
+  display.end();
+  print_report(options, report);
+  if (!report.interrupted) return 0;
+  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
+}
+
+}  // namespace
+}  // namespace chunkhit
+
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
+  using namespace chunkhit;
+  // Freed buffers of images go back to the system at once, whatever was freed before: --memory counts on it.
+  mallopt(M_MMAP_THRESHOLD, kMappedBlockBytes);
+  CLI::App app(kDescription, "pack-run");
+  PackRunFlags flags;
+  add_flags(app, flags);
+  add_common_flags(app);
+  app.footer(kExamples);
+  return run_command(app, argc, argv, [&] { return run_pack_run(app, flags, command_line(argc, argv)); });
+}
