@@ -62,8 +62,8 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
     print_preview(spec, options, preview_images(spec, options));
     return 0;
   }
-  const PackImagesReport report = with_progress(
-      options, flags, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
+  const PackImagesReport report =
+      with_progress(options, flags, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
   print_report(report);
   return exit_code(report.interrupted);
 }

@@ -106,8 +106,7 @@ void print_pack(const PackReport& pack, bool is_whole) {
   if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
   if (pack.repaired) std::printf("; it was finished, but not whole: what was missing is written again");
   std::printf("\n");
-  if (pack.samples == 0 && is_whole)
-    std::printf("  warning: no sample was packed: every row was rejected\n");
+  if (pack.samples == 0 && is_whole) std::printf("  warning: no sample was packed: every row was rejected\n");
   print_top_reasons(pack.reasons);
   const std::string path = printable_text(pack.path);
   if (!is_whole) return;  // the run that finishes writes the tables
@@ -200,17 +199,19 @@ void print_report(const PlanReport& report) {
   std::printf("%s: plan of %s (%s rejected while listing) in %s and %s, %s\n",
               printable_text(report.path).c_str(), count_text(report.rows, "row").c_str(),
               count_text(report.rejected).c_str(), count_text(report.parts, "part").c_str(),
-              count_text(report.tasks, "task").c_str(), bytes_text(static_cast<double>(report.bytes)).c_str());
+              count_text(report.tasks, "task").c_str(),
+              bytes_text(static_cast<double>(report.bytes)).c_str());
   const std::string folder = printable_text(shell_word(report.path));
   const auto last = static_cast<unsigned long long>(report.tasks - 1);
   std::printf("run the tasks, in any order and on any machine, then finish:\n");
   std::printf("  Slurm        sbatch --array=0-%llu slurm.sh %s\n", last, folder.c_str());
   std::printf("  Kubernetes   completions: %llu; pack-run %s --task $JOB_COMPLETION_INDEX\n", last + 1,
               folder.c_str());
-  std::printf("  GNU parallel parallel --retries 3 pack-run %s --task {} ::: {0..%llu}\n", folder.c_str(), last);
+  std::printf("  GNU parallel parallel --retries 3 pack-run %s --task {} ::: {0..%llu}\n", folder.c_str(),
+              last);
   std::printf("  Dask         python3 dask_run.py %s %llu\n", folder.c_str(), last + 1);
-  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n", folder.c_str(),
-              folder.c_str());
+  std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
+              folder.c_str(), folder.c_str());
 }
 
 void print_report(const RunPlanOptions& options, const RunPlanReport& report) {

@@ -263,8 +263,9 @@ void print_plan_status(const PlanStatus& status) {
   for (const std::string& file : status.begun) std::printf("begun      %s\n", printable_text(file).c_str());
   const std::string missing = task_list(status.missing_tasks);
   if (!missing.empty())
-    std::printf("missing    tasks %s\nnext: sbatch --array=%s …, or pack-run %s --task %s; then pack-run %s\n",
-                missing.c_str(), missing.c_str(), path.c_str(), missing.c_str(), path.c_str());
+    std::printf(
+        "missing    tasks %s\nnext: sbatch --array=%s …, or pack-run %s --task %s; then pack-run %s\n",
+        missing.c_str(), missing.c_str(), path.c_str(), missing.c_str(), path.c_str());
   else
     std::printf("next: pack-run %s finishes it\n", path.c_str());
 }
@@ -336,5 +337,6 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
       "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
-  return run_command(app, argc, argv, [&] { return is_watched ? watch(path, names) : show(path, names, json); });
+  return run_command(app, argc, argv,
+                     [&] { return is_watched ? watch(path, names) : show(path, names, json); });
 }

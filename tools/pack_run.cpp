@@ -16,7 +16,8 @@ constexpr const char* kDescription =
     "Packs what pack-images --plan planned: the parts of some tasks, or all that is missing.\nAny number of "
     "processes on any number of machines may work on one plan, also on the same task.";
 constexpr const char* kExamples =
-    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it is.\n"
+    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it "
+    "is.\n"
     "Exit code 75: this machine cannot read the images now; run the task again, there or elsewhere.\n"
     "Examples:\n"
     "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
@@ -37,7 +38,8 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
       ->required()
       ->option_text(" ");
   FlagGroup group(app, "Options");
-  group.add("--task", "LIST", flags.task, "Pack the parts of these tasks alone: 17, or 3,17,40-42 (all, and finish)");
+  group.add("--task", "LIST", flags.task,
+            "Pack the parts of these tasks alone: 17, or 3,17,40-42 (all, and finish)");
   group.add("--root", "FOLDER", flags.options.root, "Folder of the images on this machine (the plan's)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,

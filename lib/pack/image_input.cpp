@@ -114,7 +114,8 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
-  return {file, bytes.size(), swapped ? header.height : header.width, swapped ? header.width : header.height, plan.sample};
+  return {file, bytes.size(), swapped ? header.height : header.width, swapped ? header.width : header.height,
+          plan.sample};
 }
 
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
@@ -218,8 +219,8 @@ LabelSummary summarize_labels(const SampleList& list) {
   return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
 }
 
-/// Throws cannot_write where a plan of other packs is there, or of these and `force` would remove their parts:
-/// its tasks may be running.
+/// Throws cannot_write where a plan of other packs is there, or of these and `force` would remove their
+/// parts: its tasks may be running.
 void check_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
   const std::optional<PackPlan> plan = read_plan(options.output);
   if (!plan) return;
@@ -233,9 +234,8 @@ void check_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
               wanted.difference({planned.pack_id, planned.spec, std::nullopt}) + ")";
   }
   if (error.empty()) return;
-  throw Error(ErrorCode::cannot_write,
-              error + ", whose tasks may be running; remove " + options.output + "/" + std::string(kPlanName) +
-                  " first");
+  throw Error(ErrorCode::cannot_write, error + ", whose tasks may be running; remove " + options.output +
+                                           "/" + std::string(kPlanName) + " first");
 }
 
 std::vector<std::string> find_stale_shares(const SampleList& list, const PackImagesOptions& options,

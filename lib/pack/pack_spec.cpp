@@ -240,7 +240,8 @@ struct SpecField {
 };
 
 constexpr std::array kSpecFields{
-    SpecField{"labels", [](const auto& entry, auto& spec) { spec.labels = entry.value == "csv" ? "csv" : ""; }},
+    SpecField{"labels",
+              [](const auto& entry, auto& spec) { spec.labels = entry.value == "csv" ? "csv" : ""; }},
     SpecField{"resize", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"resize-long", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"fit", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
@@ -276,10 +277,8 @@ constexpr std::array kSpecFields{
                 spec.max_seconds_per_image = numbers_of<1, std::uint32_t>(entry, ',')[0];
               }},
     SpecField{"container", [](const auto& entry, auto& spec) { spec.container = entry.value; }},
-    SpecField{"layout",
-              [](const auto& entry, auto& spec) {
-                spec.transform.layout = choice_of<Layout>(entry, kLayoutNames);
-              }},
+    SpecField{"layout", [](const auto& entry,
+                           auto& spec) { spec.transform.layout = choice_of<Layout>(entry, kLayoutNames); }},
     SpecField{"codec", [](const auto& entry, auto& spec) { spec.codec = entry.value; }},
     SpecField{"chunk-samples", [](const auto& entry, auto& spec) { spec.chunk_samples = count_of(entry); }},
     SpecField{"part-bytes", [](const auto& entry, auto& spec) { spec.part_bytes = count_of(entry); }},

@@ -81,8 +81,11 @@ std::string pack_path(const PackImagesOptions& options, const std::string& pack_
 
 PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
                      PackSamples samples) {
-  PackTask task{samples.name, image_pack(spec, sample, list, samples), samples.indices.size(),
-                std::move(samples.rejects), {}};
+  PackTask task{samples.name,
+                image_pack(spec, sample, list, samples),
+                samples.indices.size(),
+                std::move(samples.rejects),
+                {}};
   task.rows = [list = std::shared_ptr<const SampleList>(std::shared_ptr<void>(), &list),
                indices = std::move(samples.indices)](std::uint64_t first, std::uint64_t count) {
     const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(first);
@@ -278,8 +281,7 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
 }
 
 void PackWriter::check_space(std::uint64_t row_count) const {
-  const SpaceNeed need =
-      needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
+  const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
   const std::string error = space_error(need, folder_.free_bytes());
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }

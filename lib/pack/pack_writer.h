@@ -34,7 +34,8 @@ struct PackTask {
   PackIdentity identity;
   std::uint64_t sample_count = 0;
   std::vector<Reject> rejects;  ///< rows that were rejected while listing
-  std::function<PartRows(std::uint64_t first, std::uint64_t count)> rows;  ///< `count` samples from `first` on
+  std::function<PartRows(std::uint64_t first, std::uint64_t count)>
+      rows;  ///< `count` samples from `first` on
 };
 
 /// What all packs of a run share.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/version.h"
@@ -57,12 +58,16 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
     const std::span<const std::uint32_t> all(samples.indices);
     const ChunkPlan chunks = plan_pack(spec, plan.sample, all.size());
     for (std::uint64_t first = 0; first < all.size(); first += chunks.part_samples)
-      rows.add_part(input.list, all.subspan(first, std::min<std::uint64_t>(chunks.part_samples, all.size() - first)));
+      rows.add_part(input.list,
+                    all.subspan(first, std::min<std::uint64_t>(chunks.part_samples, all.size() - first)));
     const PackIdentity pack = image_pack(spec, plan.sample, input.list, samples);
     plan.packs.push_back({samples.name, pack.pack_id, pack.spec, all.size(), chunks.part_count});
   }
   for (const PackSamples& samples : input.packs) rows.add_rejects(samples.rejects);
   plan.rows_file = rows.publish();
+  if (plan.tasks > plan.parts())
+    report.notices.push_back("`plan` " + count_text(plan.tasks) + ": there are only " +
+                             count_text(plan.parts(), "part") + ", so as many tasks");
   plan.tasks = std::min(plan.tasks, plan.parts());
   const std::string text = plan_text(plan);
   publish_file(options.output + "/" + std::string(kPlanName), text);

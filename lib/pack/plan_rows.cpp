@@ -21,8 +21,9 @@ namespace chunkhit {
 namespace {
 
 constexpr int kZstdLevel = 1;
+constexpr std::uint32_t kHeaderMagic = 0x184D2A50;
 constexpr std::uint32_t kIndexMagic = 0x184D2A51;
-constexpr std::uint64_t kSkippableHeaderBytes = 8;
+constexpr std::string_view kMark = "chunkhit plan\r\n";
 static_assert(sizeof(PlanFrame) == 24);
 
 Bytes bytes_of(const std::vector<PlanFrame>& index) {
@@ -97,7 +98,17 @@ void remove_plan(const std::string& folder) {
       throw_write_error(folder + "/" + std::string(name), "cannot remove", errno);
 }
 
-PlanRowsWriter::PlanRowsWriter(const std::string& folder) : file_(folder + "/" + std::string(kPlanRowsName)) {}
+PlanRowsWriter::PlanRowsWriter(const std::string& folder) : file_(folder + "/" + std::string(kPlanRowsName)) {
+  append_skippable(kHeaderMagic, as_bytes(kMark));
+}
+
+void PlanRowsWriter::append_skippable(std::uint32_t magic, Bytes content) {
+  ByteBuffer header;
+  append_little<std::uint32_t>(header, magic);
+  append_little<std::uint32_t>(header, static_cast<std::uint32_t>(content.size()));
+  file_.append(header);
+  file_.append(content);
+}
 
 void PlanRowsWriter::add_frame() {
   encode_zstd(as_bytes(text_), kZstdLevel, stored_);
@@ -129,11 +140,7 @@ void PlanRowsWriter::add_rejects(const std::vector<Reject>& rejects) {
 }
 
 FileRecord PlanRowsWriter::publish() {
-  ByteBuffer header;
-  append_little<std::uint32_t>(header, kIndexMagic);
-  append_little<std::uint32_t>(header, static_cast<std::uint32_t>(bytes_of(index_).size()));
-  file_.append(header);
-  file_.append(bytes_of(index_));
+  append_skippable(kIndexMagic, bytes_of(index_));
   FileRecord record{std::string(kPlanRowsName), file_.byte_count(), xxh3(bytes_of(index_))};
   file_.publish();
   return record;
@@ -152,7 +159,8 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
       fail("has " + std::to_string(file.byte_count()) + " bytes, expected " +
            std::to_string(plan.rows_file.bytes));
     // Before memory is taken: the index must fit into the file that is there.
-    if (frames > file.byte_count() / sizeof(PlanFrame)) fail("has no index of " + std::to_string(frames) + " frames");
+    if (frames > file.byte_count() / sizeof(PlanFrame))
+      fail("has no index of " + std::to_string(frames) + " frames");
     index_.resize(frames);
     file.read_at(file.byte_count() - index_bytes,
                  {reinterpret_cast<std::uint8_t*>(index_.data()), static_cast<std::size_t>(index_bytes)});
@@ -166,7 +174,9 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
   header_.xxh3 = plan.input_xxh3;
 }
 
-std::string PlanRows::frame_name(std::uint64_t frame) const { return path_ + ": frame " + std::to_string(frame); }
+std::string PlanRows::frame_name(std::uint64_t frame) const {
+  return path_ + ": frame " + std::to_string(frame);
+}
 
 std::string PlanRows::read_frame(std::uint64_t frame) const {
   const PlanFrame& at = index_.at(frame);
@@ -194,8 +204,8 @@ SampleList PlanRows::part(std::uint64_t part) const {
   read_rows(text, frame_name(part), 2 + columns, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
-      throw Error(ErrorCode::bad_data, rows.name() + ": row " + std::to_string(row) + " of " +
-                                           std::to_string(row_count_));
+      throw Error(ErrorCode::bad_data,
+                  rows.name() + ": row " + std::to_string(row) + " of " + std::to_string(row_count_));
     list.rows.push_back(row);
     list.files.add(fields[1]);
     if (list.label_kind == LabelKind::class_id) {
@@ -215,8 +225,8 @@ std::vector<Reject> PlanRows::rejects(std::uint64_t pack) const {
   const std::uint64_t frame = part_count_ + pack;
   const std::string text = read_frame(frame);
   read_rows(text, frame_name(frame), 3, [&](const auto& fields, const CsvReader& rows) {
-    Reject reject{parse_number<std::uint32_t>(fields[0], rows), std::string(fields[1]), {},
-                  std::string(fields.back())};
+    Reject reject{
+        parse_number<std::uint32_t>(fields[0], rows), std::string(fields[1]), {}, std::string(fields.back())};
     for (std::size_t at = 2; at + 1 < fields.size(); ++at) reject.labels.emplace_back(fields[at]);
     rejects.push_back(std::move(reject));
   });

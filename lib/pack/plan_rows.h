@@ -42,6 +42,7 @@ class PlanRowsWriter {
   [[nodiscard]] FileRecord publish();
 
  private:
+  void append_skippable(std::uint32_t magic, Bytes content);
   void add_frame();
 
   PendingFile file_;

@@ -125,9 +125,9 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   task.rows = [&rows, first_part, part_samples](std::uint64_t first, std::uint64_t count) {
     auto list = std::make_shared<SampleList>(rows.part(first_part + first / part_samples));
     if (list->size() != count)
-      throw Error(ErrorCode::bad_data, "plan.rows: part " + std::to_string(first_part + first / part_samples) +
-                                           ": expected " + count_text(count, "row") + ", found " +
-                                           count_text(list->size()));
+      throw Error(ErrorCode::bad_data, "plan.rows: part " +
+                                           std::to_string(first_part + first / part_samples) + ": expected " +
+                                           count_text(count, "row") + ", found " + count_text(list->size()));
     std::vector<std::uint32_t> indices(count);
     std::iota(indices.begin(), indices.end(), 0u);
     return PartRows{std::move(list), std::move(indices)};

@@ -165,10 +165,11 @@ CHUNKHIT_API PlanReport plan_images(const PackImagesSpec& spec, const PackImages
 
 /// How run_plan runs.
 struct RunPlanOptions {
-  std::string folder;                ///< output of plan_images
-  std::vector<std::uint64_t> tasks;  ///< the parts of these tasks alone; empty: all that is missing, and finish
-  std::string root;                  ///< folder of the images where it is another one here; empty: the plan's
-  std::uint32_t threads = 0;         ///< as in PackImagesOptions
+  std::string folder;  ///< output of plan_images
+  std::vector<std::uint64_t>
+      tasks;                  ///< the parts of these tasks alone; empty: all that is missing, and finish
+  std::string root;           ///< folder of the images where it is another one here; empty: the plan's
+  std::uint32_t threads = 0;  ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
   OnIoError on_io_error = OnIoError::retry;
   std::string command_line;  ///< for run.json
@@ -178,7 +179,7 @@ struct RunPlanOptions {
 
 /// Outcome of run_plan.
 struct RunPlanReport {
-  std::vector<PackReport> packs;     ///< of the parts of this call's tasks
+  std::vector<PackReport> packs;  ///< of the parts of this call's tasks
   std::uint64_t samples_packed_now = 0;
   double seconds = 0;
   bool finished = false;     ///< the packs are whole, and the plan is removed
