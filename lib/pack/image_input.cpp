@@ -293,9 +293,9 @@ ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {
 
 std::vector<std::string> check_outputs(const PackImagesSpec& spec, const PackImagesOptions& options,
                                        const ImageInput& input) {
-  check_plan(spec, options, input);
   for (const PackSamples& samples : input.packs)
     OutputFolder::check(pack_path(options, samples.name), options.force);
+  check_plan(spec, options, input);
   return find_stale_shares(input.list, options, input.packs);
 }
 
