@@ -264,6 +264,27 @@ std::vector<std::string> compare_with_part(const std::string& part_path, const M
   return problems;
 }
 
+std::vector<std::string> compare_with_part(const std::string& part_path, const MatrixManifest& manifest,
+                                           const PartSpec& part) {
+  std::vector<std::string> problems;
+  const auto compare = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
+    if (found != expected)
+      problems.push_back(differ(part_path, what, std::to_string(found), std::to_string(expected)));
+  };
+  const MatrixShape& shape = *part.matrix;
+  if (part.pack_id != manifest.pack_id)
+    problems.push_back(
+        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
+  compare("columns", shape.column_count, manifest.columns);
+  compare("matrices", shape.matrix_count, manifest.matrices.size());
+  if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
+    problems.push_back(part_path + ": values of another type or scale than the manifest says");
+  if (part.codec != manifest.codec)
+    problems.push_back(differ(part_path, "codec", part.codec, manifest.codec));
+  if (manifest.chunk_rows > 0) compare("rows of a chunk", part.chunk_samples, manifest.chunk_rows);
+  return problems;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

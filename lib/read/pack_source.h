@@ -73,6 +73,9 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
 /// Compares the manifest with the structure that a part itself has.
 [[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
                                                          const Manifest& manifest, const PartSpec& part);
+[[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
+                                                         const MatrixManifest& manifest,
+                                                         const PartSpec& part);
 
 /// The packs that a path names: those in the folder of a `--split`, by name, finished or not; else the path
 /// itself, whatever it is.

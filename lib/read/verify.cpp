@@ -1,6 +1,7 @@
 #include "chunkhit/verify.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -15,83 +16,145 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "read/chunk_sums.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
-#include "read/verify_matrix.h"
 #include "store/hdf5/external_check.h"
 #include "store/hdf5/index.h"
+#include "store/hdf5/matrix.h"
 #include "store/part.h"
+#include "store/shard.h"
 
 namespace chunkhit {
 namespace {
 
-/// What a part must be, from its own record or from nothing for a single part.
+const PackManifest& manifest_of(const PackSource& pack) {
+  if (pack.matrix) return *pack.matrix;
+  return *pack.manifest;
+}
+
+/// What a part must be; `pack` is null for a single part.
 struct Expected {
   std::string path;
-  std::string name;  ///< for messages
-  const Manifest* manifest = nullptr;
-  const PartRecord* listed = nullptr;  ///< without sums, from the manifest
-  const PartRecord* record = nullptr;  ///< with sums, from part-NNNNN.json
+  bool holds_matrices = false;
+  const PackSource* pack = nullptr;
   std::uint32_t part_index = 0;
+  [[nodiscard]] const PartRecord& listed() const { return manifest_of(*pack).parts[part_index]; }
 };
 
-/// The sums over all pixels.
-PixelSums check_chunks(const ChunkReader& part, std::uint32_t threads, std::vector<std::string>& problems) {
+/// What all chunks of a part add up to: pixels, or the entries of X and held_out.
+struct ContentSums {
+  PixelSums pixels;
+  std::array<std::uint64_t, 2> nnz{};
+  std::array<std::uint64_t, 2> longest_row{};
+  void add(const ContentSums& other) {
+    pixels.add(other.pixels);
+    for (std::size_t matrix = 0; matrix < nnz.size(); ++matrix) {
+      nnz[matrix] += other.nnz[matrix];
+      longest_row[matrix] = std::max(longest_row[matrix], other.longest_row[matrix]);
+    }
+  }
+};
+
+void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
+  const MatrixShape& shape = *part.spec().matrix;
+  const StoredChunk& chunk = part.chunks()[index];
+  try {
+    const RowBlockHeader header = decode_row_block_header(raw, shape);
+    if (header.row_count != chunk.sample_count || header.first_row != chunk.first_sample)
+      throw Error(ErrorCode::bad_data, "is of other rows than its location in the part says");
+    ContentSums block;
+    for (std::size_t matrix = 0; matrix < shape.matrix_count; ++matrix) {
+      const RowBlockHeader::Matrix& rows = header.matrices[matrix];
+      std::vector<std::uint64_t> row_ends(header.row_count);
+      std::vector<std::uint32_t> ids(rows.nnz);
+      ByteBuffer values(rows.nnz * value_bytes(shape.value_type));
+      decode_rows(header, matrix, shape, RowBlockTarget<std::uint32_t>{row_ends, 0, ids, values});
+      block.nnz[matrix] = rows.nnz;
+      block.longest_row[matrix] = rows.longest_row;
+    }
+    sums.add(block);
+  } catch (const Error& error) {
+    throw Error(error.code(), part.location(index) + ": " + error.what());
+  }
+}
+
+/// Adds a chunk's samples up; throws bad_data for a row block that is none.
+void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   const SampleShape& sample = part.spec().sample;
-  return sum_over_chunks<PixelSums>(part, threads, problems,
-                                    [&](std::size_t index, Bytes raw, PixelSums& sums) {
-                                      for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
-                                        sums.add_sample(raw.data() + at * sample.byte_count(), sample);
-                                    });
+  if (part.spec().matrix) return check_row_block(part, index, raw, sums);
+  for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
+    sums.pixels.add_sample(raw.data() + at * sample.byte_count(), sample);
 }
 
-void compare_with_record(const ChunkReader& part, const Expected& expected,
-                         std::vector<std::string>& problems) {
-  const auto error = [&](const std::string& what) { problems.push_back(expected.name + ": " + what); };
+void compare(const Expected& expected, const std::string& what, std::uint64_t found, std::uint64_t wanted,
+             std::vector<std::string>& problems) {
+  if (found != wanted)
+    problems.push_back(expected.path + ": " + what + " " + std::to_string(found) + ", expected " +
+                       std::to_string(wanted));
+}
+
+void compare_hash(const Expected& expected, std::uint64_t found, std::vector<std::string>& problems) {
+  if (found != expected.listed().xxh3)
+    problems.push_back(expected.path + ": checksum of the part " + hash_text(found) + ", expected " +
+                       hash_text(expected.listed().xxh3));
+}
+
+void compare_with_pack(const ChunkReader& part, const Expected& expected,
+                       std::vector<std::string>& problems) {
+  const PackSource& pack = *expected.pack;
   const PartSpec& spec = part.spec();
-  for (std::string& text : compare_with_part(expected.name, *expected.manifest, spec))
+  for (std::string& text : pack.matrix ? compare_with_part(expected.path, *pack.matrix, spec)
+                                       : compare_with_part(expected.path, *pack.manifest, spec))
     problems.push_back(std::move(text));
-  if (spec.part_index != expected.part_index)
-    error("is part " + std::to_string(spec.part_index) + ", expected " + std::to_string(expected.part_index));
-  if (part.chunks().size() != expected.record->chunks)
-    error("has " + std::to_string(part.chunks().size()) + " chunks, expected " +
-          std::to_string(expected.record->chunks));
-  if (part.samples().rows.size() != expected.record->samples)
-    error("has " + std::to_string(part.samples().rows.size()) + " samples, expected " +
-          std::to_string(expected.record->samples));
+  compare(expected, "is part", spec.part_index, expected.part_index, problems);
+  compare(expected, spec.matrix ? "rows" : "samples", part.samples().rows.size(), expected.listed().samples,
+          problems);
+  // The chunks of matrices in HDF5 are made while it is read.
+  if (!spec.matrix || manifest_of(pack).container != "hdf5")
+    compare(expected, "chunks", part.chunks().size(), expected.listed().chunks, problems);
+  compare_hash(expected, part.hash_of_all(), problems);
 }
 
-void compare_hash(const ChunkReader& part, const Expected& expected, std::vector<std::string>& problems) {
-  const std::uint64_t found = part.hash_of_all();
-  if (found != expected.listed->xxh3)
-    problems.push_back(expected.name + ": checksum of the part " + hash_text(found) + ", expected " +
-                       hash_text(expected.listed->xxh3));
+std::unique_ptr<ChunkReader> open_expected(const Expected& expected, const VerifyOptions& options) {
+  if (expected.holds_matrices) return open_matrix_part(expected.path, 0, false);
+  return expected.pack != nullptr ? container_of(expected.path).open(expected.path)
+                                  : open_part(expected.path, options.names, false);
 }
 
-void add(std::vector<std::string> more, std::vector<std::string>& problems) {
-  for (std::string& error : more)
-    if (std::ranges::find(problems, error) == problems.end()) problems.push_back(std::move(error));
+/// Compares the hash of a part of matrices in HDF5, all bytes of which it stands for. Returns whether there
+/// is one.
+bool check_matrix_hash(const Expected& expected, std::vector<std::string>& problems) {
+  const InputFile input(expected.path);
+  const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
+  if (!trailer && expected.pack != nullptr)
+    throw Error(
+        ErrorCode::bad_data,
+        expected.path +
+            ": has no trailer behind its HDF5 end of file: another program changed it, or it was cut off");
+  if (trailer && expected.pack != nullptr) compare_hash(expected, trailer->xxh3, problems);
+  if (trailer) check_hdf5_hash(input, *trailer);
+  return trailer.has_value();
 }
 
 /// Everything that needs the part's own reader.
-std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options) {
+std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options,
+                                    ContentSums& sums) {
   std::vector<std::string> problems;
   try {
-    const std::unique_ptr<ChunkReader> part = expected.listed != nullptr
-                                                  ? container_of(expected.path).open(expected.path)
-                                                  : open_part(expected.path, options.names, false);
-    if (expected.manifest != nullptr) compare_with_record(*part, expected, problems);
-    if (expected.listed != nullptr) compare_hash(*part, expected, problems);
-    part->check_hdf5_bytes();
+    if (expected.holds_matrices && container_of(expected.path).name == "hdf5" &&
+        check_matrix_hash(expected, problems) && (options.quick || !problems.empty()))
+      return problems;
+    const std::unique_ptr<ChunkReader> part = open_expected(expected, options);
+    if (expected.pack != nullptr) compare_with_pack(*part, expected, problems);
+    if (!expected.holds_matrices) part->check_hdf5_bytes();
     if (options.quick) return problems;
     const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
-    const PixelSums sums = check_chunks(*part, threads, problems);
-    if (expected.record != nullptr && problems.empty() &&
-        (sums.sum != expected.record->pixels.sum ||
-         sums.sum_of_squares != expected.record->pixels.sum_of_squares))
-      problems.push_back(expected.name + ": the pixels' sums differ from those recorded when it was packed");
+    sums = sum_over_chunks<ContentSums>(
+        *part, threads, problems,
+        [&](std::size_t index, Bytes raw, ContentSums& found) { check_chunk(*part, index, raw, found); });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
     problems.emplace_back(error.what());
@@ -99,29 +162,45 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
   return problems;
 }
 
+void add(std::vector<std::string> more, std::vector<std::string>& problems) {
+  for (std::string& error : more)
+    if (std::ranges::find(problems, error) == problems.end()) problems.push_back(std::move(error));
+}
+
 /// Gives the part's own record where it can be read.
-std::optional<PartManifest> check_part_of_pack(const std::string& folder, const Manifest& manifest,
-                                               std::uint32_t part_index, const VerifyOptions& options,
+std::optional<PartManifest> check_part_of_pack(const PackSource& pack, std::uint32_t part_index,
+                                               const VerifyOptions& options, ContentSums& total,
                                                VerifyReport& report) {
+  const PackManifest& manifest = manifest_of(pack);
   const PartRecord& listed = manifest.parts[part_index];
-  const std::string path = folder + "/" + listed.file;
-  check_size(path, listed.bytes, report.problems);
-  std::optional<PartManifest> own = check_part_record(folder, manifest, listed, report.problems);
+  const Expected expected{pack.folder + "/" + listed.file, pack.matrix.has_value(), &pack, part_index};
+  check_size(expected.path, listed.bytes, report.problems);
+  std::optional<PartManifest> own = check_part_record(pack.folder, manifest, listed, report.problems);
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return own;
-  Expected expected{path, path, nullptr, &listed, nullptr, part_index};
-  if (own) expected.manifest = &manifest, expected.record = &own->part;
-  add(check_part(expected, options), report.problems);
+  if (!std::filesystem::exists(expected.path, error)) return own;
+  ContentSums sums;
+  std::vector<std::string> problems = check_part(expected, options, sums);
+  if (own && !pack.matrix && !options.quick && problems.empty() &&
+      (sums.pixels.sum != own->part.pixels.sum ||
+       sums.pixels.sum_of_squares != own->part.pixels.sum_of_squares))
+    problems.push_back(expected.path + ": the pixels' sums differ from those recorded when it was packed");
+  add(std::move(problems), report.problems);
+  total.add(sums);
   return own;
 }
 
-std::set<std::string> known_files(const Manifest& manifest) {
-  std::set<std::string> known{std::string(kManifestName), std::string(kRejectsName), std::string(kRunName)};
-  if (manifest.warnings) known.insert(manifest.warnings->file);
-  for (const PartRecord& part : manifest.parts) {
+std::set<std::string> known_files(const PackSource& pack) {
+  std::set<std::string> known{std::string(kManifestName), std::string(kRunName)};
+  if (pack.matrix) {
+    known.insert({pack.matrix->users.file, pack.matrix->items.file});
+  } else {
+    known.insert(std::string(kRejectsName));
+    if (pack.manifest->warnings) known.insert(pack.manifest->warnings->file);
+  }
+  for (const PartRecord& part : manifest_of(pack).parts) {
     const std::string sidecar = part_record_name(part.file);
-    const std::string stem = sidecar.substr(0, sidecar.rfind('.'));
-    known.insert({part.file, sidecar, stem + std::string(kInputsExtension)});
+    known.insert({part.file, sidecar});
+    if (!pack.matrix) known.insert(sidecar.substr(0, sidecar.rfind('.')) + std::string(kInputsExtension));
   }
   return known;
 }
@@ -131,6 +210,16 @@ bool may_crash(const std::string& path, const Hdf5Names& names) {
   return container_of(path).name == "hdf5" && (names != Hdf5Names{} || !read_hdf5_trailer(InputFile(path)));
 }
 
+/// Returns whether a single part holds matrices; false where that cannot be detected.
+bool is_matrix_part(const std::string& path) {
+  try {
+    return container_of(path).name == "hdf5" ? is_matrix_hdf5(path, false) : is_matrix_shard(path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::try_again) throw;
+    return false;
+  }
+}
+
 std::vector<std::string> check_lone_part(const std::string& path, const VerifyOptions& options) {
   try {
     if (may_crash(path, options.names)) check_external_file(path, {.names = options.names});
@@ -138,9 +227,8 @@ std::vector<std::string> check_lone_part(const std::string& path, const VerifyOp
     if (error.code() == ErrorCode::try_again) throw;
     return {error.what()};
   }
-  const bool is_matrix = options.names == Hdf5Names{} && is_matrix_part(path);
-  return is_matrix ? check_lone_matrix_part(path, options)
-                   : check_part({.path = path, .name = path}, options);
+  ContentSums sums;
+  return check_part({path, options.names == Hdf5Names{} && is_matrix_part(path)}, options, sums);
 }
 
 VerifyReport verify_part(const std::string& path, const VerifyOptions& options) {
@@ -215,6 +303,34 @@ VerifyReport report_manifest(const std::string& path, const Error& error) {
   return {.problems = {error.what()}, .damaged = {manifest.string()}};
 }
 
+void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const ContentSums& sums,
+                      std::vector<std::string>& problems) {
+  for (std::size_t matrix = 0; matrix < manifest.matrices.size(); ++matrix) {
+    const PackMatrix& record = manifest.matrices[matrix];
+    if (sums.nnz[matrix] != record.nnz || sums.longest_row[matrix] != record.longest_row)
+      problems.push_back(folder + "/" + std::string(kManifestName) + ": " + record.name + ": " +
+                         std::to_string(record.nnz) + " entries, longest row " +
+                         std::to_string(record.longest_row) + "; the parts have " +
+                         std::to_string(sums.nnz[matrix]) + ", " + std::to_string(sums.longest_row[matrix]));
+  }
+}
+
+void check_images_beside(const std::string& folder, const Manifest& manifest,
+                         const std::vector<PartManifest>& own, VerifyReport& report) {
+  if (own.size() == manifest.parts.size())
+    add(compare_with_parts(folder + "/" + std::string(kManifestName), manifest, own), report.problems);
+  check_normalize(folder, manifest, report.problems);
+  check_list(folder, manifest.rejects, manifest.rejected, report);
+  if (manifest.warnings) check_list(folder, *manifest.warnings, manifest.warned, report);
+}
+
+void check_matrices_beside(const std::string& folder, const MatrixManifest& manifest, bool quick,
+                           const ContentSums& sums, VerifyReport& report) {
+  if (!quick && report.problems.empty()) compare_matrices(folder, manifest, sums, report.problems);
+  check_list(folder, manifest.users, manifest.rows, report);
+  check_list(folder, manifest.items, manifest.columns, report);
+}
+
 }  // namespace
 
 VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) {
@@ -225,16 +341,16 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     return report_manifest(path, error);
   }
   check_names({&source, 1}, options.names);
-  if (source.matrix) return verify_matrix_pack(source.folder, *source.matrix, options);
-  if (!source.manifest) return verify_part(source.part, options);
-  const Manifest& manifest = *source.manifest;
+  if (!source.matrix && !source.manifest) return verify_part(source.part, options);
+  const std::vector<PartRecord>& parts = manifest_of(source).parts;
   VerifyReport report;
+  ContentSums sums;
   std::vector<PartManifest> own;
-  for (std::uint32_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
-    const PartRecord& part = manifest.parts[part_index];
+  for (std::uint32_t part_index = 0; part_index < parts.size(); ++part_index) {
+    const PartRecord& part = parts[part_index];
     if (options.on_part) options.on_part(part.file);
     const std::size_t problems = report.problems.size();
-    if (auto record = check_part_of_pack(source.folder, manifest, part_index, options, report))
+    if (auto record = check_part_of_pack(source, part_index, options, sums, report))
       own.push_back(std::move(*record));
     if (report.problems.size() > problems)
       for (const std::string& file : {part.file, part_record_name(part.file)})
@@ -244,13 +360,12 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
     report.samples += part.samples;
     report.bytes += part.bytes;
   }
-  if (own.size() == manifest.parts.size())
-    add(compare_with_parts(source.folder + "/" + std::string(kManifestName), manifest, own), report.problems);
-  check_normalize(source.folder, manifest, report.problems);
-  check_list(source.folder, manifest.rejects, manifest.rejected, report);
-  if (manifest.warnings) check_list(source.folder, *manifest.warnings, manifest.warned, report);
+  if (source.matrix)
+    check_matrices_beside(source.folder, *source.matrix, options.quick, sums, report);
+  else
+    check_images_beside(source.folder, *source.manifest, own, report);
   if (!report.problems.empty()) add_damaged(source.folder, kManifestName, report);
-  check_unknown_files(source.folder, known_files(manifest), report.problems);
+  check_unknown_files(source.folder, known_files(source), report.problems);
   return report;
 }
 
