@@ -33,14 +33,13 @@ void add_left_out(const PackRows& pack, RatingStats& stats) {
 
 RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs) {
   RatingStats stats;
-  for (const RatingInput& input : read.inputs())
-    stats.inputs.push_back({std::filesystem::path(input.name).filename().string(), input.bytes,
-                            input.line_count, input.blank_lines, input.comment_lines, input.header_lines,
-                            input.rating_count});
+  for (const RatingInput& input : read.inputs()) {
+    stats.inputs.push_back(input);
+    stats.inputs.back().file = std::filesystem::path(input.file).filename().string();
+  }
   stats.bad_lines = read.total().bad_lines;
   for (const auto& [kind, count] : read.bad_kinds()) stats.reasons.emplace_back(kind, count);
-  for (const PackStep& step : packs.steps)
-    stats.steps.push_back({step.name, step.users, step.items, step.ratings});
+  stats.steps = packs.steps;
   for (const PackRows& pack : packs.packs) add_left_out(pack, stats);
   for (const ValueHistogram::Bin& bin : packs.values.bins) stats.values.push_back({bin.low, bin.count});
   return stats;

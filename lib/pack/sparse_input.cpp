@@ -77,9 +77,9 @@ bool SparseInput::read() {
   if (intake_.interrupted() || is_stopped()) return false;
   intake_.finish();
   if (store_.rating_count() == 0) throw Error(ErrorCode::bad_data, "there are no ratings in the input");
-  if (store_.rating_count() != intake_.stats().total().rating_count)
+  if (store_.rating_count() != intake_.stats().total().ratings)
     throw Error(ErrorCode::cannot_write, "kept " + count_text(store_.rating_count(), "rating") + " of " +
-                                             count_text(intake_.stats().total().rating_count));
+                                             count_text(intake_.stats().total().ratings));
   note_table();
   note_times();
   note_ends();
@@ -197,7 +197,7 @@ std::uint64_t SparseInput::xxh3() const {
   const std::uint64_t ratings = hash_inputs(facts_, intake_, hash_);
   if (spec_.packs.split.kind != SplitKind::given) return ratings;
   std::string text = hash_text(ratings) + "\n";
-  for (const RatingInput& input : intake_.stats().inputs()) text += std::to_string(input.rating_count) + "\n";
+  for (const RatingInput& input : intake_.stats().inputs()) text += std::to_string(input.ratings) + "\n";
   return chunkhit::xxh3(as_bytes(text));
 }
 

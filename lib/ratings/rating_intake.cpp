@@ -69,17 +69,17 @@ void TimeUnits::end(const std::string& input) {
 
 void ReadStats::begin(std::string input) {
   inputs_.emplace_back();
-  inputs_.back().name = std::move(input);
+  inputs_.back().file = std::move(input);
 }
 
 void ReadStats::add(const RatingBlock& block, std::uint64_t line_offset) {
   RatingInput& input = inputs_.back();
-  input.line_count += block.line_count;
+  input.lines += block.line_count;
   input.blank_lines += block.blank_lines;
   input.comment_lines += block.comment_lines;
   input.header_lines += block.header_lines;
   input.bad_lines += bad_line_count(block);
-  input.rating_count += block.size();
+  input.ratings += block.size();
   if (!block.bad_lines.empty()) add_bad_lines(block, line_offset);
 }
 
@@ -87,7 +87,7 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
   const std::uint64_t allowed = limit_.on_error == OnError::fail ? 0 : limit_.max_errors.count;
   const bool is_limited = limit_.on_error == OnError::fail || limit_.max_errors.count > 0;
   for (const BadLine& line : block.bad_lines) {
-    InputBadLine bad{inputs_.back().name, line};
+    InputBadLine bad{inputs_.back().file, line};
     bad.line.line += line_offset;
     const std::string text = bad_line_text(bad);
     if (line.reason == kLongLine) throw Error(ErrorCode::bad_data, text);
@@ -104,14 +104,14 @@ void ReadStats::add_bad_lines(const RatingBlock& block, std::uint64_t line_offse
     bad_lines_ += count;
     bad_kinds_[kind] += count;
     if (kind == bad_line_kind(kLongLine))
-      throw Error(ErrorCode::bad_data, inputs_.back().name + ":" +
+      throw Error(ErrorCode::bad_data, inputs_.back().file + ":" +
                                            std::to_string(line_offset + block.line_count) + ": " +
                                            std::string(kLongLine));
   }
   if (is_limited && bad_lines_ > allowed)
     throw Error(ErrorCode::too_many_rejects, "more than " + count_text(allowed, "bad line") +
                                                  ", which `max_errors` allows; the last in " +
-                                                 inputs_.back().name);
+                                                 inputs_.back().file);
 }
 
 void ReadStats::end(std::uint64_t bytes, std::uint64_t xxh3) {
@@ -121,7 +121,7 @@ void ReadStats::end(std::uint64_t bytes, std::uint64_t xxh3) {
 
 void ReadStats::finish() const {
   if (limit_.on_error == OnError::fail || limit_.max_errors.count > 0 || bad_lines_ == 0) return;
-  const std::uint64_t lines = total().line_count;
+  const std::uint64_t lines = total().lines;
   const auto share = static_cast<std::uint64_t>(limit_.max_errors.share * static_cast<double>(lines));
   // One bad line must not end the run of a short file.
   const std::uint64_t allowed = limit_.max_errors.share > 0 ? std::max<std::uint64_t>(1, share) : 0;
@@ -135,12 +135,12 @@ RatingInput ReadStats::total() const {
   RatingInput sum;
   for (const RatingInput& input : inputs_) {
     sum.bytes += input.bytes;
-    sum.line_count += input.line_count;
+    sum.lines += input.lines;
     sum.blank_lines += input.blank_lines;
     sum.comment_lines += input.comment_lines;
     sum.header_lines += input.header_lines;
     sum.bad_lines += input.bad_lines;
-    sum.rating_count += input.rating_count;
+    sum.ratings += input.ratings;
   }
   return sum;
 }
@@ -342,7 +342,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   };
   Pipeline pipeline(*this, fill, parse);
   const RatingInput before = stats_.total();
-  pipeline.progress = {input.name(), 0, input.byte_count(), before.rating_count, before.bad_lines};
+  pipeline.progress = {input.name(), 0, input.byte_count(), before.ratings, before.bad_lines};
   pipeline.has_line_offsets = true;
   stats_.begin(input.name());
   pipeline.run();
@@ -354,7 +354,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
 void RatingIntake::report_copied(const std::string& name, std::uint64_t bytes) const {
   if (!options_.on_progress) return;
   const RatingInput before = stats_.total();
-  options_.on_progress({name, bytes, std::nullopt, before.rating_count, before.bad_lines});
+  options_.on_progress({name, bytes, std::nullopt, before.ratings, before.bad_lines});
 }
 
 void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& input) {
@@ -365,7 +365,7 @@ void RatingIntake::read_blocks(std::span<const MatrixFile> files, RatingReader& 
   };
   Pipeline pipeline(*this, fill, [](Work&) {});
   const RatingInput before = stats_.total();
-  pipeline.progress = {files[0].name, 0, std::nullopt, before.rating_count, before.bad_lines};
+  pipeline.progress = {files[0].name, 0, std::nullopt, before.ratings, before.bad_lines};
   pipeline.files = files;
   stats_.begin(files[0].name);
   pipeline.run();

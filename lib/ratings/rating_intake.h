@@ -15,6 +15,7 @@
 
 #include "base/text_stream.h"
 #include "chunkhit/pack.h"
+#include "chunkhit/pack_info.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_format.h"
 #include "ratings/rating_reader.h"
@@ -54,16 +55,9 @@ class TimeUnits {
 };
 
 /// What was read of one input.
-struct RatingInput {
-  std::string name;
-  std::uint64_t bytes = 0;  ///< size of a text uncompressed, of a matrix file as stored; 0: not known
-  std::uint64_t xxh3 = 0;   ///< hash of these bytes
-  std::uint64_t line_count = 0;
-  std::uint64_t blank_lines = 0;
-  std::uint64_t comment_lines = 0;
-  std::uint64_t header_lines = 0;
+struct RatingInput : InputStats {
+  std::uint64_t xxh3 = 0;  ///< hash of the input's bytes
   std::uint64_t bad_lines = 0;
-  std::uint64_t rating_count = 0;
 };
 
 /// A bad line and the input that has it.

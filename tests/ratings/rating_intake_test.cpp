@@ -79,7 +79,7 @@ void expect_equal(const Intake& one, const Intake& other) {
   EXPECT_EQ(one.bad_kinds, other.bad_kinds);
   EXPECT_EQ(one.bad_lines, other.bad_lines);
   EXPECT_EQ(one.error, other.error);
-  EXPECT_EQ(one.total.line_count, other.total.line_count);
+  EXPECT_EQ(one.total.lines, other.total.lines);
   EXPECT_EQ(one.total.bad_lines, other.total.bad_lines);
   EXPECT_EQ(one.total.header_lines, other.total.header_lines);
   ASSERT_EQ(one.inputs.size(), other.inputs.size());
@@ -94,9 +94,9 @@ TEST(RatingIntake, NumbersUsersAndItemsByFirstAppearance) {
   EXPECT_EQ(intake.rows, (Rows{"0 0 3.500000", "1 1 4.000000", "0 1 1.000000"}));
   EXPECT_EQ(intake.user_ids, (Rows{"50", "60"}));
   EXPECT_EQ(intake.item_ids, (Rows{"7", "8"}));
-  EXPECT_EQ(intake.total.line_count, 4u);
+  EXPECT_EQ(intake.total.lines, 4u);
   EXPECT_EQ(intake.total.header_lines, 1u);
-  EXPECT_EQ(intake.total.rating_count, 3u);
+  EXPECT_EQ(intake.total.ratings, 3u);
 }
 
 TEST(RatingIntake, SharesOneNumberingAmongInputs) {
@@ -106,7 +106,7 @@ TEST(RatingIntake, SharesOneNumberingAmongInputs) {
                             skipping());
   EXPECT_EQ(intake.rows, (Rows{"0 0 3.000000 5", "1 1 4.000000 6", "1 0 5.000000 7", "2 2 1.000000 8"}));
   ASSERT_EQ(intake.inputs.size(), 2u);
-  EXPECT_EQ(intake.inputs[1].rating_count, 2u);
+  EXPECT_EQ(intake.inputs[1].ratings, 2u);
   EXPECT_EQ(intake.inputs[1].xxh3, hash_file(folder.path("ua.test")));
 }
 
@@ -194,7 +194,7 @@ TEST(RatingIntake, ReadsUserItemLines) {
   const Intake intake = run({folder.write("train.txt", "0 5 6\n1\n2 5\n")}, skipping(3));
   EXPECT_EQ(intake.rows, (Rows{"0 0", "0 1", "1 0"}));
   EXPECT_EQ(intake.user_ids, (Rows{"0", "2"}));
-  EXPECT_EQ(intake.total.line_count, 3u);
+  EXPECT_EQ(intake.total.lines, 3u);
 }
 
 TEST(RatingIntake, NeverCutsAQuotedField) {
@@ -206,7 +206,7 @@ TEST(RatingIntake, NeverCutsAQuotedField) {
     const Intake intake = run(paths, skipping(block_bytes), spec);
     EXPECT_EQ(intake.rows, (Rows{"0 0", "1 1", "0 1"}));
     EXPECT_EQ(intake.user_ids, (Rows{"a\nb", "c\"d"}));
-    EXPECT_EQ(intake.total.line_count, 6u);
+    EXPECT_EQ(intake.total.lines, 6u);
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/image_array.h"
-#include "store/hdf5/images.h"
+#include "store/hdf5/image_part.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/texts.h"

@@ -17,7 +17,6 @@
 #include "store/hdf5/external.h"
 #include "store/hdf5/external_check.h"
 #include "store/hdf5/handle.h"
-#include "store/hdf5/images.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/texts.h"
@@ -35,13 +34,15 @@ void set_filter(const Hdf5Check& check, hid_t list, const std::string& filter) {
     check(H5Pset_filter(list, kZstdFilter, H5Z_FLAG_OPTIONAL, 1, &level), "set the zstd filter");
 }
 
-}  // namespace
+using ImageDimensions = std::array<hsize_t, 4>;
 
+/// Gives the dimensions of `count` samples.
 ImageDimensions image_dimensions(const SampleShape& sample, hsize_t count) {
   if (sample.layout == Layout::nhwc) return {count, sample.height, sample.width, sample.channels};
   return {count, sample.channels, sample.height, sample.width};
 }
 
+/// Creates `/images` without samples.
 Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
   const ImageDimensions none = image_dimensions(spec.sample, 0);
   const ImageDimensions most = image_dimensions(spec.sample, H5S_UNLIMITED);
@@ -59,6 +60,8 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
           H5Dclose};
 }
 
+/// Asks the library where the chunk with `chunk.first_sample` is: sets offset, stored bytes and `filtered`.
+/// The library takes longer the further back the chunk is (it walks over all chunks before it).
 void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, StoredChunk& chunk) {
   const ImageDimensions at{chunk.first_sample, 0, 0, 0};
   unsigned mask = 0;
@@ -71,8 +74,6 @@ void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, S
   chunk.stored_bytes = bytes;
   chunk.filtered = spec.codec != "none" && (mask & 1) == 0;
 }
-
-namespace {
 
 /// Puts the path before what a step says.
 template <class Step>

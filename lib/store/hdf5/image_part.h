@@ -10,6 +10,15 @@
 
 namespace chunkhit {
 
+// Names in the file.
+inline constexpr const char* kImagesName = "images";
+inline constexpr const char* kLabelsName = "labels";
+inline constexpr const char* kRowsName = "rows";
+inline constexpr const char* kFilesName = "files";
+inline constexpr const char* kClassesName = "classes";
+inline constexpr const char* kColumnsName = "label_columns";
+inline constexpr const char* kFormatAttribute = "chunkhit_format";
+
 /// HDF5 counts a chunk's bytes in 32 bits; half of that keeps away from the edge.
 inline constexpr std::uint64_t kMaxHdf5ChunkBytes = std::uint64_t{1} << 31;
 
