@@ -66,7 +66,7 @@ def test_labels_in_a_group_were_minus_one_without_a_word(tmp_path):
     assert [each["id"] for each in chunkhit.pack_info(path, images="train/images")["classes"]] == [5, 6]
     assert chunkhit.verify_pack(path, images="train/images")["problems"] == []
     for read in (chunkhit.ImageDataset, chunkhit.ImageLoader, chunkhit.pack_info):
-        with pytest.raises(chunkhit.Error, match='has no dataset /labels, only .*/train/labels.*; labels=""'):
+        with pytest.raises(chunkhit.Error, match='has no dataset /labels; it has .*/train/labels.*; labels=""'):
             read(path, images="plain")
     assert [labels.tolist() for _, labels in chunkhit.ImageLoader(path, images="plain", labels="").epoch(0)] == [[-1, -1]]
     assert chunkhit.verify_pack(path, images="plain", labels="")["problems"] == []

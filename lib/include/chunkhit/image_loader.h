@@ -101,7 +101,8 @@ struct ImageBatch {
 ///
 /// Damaged external HDF5 files can crash the HDF5 library. Where the command pack-verify is installed (beside
 /// the library or the program, or on PATH), it is executed to open such a file first: a file that it crashes
-/// over is an Error of bad_data. The process is never forked.
+/// over is an Error of bad_data. The process is never forked. Where chunks of such a file split samples
+/// (schemas/images-hdf5.md), the loader's threads read it through the HDF5 library, one thread at a time.
 class CHUNKHIT_API ImageLoader {
  public:
   using Epoch = EpochRange<ImageLoader, ImageBatch>;
