@@ -21,9 +21,10 @@ std::string outcome(const VerifyReport& report, bool quick) {
 }
 
 void print_repair(const VerifyReport& report) {
-  if (report.damaged.empty()) return;
+  if (report.remove_to_rebuild.empty()) return;
   std::printf("to repair, remove these and run the command that made it again (see run.json):\n");
-  for (const std::string& file : report.damaged) std::printf("  %s\n", printable_text(file).c_str());
+  for (const std::string& file : report.remove_to_rebuild)
+    std::printf("  %s\n", printable_text(file).c_str());
 }
 
 void print_report(const std::string& path, const VerifyReport& report, double seconds, bool quick) {

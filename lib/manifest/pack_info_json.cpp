@@ -115,7 +115,7 @@ std::string verify_report_json(const VerifyReport& report) {
                   {"bytes", report.bytes},
                   {"external", report.external},
                   {"problems", report.problems},
-                  {"damaged", report.damaged}});
+                  {"remove_to_rebuild", report.remove_to_rebuild}});
 }
 
 }  // namespace chunkhit

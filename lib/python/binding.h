@@ -71,13 +71,13 @@ auto use_alone(Loader& loader, LoaderAccess& access, const Use& use) {
   return use(loader);
 }
 
-/// Moves a loader to its next batch, which is to be kept; returns whether there is one. Without the GIL while
+/// Moves a loader to its next batch, to be retained; returns whether there is one. Without the GIL while
 /// it waits. Throws what a signal's handler raised.
 template <class Loader>
 bool take_next(Loader& loader, LoaderAccess& access) {
   while (true) {
     const std::optional<bool> found = use_alone(loader, access, [](Loader& alone) -> std::optional<bool> {
-      if (!alone.wait(kSignalInterval)) return std::nullopt;
+      if (!alone.wait_for(kSignalInterval)) return std::nullopt;
       return alone.next() != nullptr;
     });
     if (found) return *found;

@@ -48,7 +48,7 @@ class PyImageLoader {
   py::object next() {
     const Turn turn(access_);
     if (!take_next(*loader_, access_)) return py::none();
-    return batch_tuple(loader_->keep(), dtype_);
+    return batch_tuple(loader_->retain(), dtype_);
   }
 
   void restore(const std::string& state) {

@@ -82,7 +82,7 @@ class PySparseLoader {
   py::object next() {
     const Turn turn(access_);
     if (!take_next(*loader_, access_)) return py::none();
-    return batch_tuple(loader_->keep(), form_, loader_->has_held_out());
+    return batch_tuple(loader_->retain(), form_, loader_->has_held_out());
   }
 
   void restore(const std::string& state) {

@@ -246,14 +246,14 @@ std::unique_lock<std::mutex> BatchPipeline::take_back(RoomNotice& notice) {
   return lock;
 }
 
-bool BatchPipeline::wait(std::chrono::milliseconds at_most) {
+bool BatchPipeline::wait_for(std::chrono::milliseconds timeout) {
   RoomNotice notice(*this);
   std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) return true;
   const BatchSlots::State& wanted = state(used_up_);
   if (!wanted.ready) notice.give();
   // Longer times would overflow the clock's.
-  const auto time = std::min<std::chrono::milliseconds>(at_most, std::chrono::hours(24));
+  const auto time = std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24));
   return batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
 }
 

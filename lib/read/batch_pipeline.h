@@ -74,8 +74,9 @@ class BatchPipeline {
   /// The slot of the current epoch's next batch, or nothing at its end, after which the next epoch is the
   /// current one. An error of any thread is thrown here, in its place, and again when asked again.
   [[nodiscard]] std::optional<std::size_t> next();
-  /// Takes the slot back that `next` gave, and waits at most so long until `next` need not; returns whether.
-  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
+  /// Takes the slot back that `next` gave and waits up to `timeout` for the next batch; returns whether it is
+  /// ready.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
   /// How many samples the slot has that `next` gave last; 0 where all of them were left out.
   [[nodiscard]] std::uint64_t handed_samples() const { return handed_samples_; }
   [[nodiscard]] bool failed() const { return failed_; }  ///< whether `next` has thrown

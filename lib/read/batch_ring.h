@@ -203,7 +203,7 @@ class BatchRing final : public BatchSlots {
   /// For the thread that fills the slot, too.
   [[nodiscard]] Buffer& operator[](std::size_t slot) const { return *static_cast<Buffer*>(buffer(slot)); }
   /// The batch that was handed out, or null; it stays unchanged as long as anybody has it.
-  [[nodiscard]] std::shared_ptr<const Batch> keep() const {
+  [[nodiscard]] std::shared_ptr<const Batch> retain() const {
     const auto kept = std::static_pointer_cast<Buffer>(handed_out_buffer());
     return kept ? std::shared_ptr<const Batch>(kept, &kept->batch) : nullptr;
   }

@@ -142,9 +142,9 @@ void EpochReader::prepare_next() {
   if (!pipeline_ || restored_) begin_epoch(restored_ ? restored_->epoch : 0);
 }
 
-bool EpochReader::wait(std::chrono::milliseconds at_most) {
+bool EpochReader::wait_for(std::chrono::milliseconds timeout) {
   prepare_next();
-  const bool is_ready = at_end_ || pipeline_->wait(at_most);
+  const bool is_ready = at_end_ || pipeline_->wait_for(timeout);
   clock_.leave(false);
   return is_ready;
 }

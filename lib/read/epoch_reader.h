@@ -89,8 +89,9 @@ class EpochReader {
   void begin(std::uint64_t epoch);
   /// The slot of the next batch of the epoch that was begun last, or nothing at its end.
   [[nodiscard]] std::optional<std::size_t> next();
-  /// Waits at most so long until `next` need not; returns whether. The slot that was given is taken back.
-  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
+  /// Waits up to `timeout` for the next batch; returns whether it is ready. Takes the slot back that was
+  /// given.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
   [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
   [[nodiscard]] MixingInfo mixing() const { return mixing_of(grid_, spec_.order); }
   [[nodiscard]] LoaderStats stats() const;

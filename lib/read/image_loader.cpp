@@ -132,9 +132,11 @@ ImageLoader::Epoch ImageLoader::epoch(std::uint64_t epoch) {
   return Epoch(*this);
 }
 
-bool ImageLoader::wait(std::chrono::milliseconds at_most) { return impl_->core.reader().wait(at_most); }
+bool ImageLoader::wait_for(std::chrono::milliseconds timeout) {
+  return impl_->core.reader().wait_for(timeout);
+}
 const ImageBatch* ImageLoader::next() { return impl_->core.next(); }
-std::shared_ptr<const ImageBatch> ImageLoader::keep() const { return impl_->core.keep(); }
+std::shared_ptr<const ImageBatch> ImageLoader::retain() const { return impl_->core.retain(); }
 std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
 std::uint64_t ImageLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 const PackInfo& ImageLoader::info() const { return impl_->source.info(); }

@@ -35,7 +35,7 @@ class LoaderCore {
     const std::optional<std::size_t> slot = reader_.next();
     return slot ? &ring_[*slot].batch : nullptr;
   }
-  [[nodiscard]] std::shared_ptr<const Batch> keep() const { return ring_.keep(); }
+  [[nodiscard]] std::shared_ptr<const Batch> retain() const { return ring_.retain(); }
   [[nodiscard]] LoaderStats stats() const {
     LoaderStats stats = reader_.stats();
     stats.retained_batches = ring_.kept_count();

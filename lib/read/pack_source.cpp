@@ -181,7 +181,7 @@ void check_unknown_files(const std::string& folder, const std::set<std::string>&
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
   const std::string path = folder + "/" + std::string(name);
   std::error_code error;
-  if (std::filesystem::exists(path, error)) report.damaged.push_back(path);
+  if (std::filesystem::exists(path, error)) report.remove_to_rebuild.push_back(path);
 }
 
 void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {

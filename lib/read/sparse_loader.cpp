@@ -126,9 +126,11 @@ SparseLoader::Epoch SparseLoader::epoch(std::uint64_t epoch) {
   return Epoch(*this);
 }
 
-bool SparseLoader::wait(std::chrono::milliseconds at_most) { return impl_->core.reader().wait(at_most); }
+bool SparseLoader::wait_for(std::chrono::milliseconds timeout) {
+  return impl_->core.reader().wait_for(timeout);
+}
 const SparseBatch* SparseLoader::next() { return impl_->core.next(); }
-std::shared_ptr<const SparseBatch> SparseLoader::keep() const { return impl_->core.keep(); }
+std::shared_ptr<const SparseBatch> SparseLoader::retain() const { return impl_->core.retain(); }
 std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
 std::uint64_t SparseLoader::column_count() const { return impl_->source.matrix().column_count; }
 std::uint64_t SparseLoader::batch_count() const { return impl_->core.reader().batch_count(); }

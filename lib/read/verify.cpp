@@ -300,7 +300,7 @@ VerifyReport report_manifest(const std::string& path, const Error& error) {
   const std::filesystem::path manifest =
       std::filesystem::is_directory(named, failure) ? named / kManifestName : named;
   if (error.code() == ErrorCode::try_again || !is_damaged_manifest(manifest)) throw;
-  return {.problems = {error.what()}, .damaged = {manifest.string()}};
+  return {.problems = {error.what()}, .remove_to_rebuild = {manifest.string()}};
 }
 
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const ContentSums& sums,

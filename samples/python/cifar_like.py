@@ -96,7 +96,7 @@ def main():
         found = accuracy(model, chunkhit.torch.ImageLoader(test_pack, **common))
     seconds = time.perf_counter() - begin
     if options.json:
-        print(json.dumps({"accuracy": found, "seconds": seconds, "wait_share": loader.stats().wait_fraction}))
+        print(json.dumps({"accuracy": found, "seconds": seconds, "wait_fraction": loader.stats().wait_fraction}))
     else:
         print(f"test accuracy {found:.2%} (aim {options.aim:.0%}) in {seconds:.0f} s (aim {AIM_SECONDS} s on two cores); "
               f"{loader.stats().verdict()}")

@@ -143,7 +143,7 @@ def show(table, count):
     for name, row in table.items():
         used = "" if row["utilisation"] is None else f"{row['utilisation']:.1%}"
         print(f"{name:25}{row['prepare_seconds']:9.2f}s{row['epoch_seconds']:9.3f}s{row['wait_seconds']:9.3f}s"
-              f"{row['wait_share']:8.1%}{used:>13}{row['images_per_second']:11,.0f}")
+              f"{row['wait_fraction']:8.1%}{used:>13}{row['images_per_second']:11,.0f}")
 
 
 def main():

@@ -153,7 +153,7 @@ def show(table):
           f"recall@{SHOWN} of what is popular {table['recall_of_popular']:.3f}")
     print(f"{'':22}{'epoch':>9}{'waited':>9}{'share':>8}{'a step':>10}{'utilisation':>13}{'loss':>9}{'recall':>8}")
     for name, row in table["ways"].items():
-        print(f"{name:22}{row['epoch_seconds']:8.2f}s{row['wait_seconds']:8.3f}s{row['wait_share']:8.2%}"
+        print(f"{name:22}{row['epoch_seconds']:8.2f}s{row['wait_seconds']:8.3f}s{row['wait_fraction']:8.2%}"
               f"{1e3 * row['step_seconds']:8.1f}ms{row['utilisation']:13.1%}{row['loss']:9.2f}{row[f'recall_at_{SHOWN}']:8.3f}")
 
 

@@ -38,6 +38,6 @@ def training_times(epochs, step, resident, device):
     """One row of a table: `epochs` are iterables of batches, `resident` is a batch that is on the device."""
     seconds, waited, steps = mean_epoch(epochs, step, device)
     alone, _, _ = time_epoch(itertools.repeat(resident, round(steps)), step, device)
-    return {"epoch_seconds": seconds, "wait_seconds": waited, "wait_share": waited / seconds,
+    return {"epoch_seconds": seconds, "wait_seconds": waited, "wait_fraction": waited / seconds,
             "step_seconds": seconds / steps, "resident_step_seconds": alone / round(steps),
             "utilisation": alone / seconds}

@@ -83,7 +83,7 @@ def check_manifests(space):
         with open(manifest, "wb") as file:
             file.write(damaged)
         report = json.loads(run("pack-verify", space("train"), "--json", expect=65))
-        check(len(report["problems"]) == 1 and report["damaged"] == [manifest], report)
+        check(len(report["problems"]) == 1 and report["remove_to_rebuild"] == [manifest], report)
         text = pack(space("photos"), space("train"), expect=65)
         check("remove this file" in text, text)
         os.remove(manifest)
@@ -121,7 +121,7 @@ def check_sizes(space):
     found = json.loads(run("pack-info", space("train"), "--json", expect=65))
     check(len(found["problems"]) == 1 and "part-00000.h5" in found["problems"][0], found["problems"])
     report = json.loads(run("pack-verify", space("train"), "--json", expect=65))
-    check(report["problems"] and report["damaged"], report)
+    check(report["problems"] and report["remove_to_rebuild"], report)
 
 
 def run_beside(folder, checker, path, **options):

@@ -23,7 +23,7 @@ def test_verifies_a_pack(packs, tmp_path):
     part = tmp_path / "damaged" / "part-00000.h5"
     part.write_bytes(part.read_bytes()[:-9])
     report = chunkhit.verify_pack(tmp_path / "damaged", quick=True)
-    assert report["problems"] and str(part) in report["damaged"]
+    assert report["problems"] and str(part) in report["remove_to_rebuild"]
     assert chunkhit.pack_info(tmp_path / "damaged")["problems"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(chunkhit.Error, match="no finished pack") as caught:

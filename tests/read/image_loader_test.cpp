@@ -63,11 +63,11 @@ TEST(ImageLoader, LeavesBatchesThatAreKeptAsTheyAre) {
   std::vector<Seen> expected;
   {
     ImageLoader loader(path, {.batch_size = 10, .shuffle = Shuffle::global, .threads = 2, .prefetch = 2});
-    EXPECT_EQ(loader.keep(), nullptr);
+    EXPECT_EQ(loader.retain(), nullptr);
     for (const std::uint64_t epoch : {0, 1}) {
       for (const ImageBatch& batch : loader.epoch(epoch)) {
         expected.push_back(seen(batch));
-        kept.push_back(loader.keep());
+        kept.push_back(loader.retain());
         if (batch.index == 7) break;
       }
     }
@@ -93,7 +93,7 @@ TEST(ImageLoader, UsesTheMemoryOfBatchesThatNobodyKeepsAnyMore) {
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch)
     for (const ImageBatch& batch : loader.epoch(epoch)) {
       static_cast<void>(batch);
-      last = loader.keep();
+      last = loader.retain();
     }
   // The ring of three, and one or two beside it.
   EXPECT_LE(allocations, 5);

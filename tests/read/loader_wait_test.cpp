@@ -22,7 +22,7 @@ TEST(LoaderWait, ChangesNothingOfWhatNextGives) {
     std::vector<Seen> found;
     static_cast<void>(waiting.epoch(epoch));
     for (const ImageBatch* batch = nullptr;; found.push_back(seen(*batch))) {
-      while (!waiting.wait(milliseconds(1))) continue;
+      while (!waiting.wait_for(milliseconds(1))) continue;
       batch = waiting.next();
       if (batch == nullptr) break;
     }
@@ -34,7 +34,7 @@ TEST(LoaderWait, IsOverAtTheEndOfAnEpoch) {
   const TemporaryFolder folder;
   ImageLoader loader(write_part(folder, "shard", "zstd"), {.batch_size = 10});
   static_cast<void>(read_epoch(loader, 0));
-  EXPECT_TRUE(loader.wait(milliseconds(0)));
+  EXPECT_TRUE(loader.wait_for(milliseconds(0)));
   EXPECT_EQ(loader.next(), nullptr);
 }
 
@@ -42,11 +42,11 @@ TEST(LoaderWait, GivesTheLastBatchBackAndLeavesTheStateAlone) {
   const TemporaryFolder folder;
   ImageLoader loader(write_part(folder, "shard", "zstd"), {.batch_size = 10});
   ASSERT_NE(loader.next(), nullptr);
-  const std::shared_ptr<const ImageBatch> kept = loader.keep();
+  const std::shared_ptr<const ImageBatch> kept = loader.retain();
   const Seen expected = seen(*kept);
   const std::string state = loader.state();
-  while (!loader.wait(milliseconds(1))) continue;
-  EXPECT_EQ(loader.keep(), nullptr);
+  while (!loader.wait_for(milliseconds(1))) continue;
+  EXPECT_EQ(loader.retain(), nullptr);
   EXPECT_EQ(loader.state(), state);
   EXPECT_EQ(loader.stats().retained_batches, 1);
   ASSERT_NE(loader.next(), nullptr);
@@ -56,7 +56,7 @@ TEST(LoaderWait, GivesTheLastBatchBackAndLeavesTheStateAlone) {
 TEST(LoaderWait, CountsAsWaiting) {
   const TemporaryFolder folder;
   ImageLoader loader(write_part(folder, "shard", "zstd"), {.batch_size = 10});
-  while (!loader.wait(milliseconds(1))) continue;
+  while (!loader.wait_for(milliseconds(1))) continue;
   EXPECT_GT(loader.stats().wait_seconds, 0);
   EXPECT_EQ(loader.stats().batches, 0);
   EXPECT_EQ(loader.stats().step_seconds, 0);

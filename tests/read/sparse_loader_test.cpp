@@ -120,7 +120,7 @@ TEST(SparseLoader, LeavesBatchesThatAreKeptAsTheyAre) {
     SparseLoader loader(path, {.batch_size = 9, .shuffle = Shuffle::global, .threads = 2, .prefetch = 1});
     for (const std::uint64_t epoch : {0, 1, 2})
       for (const SparseBatch& batch : loader.epoch(epoch))
-        if (batch.index % 2 == epoch % 2) kept.push_back(loader.keep());
+        if (batch.index % 2 == epoch % 2) kept.push_back(loader.retain());
   }
   for (const auto& batch : kept) {
     expect_known_cells(*batch, batch->rows, 0, SparseFormat::dense_f32, shape);

@@ -30,12 +30,12 @@ TEST(SparseWait, ChangesNothingOfWhatNextGives) {
       for (const SparseBatch& batch : plain.epoch(epoch)) expected.push_back(seen(batch));
       static_cast<void>(waiting.epoch(epoch));
       for (const SparseBatch* batch = nullptr;; found.push_back(seen(*batch))) {
-        while (!waiting.wait(milliseconds(1))) continue;
+        while (!waiting.wait_for(milliseconds(1))) continue;
         batch = waiting.next();
         if (batch == nullptr) break;
       }
       EXPECT_TRUE(found == expected);
-      EXPECT_TRUE(waiting.wait(milliseconds(0)));
+      EXPECT_TRUE(waiting.wait_for(milliseconds(0)));
     }
   }
 }
@@ -44,11 +44,11 @@ TEST(SparseWait, GivesTheLastBatchBackAndLeavesTheStateAlone) {
   const TemporaryFolder folder;
   SparseLoader loader(write_shard(folder, known_shape(ValueType::u8, 1)), {.batch_size = 9});
   ASSERT_NE(loader.next(), nullptr);
-  const std::shared_ptr<const SparseBatch> kept = loader.keep();
+  const std::shared_ptr<const SparseBatch> kept = loader.retain();
   const SeenRows expected = seen(*kept);
   const std::string state = loader.state();
-  while (!loader.wait(milliseconds(1))) continue;
-  EXPECT_EQ(loader.keep(), nullptr);
+  while (!loader.wait_for(milliseconds(1))) continue;
+  EXPECT_EQ(loader.retain(), nullptr);
   EXPECT_EQ(loader.state(), state);
   EXPECT_EQ(loader.stats().retained_batches, 1);
   ASSERT_NE(loader.next(), nullptr);
@@ -66,7 +66,7 @@ TEST(SparseKeep, OfABatchThatWasWrittenToLeavesLaterOnesClean) {
       expect_known_cells(batch, batch.rows, 0, SparseFormat::dense_f32, shape);
       expect_known_cells(batch.held_out, batch.rows, 1, SparseFormat::dense_f32, shape);
       if (batch.index % 3 != 0) continue;
-      kept.push_back(loader.keep());
+      kept.push_back(loader.retain());
       for (float& cell : batch.writable_dense_f32()) cell = 8;
       if (kept.size() > 2) kept.erase(kept.begin());  // its memory goes back to the ring
     }
@@ -83,7 +83,7 @@ TEST(SparseKeep, OfCsrBatchesOutlivesTheLoader) {
                         {.batch_size = 9, .format = SparseFormat::csr, .threads = 2});
     for (const SparseBatch& batch : loader.epoch(0)) {
       EXPECT_FALSE(batch.rows.empty());
-      kept.push_back(loader.keep());
+      kept.push_back(loader.retain());
     }
     EXPECT_EQ(loader.stats().retained_batches, kept.size());
   }

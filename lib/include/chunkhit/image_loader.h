@@ -125,12 +125,12 @@ class CHUNKHIT_API ImageLoader {
   /// (or resumes at the restored position) and retries failed reads; `state` then returns the position before
   /// the failed batch. Chunks that OnCorrupt::skip skipped stay skipped.
   [[nodiscard]] const ImageBatch* next();
-  /// Waits up to `at_most` for the next batch; returns whether `next` would return at once. Lets the caller
+  /// Waits up to `timeout` for the next batch; returns whether `next` would return at once. Lets the caller
   /// handle signals meanwhile. Invalidates the last batch, as `next` does.
-  [[nodiscard]] bool wait(std::chrono::milliseconds at_most);
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
   /// Shares ownership of the current batch, which stays valid and unchanged as long as the result, even after
   /// the loader. The loader continues with other memory of its allocator. Null before and after an epoch.
-  [[nodiscard]] std::shared_ptr<const ImageBatch> keep() const;
+  [[nodiscard]] std::shared_ptr<const ImageBatch> retain() const;
 
   [[nodiscard]] std::uint64_t size() const;         ///< samples of the source
   [[nodiscard]] std::uint64_t batch_count() const;  ///< batches of this rank per epoch

@@ -31,7 +31,7 @@ struct VerifyReport {
   std::vector<std::string>
       problems;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
   /// Files to remove so that rerunning the packing command rebuilds them: damaged files and the manifest.
-  std::vector<std::string> damaged;
+  std::vector<std::string> remove_to_rebuild;
 };
 
 /// Formats VerifyReport as one JSON object of the field names.

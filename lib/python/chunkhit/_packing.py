@@ -74,7 +74,7 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
     images, labels  datasets of an HDF5 file that no pack-* wrote, as in ImageLoader
 
     Returns parts, chunks, samples, bytes, external (there are no hashes to compare with), problems (what is wrong, each as a
-    text: a pack is whole where there are none), and damaged (files that, once removed, the call that made the pack
+    text: a pack is whole where there are none), and remove_to_rebuild (files that, once removed, the call that made the pack
     writes again); of the folder of a split a dict of these by the packs' names. Raises Error only where nothing could be
     checked.
     """
