@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -10,19 +9,19 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/words.h"
 #include "chunkhit/pack.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
 /// The words that a flag takes.
-template <std::size_t kCount>
-[[nodiscard]] CLI::IsMember one_of(const std::array<std::string_view, kCount>& names) {
-  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+template <class Enum>
+[[nodiscard]] CLI::IsMember one_of() {
+  return CLI::IsMember(std::vector<std::string>(kEnumWords<Enum>.begin(), kEnumWords<Enum>.end()));
 }
 
 /// A group of the help. The defaults of its flags are part of a saved recipe.
@@ -92,16 +91,13 @@ struct CountRange {
 /// Reads "train=0.9,val=0.1"; whether the shares add up is for the spec's check.
 [[nodiscard]] std::vector<SplitShare> parse_split(const std::string& flag, const std::string& text);
 
-inline constexpr std::array<std::string_view, 2> kOnErrorNames{"skip", "fail"};
-inline constexpr std::array<std::string_view, 2> kOnIoErrorNames{"retry", "reject"};
-
 /// Reads "1%", "0.5%" or a count.
 [[nodiscard]] ErrorLimit parse_error_limit(const std::string& flag, const std::string& text);
 
 /// Gives the enumerator of a name; CLI11 checked that it is one.
-template <class Enum, std::size_t kCount>
-[[nodiscard]] Enum parse_choice(const std::array<std::string_view, kCount>& names, const std::string& text) {
-  return static_cast<Enum>(std::find(names.begin(), names.end(), text) - names.begin());
+template <class Enum>
+[[nodiscard]] Enum parse_choice(const std::string& text) {
+  return enum_of<Enum>(text).value();
 }
 
 /// Puts flags in the place of a message's fields: "`max_pixels`: must be at least 1" becomes "--max-pixels:

@@ -34,7 +34,7 @@ void add_batch_flags(CLI::App& app, PackBenchFlags& flags) {
   };
   add("--batch-size", "N", loader.batch_size, "Images (256) or matrix rows (500) per batch")
       ->check(CLI::Range(1, INT32_MAX));
-  add("--shuffle", "WORD", flags.shuffle, "none, window, global (none)")->check(one_of(kShuffleNames));
+  add("--shuffle", "WORD", flags.shuffle, "none, window, global (none)")->check(one_of<Shuffle>());
   add("--window-chunks", "N", loader.window_chunks, "Chunks per window of --shuffle window (64)")
       ->check(CLI::Range(1, INT32_MAX));
   add("--seed", "N", loader.seed, "Seed of order and augmentation (0)")->check(CLI::NonNegativeNumber);
@@ -44,7 +44,7 @@ void add_batch_flags(CLI::App& app, PackBenchFlags& flags) {
 
 void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
   app.add_option("--dtype", flags.dtype, "uint8; float32: normalized (uint8)")
-      ->check(one_of(kDtypeNames))
+      ->check(one_of<Dtype>())
       ->option_text("NAME")
       ->group("Images");
   app.add_option("--flip-horizontal", flags.image.flip_horizontal,
@@ -53,17 +53,17 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
       ->option_text("P")
       ->group("Images");
   app.add_option("--layout", flags.layout, "nhwc, nchw (as stored)")
-      ->check(one_of(kLayoutNames))
+      ->check(one_of<Layout>())
       ->option_text("NAME")
       ->group("Images");
   add_dataset_flags(app, flags.image.images, flags.image.labels, "Images");
   app.add_option("--format", flags.format, "dense_f32, dense_f16, dense_u8, csr (dense_f32)")
-      ->check(one_of(kSparseFormatNames))
+      ->check(one_of<SparseFormat>())
       ->option_text("NAME")
       ->group("Matrices");
   app.add_flag("--binarize", flags.matrix.binarize, "Replace every rating by 1")->group("Matrices");
   app.add_option("--normalize", flags.normalize, "Divide each row by its norm: none, l1, l2 (none)")
-      ->check(one_of(kRowNormNames))
+      ->check(one_of<RowNorm>())
       ->option_text("WORD")
       ->group("Matrices");
 }
@@ -74,7 +74,7 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
     return app.add_option(flag, value, words)->option_text(shape)->group("Loader");
   };
   add("--cache", "WORD", flags.cache, "Chunks in memory: decoded, compressed, none (automatic)")
-      ->check(one_of(kCacheNames));
+      ->check(one_of<Cache>());
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
   add("--threads", "N", loader.threads, "Worker threads (all available CPUs)")->check(CLI::Range(1, 4096));
   add("--prefetch", "N", loader.prefetch, "Batches made ahead (4)")->check(CLI::Range(1, 4096));
@@ -120,8 +120,8 @@ void set_image_form(const PackBenchFlags& flags, BenchSpec& spec) {
   refuse(flags.matrix.binarize, "--binarize", spec);
   refuse(flags.normalize != "none", "--normalize", spec);
   refuse(!flags.format.empty(), "--format", spec);
-  if (!flags.dtype.empty()) form.dtype = parse_choice<Dtype>(kDtypeNames, flags.dtype);
-  if (!flags.layout.empty()) form.layout = parse_choice<Layout>(kLayoutNames, flags.layout);
+  if (!flags.dtype.empty()) form.dtype = parse_choice<Dtype>(flags.dtype);
+  if (!flags.layout.empty()) form.layout = parse_choice<Layout>(flags.layout);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = ImageLoaderOptions().batch_size;
 }
 
@@ -130,8 +130,8 @@ void set_matrix_form(const PackBenchFlags& flags, BenchSpec& spec) {
   refuse(!flags.layout.empty(), "--layout", spec);
   refuse(!flags.dtype.empty(), "--dtype", spec);
   refuse(flags.image.flip_horizontal != 0, "--flip-horizontal", spec);
-  if (!flags.format.empty()) form.format = parse_choice<SparseFormat>(kSparseFormatNames, flags.format);
-  form.normalize = parse_choice<RowNorm>(kRowNormNames, flags.normalize);
+  if (!flags.format.empty()) form.format = parse_choice<SparseFormat>(flags.format);
+  form.normalize = parse_choice<RowNorm>(flags.normalize);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = SparseLoaderOptions().batch_size;
 }
 
@@ -150,8 +150,8 @@ void add_pack_bench_flags(CLI::App& app, PackBenchFlags& flags) {
 
 BenchSpec bench_spec(const PackBenchFlags& flags) {
   BenchSpec spec = flags.spec;
-  spec.loader.shuffle = parse_choice<Shuffle>(kShuffleNames, flags.shuffle);
-  spec.loader.cache = parse_choice<Cache>(kCacheNames, flags.cache);
+  spec.loader.shuffle = parse_choice<Shuffle>(flags.shuffle);
+  spec.loader.cache = parse_choice<Cache>(flags.cache);
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
   spec.step_seconds = flags.step_ms / 1000;
   if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).is_matrix())

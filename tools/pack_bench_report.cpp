@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "cli.h"
 #include "types/sample_shape.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -65,7 +66,7 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
 
 void print_try(const TuneTry& tried, double best_samples_per_second) {
   std::printf("threads %-4u prefetch %-4u window %-5u %-10s  ", tried.setting.threads, tried.setting.prefetch,
-              tried.setting.window_chunks, name_of(kCacheNames, tried.setting.cache).c_str());
+              tried.setting.window_chunks, name_of(tried.setting.cache).c_str());
   if (tried.end == TuneEnd::refused) {
     std::printf("not possible: %s\n", printable_text(tried.reason).c_str());
   } else if (tried.end == TuneEnd::stopped) {
@@ -101,28 +102,25 @@ using Json = nlohmann::ordered_json;
 
 void add_form(const ImageForm& form, Json& settings) {
   settings["flip_horizontal"] = form.flip_horizontal;
-  settings["dtype"] = name_of(kDtypeNames, form.dtype);
-  settings["layout"] = form.layout ? Json(name_of(kLayoutNames, *form.layout)) : Json(nullptr);
+  settings["dtype"] = name_of(form.dtype);
+  settings["layout"] = form.layout ? Json(name_of(*form.layout)) : Json(nullptr);
   settings["images"] = form.images;
   settings["labels"] = form.labels ? Json(*form.labels) : Json(nullptr);
 }
 
 void add_form(const MatrixForm& form, Json& settings) {
-  settings["format"] = name_of(kSparseFormatNames, form.format);
+  settings["format"] = name_of(form.format);
   settings["binarize"] = form.binarize;
-  settings["normalize"] = name_of(kRowNormNames, form.normalize);
+  settings["normalize"] = name_of(form.normalize);
 }
 
 Json settings_json(const BenchSpec& spec) {
   const LoaderSetting& loader = spec.loader;
-  Json settings{{"paths", spec.paths},
-                {"batch_size", loader.batch_size},
-                {"shuffle", name_of(kShuffleNames, loader.shuffle)},
-                {"seed", loader.seed},
-                {"window_chunks", loader.window_chunks},
-                {"echo", loader.echo}};
+  Json settings{
+      {"paths", spec.paths}, {"batch_size", loader.batch_size},       {"shuffle", name_of(loader.shuffle)},
+      {"seed", loader.seed}, {"window_chunks", loader.window_chunks}, {"echo", loader.echo}};
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
-  settings["cache"] = name_of(kCacheNames, loader.cache);
+  settings["cache"] = name_of(loader.cache);
   settings["cache_bytes"] = loader.cache_bytes;
   settings["threads"] = loader.threads;
   settings["prefetch"] = loader.prefetch;
@@ -167,7 +165,7 @@ Json stats_json(const LoaderStats& stats) {
           {"stored_bytes", stats.stored_bytes},
           {"corrupt_chunks", stats.corrupt_chunks},
           {"corrupt_samples", stats.corrupt_samples},
-          {"cache", name_of(kCacheNames, stats.cache)},
+          {"cache", name_of(stats.cache)},
           {"threads", stats.threads}};
 }
 
@@ -177,13 +175,12 @@ std::string dump(const Json& object) {
 }
 
 Json try_json(const TuneTry& tried) {
-  static constexpr std::array<std::string_view, 4> kEndNames{"measured", "gave_up", "refused", "stopped"};
   Json object{{"threads", tried.setting.threads},
               {"prefetch", tried.setting.prefetch},
               {"window_chunks", tried.setting.window_chunks},
-              {"cache", name_of(kCacheNames, tried.setting.cache)},
+              {"cache", name_of(tried.setting.cache)},
               {"samples_per_second", tried.samples_per_second},
-              {"end", name_of(kEndNames, tried.end)},
+              {"end", name_of(tried.end)},
               {"again", tried.is_again}};
   if (!tried.reason.empty()) object["reason"] = tried.reason;
   return object;
@@ -272,11 +269,9 @@ std::string share_text(double share) {
 constexpr const char* kScope = "chunkhit::";
 
 /// Adds an enumerator: `Type::name` in C++, `"name"` in Python.
-template <class Enum, std::size_t kCount>
-void add_enumerator(bool is_set, const char* name, const char* type,
-                    const std::array<std::string_view, kCount>& names, Enum value, Options& options) {
-  std::string word = name_of(names, value);
-  std::replace(word.begin(), word.end(), '-', '_');
+template <class Enum>
+void add_enumerator(bool is_set, const char* name, const char* type, Enum value, Options& options) {
+  const std::string word = name_of(value);
   options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
 }
 
@@ -285,17 +280,15 @@ void add_form(const ImageForm& form, Options& options) {
   const std::string share = share_text(form.flip_horizontal);
   options.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
               "{.flip_horizontal = " + share + "}", "dict(flip_horizontal=" + share + ")");
-  add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", kDtypeNames, form.dtype, options);
-  if (form.layout) add_enumerator(true, "layout", "Layout", kLayoutNames, *form.layout, options);
+  add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", form.dtype, options);
+  if (form.layout) add_enumerator(true, "layout", "Layout", *form.layout, options);
 }
 
 void add_form(const MatrixForm& form, Options& options) {
   const MatrixForm defaults;
-  add_enumerator(form.format != defaults.format, "format", "SparseFormat", kSparseFormatNames, form.format,
-                 options);
+  add_enumerator(form.format != defaults.format, "format", "SparseFormat", form.format, options);
   options.add(form.binarize, "binarize", "true", "True");
-  add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", kRowNormNames, form.normalize,
-                 options);
+  add_enumerator(form.normalize != defaults.normalize, "normalize", "RowNorm", form.normalize, options);
 }
 
 void add_datasets(const ImageForm& form, Options& options) {
@@ -310,13 +303,13 @@ Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
   const LoaderSetting defaults;
   Options options;
   options.add(true, "batch_size", std::to_string(loader.batch_size));
-  add_enumerator(true, "shuffle", "Shuffle", kShuffleNames, loader.shuffle, options);
+  add_enumerator(true, "shuffle", "Shuffle", loader.shuffle, options);
   const std::string seed = std::to_string(loader.seed);
   options.add(loader.seed != defaults.seed, "seed", seed + "u", seed);
   options.add(loader.shuffle == Shuffle::window, "window_chunks", std::to_string(loader.window_chunks));
   options.add(loader.echo != defaults.echo, "echo", std::to_string(loader.echo));
   std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
-  add_enumerator(true, "cache", "Cache", kCacheNames, loader.cache, options);
+  add_enumerator(true, "cache", "Cache", loader.cache, options);
   options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
   options.add(true, "threads", std::to_string(loader.threads));
   options.add(true, "prefetch", std::to_string(loader.prefetch));

@@ -1,34 +1,19 @@
 // What pack-bench times: a loader of images or of rows of matrices, its setting, and how it is run.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "chunkhit/image_loader.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/sparse_loader.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
-
-// In the order of the enumerators, spelled as they are.
-inline constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
-inline constexpr std::array<std::string_view, 4> kCacheNames{"automatic", "decoded", "compressed", "none"};
-inline constexpr std::array<std::string_view, 2> kDtypeNames{"uint8", "float32"};
-inline constexpr std::array<std::string_view, 4> kSparseFormatNames{"dense_f32", "dense_f16", "dense_u8",
-                                                                    "csr"};
-inline constexpr std::array<std::string_view, 3> kRowNormNames{"none", "l1", "l2"};
-
-/// Spells an enumerator.
-template <class Enum, std::size_t kCount>
-[[nodiscard]] std::string name_of(const std::array<std::string_view, kCount>& names, Enum value) {
-  return std::string(names.at(static_cast<std::size_t>(value)));
-}
 
 /// The options that both loaders have; they are named and mean the same.
 struct LoaderSetting {

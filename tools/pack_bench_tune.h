@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pack_bench_loop.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -18,6 +19,8 @@ enum class TuneEnd {
   refused,   ///< the loader did not take the setting: too little memory, say
   stopped,   ///< by a signal, before a result
 };
+template <>
+inline constexpr Words<4> kEnumWords<TuneEnd>{"measured", "gave_up", "refused", "stopped"};
 
 struct TuneTry {
   LoaderSetting setting;

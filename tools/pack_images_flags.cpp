@@ -39,7 +39,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group
       .add("--classes-extra", "WORD", flags.classes_extra,
            "Classes of images that --classes lacks: error, append (error)")
-      ->check(one_of(kClassesExtraNames));
+      ->check(one_of<ClassesExtra>());
   group
       .add("--include", "GLOB", flags.spec.folders.include,
            "Without --labels: pack only file names that match (all images)")
@@ -50,14 +50,14 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
                    "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)");
   group.add("--delimiter", "CHAR", flags.delimiter, "Field delimiter (comma or tab, detected)");
   group.add("--exif", "WORD", flags.exif, "Orientation of EXIF: apply, ignore (apply)")
-      ->check(one_of(kExifNames));
+      ->check(one_of<Exif>());
   group
       .add("--decode", "WORD", flags.decode, "exact: as Pillow; fast: JPEG is scaled while decoding (exact)")
       ->check(CLI::IsMember(Names{"exact", "fast"}));
   group
       .add("--check", "WORD", flags.check,
            "Decode whole: all of the file; region: JPEG to the last row used (whole)")
-      ->check(one_of(kCheckNames));
+      ->check(one_of<Check>());
   group.add_switch("--accept-warnings", flags.spec.accept_warnings,
                    "Accept images that decode with warnings (not PNG)");
   group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
@@ -77,10 +77,9 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
   group
       .add("--resample", "NAME", flags.resample,
            "Resample filter: (bilinear), bicubic, lanczos, box, hamming, nearest")
-      ->check(one_of(kFilterNames));
+      ->check(one_of<Filter>());
   group.add("--crop", "WxH|N", flags.crop, "Center crop; N: NxN");
-  group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")
-      ->check(one_of(kChannelsNames));
+  group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")->check(one_of<Channels>());
 }
 
 void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
@@ -91,14 +90,14 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--container", "NAME", spec.container, "File format: hdf5, shard (hdf5)")
       ->check(CLI::IsMember(container_names()));
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
-      ->check(one_of(kLayoutNames));
+      ->check(one_of<Layout>());
   group.add("--codec", "NAME[:N]", spec.codec,
             "Lossless. hdf5: (none), deflate, zstd; shard: (photo: rgb), zstd, none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples per chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Maximum raw bytes per chunk (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
   group.add("--order", "WORD", flags.order, "Order of samples: shuffle, input (shuffle)")
-      ->check(one_of(kOrderNames));
+      ->check(one_of<Order>());
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
   group.add("--split", "SHARES", flags.split, "Stratified split into packs: train=0.9,val=0.1");
   group
@@ -112,12 +111,13 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
 void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Run");
   group.add("--on-error", "WORD", flags.on_error, "Bad images: skip (listed in rejects.csv), fail (skip)")
-      ->check(one_of(kOnErrorNames));
-  group.add("--max-errors", "N|N%", flags.max_errors, "Maximum number or share of rejects (1%, at least 1)");
+      ->check(one_of<OnError>());
+  group.add("--max-errors", "N|N%", flags.max_errors,
+            "Maximum number or share of rejects (1%, at least 1 of several)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
            "Read errors: retry, then stop with exit code 75; or reject (retry)")
-      ->check(one_of(kOnIoErrorNames));
+      ->check(one_of<OnIoError>());
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
@@ -180,9 +180,9 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   if (!flags.crop.empty())
     std::tie(transform.crop_width, transform.crop_height) = parse_crop("--crop", flags.crop);
   transform.pad_color = parse_color("--pad-color", flags.pad_color);
-  transform.resample = parse_choice<Filter>(kFilterNames, flags.resample);
-  transform.channels = parse_choice<Channels>(kChannelsNames, flags.channels);
-  transform.layout = parse_choice<Layout>(kLayoutNames, flags.layout);
+  transform.resample = parse_choice<Filter>(flags.resample);
+  transform.channels = parse_choice<Channels>(flags.channels);
+  transform.layout = parse_choice<Layout>(flags.layout);
   transform.fast_decode = flags.decode == "fast";
   return transform;
 }
@@ -193,8 +193,8 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   PackImagesSpec spec = flags.spec;
   if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("--delimiter", flags.delimiter);
   spec.transform = transform_spec(flags);
-  spec.exif = parse_choice<Exif>(kExifNames, flags.exif);
-  spec.check = parse_choice<Check>(kCheckNames, flags.check);
+  spec.exif = parse_choice<Exif>(flags.exif);
+  spec.check = parse_choice<Check>(flags.check);
   spec.max_seconds_per_image = static_cast<std::uint32_t>(
       parse_count("--max-seconds-per-image", flags.max_seconds_per_image, {0, 1'000'000}));
   spec.max_pixels = parse_pixels("--max-pixels", flags.max_pixels);
@@ -207,13 +207,13 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
     if (spec.chunk_bytes < 1) refuse("--chunk-bytes: must be at least 1");
   }
   spec.part_bytes = parse_bytes("--part-bytes", flags.part_bytes);
-  spec.order = parse_choice<Order>(kOrderNames, flags.order);
+  spec.order = parse_choice<Order>(flags.order);
   spec.seed = parse_count("--seed", flags.seed, {});
   spec.split = parse_split("--split", flags.split);
   // A recipe has an empty text where nothing is given.
   std::erase(spec.folders.include, "");
   std::erase(spec.folders.split_folders, "");
-  spec.classes_extra = parse_choice<ClassesExtra>(kClassesExtraNames, flags.classes_extra);
+  spec.classes_extra = parse_choice<ClassesExtra>(flags.classes_extra);
   return spec;
 }
 
@@ -222,8 +222,8 @@ PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  options.on_error = parse_choice<OnError>(kOnErrorNames, flags.on_error);
-  options.on_io_error = parse_choice<OnIoError>(kOnIoErrorNames, flags.on_io_error);
+  options.on_error = parse_choice<OnError>(flags.on_error);
+  options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
   options.max_errors = parse_error_limit("--max-errors", flags.max_errors);
   return options;
 }

@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "pack_list.h"
 #include "types/csr_rows.h"
+#include "types/enum_names.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -128,8 +129,7 @@ void print_values(const MatrixInfo& matrix) {
     return;
   }
   const std::vector<ValueCount>& values = matrix.stats.values;
-  std::printf("values     %s, times %s",
-              std::string(kValueTypeNames[static_cast<std::size_t>(matrix.values.type)]).c_str(),
+  std::printf("values     %s, times %s", name_of(matrix.values.type).c_str(),
               value_text(static_cast<float>(matrix.values.scale)).c_str());
   for (std::size_t index = 0; index < std::min(values.size(), kShownValues); ++index)
     std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(values[index].value).c_str(),
@@ -202,7 +202,7 @@ void print_info(const PackInfo& info) {
                 count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
   std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
-              images.channels, std::string(kLayoutNames[static_cast<std::size_t>(images.layout)]).c_str());
+              images.channels, name_of(images.layout).c_str());
   print_labels(info);
   if (!images.mean.empty())
     std::printf("mean, std  %s | %s (of pixels scaled to 0..1)\n", numbers_text(images.mean).c_str(),

@@ -44,7 +44,7 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
            "Read errors: retry, then stop with exit code 75; or reject (retry)")
-      ->check(one_of(kOnIoErrorNames));
+      ->check(one_of<OnIoError>());
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
@@ -57,7 +57,7 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  options.on_io_error = parse_choice<OnIoError>(kOnIoErrorNames, flags.on_io_error);
+  options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
   while (options.folder.size() > 1 && options.folder.ends_with('/')) options.folder.pop_back();
   return options;
 }

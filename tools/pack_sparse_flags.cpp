@@ -12,6 +12,7 @@
 #include "ratings/rating_format.h"
 #include "ratings/rating_packs.h"
 #include "ratings/rating_table.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -20,7 +21,7 @@ using Names = std::vector<std::string>;
 
 Names format_names() {
   Names names{"auto"};
-  names.insert(names.end(), kRatingFormatNames.begin(), kRatingFormatNames.end());
+  names.insert(names.end(), kEnumWords<RatingFormat>.begin(), kEnumWords<RatingFormat>.end());
   return names;
 }
 
@@ -35,13 +36,13 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(CLI::IsMember(format_names()));
   group.add("--delimiter", "TEXT", table.delimiter, "Field delimiter: , :: tab blanks ... (detected)");
   group.add("--header", "WORD", flags.header, "Whether the first line is a header: (auto), yes, no")
-      ->check(one_of(kHeaderNames));
+      ->check(one_of<Header>());
   group.add("--user", "NAME|N", table.user, "User column: a name, or a number from 1 (detected)");
   group.add("--item", "NAME|N", table.item, "Item column");
   group.add("--value", "NAME|N", table.value, "Value column; none: implicit feedback, every rating is 1");
   group.add("--time", "NAME|N", table.time, "Time column; none: ignore times");
   group.add("--quote", "WORD", flags.quote, "Quoting of fields: (auto), none, double: \"...\"")
-      ->check(one_of(kQuotingNames));
+      ->check(one_of<Quoting>());
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
   group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")
       ->check(CLI::IsMember(Names{".", ","}));
@@ -67,8 +68,8 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group
       .add("--duplicates", "WORD", flags.duplicates,
            "Repeated pairs: (error), sum, max, last, first (by time if there is one)")
-      ->check(one_of(kDuplicatesNames));
-  group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of(kZerosNames));
+      ->check(one_of<Duplicates>());
+  group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of<Zeros>());
   group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
   group.add("--above", "V", flags.above, "Keep ratings > V");
   group.add_switch("--binarize", flags.binarize, "Replace every rating by 1");
@@ -86,7 +87,7 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingSplitSpec& split = flags.spec.packs.split;
   FlagGroup group(app, "Split");
   group.add("--split-by", "WORD", flags.split_by, "Split: users, ratio, leave-one-out, time, given (none)")
-      ->check(one_of(kSplitKindNames));
+      ->check(one_of<SplitKind>());
   group.add("--validation", "N|SHARE", flags.validation, "Validation: number of users, or share of ratings");
   group.add("--test", "N|SHARE", flags.test, "Test: number of users, or share of ratings");
   group.add("--fold-in", "SHARE", flags.fold_in,
@@ -94,7 +95,7 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   group
       .add("--split-order", "WORD", flags.split_order,
            "random, time, input (ratio: random; leave-one-out: time)")
-      ->check(one_of(kSplitOrderNames));
+      ->check(one_of<SplitOrder>());
   group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
             "users: hold out the users of a list, one id per line");
@@ -111,24 +112,24 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("-o,--output", "FOLDER", flags.options.output,
             "Output folder (with --split-by: one subfolder per pack)");
   group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
-      ->check(one_of(kItemOrderNames));
+      ->check(one_of<ItemOrder>());
   group.add("--reuse-ids", "PACK", spec.reuse_ids, "Use the item columns of another pack or its items.csv");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
-      ->check(one_of(kRowOrderNames));
+      ->check(one_of<Order>());
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
   group.add("--container", "NAME", spec.container, "File format: shard, hdf5 as AnnData (shard)")
       ->check(CLI::IsMember(Names{"shard", "hdf5"}));
   group.add("--codec", "NAME[:N]", spec.codec,
             "Codec and its level. shard: (zstd), none; hdf5: (deflate), none");
   group.add("--storage", "WORD", flags.storage, "hdf5: store X as (csr), dense")
-      ->check(one_of(kMatrixStorageNames));
+      ->check(one_of<MatrixStorage>());
   group.add("--chunk-rows", "N", flags.chunk_rows, "shard: rows per block (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
 }
 
 void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Run");
-  group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")->check(one_of(kOnErrorNames));
+  group.add("--on-error", "WORD", flags.on_error, "Bad lines: (fail), skip")->check(one_of<OnError>());
   group.add("--max-errors", "N|N%", flags.max_errors,
             "Maximum number or share of bad lines to skip (1%, at least 1)");
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
@@ -222,8 +223,8 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
   RatingInputSpec input = flags.spec.input;
   if (flags.format != "auto") input.format = flags.format;
   if (input.table.delimiter == "tab" || input.table.delimiter == "\\t") input.table.delimiter = "\t";
-  input.table.header = parse_choice<Header>(kHeaderNames, flags.header);
-  input.table.quoting = parse_choice<Quoting>(kQuotingNames, flags.quote);
+  input.table.header = parse_choice<Header>(flags.header);
+  input.table.quoting = parse_choice<Quoting>(flags.quote);
   input.table.decimal_point = flags.decimal[0];
   input.table.rounds_values = flags.values == "f32";
   if (flags.transpose && flags.no_transpose) refuse("--transpose and --no-transpose exclude each other");
@@ -235,8 +236,8 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
 
 RatingRules rating_rules(const PackSparseFlags& flags) {
   RatingRules rules;
-  rules.zeros = parse_choice<Zeros>(kZerosNames, flags.zeros);
-  rules.duplicates = parse_choice<Duplicates>(kDuplicatesNames, flags.duplicates);
+  rules.zeros = parse_choice<Zeros>(flags.zeros);
+  rules.duplicates = parse_choice<Duplicates>(flags.duplicates);
   rules.min_value = parse_limit("--min-value", flags.min_value);
   rules.above = parse_limit("--above", flags.above);
   rules.binarize = flags.binarize;
@@ -249,7 +250,7 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
 
 RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   RatingSplitSpec split = flags.spec.packs.split;
-  split.kind = parse_choice<SplitKind>(kSplitKindNames, flags.split_by);
+  split.kind = parse_choice<SplitKind>(flags.split_by);
   split.files = {named(flags.train_files).size(), named(flags.validation_files).size(),
                  named(flags.test_files).size()};
   if (split.files.count() > 0) {
@@ -261,10 +262,8 @@ RatingSplitSpec split_spec(const PackSparseFlags& flags) {
   split.validation = parse_amount("--validation", flags.validation);
   split.test = parse_amount("--test", flags.test);
   split.fold_in = parse_share("--fold-in", flags.fold_in);
-  split.order = parse_choice<SplitOrder>(kSplitOrderNames, flags.split_order);
+  split.order = parse_choice<SplitOrder>(flags.split_order);
   split.before = parse_moment("--before", flags.before);
-  if (split.kind != SplitKind::users && split.fold_in != parse_share("--fold-in", PackSparseFlags().fold_in))
-    refuse("--fold-in is for whole users that are held out: give --split-by users");
   return split;
 }
 
@@ -275,10 +274,10 @@ PackSparseSpec pack_sparse_spec(const PackSparseFlags& flags) {
   spec.input = input_spec(flags);
   spec.packs.rules = rating_rules(flags);
   spec.packs.split = split_spec(flags);
-  spec.packs.item_order = parse_choice<ItemOrder>(kItemOrderNames, flags.id_order);
+  spec.packs.item_order = parse_choice<ItemOrder>(flags.id_order);
   spec.packs.shuffles_rows = flags.order == "shuffle";
   spec.packs.seed = parse_count("--seed", flags.seed, {});
-  spec.storage = parse_choice<MatrixStorage>(kMatrixStorageNames, flags.storage);
+  spec.storage = parse_choice<MatrixStorage>(flags.storage);
   if (flags.chunk_rows != "auto")
     spec.chunk_rows = parse_count("--chunk-rows", flags.chunk_rows, {1, UINT32_MAX});
   spec.part_bytes = parse_bytes("--part-bytes", flags.part_bytes);
@@ -298,7 +297,7 @@ PackSparseOptions pack_sparse_options(const PackSparseFlags& flags) {
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
-  options.on_error = parse_choice<OnError>(kOnErrorNames, flags.on_error);
+  options.on_error = parse_choice<OnError>(flags.on_error);
   if (options.on_error == OnError::fail && flags.max_errors != PackSparseFlags().max_errors)
     refuse("--max-errors is for bad lines that are left out: give --on-error skip");
   options.max_errors = parse_error_limit("--max-errors", flags.max_errors);

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "types/csr_rows.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -72,7 +73,7 @@ void print_pack(const MatrixPackReport& pack, bool dry_run) {
 }
 
 void print_values(const StoredValues& values) {
-  const std::string type(kValueTypeNames[static_cast<std::size_t>(values.type)]);
+  const std::string type(name_of(values.type));
   if (values.type == ValueType::none)
     std::printf("values: none are stored, every rating is 1\n");
   else if (values.type == ValueType::f32)

@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "batch/wide_rows.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -199,10 +200,8 @@ void check_dense_batch(SparseFormat form, std::uint64_t rows, std::uint64_t colu
                        const EntryFormat& format) {
   if (form == SparseFormat::dense_u8) {
     if (format.value_type != ValueType::u8 && format.value_type != ValueType::none)
-      throw Error(ErrorCode::usage,
-                  "as: dense_u8 needs values that are stored as u8, these are " +
-                      std::string(kValueTypeNames[static_cast<std::size_t>(format.value_type)]) +
-                      "; take dense_f32");
+      throw Error(ErrorCode::usage, "as: dense_u8 needs values that are stored as u8, these are " +
+                                        name_of(format.value_type) + "; take dense_f32");
     if (format.scale != 1 || format.normalize != RowNorm::none)
       throw Error(ErrorCode::usage,
                   "as: dense_u8 hands out numbers as they are stored; scale and normalize need dense_f32");

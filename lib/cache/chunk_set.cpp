@@ -8,20 +8,19 @@
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
 std::string shape_text(const SampleShape& sample) {
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
-         std::to_string(sample.channels) + " " +
-         std::string(kLayoutNames[static_cast<std::size_t>(sample.layout)]);
+         std::to_string(sample.channels) + " " + name_of(sample.layout);
 }
 
 std::string shape_text(const MatrixShape& matrix) {
   return std::to_string(matrix.matrix_count) + " of " + std::to_string(matrix.column_count) + " columns, " +
-         std::string(kValueTypeNames[static_cast<std::size_t>(matrix.value_type)]) + " times " +
-         number_text(matrix.scale);
+         name_of(matrix.value_type) + " times " + number_text(matrix.scale);
 }
 
 const char* held_out_text(const PartSpec& spec) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -47,11 +48,10 @@ void check_matrix_shape(const MatrixShape& shape) {
   if (shape.matrix_count != 1 && shape.matrix_count != 2)
     throw_bad(std::to_string(shape.matrix_count) + " matrices, expected 1 or 2");
   const auto type = static_cast<std::size_t>(shape.value_type);
-  if (type >= kValueTypeNames.size()) throw_bad("unknown value type " + std::to_string(type));
+  if (type >= kEnumWords<ValueType>.size()) throw_bad("unknown value type " + std::to_string(type));
   const bool is_scaled = shape.value_type == ValueType::u8 || shape.value_type == ValueType::u16;
   if (is_scaled ? !std::isfinite(shape.scale) || shape.scale <= 0 : shape.scale != 1)
-    throw_bad("scale " + std::to_string(shape.scale) + " of values of type " +
-              std::string(kValueTypeNames[type]));
+    throw_bad("scale " + std::to_string(shape.scale) + " of values of type " + name_of(shape.value_type));
 }
 
 void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, MutableBytes numbers) {

@@ -1,7 +1,6 @@
 // What every decoder asks while it decodes one image: may it continue, and is an oddity an error?
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -47,8 +46,6 @@ struct DecodePlan {
   Rect region{};               ///< pixels wanted, as stored and after shrinking; inside the image
   std::uint32_t channels = 0;  ///< 1, 3 or 4; 0 keeps the natural ones
 };
-
-inline constexpr std::array<std::string_view, 2> kCheckNames{"whole", "region"};
 
 /// Limits and rules of decoding.
 struct DecodeOptions {

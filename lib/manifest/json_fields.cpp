@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -146,7 +147,7 @@ Json sample_json(const SampleShape& sample) {
   return {{"height", sample.height},
           {"width", sample.width},
           {"channels", sample.channels},
-          {"layout", kLayoutNames[static_cast<std::size_t>(sample.layout)]},
+          {"layout", name_of(sample.layout)},
           {"dtype", "uint8"}};
 }
 
@@ -166,7 +167,7 @@ Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
 }
 
 Json values_json(const StoredValues& values) {
-  return {{"type", kValueTypeNames[static_cast<std::size_t>(values.type)]}, {"scale", values.scale}};
+  return {{"type", name_of(values.type)}, {"scale", values.scale}};
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "manifest/json_fields.h"
 #include "manifest/manifest_numbers.h"
 #include "store/part_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -64,10 +65,9 @@ Json parts_json(const PackManifest& manifest) {
 SampleShape parse_sample(const Json& object) {
   SampleShape sample{side(object, "height"), side(object, "width"), side(object, "channels"), Layout::nhwc};
   const auto layout = object.at("layout").get<std::string>();
-  const auto* found = std::find(kLayoutNames.begin(), kLayoutNames.end(), layout);
-  if (found == kLayoutNames.end())
-    throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
-  sample.layout = static_cast<Layout>(found - kLayoutNames.begin());
+  const std::optional<Layout> found = enum_of<Layout>(layout);
+  if (!found) throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
+  sample.layout = *found;
   if (sample.channels > 4)
     throw Error(ErrorCode::bad_data,
                 "sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
@@ -186,10 +186,9 @@ RatingStats parse_stats(const Json& object) {
 
 ValueType parse_value_type(const Json& values) {
   const auto name = values.at("type").get<std::string>();
-  const auto* const found = std::find(kValueTypeNames.begin(), kValueTypeNames.end(), name);
-  if (found == kValueTypeNames.end())
-    throw Error(ErrorCode::bad_data, "values: type: expected none, u8, u16 or f32, found " + name);
-  return static_cast<ValueType>(found - kValueTypeNames.begin());
+  const std::optional<ValueType> found = enum_of<ValueType>(name);
+  if (!found) throw Error(ErrorCode::bad_data, "values: type: expected none, u8, u16 or f32, found " + name);
+  return *found;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ratings/rating_packs.h"
 #include "ratings/rating_table.h"
 #include "store/part.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -19,11 +20,6 @@ constexpr std::array<std::string_view, 2> kShardCodecs{"zstd", "none"};
 constexpr std::array<std::string_view, 2> kHdf5Codecs{"deflate", "none"};
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
-
-template <class Enum, std::size_t kCount>
-std::string name_of(const std::array<std::string_view, kCount>& names, Enum value) {
-  return std::string(names[static_cast<std::size_t>(value)]);
-}
 
 std::string or_auto(const std::string& text) { return text.empty() ? "auto" : text; }
 std::string bool_text(bool value) { return value ? "true" : "false"; }
@@ -38,23 +34,23 @@ void add_input(const RatingInputSpec& input, std::vector<SpecEntry>& entries) {
   const RatingTableSpec& table = input.table;
   entries.push_back({"format", or_auto(input.format)});
   entries.push_back({"delimiter", or_auto(table.delimiter)});
-  entries.push_back({"header", name_of(kHeaderNames, table.header)});
+  entries.push_back({"header", name_of(table.header)});
   entries.push_back({"user", or_auto(table.user)});
   entries.push_back({"item", or_auto(table.item)});
   entries.push_back({"value", or_auto(table.value)});
   entries.push_back({"time", or_auto(table.time)});
-  entries.push_back({"quote", name_of(kQuotingNames, table.quoting)});
+  entries.push_back({"quote", name_of(table.quoting)});
   entries.push_back({"comment", table.comment});
   entries.push_back({"decimal", std::string(1, table.decimal_point)});
   entries.push_back({"values", table.rounds_values ? "f32" : "auto"});
-  entries.push_back({"transpose", name_of(kTransposeNames, input.transpose)});
+  entries.push_back({"transpose", name_of(input.transpose)});
   entries.push_back({"layer", input.layer});
   entries.push_back({"index-base", input.index_base ? std::to_string(*input.index_base) : "auto"});
 }
 
 void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
-  entries.push_back({"duplicates", name_of(kDuplicatesNames, rules.duplicates)});
-  entries.push_back({"zeros", name_of(kZerosNames, rules.zeros)});
+  entries.push_back({"duplicates", name_of(rules.duplicates)});
+  entries.push_back({"zeros", name_of(rules.zeros)});
   entries.push_back({"min-value", limit_text(rules.min_value)});
   entries.push_back({"above", limit_text(rules.above)});
   entries.push_back({"binarize", bool_text(rules.binarize)});
@@ -64,7 +60,7 @@ void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
 }
 
 void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector<SpecEntry>& entries) {
-  entries.push_back({"split-by", name_of(kSplitKindNames, split.kind)});
+  entries.push_back({"split-by", name_of(split.kind)});
   if (split.kind == SplitKind::none) return;
   if (split.kind == SplitKind::given) {
     entries.push_back({"train-file", std::to_string(split.files.train)});
@@ -78,7 +74,7 @@ void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector
   if (!ids.test_users.empty()) entries.push_back({"test-users", ids.test_users});
   if (split.kind == SplitKind::users) entries.push_back({"fold-in", number_text(split.fold_in)});
   if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
-    entries.push_back({"split-order", name_of(kSplitOrderNames, split.resolved_order())});
+    entries.push_back({"split-order", name_of(split.resolved_order())});
   if (split.before) entries.push_back({"before", std::to_string(*split.before)});
 }
 
@@ -102,13 +98,13 @@ std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedI
   add_input(spec.input, entries);
   add_rules(spec.packs.rules, entries);
   add_split(spec.packs.split, ids, entries);
-  entries.push_back({"id-order", name_of(kItemOrderNames, spec.packs.item_order)});
+  entries.push_back({"id-order", name_of(spec.packs.item_order)});
   entries.push_back({"reuse-ids", ids.reuse_ids.empty() ? "none" : ids.reuse_ids});
-  entries.push_back({"order", name_of(kRowOrderNames, spec.packs.shuffles_rows ? 0 : 1)});
+  entries.push_back({"order", spec.packs.shuffles_rows ? "shuffle" : "input"});
   entries.push_back({"seed", std::to_string(spec.packs.seed)});
   entries.push_back({"container", spec.container});
   entries.push_back({"codec", codec_text(codec_choice(spec))});
-  if (spec.container == "hdf5") entries.push_back({"storage", name_of(kMatrixStorageNames, spec.storage)});
+  if (spec.container == "hdf5") entries.push_back({"storage", name_of(spec.storage)});
   if (spec.container == "shard")
     entries.push_back({"chunk-rows", spec.chunk_rows == 0 ? "auto" : std::to_string(spec.chunk_rows)});
   entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
@@ -132,9 +128,7 @@ std::vector<std::string> pack_names(const RatingSplitSpec& split) {
 
 void check_spec(const PackSparseSpec& spec) {
   const std::string& format = spec.input.format;
-  if (!format.empty() &&
-      std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), format) == kRatingFormatNames.end())
-    refuse("`format`: '" + format + "' is not known");
+  if (!format.empty() && !enum_of<RatingFormat>(format)) refuse("`format`: '" + format + "' is not known");
   check_sizes(spec);
   check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));

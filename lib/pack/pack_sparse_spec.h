@@ -1,9 +1,7 @@
 // The spec of pack-sparse as recorded text, and whether it makes sense.
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
@@ -11,10 +9,6 @@
 #include "pack/codec_choice.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 2> kRowOrderNames{"shuffle", "input"};
-inline constexpr std::array<std::string_view, 2> kMatrixStorageNames{"csr", "dense"};
-inline constexpr std::array<std::string_view, 3> kTransposeNames{"auto", "no", "yes"};
 
 /// What stands for ids that a spec takes from files, whatever the paths to them; empty where it takes none.
 struct RecordedIds {

@@ -14,6 +14,7 @@
 #include "decode/image_decoder.h"
 #include "store/part.h"
 #include "transform/transform_plan.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -149,24 +150,24 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
   entries.push_back(resize_entry(transform));
   if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
-  entries.push_back({"resample", std::string(kFilterNames[static_cast<std::size_t>(transform.resample)])});
+  entries.push_back({"resample", name_of(transform.resample)});
   entries.push_back(
       {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
-  entries.push_back({"channels", std::string(kChannelsNames[static_cast<std::size_t>(transform.channels)])});
-  entries.push_back({"exif", std::string(kExifNames[static_cast<std::size_t>(spec.exif)])});
+  entries.push_back({"channels", name_of(transform.channels)});
+  entries.push_back({"exif", name_of(spec.exif)});
   entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
-  entries.push_back({"check", std::string(kCheckNames[static_cast<std::size_t>(spec.check)])});
+  entries.push_back({"check", name_of(spec.check)});
   entries.push_back({"accept-warnings", spec.accept_warnings ? "true" : "false"});
   entries.push_back({"max-pixels", std::to_string(spec.max_pixels)});
   entries.push_back({"max-input-bytes", std::to_string(spec.max_input_bytes)});
   entries.push_back({"max-decode-bytes", std::to_string(spec.max_decode_bytes)});
   entries.push_back({"max-seconds-per-image", std::to_string(spec.max_seconds_per_image)});
   entries.push_back({"container", spec.container});
-  entries.push_back({"layout", std::string(kLayoutNames[static_cast<std::size_t>(transform.layout)])});
+  entries.push_back({"layout", name_of(transform.layout)});
   entries.push_back({"codec", codec_text(codec_choice(spec))});
   entries.push_back({"chunk-samples", std::to_string(plan.chunk_samples)});
   entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
-  entries.push_back({"order", std::string(kOrderNames[static_cast<std::size_t>(spec.order)])});
+  entries.push_back({"order", name_of(spec.order)});
   entries.push_back({"seed", std::to_string(spec.seed)});
   entries.push_back({"split", split_text(spec.split)});
   entries.push_back({"split-folders", none_or(joined(spec.folders.split_folders))});
@@ -204,15 +205,16 @@ std::array<Number, kMost> numbers_of(const SpecEntry& entry, char delimiter) {
   return numbers;
 }
 
-template <class Choice, std::size_t kCount>
-Choice choice_of(const SpecEntry& entry, const std::array<std::string_view, kCount>& names) {
-  const auto found = std::ranges::find(names, entry.value);
-  if (found == names.end()) throw_value(entry);
-  return static_cast<Choice>(found - names.begin());
+template <class Enum>
+Enum choice_of(const SpecEntry& entry) {
+  const std::optional<Enum> found = enum_of<Enum>(entry.value);
+  if (!found) throw_value(entry);
+  return *found;
 }
 
 bool is_true(const SpecEntry& entry) {
-  return choice_of<int>(entry, std::array<std::string_view, 2>{"false", "true"}) == 1;
+  if (entry.value != "true" && entry.value != "false") throw_value(entry);
+  return entry.value == "true";
 }
 
 void set_resize(const SpecEntry& entry, TransformSpec& transform) {
@@ -250,19 +252,14 @@ constexpr std::array kSpecFields{
                 spec.transform.pad_color = numbers_of<3, std::uint8_t>(entry, ',');
               }},
     SpecField{"resample",
-              [](const auto& entry, auto& spec) {
-                spec.transform.resample = choice_of<Filter>(entry, kFilterNames);
-              }},
+              [](const auto& entry, auto& spec) { spec.transform.resample = choice_of<Filter>(entry); }},
     SpecField{"crop", [](const auto& entry, auto& spec) { set_crop(entry, spec.transform); }},
     SpecField{"channels",
-              [](const auto& entry, auto& spec) {
-                spec.transform.channels = choice_of<Channels>(entry, kChannelsNames);
-              }},
-    SpecField{"exif", [](const auto& entry, auto& spec) { spec.exif = choice_of<Exif>(entry, kExifNames); }},
+              [](const auto& entry, auto& spec) { spec.transform.channels = choice_of<Channels>(entry); }},
+    SpecField{"exif", [](const auto& entry, auto& spec) { spec.exif = choice_of<Exif>(entry); }},
     SpecField{"decode",
               [](const auto& entry, auto& spec) { spec.transform.fast_decode = entry.value == "fast"; }},
-    SpecField{"check",
-              [](const auto& entry, auto& spec) { spec.check = choice_of<Check>(entry, kCheckNames); }},
+    SpecField{"check", [](const auto& entry, auto& spec) { spec.check = choice_of<Check>(entry); }},
     SpecField{"accept-warnings",
               [](const auto& entry, auto& spec) { spec.accept_warnings = is_true(entry); }},
     SpecField{"follow-symlinks",
@@ -277,8 +274,8 @@ constexpr std::array kSpecFields{
                 spec.max_seconds_per_image = numbers_of<1, std::uint32_t>(entry, ',')[0];
               }},
     SpecField{"container", [](const auto& entry, auto& spec) { spec.container = entry.value; }},
-    SpecField{"layout", [](const auto& entry,
-                           auto& spec) { spec.transform.layout = choice_of<Layout>(entry, kLayoutNames); }},
+    SpecField{"layout",
+              [](const auto& entry, auto& spec) { spec.transform.layout = choice_of<Layout>(entry); }},
     SpecField{"codec", [](const auto& entry, auto& spec) { spec.codec = entry.value; }},
     SpecField{"chunk-samples", [](const auto& entry, auto& spec) { spec.chunk_samples = count_of(entry); }},
     SpecField{"part-bytes", [](const auto& entry, auto& spec) { spec.part_bytes = count_of(entry); }},

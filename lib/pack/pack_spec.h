@@ -1,11 +1,9 @@
 // A spec as recorded text, and what makes two packs the same.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chunk/chunk_plan.h"
@@ -15,10 +13,6 @@
 #include "pack/pack_run.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 2> kOrderNames{"shuffle", "input"};
-inline constexpr std::array<std::string_view, 2> kExifNames{"apply", "ignore"};
-inline constexpr std::array<std::string_view, 2> kClassesExtraNames{"error", "append"};
 
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);

@@ -17,6 +17,7 @@
 #include "ratings/matrix_market.h"
 #include "ratings/npz.h"
 #include "ratings/svmlight.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -67,7 +68,7 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
 }
 
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {
-  const std::string name(kRatingFormatNames[static_cast<std::size_t>(format)]);
+  const std::string name = name_of(format);
   if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
   if (spec.index_base && format != RatingFormat::svmlight)
     throw Error(ErrorCode::usage, "`index_base`: has no meaning for " + name + ", only for svmlight");
@@ -102,10 +103,6 @@ namespace {
 template <class Number>
 Bytes bytes_of(std::span<const Number> numbers) {
   return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes()};
-}
-
-std::string name_of(RatingFormat format) {
-  return std::string(kRatingFormatNames[static_cast<std::size_t>(format)]);
 }
 
 struct ToldFormat {
@@ -146,9 +143,7 @@ RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, boo
 }
 
 ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
-  const auto* const given = std::find(kRatingFormatNames.begin(), kRatingFormatNames.end(), spec.format);
-  if (given != kRatingFormatNames.end())
-    return {static_cast<RatingFormat>(given - kRatingFormatNames.begin()), false};
+  if (const std::optional<RatingFormat> given = enum_of<RatingFormat>(spec.format)) return {*given, false};
   const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
   const RatingFormat told = content_format(spec, stream, named.has_value());
   const bool by_name = told == RatingFormat::text && named;

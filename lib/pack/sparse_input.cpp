@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -164,9 +165,7 @@ void SparseInput::note_times() {
   if (!times.difference().empty() && needs_times(spec_.packs))
     throw Error(ErrorCode::bad_data, times.difference() + "; expected one unit in all inputs");
   if (*times.unit() != TimeUnit::seconds)
-    facts_.notices.push_back("times are " +
-                             std::string(kTimeUnitNames[static_cast<std::size_t>(*times.unit())]) +
-                             " since 1970, by their size");
+    facts_.notices.push_back("times are " + name_of(*times.unit()) + " since 1970, by their size");
 }
 
 /// A text that was cut may end in a number that lacks digits.
@@ -273,8 +272,7 @@ RatingPacks SparseInput::make_packs() {
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
-                "`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(packs.split.kind)]) +
-                    ": " + intake_.table()->unread_time);
+                "`split_by` " + name_of(packs.split.kind) + ": " + intake_.table()->unread_time);
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {

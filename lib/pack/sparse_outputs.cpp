@@ -12,6 +12,7 @@
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
 #include "ratings/rating_split.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -49,7 +50,7 @@ struct StaleFolders {
 
 StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   StaleFolders stale;
-  for (const std::string_view part : kSplitNames) {
+  for (const std::string_view part : kEnumWords<Split>) {
     std::string path = options.output + "/" + std::string(part);
     std::error_code error;
     if (std::find(wanted.begin(), wanted.end(), part) != wanted.end()) continue;

@@ -9,6 +9,7 @@
 #include "binding.h"
 #include "chunkhit/verify.h"
 #include "chunkhit/version.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -40,11 +41,6 @@ void translate_error(std::exception_ptr thrown) {
     const py::object raised = type(text_of(message), code_name(error.code()));
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
-}
-
-const char* cache_name(Cache cache) {
-  constexpr std::array<const char*, 4> kNames{"automatic", "decoded", "compressed", "none"};
-  return kNames[static_cast<std::size_t>(cache)];
 }
 
 std::string stats_text(const LoaderStats& stats) {
@@ -82,7 +78,7 @@ void bind_stats(py::module_& module) {
       .def_readonly("retained_batches", &LoaderStats::retained_batches)
       .def_readonly("threads", &LoaderStats::threads)
       .def_readwrite("notices", &LoaderStats::notices)
-      .def_property_readonly("cache", [](const LoaderStats& stats) { return cache_name(stats.cache); })
+      .def_property_readonly("cache", [](const LoaderStats& stats) { return name_of(stats.cache); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)
       .def("verdict", &LoaderStats::verdict)
       .def("__str__", &stats_text)

@@ -1,7 +1,9 @@
 // Options of loaders and datasets, from keywords.
 #pragma once
 
-#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,6 +14,7 @@
 #include "chunkhit/image_loader.h"
 #include "chunkhit/loader.h"
 #include "chunkhit/sparse_loader.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -34,21 +37,13 @@ class OptionDict {
     }
   }
 
-  template <class Word, std::size_t kCount>
-  void take_word(const char* name, Word& field,
-                 const std::array<std::pair<std::string_view, Word>, kCount>& words) {
-    const py::object value = take_value(name);
-    if (value.is_none()) return;
-    std::string expected;
-    for (const auto& [word, meaning] : words) {
-      if (py::isinstance<py::str>(value) && value.cast<std::string>() == word) {
-        field = meaning;
-        return;
-      }
-      expected += (expected.empty() ? "" : ", ") + std::string(word);
-    }
-    refuse(name, value, expected);
+  template <class Enum>
+  void take_word(const char* name, Enum& field) {
+    if (const auto index = take_index(name, kEnumWords<Enum>)) field = static_cast<Enum>(*index);
   }
+
+  /// Takes one of some words; returns its index, or nothing for None.
+  std::optional<std::size_t> take_index(const char* name, std::span<const std::string_view> words);
 
   [[nodiscard]] py::object take_value(const char* name);
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;

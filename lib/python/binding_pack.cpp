@@ -10,19 +10,17 @@
 #include "chunkhit/pack.h"
 
 namespace chunkhit {
-namespace {
 
-/// Pairs the words of a keyword with the enumerators 0, 1, ….
-template <class Enum, class... Words>
-constexpr auto words(Words... given) {
-  std::uint8_t index = 0;
-  return std::array<std::pair<std::string_view, Enum>, sizeof...(Words)>{
-      {{given, static_cast<Enum>(index++)}...}};
-}
+template <>
+inline constexpr Words<3> kEnumWords<PackProgress::Phase>{"listing", "packing", "finishing"};
+template <>
+inline constexpr Words<4> kEnumWords<PackSparseProgress::Phase>{"reading", "sorting", "packing", "finishing"};
+
+namespace {
 
 /// A word that stands for one of two states of a bool.
 void take_choice(OptionDict& from, const char* name, bool& field, const char* off, const char* on) {
-  from.take_word(name, field, std::array<std::pair<std::string_view, bool>, 2>{{{off, false}, {on, true}}});
+  if (const auto index = from.take_index(name, std::array<std::string_view, 2>{off, on})) field = *index == 1;
 }
 
 /// A text, or several.
@@ -85,10 +83,9 @@ TransformSpec transform_spec(OptionDict& from) {
   transform.crop_width = crop.first;
   transform.crop_height = is_pair ? crop.second : crop.first;
   from.take("pad_color", transform.pad_color);
-  from.take_word("resample", transform.resample,
-                 words<Filter>("bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"));
-  from.take_word("channels", transform.channels, words<Channels>("rgb", "gray", "rgba", "keep"));
-  from.take_word("layout", transform.layout, words<Layout>("nhwc", "nchw"));
+  from.take_word("resample", transform.resample);
+  from.take_word("channels", transform.channels);
+  from.take_word("layout", transform.layout);
   take_choice(from, "decode", transform.fast_decode, "exact", "fast");
   return transform;
 }
@@ -109,13 +106,13 @@ PackImagesSpec images_spec(OptionDict& from) {
   take_texts(from, "label_column", spec.columns.label_columns);
   take_character(from, "delimiter", spec.columns.delimiter);
   from.take("classes", spec.classes);
-  from.take_word("classes_extra", spec.classes_extra, words<ClassesExtra>("error", "append"));
+  from.take_word("classes_extra", spec.classes_extra);
   take_texts(from, "include", spec.folders.include);
   take_texts(from, "split_folders", spec.folders.split_folders);
   from.take("follow_symlinks", spec.follow_symlinks);
   spec.transform = transform_spec(from);
-  from.take_word("exif", spec.exif, words<Exif>("apply", "ignore"));
-  from.take_word("check", spec.check, words<Check>("whole", "region"));
+  from.take_word("exif", spec.exif);
+  from.take_word("check", spec.check);
   from.take("accept_warnings", spec.accept_warnings);
   from.take("max_seconds_per_image", spec.max_seconds_per_image);
   from.take("max_pixels", spec.max_pixels);
@@ -126,7 +123,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   from.take("chunk_samples", spec.chunk_samples);
   from.take("chunk_bytes", spec.chunk_bytes);
   from.take("part_bytes", spec.part_bytes);
-  from.take_word("order", spec.order, words<Order>("shuffle", "input"));
+  from.take_word("order", spec.order);
   from.take("seed", spec.seed);
   py::dict shares;
   from.take("split", shares);
@@ -155,7 +152,7 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
 template <class Options>
 void take_run_options(OptionDict& from, Options& options) {
   from.take("output", options.output);
-  from.take_word("on_error", options.on_error, words<OnError>("skip", "fail"));
+  from.take_word("on_error", options.on_error);
   SplitAmount given{options.max_errors.count, options.max_errors.share};
   take_amount(from, "max_errors", given);
   options.max_errors = {given.share, given.count};
@@ -170,7 +167,7 @@ PackImagesOptions images_options(OptionDict& from) {
   from.take("root", options.root);
   take_run_options(from, options);
   from.take("trust_inputs", options.trust_inputs);
-  from.take_word("on_io_error", options.on_io_error, words<OnIoError>("retry", "reject"));
+  from.take_word("on_io_error", options.on_io_error);
   return options;
 }
 
@@ -186,7 +183,7 @@ RatingInputSpec rating_input(OptionDict& from) {
   from.take("item", table.item);
   from.take("value", table.value);
   from.take("time", table.time);
-  from.take_word("quote", table.quoting, words<Quoting>("none", "double", "auto"));
+  from.take_word("quote", table.quoting);
   from.take("comment", table.comment);
   take_character(from, "decimal", table.decimal_point);
   take_choice(from, "values", table.rounds_values, "auto", "f32");
@@ -199,8 +196,7 @@ RatingInputSpec rating_input(OptionDict& from) {
 }
 
 RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vector<std::string>& inputs) {
-  from.take_word("split_by", split.kind,
-                 words<SplitKind>("none", "users", "ratio", "leave-one-out", "time", "given"));
+  from.take_word("split_by", split.kind);
   from.take("validation_users", split.validation_users);
   from.take("test_users", split.test_users);
   if (!split.validation_users.empty()) split.validation = {};
@@ -209,7 +205,7 @@ RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vecto
   take_amount(from, "test", split.test);
   from.take("fold_in", split.fold_in);
   from.take("before", split.before);
-  from.take_word("split_order", split.order, words<SplitOrder>("auto", "time", "input", "random"));
+  from.take_word("split_order", split.order);
   std::array<std::vector<std::string>, 3> files;
   take_texts(from, "train_file", files[0]);
   take_texts(from, "validation_file", files[1]);
@@ -234,8 +230,8 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   spec.input = rating_input(from);
   RatingRules& rules = spec.packs.rules;
   rules.rounds_values = spec.input.table.rounds_values;
-  from.take_word("duplicates", rules.duplicates, words<Duplicates>("error", "sum", "last", "first", "max"));
-  from.take_word("zeros", rules.zeros, words<Zeros>("drop", "keep"));
+  from.take_word("duplicates", rules.duplicates);
+  from.take_word("zeros", rules.zeros);
   from.take("min_value", rules.min_value);
   from.take("above", rules.above);
   from.take("binarize", rules.binarize);
@@ -243,22 +239,21 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take("min_item", rules.min_item);
   from.take("filter_once", rules.filter_once);
   spec.packs.split = rating_split(from, spec.packs.split, inputs);
-  from.take_word("id_order", spec.packs.item_order, words<ItemOrder>("popularity", "first", "sorted"));
+  from.take_word("id_order", spec.packs.item_order);
   take_choice(from, "order", spec.packs.shuffles_rows, "input", "shuffle");
   from.take("seed", spec.packs.seed);
   from.take("reuse_ids", spec.reuse_ids);
   from.take("container", spec.container);
   from.take("codec", spec.codec);
-  from.take_word("storage", spec.storage, words<MatrixStorage>("csr", "dense"));
+  from.take_word("storage", spec.storage);
   from.take("chunk_rows", spec.chunk_rows);
   from.take("part_bytes", spec.part_bytes);
   return spec;
 }
 
 py::dict progress_dict(const PackProgress& progress) {
-  constexpr std::array<const char*, 3> kPhases{"listing", "packing", "finishing"};
   py::dict dict;
-  dict["phase"] = kPhases[static_cast<std::size_t>(progress.phase)];
+  dict["phase"] = name_of(progress.phase);
   dict["pack"] = text_of(progress.pack);
   dict["rows_done"] = progress.rows_done;
   dict["rows_total"] = progress.rows_total;
@@ -267,9 +262,8 @@ py::dict progress_dict(const PackProgress& progress) {
 }
 
 py::dict progress_dict(const PackSparseProgress& progress) {
-  constexpr std::array<const char*, 3> kPhases{"reading", "sorting", "packing"};
   py::dict dict;
-  dict["phase"] = kPhases[static_cast<std::size_t>(progress.phase)];
+  dict["phase"] = name_of(progress.phase);
   dict["pack"] = text_of(progress.pack);
   dict["bytes_done"] = progress.bytes_done;
   dict["bytes_total"] = progress.bytes_total;

@@ -1,12 +1,10 @@
 // The rows of a pack in their final order, with the pack's columns.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
@@ -17,8 +15,6 @@
 #include "types/csr_rows.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 3> kItemOrderNames{"popularity", "first", "sorted"};
 
 inline constexpr std::uint32_t kNoColumn = UINT32_MAX;
 inline constexpr std::uint32_t kNoItem = UINT32_MAX;

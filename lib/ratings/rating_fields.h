@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "ratings/rating_text.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -138,7 +139,8 @@ inline constexpr const char* kKeptValue = "a number that 32-bit floats hold (`va
 
 /// What a column holds; names as in messages and flags.
 enum class RatingField : std::uint8_t { user, item, value, time, other };
-inline constexpr std::array<std::string_view, 5> kRatingFieldNames{"user", "item", "value", "time", "other"};
+template <>
+inline constexpr Words<5> kEnumWords<RatingField>{"user", "item", "value", "time", "other"};
 
 /// The fields of a line by what they hold.
 struct RatingFields {

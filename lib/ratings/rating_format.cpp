@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_fields.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -113,7 +114,7 @@ bool are_user_items(const std::vector<std::string_view>& lines) {
 std::string named_text(std::string_view name) {
   const std::optional<RatingFormat> named = rating_format_of_name(name);
   if (named != RatingFormat::npz && named != RatingFormat::hdf5) return "";
-  return ", nor " + std::string(kRatingFormatNames[static_cast<std::size_t>(*named)]) + ", as its name says";
+  return ", nor " + name_of(*named) + ", as its name says";
 }
 
 void check_text(std::string_view text, std::string_view name) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "types/enum_names.h"
+
 namespace chunkhit {
 
 /// The kinds of input of pack-sparse.
@@ -20,8 +22,9 @@ enum class RatingFormat : std::uint8_t {
   npz,            ///< a ZIP archive
   hdf5,
 };
-inline constexpr std::array<std::string_view, 7> kRatingFormatNames{
-    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"};
+template <>
+inline constexpr Words<7> kEnumWords<RatingFormat>{"text",     "user-items", "netflix", "matrix-market",
+                                                   "svmlight", "npz",        "hdf5"};
 
 /// How much of the beginning of a file is at hand.
 struct TextHead {

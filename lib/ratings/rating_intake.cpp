@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_text.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -23,14 +24,12 @@ constexpr std::int64_t kEndOfSeconds = 100'000'000'000;
 // Seconds to 1973. What is nearer to 0 stands for no time, or is a counter, and tells no unit.
 constexpr std::int64_t kMinTime = 100'000'000;
 
-std::string name_of(TimeUnit unit) { return std::string(kTimeUnitNames[static_cast<std::size_t>(unit)]); }
-
 }  // namespace
 
 TimeUnit time_unit(std::int64_t time) {
   std::size_t unit = 0;
   // Dividing, not multiplying the bound: -2^63 has no absolute value.
-  for (; unit + 1 < kTimeUnitNames.size() && (time >= kEndOfSeconds || time <= -kEndOfSeconds); ++unit)
+  for (; unit + 1 < kEnumWords<TimeUnit>.size() && (time >= kEndOfSeconds || time <= -kEndOfSeconds); ++unit)
     time /= 1000;
   return static_cast<TimeUnit>(unit);
 }
@@ -53,7 +52,7 @@ void TimeUnits::add(std::span<const std::int64_t> times) {
 void TimeUnits::end(const std::string& input) {
   std::string units;
   for (std::size_t unit = 0; unit < counts_.size(); ++unit)
-    if (counts_[unit] > 0) units.append(units.empty() ? "" : " and ").append(kTimeUnitNames[unit]);
+    if (counts_[unit] > 0) units.append(units.empty() ? "" : " and ").append(kEnumWords<TimeUnit>[unit]);
   const auto unit = static_cast<TimeUnit>(std::ranges::max_element(counts_) - counts_.begin());
   counts_ = {};
   if (units.empty()) return;
@@ -314,9 +313,7 @@ RatingIntake::RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSi
 
 void RatingIntake::read_text(TextStream& input, RatingFormat format) {
   if (format > RatingFormat::netflix)
-    throw Error(ErrorCode::usage, input.name() + ": is " +
-                                      std::string(kRatingFormatNames[static_cast<std::size_t>(format)]) +
-                                      ", expected lines of ratings");
+    throw Error(ErrorCode::usage, input.name() + ": is " + name_of(format) + ", expected lines of ratings");
   if (format == RatingFormat::text) {
     const Bytes head = input.head();
     table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,

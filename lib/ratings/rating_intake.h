@@ -20,13 +20,14 @@
 #include "ratings/rating_format.h"
 #include "ratings/rating_reader.h"
 #include "ratings/rating_table.h"
+#include "types/enum_names.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
 
 enum class TimeUnit : std::uint8_t { seconds, milliseconds, microseconds, nanoseconds };
-inline constexpr std::array<std::string_view, 4> kTimeUnitNames{"seconds", "milliseconds", "microseconds",
-                                                                "nanoseconds"};
+template <>
+inline constexpr Words<4> kEnumWords<TimeUnit>{"seconds", "milliseconds", "microseconds", "nanoseconds"};
 
 /// The unit that a time since 1970 has by its size: seconds below 1e11 (the year 5138), milliseconds below
 /// 1e14, microseconds below 1e17. Counters of other things are seconds here.
@@ -48,7 +49,7 @@ class TimeUnits {
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
-  std::array<std::uint64_t, kTimeUnitNames.size()> counts_{};  ///< times of the current input by unit
+  std::array<std::uint64_t, kEnumWords<TimeUnit>.size()> counts_{};  ///< times of the current input by unit
   std::optional<TimeUnit> unit_;
   std::string input_;  ///< input whose unit is `unit_`
   std::string difference_;

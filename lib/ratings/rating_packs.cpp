@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -202,7 +203,7 @@ PackStats look_for_whole_users(const RatingRows& bucket, const UserRows& rows,
 PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split split) {
   PackUsers found;
   found.split = split;
-  if (spec.split.kind != SplitKind::none) found.name = kSplitNames[static_cast<std::size_t>(split)];
+  if (spec.split.kind != SplitKind::none) found.name = name_of(split);
   std::vector<std::uint8_t> is_in(source.live.users.size());
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {

@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/clean_rows.h"
+#include "types/enum_names.h"
 #include "types/rating_block.h"
 
 namespace chunkhit {
@@ -237,8 +238,8 @@ std::vector<PackStep> steps_asked_for(const RatingRules& rules, const RowStepCou
   std::vector<PackStep> steps;
   for (std::size_t step = 0; step < kRowSteps; ++step)
     if (asked[step])
-      steps.push_back(
-          {std::string(kRowStepNames[step]), counts.users[step], item_counts[step], counts.ratings[step]});
+      steps.push_back({std::string(kEnumWords<RowStep>[step]), counts.users[step], item_counts[step],
+                       counts.ratings[step]});
   if (rules.binarize) steps.push_back({"binarize", counts.users[4], item_counts[4], counts.ratings[4]});
   return steps;
 }

@@ -19,6 +19,7 @@
 #include "chunkhit/sparse_spec.h"
 #include "ratings/clean_rows.h"
 #include "ratings/rating_store.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -43,15 +44,11 @@ class ItemCounter {
   std::size_t item_count_;
 };
 
-inline constexpr std::array<std::string_view, 2> kZerosNames{"drop", "keep"};
-
-inline constexpr std::array<std::string_view, 5> kDuplicatesNames{"error", "sum", "last", "first", "max"};
-
 /// The steps that look at one user alone.
 enum class RowStep : std::uint8_t { input, zeros, duplicates, min_value, above };
 inline constexpr std::size_t kRowSteps = 5;
-inline constexpr std::array<std::string_view, kRowSteps> kRowStepNames{"input", "zeros", "duplicates",
-                                                                       "min-value", "above"};
+template <>
+inline constexpr Words<kRowSteps> kEnumWords<RowStep>{"input", "zeros", "duplicates", "min-value", "above"};
 
 /// What was left after each of them.
 struct RowStepCounts {

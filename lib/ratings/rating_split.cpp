@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -164,8 +165,7 @@ void check_files(const RatingSplitSpec& spec) {
 bool divides_by_user(SplitKind kind) { return kind == SplitKind::ratio || kind == SplitKind::leave_one_out; }
 
 [[noreturn]] void refuse_without_times(SplitKind kind) {
-  std::string what = "`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(kind)]) +
-                     ": the ratings have no times: `time` names their column";
+  std::string what = "`split_by` " + name_of(kind) + ": the ratings have no times: `time` names their column";
   if (divides_by_user(kind)) what += "; or `split_order` random or input";
   refuse(what);
 }
@@ -199,6 +199,8 @@ void check_split(const RatingSplitSpec& spec) {
   if (share >= 1) refuse("`validation` and `test`: expected shares of less than 1 together");
   if (!(spec.fold_in > 0 && spec.fold_in < 1))
     refuse("`fold_in`: expected a share above 0 and below 1, found " + std::to_string(spec.fold_in));
+  if (spec.fold_in != RatingSplitSpec().fold_in && spec.kind != SplitKind::users)
+    refuse("`fold_in`: only for `split_by` users, found " + name_of(spec.kind));
   if (spec.before && spec.kind != SplitKind::time) refuse("`before`: only for `split_by` time");
   if (spec.before && !spec.test.is_none()) refuse("`test`, `before`: expected one of them");
   if (spec.order != SplitOrder::automatic && !divides_by_user(spec.kind))
@@ -210,12 +212,11 @@ void check_split(const RatingSplitSpec& spec) {
   check_lists(spec);
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
-  if (spec.kind == SplitKind::none && amounts) refuse("`validation` and `test` need `split_by`");
+  if (spec.kind == SplitKind::none && amounts) refuse("`validation`, `test`: need `split_by`, found none");
   if (spec.kind == SplitKind::given && amounts)
     refuse("`validation`, `test`: not for a split given as files");
   if (spec.kind != SplitKind::none && !spec.has_validation() && !spec.has_test())
-    refuse("`split_by` " + std::string(kSplitKindNames[static_cast<std::size_t>(spec.kind)]) +
-           ": expected validation or test");
+    refuse("`split_by` " + name_of(spec.kind) + ": expected `validation` or `test`");
 }
 
 RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const CleanRows& rows,

@@ -1,19 +1,18 @@
 // Which ratings are for training, and which are held out; by functions of (seed, user, item), never a state.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "chunkhit/sparse_spec.h"
 #include "ratings/clean_rows.h"
 #include "ratings/rating_rules.h"
 #include "ratings/rating_store.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -25,17 +24,13 @@ namespace chunkhit {
 [[nodiscard]] std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveRatings& live,
                                                             std::uint64_t count);
 
-inline constexpr std::array<std::string_view, 6> kSplitKindNames{"none",          "users", "ratio",
-                                                                 "leave-one-out", "time",  "given"};
-
-inline constexpr std::array<std::string_view, 4> kSplitOrderNames{"auto", "time", "input", "random"};
-
 /// Throws usage, by the field's name, where a spec makes no sense.
 void check_split(const RatingSplitSpec& spec);
 
 /// The packs of a split, and what a user or a rating belongs to.
 enum class Split : std::uint8_t { train, validation, test };
-inline constexpr std::array<std::string_view, 3> kSplitNames{"train", "validation", "test"};
+template <>
+inline constexpr Words<3> kEnumWords<Split>{"train", "validation", "test"};
 
 /// What a split takes from elsewhere than the ratings that are left: by the users' numbers.
 struct GivenSplit {

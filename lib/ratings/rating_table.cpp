@@ -10,6 +10,7 @@
 #include "chunkhit/error.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -114,9 +115,7 @@ class TableDetector {
     throw Error(ErrorCode::bad_data, std::string(name_) + ": " + what);
   }
   [[noreturn]] static void refuse_usage(const std::string& what) { throw Error(ErrorCode::usage, what); }
-  static std::string flag(RatingField field) {
-    return "`" + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + "`";
-  }
+  static std::string flag(RatingField field) { return "`" + name_of(field) + "`"; }
   [[nodiscard]] const std::string& wish(RatingField field) const {
     return *wishes_[static_cast<std::size_t>(field)];
   }
@@ -247,8 +246,7 @@ class TableDetector {
     for (const auto& [field, column] :
          {std::pair(RatingField::user, columns.user), std::pair(RatingField::item, columns.item)})
       if (is_text_among_numbers(column))
-        refuse("line 1: " + std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + " \"" +
-               printable_text(first_[column].substr(0, 40)) +
+        refuse("line 1: " + name_of(field) + " \"" + printable_text(first_[column].substr(0, 40)) +
                "\" is no number, those of the next lines are; if it names a column give `header` yes, "
                "`user` and `item`, if it is an id `header` no");
   }

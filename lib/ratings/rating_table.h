@@ -1,7 +1,6 @@
 // A table of ratings as its first lines and the wishes of who gives it → how it is to be parsed.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,8 +12,6 @@
 #include "ratings/rating_text.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 3> kHeaderNames{"auto", "yes", "no"};
 
 /// What was told of a table.
 struct RatingTable {

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "ratings/id_map.h"
 #include "ratings/rating_fields.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -162,14 +163,12 @@ class TextParser {
   }
 
   void refuse_field(RatingField field, std::string_view text, const char* expected) {
-    refuse(place_of(text), std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected " +
-                               expected + ", found " + found_text(text));
+    refuse(place_of(text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
   }
 
   // What is found cannot be shown: messages are UTF-8, too.
   void refuse_utf8(RatingField field, std::string_view text) {
-    refuse(place_of(text),
-           std::string(kRatingFieldNames[static_cast<std::size_t>(field)]) + ": expected UTF-8");
+    refuse(place_of(text), name_of(field) + ": expected UTF-8");
   }
 
   std::string_view text_;

@@ -2,7 +2,6 @@
 // or as the Netflix prize has them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,9 +24,6 @@ struct RatingColumns {
   std::optional<std::size_t> time;
   bool operator==(const RatingColumns&) const = default;
 };
-
-/// Those that can be given.
-inline constexpr std::array<std::string_view, 3> kQuotingNames{"none", "double", "auto"};
 
 /// The delimiter that stands for one or more blanks and tabs; those at a line's ends are skipped.
 inline constexpr std::string_view kBlanks = "blanks";

@@ -11,11 +11,10 @@
 #include "base/memory.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
-
-constexpr std::array<std::string_view, 3> kShuffleNames{"none", "window", "global"};
 
 bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuffle::global; }
 
@@ -171,13 +170,13 @@ std::optional<std::size_t> EpochReader::next_slot() {
 LoaderState EpochReader::current_state() const {
   LoaderState state;
   state.source = chunks_.id();
-  state.shuffle = kShuffleNames[static_cast<std::size_t>(spec_.order.shuffle)];
+  state.shuffle = name_of(spec_.order.shuffle);
   state.seed = spec_.order.seed;
   state.window_chunks = spec_.order.window_chunks;
   state.batch_size = spec_.batches.batch_size;
   state.world_size = spec_.batches.world_size;
   state.echo = spec_.batches.echo;
-  state.rank_remainder = kRankRemainderNames[static_cast<std::size_t>(spec_.batches.rank_remainder)];
+  state.rank_remainder = name_of(spec_.batches.rank_remainder);
   state.drop_last = spec_.batches.drop_last;
   state.augment = spec_.augment;
   const bool runs = pipeline_ && !restored_;
@@ -276,16 +275,14 @@ std::string difference_of_batches(const LoaderState& state, const LoaderState& o
 
 /// The batches that a state counts.
 EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
-  const auto rank_remainder =
-      std::find(kRankRemainderNames.begin(), kRankRemainderNames.end(), state.rank_remainder);
-  if (rank_remainder == kRankRemainderNames.end())
+  const std::optional<RankRemainder> rank_remainder = enum_of<RankRemainder>(state.rank_remainder);
+  if (!rank_remainder)
     refuse_state("rank_remainder: found \"" + state.rank_remainder + "\", expected pad or drop");
-  const BatchSpec spec{
-      .batch_size = state.batch_size,
-      .world_size = static_cast<std::uint32_t>(state.world_size),
-      .rank_remainder = static_cast<RankRemainder>(rank_remainder - kRankRemainderNames.begin()),
-      .drop_last = state.drop_last,
-      .echo = static_cast<std::uint32_t>(state.echo)};
+  const BatchSpec spec{.batch_size = state.batch_size,
+                       .world_size = static_cast<std::uint32_t>(state.world_size),
+                       .rank_remainder = *rank_remainder,
+                       .drop_last = state.drop_last,
+                       .echo = static_cast<std::uint32_t>(state.echo)};
   return {sample_count, spec, state.seed, state.epoch, state.first_position};
 }
 

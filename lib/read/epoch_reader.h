@@ -3,14 +3,12 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -127,9 +125,6 @@ class EpochReader {
   CallerClock clock_;
   pid_t process_;
 };
-
-/// How states spell RankRemainder.
-inline constexpr std::array<std::string_view, 2> kRankRemainderNames{"pad", "drop"};
 
 /// The positions that all ranks have used once `state.batches` of the batches are; nothing in the midst of a
 /// block.

@@ -11,6 +11,7 @@
 
 #include "base/cpu.h"
 #include "chunkhit/loader.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -110,7 +111,6 @@ std::string LoaderStats::verdict() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
-  constexpr std::array<const char*, 4> kCaches{"automatic", "decoded", "compressed", "none"};
   std::array<char, 512> text{};
   std::snprintf(
       text.data(), text.size(),
@@ -121,7 +121,7 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       static_cast<unsigned long long>(stats.batches), static_cast<unsigned long long>(stats.samples),
       stats.seconds, stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
       stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
-      kCaches[static_cast<std::size_t>(stats.cache)], stats.threads, stats.wait_seconds, stats.step_seconds,
+      name_of(stats.cache).c_str(), stats.threads, stats.wait_seconds, stats.step_seconds,
       stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds, stats.idle_seconds,
       static_cast<unsigned long long>(stats.chunk_hits), static_cast<unsigned long long>(stats.chunk_misses),
       static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,

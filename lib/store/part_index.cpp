@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -111,7 +112,7 @@ PartSpecBytes encode_part_spec(const PartSpec& spec) {
 PartSpec decode_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_common_spec(bytes);
   const auto layout = load_little<std::uint32_t>(bytes.data() + 12);
-  if (layout >= kLayoutNames.size())
+  if (layout >= kEnumWords<Layout>.size())
     throw Error(ErrorCode::bad_data, "layout " + std::to_string(layout) + ", expected 0 or 1");
   spec.sample = {load_little<std::uint32_t>(bytes.data() + 16), load_little<std::uint32_t>(bytes.data() + 20),
                  load_little<std::uint32_t>(bytes.data() + 24), static_cast<Layout>(layout)};
@@ -120,7 +121,7 @@ PartSpec decode_part_spec(const PartSpecBytes& bytes) {
 
 PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
   PartSpec spec = decode_common_spec(bytes);
-  if (bytes[12] >= kValueTypeNames.size() || bytes[14] != 0 || bytes[15] != 0)
+  if (bytes[12] >= kEnumWords<ValueType>.size() || bytes[14] != 0 || bytes[15] != 0)
     throw Error(ErrorCode::bad_data, "unknown value type");
   spec.matrix = {.column_count = load_little<std::uint64_t>(bytes.data() + 16),
                  .matrix_count = bytes[13],

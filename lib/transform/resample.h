@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -12,9 +11,6 @@
 #include "types/image.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 6> kFilterNames{"bilinear", "bicubic", "lanczos",
-                                                              "box",      "hamming", "nearest"};
 
 /// Weights are fixed point with this many fractional bits.
 inline constexpr int kWeightBits = 22;

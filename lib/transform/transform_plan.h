@@ -1,10 +1,8 @@
 // What is done to every image, and what that means for one of known size: no pixels, only geometry.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "chunkhit/image_spec.h"
 #include "transform/resample.h"
@@ -12,8 +10,6 @@
 #include "types/sample_shape.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 4> kChannelsNames{"rgb", "gray", "rgba", "keep"};
 
 /// No side of a source or of a resized image is longer: a float holds every edge and tables of weights stay
 /// small.

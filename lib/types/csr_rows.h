@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "chunkhit/pack_info.h"
@@ -18,8 +17,6 @@ struct StoredRow {
   const std::uint8_t* values = nullptr;  ///< null with ValueType::none
   std::size_t nnz = 0;
 };
-
-inline constexpr std::array<std::string_view, 4> kValueTypeNames{"none", "u8", "u16", "f32"};
 
 /// Bytes of one stored value.
 [[nodiscard]] constexpr std::size_t value_bytes(ValueType type) {

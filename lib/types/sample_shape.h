@@ -1,15 +1,11 @@
 // The fixed shape of the samples of a pack.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "chunkhit/pack_info.h"
 
 namespace chunkhit {
-
-inline constexpr std::array<std::string_view, 2> kLayoutNames{"nhwc", "nchw"};
 
 /// The shape of one sample of 8-bit values.
 struct SampleShape {

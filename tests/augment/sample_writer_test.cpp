@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "chunkhit/error.h"
 #include "support/simd_targets.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -68,9 +69,7 @@ std::string name_of(const SampleFormat& format) {
   const SampleShape& shape = format.stored;
   const AugmentSpec& spec = format.augment;
   return std::to_string(shape.height) + "x" + std::to_string(shape.width) + "x" +
-         std::to_string(shape.channels) + " " +
-         std::string(kLayoutNames[static_cast<std::size_t>(shape.layout)]) + " to " +
-         std::string(kLayoutNames[static_cast<std::size_t>(format.layout)]) +
+         std::to_string(shape.channels) + " " + name_of(shape.layout) + " to " + name_of(format.layout) +
          (format.dtype == Dtype::float32 ? " f32" : " u8") + " crop " + std::to_string(spec.crop_height) +
          "x" + std::to_string(spec.crop_width) + " padding " + std::to_string(spec.crop_padding);
 }

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "support/simd_targets.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -43,8 +44,7 @@ ByteBuffer noise(std::uint64_t bytes) {
 
 std::string name_of(const SampleShape& shape) {
   return std::to_string(shape.height) + "x" + std::to_string(shape.width) + "x" +
-         std::to_string(shape.channels) + " " +
-         std::string(kLayoutNames[static_cast<std::size_t>(shape.layout)]);
+         std::to_string(shape.channels) + " " + name_of(shape.layout);
 }
 
 /// Shapes around the widths of vectors: narrower, as wide, one more, several and a rest.

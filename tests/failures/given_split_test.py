@@ -279,7 +279,7 @@ def test_bad_combinations_were_not_said(space):
                              ([source, "--split-by", "given"], "--train-file"),
                              ([source, "--test-users", source], "--test-users: only for --split-by users"),
                              ([source, "--split-by", "users", "--test", "3", "--test-users", source], "--test, --test-users: expected one"),
-                             ([source, "--split-by", "users"], "expected validation or test")):
+                             ([source, "--split-by", "users"], "expected --validation or --test")):
         text = pack(*arguments, "-o", space("wrong"), expect=2)
         check(words in text, arguments, text)
         check(not os.path.exists(space("wrong")), arguments, "wrote something")

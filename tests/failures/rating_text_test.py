@@ -105,7 +105,7 @@ def test_messages_that_did_not_say_what_to_do(space):
     twice = write(space, "twice.csv", "user,item,rating\na,x,1\na,x,2\na,x,3\nb,y,bad\n")
     rows = write(space, "rows.svm", "1 1:2 3:4\n0 2:1\n")
     for arguments, code, words in (
-            ((table, "--test", "5"), 2, "--validation and --test need --split-by"),
+            ((table, "--test", "5"), 2, "--validation, --test: need --split-by"),
             ((table, "--split-by", "users", "--test", "5000"), 2, "--test 5000: the input has only 2 users"),
             ((table, "--split-by", "time", "--test", "0.5"), 2,
              'column "time" holds "01/01/2020", which is no number or YYYY-MM-DD'),

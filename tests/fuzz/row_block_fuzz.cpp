@@ -9,6 +9,7 @@
 #include "batch/sparse_values.h"
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace {
 
@@ -66,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   MatrixShape shape{.column_count = kWidths[data[0] / 2 % 6], .value_type = ValueType::u8};
   if (data[0] % 2 != 0 && raw.size() >= 16) {
     shape.matrix_count = raw[5];
-    shape.value_type = static_cast<ValueType>(raw[6] % kValueTypeNames.size());
+    shape.value_type = static_cast<ValueType>(raw[6] % kEnumWords<ValueType>.size());
     shape.scale = load_little<double>(raw.data() + 8);
   }
   read(raw, shape);

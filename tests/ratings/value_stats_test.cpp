@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ratings/rating_packs.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -17,8 +18,7 @@ ValueStats stats_of(const std::vector<float>& values) {
 
 std::string stored(const std::vector<float>& values) {
   const StoredValues chosen = stats_of(values).stored();
-  return std::string(kValueTypeNames[static_cast<std::size_t>(chosen.type)]) + " " +
-         std::to_string(chosen.scale).substr(0, 5);
+  return name_of(chosen.type) + " " + std::to_string(chosen.scale).substr(0, 5);
 }
 
 TEST(StoredValues, TakeTheSmallestTypeAndTheLargestScaleThatLoseNothing) {

@@ -12,6 +12,7 @@
 
 #include "chunkhit/error.h"
 #include "store/part.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -63,11 +64,10 @@ void print_facts(const ChunkReader& part, double seconds) {
       "\"samples\": %zu, "
       "\"chunks\": %zu, \"chunk_samples\": %zu, \"raw_chunks\": %zu, \"class_labels\": %s, \"columns\": %zu, "
       "\"open_seconds\": %.6f}\n",
-      spec.sample.height, spec.sample.width, spec.sample.channels,
-      std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]).c_str(), spec.codec.c_str(),
-      part.samples().rows.size(), part.chunks().size(), static_cast<std::size_t>(spec.chunk_samples),
-      raw_chunks, part.samples().labels.values.empty() ? "true" : "false", spec.label_columns.size(),
-      seconds);
+      spec.sample.height, spec.sample.width, spec.sample.channels, name_of(spec.sample.layout).c_str(),
+      spec.codec.c_str(), part.samples().rows.size(), part.chunks().size(),
+      static_cast<std::size_t>(spec.chunk_samples), raw_chunks,
+      part.samples().labels.values.empty() ? "true" : "false", spec.label_columns.size(), seconds);
 }
 
 void probe(const std::string& path, const Hdf5Names& names, const std::string& out) {

@@ -14,16 +14,17 @@
 #include <vector>
 
 #include "ratings/rating_packs.h"
+#include "types/enum_names.h"
 
 namespace {
 
 using namespace chunkhit;
 
-template <class Choice, std::size_t kCount>
-Choice choose(const std::array<std::string_view, kCount>& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error(ErrorCode::usage, "unknown: " + name);
-  return static_cast<Choice>(found - names.begin());
+template <class Choice>
+Choice choose(const std::string& name) {
+  const std::optional<Choice> found = enum_of<Choice>(name);
+  if (!found) throw Error(ErrorCode::usage, "unknown: " + name);
+  return *found;
 }
 
 SplitAmount amount(const std::string& text) {
@@ -33,21 +34,21 @@ SplitAmount amount(const std::string& text) {
 
 void set(const std::string& name, const std::string& value, RatingPacksSpec& spec, RatingStoreSpec& kept) {
   const std::map<std::string, std::function<void()>> setters{
-      {"zeros", [&] { spec.rules.zeros = choose<Zeros>(kZerosNames, value); }},
-      {"duplicates", [&] { spec.rules.duplicates = choose<Duplicates>(kDuplicatesNames, value); }},
+      {"zeros", [&] { spec.rules.zeros = choose<Zeros>(value); }},
+      {"duplicates", [&] { spec.rules.duplicates = choose<Duplicates>(value); }},
       {"min-value", [&] { spec.rules.min_value = std::stof(value); }},
       {"above", [&] { spec.rules.above = std::stof(value); }},
       {"binarize", [&] { spec.rules.binarize = value == "1"; }},
       {"min-user", [&] { spec.rules.min_user = std::stoull(value); }},
       {"min-item", [&] { spec.rules.min_item = std::stoull(value); }},
       {"filter-once", [&] { spec.rules.filter_once = value == "1"; }},
-      {"split", [&] { spec.split.kind = choose<SplitKind>(kSplitKindNames, value); }},
+      {"split", [&] { spec.split.kind = choose<SplitKind>(value); }},
       {"validation", [&] { spec.split.validation = amount(value); }},
       {"test", [&] { spec.split.test = amount(value); }},
       {"fold-in", [&] { spec.split.fold_in = std::stod(value); }},
       {"before", [&] { spec.split.before = std::stoll(value); }},
-      {"split-order", [&] { spec.split.order = choose<SplitOrder>(kSplitOrderNames, value); }},
-      {"item-order", [&] { spec.item_order = choose<ItemOrder>(kItemOrderNames, value); }},
+      {"split-order", [&] { spec.split.order = choose<SplitOrder>(value); }},
+      {"item-order", [&] { spec.item_order = choose<ItemOrder>(value); }},
       {"shuffle-rows", [&] { spec.shuffles_rows = value == "1"; }},
       {"seed", [&] { spec.seed = std::stoull(value); }},
       {"memory", [&] { kept.memory_bytes = std::stoull(value); }},
@@ -109,8 +110,8 @@ void print(const RatingPacks& made) {
     std::cout << (at > 0 ? ", " : "") << "[\"" << step.name << "\", " << step.users << ", " << step.items
               << ", " << step.ratings << ']';
   }
-  std::cout << "], \"type\": \"" << kValueTypeNames[static_cast<std::size_t>(made.stored.type)]
-            << "\", \"scale\": " << made.stored.scale << ", ";
+  std::cout << "], \"type\": \"" << name_of(made.stored.type) << "\", \"scale\": " << made.stored.scale
+            << ", ";
   print("items", std::span<const std::uint32_t>(made.columns().items));
   print("counts", std::span<const std::uint64_t>(made.columns().counts));
   std::cout << "\"packs\": [";

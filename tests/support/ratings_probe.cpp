@@ -10,14 +10,15 @@
 #include "chunkhit/error.h"
 #include "pack/read_inputs.h"
 #include "ratings/svmlight.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
 RatingFormat format_of(const std::string& name) {
-  const auto found = std::ranges::find(kRatingFormatNames, name);
-  if (found == kRatingFormatNames.end()) throw Error(ErrorCode::usage, name + ": is no format");
-  return static_cast<RatingFormat>(found - kRatingFormatNames.begin());
+  const std::optional<RatingFormat> found = enum_of<RatingFormat>(name);
+  if (!found) throw Error(ErrorCode::usage, name + ": is no format");
+  return *found;
 }
 
 Transpose transpose_of(const std::string& name) {

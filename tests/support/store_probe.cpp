@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "known_parts.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -16,8 +17,8 @@ void write_all(const std::string& folder) {
       for (const Layout layout : {Layout::nhwc, Layout::nchw})
         for (const std::uint32_t channels : {1u, 3u, 4u}) {
           const std::string name = std::string(kind.name) + "-" + std::string(filter) + "-" +
-                                   std::string(kLayoutNames[static_cast<std::size_t>(layout)]) + "-" +
-                                   std::to_string(channels) + std::string(kind.extension);
+                                   name_of(layout) + "-" + std::to_string(channels) +
+                                   std::string(kind.extension);
           const std::size_t columns = channels == 4 ? 3 : 1;
           write_known_part(kind, folder + "/" + name,
                            known_spec({20, 17, channels, layout}, std::string(filter), columns), kSamples);

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "support/simd_targets.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -60,7 +61,7 @@ TEST(Resampler, GivesAWindowEqualToThatPartOfTheWhole) {
     for (std::uint32_t y = 0; y < kWindow.height; ++y)
       ASSERT_EQ(0, std::memcmp(&window[y * kWindow.width * 3u],
                                &whole[((kWindow.y + y) * 61 + kWindow.x) * 3], kWindow.width * 3))
-          << kFilterNames[static_cast<std::size_t>(filter)] << ", row " << y;
+          << name_of(filter) << ", row " << y;
   }
 }
 

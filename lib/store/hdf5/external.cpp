@@ -18,6 +18,7 @@
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/texts.h"
 #include "store/part_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 
@@ -39,8 +40,7 @@ std::string said_layout(const Hdf5Check& check, hid_t images) {
 Layout guess_layout(const Hdf5Check& check, hid_t images, const std::vector<std::uint64_t>& dimensions) {
   if (dimensions.size() != 4) return Layout::nhwc;
   const std::string said = said_layout(check, images);
-  if (said == kLayoutNames[0]) return Layout::nhwc;
-  if (said == kLayoutNames[1]) return Layout::nchw;
+  if (const std::optional<Layout> known = enum_of<Layout>(said)) return *known;
   if (dimensions[3] <= kMaxChannels) return Layout::nhwc;
   return dimensions[1] <= kMaxChannels ? Layout::nchw : Layout::nhwc;
 }

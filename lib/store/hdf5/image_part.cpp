@@ -22,6 +22,7 @@
 #include "store/hdf5/texts.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -192,7 +193,7 @@ constexpr std::uint64_t kMinMetadataBlockBytes = 16 << 10;
 constexpr std::uint64_t kMaxMetadataBlockBytes = 1 << 20;
 
 void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
-  const auto layout = std::string(kLayoutNames[static_cast<std::size_t>(spec.sample.layout)]);
+  const auto layout = name_of(spec.sample.layout);
   write_text_attribute(check, images, "layout", layout);
   if (spec.cache_advice.rdcc_nbytes != 0) {
     write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);

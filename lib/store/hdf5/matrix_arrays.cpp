@@ -13,6 +13,7 @@
 #include "store/hdf5/attributes.h"
 #include "store/hdf5/dataset.h"
 #include "store/hdf5/matrix.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -334,9 +335,8 @@ std::unique_ptr<MatrixOutput> start_csr_group(const MatrixTarget& target) {
 std::unique_ptr<MatrixOutput> start_dense_array(const MatrixTarget& target, std::uint64_t max_bytes) {
   const ValueType type = target.shape.value_type;
   if (type != ValueType::none && type != ValueType::u8)
-    throw Error(ErrorCode::bad_data, "values of type " +
-                                         std::string(kValueTypeNames[static_cast<std::size_t>(type)]) +
-                                         " do not fit the 8 bits of a dense matrix");
+    throw Error(ErrorCode::bad_data,
+                "values of type " + name_of(type) + " do not fit the 8 bits of a dense matrix");
   return std::make_unique<DenseArray>(target, max_bytes);
 }
 

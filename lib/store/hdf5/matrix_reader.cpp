@@ -21,6 +21,7 @@
 #include "store/hdf5/matrix_arrays.h"
 #include "store/hdf5/texts.h"
 #include "store/part_index.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -185,9 +186,9 @@ Number one_number(const Hdf5Check& check, hid_t file, const char* name) {
 
 ValueType read_value_type(const Hdf5Check& check, hid_t file) {
   const std::string name = read_text_attribute(check, file, kValueTypeAttribute);
-  const auto found = std::ranges::find(kValueTypeNames, name);
-  if (found == kValueTypeNames.end()) check.refuse("unknown value type \"" + name + "\"");
-  return static_cast<ValueType>(found - kValueTypeNames.begin());
+  const std::optional<ValueType> found = enum_of<ValueType>(name);
+  if (!found) check.refuse("unknown value type \"" + name + "\"");
+  return *found;
 }
 
 /// What the root of a part of ours says.

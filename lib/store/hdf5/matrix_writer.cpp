@@ -13,6 +13,7 @@
 #include "store/hdf5/matrix_arrays.h"
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/texts.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -59,8 +60,7 @@ void write_root(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
   write_text_attribute(check, file, kPackIdAttribute, hash_text(spec.pack_id));
   write_attribute(check, file, kPartIndexAttribute, std::uint64_t{spec.part_index});
   write_attribute(check, file, kMatricesAttribute, std::uint64_t{spec.matrix->matrix_count});
-  write_text_attribute(check, file, kValueTypeAttribute,
-                       std::string(kValueTypeNames[static_cast<std::size_t>(spec.matrix->value_type)]));
+  write_text_attribute(check, file, kValueTypeAttribute, name_of(spec.matrix->value_type));
   write_attribute(check, file, kScaleAttribute, spec.matrix->scale);
   write_attribute(check, file, kChunkRowsAttribute, spec.chunk_samples);
 }

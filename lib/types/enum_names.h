@@ -1,0 +1,121 @@
+// The words of enumerators: one list an enum, from which flags, manifests, messages and Python take them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace chunkhit {
+
+// Of the public headers, declared here so that these need not be included.
+enum class Cache;
+enum class Channels;
+enum class Check;
+enum class CheckHashes;
+enum class ClassesExtra;
+enum class Dtype;
+enum class Duplicates;
+enum class Exif;
+enum class Filter;
+enum class Header : std::uint8_t;
+enum class ItemOrder;
+enum class Layout;
+enum class MatrixStorage : std::uint8_t;
+enum class OnCorrupt;
+enum class OnError;
+enum class OnIoError;
+enum class Order;
+enum class Quoting : std::uint8_t;
+enum class RankRemainder;
+enum class RowNorm;
+enum class Shuffle;
+enum class SparseFormat;
+enum class SplitKind;
+enum class SplitOrder;
+enum class Transpose : std::uint8_t;
+enum class ValueType : std::uint8_t;
+enum class Zeros;
+
+template <std::size_t kCount>
+using Words = std::array<std::string_view, kCount>;
+
+/// Words of an enum's values, in their order from 0. A value beyond them cannot be asked for.
+template <class Enum>
+inline constexpr Words<0> kEnumWords{};
+
+template <>
+inline constexpr Words<4> kEnumWords<Cache>{"automatic", "decoded", "compressed", "none"};
+template <>
+inline constexpr Words<4> kEnumWords<Channels>{"rgb", "gray", "rgba", "keep"};
+template <>
+inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
+template <>
+inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always", "never"};
+template <>
+inline constexpr Words<2> kEnumWords<ClassesExtra>{"error", "append"};
+template <>
+inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
+template <>
+inline constexpr Words<5> kEnumWords<Duplicates>{"error", "sum", "last", "first", "max"};
+template <>
+inline constexpr Words<2> kEnumWords<Exif>{"apply", "ignore"};
+template <>
+inline constexpr Words<6> kEnumWords<Filter>{"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"};
+template <>
+inline constexpr Words<3> kEnumWords<Header>{"auto", "yes", "no"};
+template <>
+inline constexpr Words<3> kEnumWords<ItemOrder>{"popularity", "first", "sorted"};
+template <>
+inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
+template <>
+inline constexpr Words<2> kEnumWords<MatrixStorage>{"csr", "dense"};
+template <>
+inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
+template <>
+inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
+template <>
+inline constexpr Words<2> kEnumWords<OnIoError>{"retry", "reject"};
+template <>
+inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
+template <>
+inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
+template <>
+inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
+template <>
+inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
+template <>
+inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
+template <>
+inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16", "dense_u8", "csr"};
+template <>
+inline constexpr Words<6> kEnumWords<SplitKind>{"none", "users", "ratio", "leave-one-out", "time", "given"};
+template <>
+inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input", "random"};
+template <>
+inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
+template <>
+inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
+template <>
+inline constexpr Words<2> kEnumWords<Zeros>{"drop", "keep"};
+
+/// Returns the word of a value.
+template <class Enum>
+requires std::is_enum_v<Enum>
+[[nodiscard]] std::string name_of(Enum value) {
+  return std::string(kEnumWords<Enum>.at(static_cast<std::size_t>(value)));
+}
+
+/// Returns the value of a word, or nothing for an unknown one.
+template <class Enum>
+[[nodiscard]] std::optional<Enum> enum_of(std::string_view word) {
+  const auto& words = kEnumWords<Enum>;
+  const auto found = static_cast<std::size_t>(std::ranges::find(words, word) - words.begin());
+  return found < words.size() ? std::optional(static_cast<Enum>(found)) : std::nullopt;
+}
+
+}  // namespace chunkhit
