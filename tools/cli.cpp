@@ -104,22 +104,27 @@ Quantity read_quantity(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+bool read_side(const std::string& text, std::uint32_t& side) {
+  return read_number(text, side) && side >= 1 && side <= 65535;
+}
+
+}  // namespace
+
 std::uint32_t parse_side(const std::string& flag, const std::string& text) {
   std::uint32_t side = 0;
-  if (!read_number(text, side) || side < 1 || side > 65535) refuse(flag, "sides of 1 to 65535 pixels", text);
+  if (!read_side(text, side)) refuse(flag, "a side of 1 to 65535 pixels", text);
   return side;
 }
 
 std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag, const std::string& text) {
   const std::size_t cross = text.find('x');
-  if (cross == std::string::npos) refuse(flag, "WxH", text);
-  return {parse_side(flag, text.substr(0, cross)), parse_side(flag, text.substr(cross + 1))};
-}
-
-std::pair<std::uint32_t, std::uint32_t> parse_crop(const std::string& flag, const std::string& text) {
-  if (text.find('x') != std::string::npos) return parse_size(flag, text);
-  const std::uint32_t side = parse_side(flag, text);
-  return {side, side};
+  std::pair<std::uint32_t, std::uint32_t> size;
+  if (!read_side(text.substr(0, cross), size.first) ||
+      !read_side(cross == std::string::npos ? text : text.substr(cross + 1), size.second))
+    refuse(flag, "WxH or N, with sides of 1 to 65535 pixels", text);
+  return size;
 }
 
 std::array<std::uint8_t, 3> parse_color(const std::string& flag, const std::string& text) {
@@ -202,7 +207,7 @@ ErrorLimit parse_error_limit(const std::string& flag, const std::string& text) {
   if (quantity.unit == "%" && quantity.number >= 0 && quantity.number <= 100)
     return {quantity.number / 100, 0};
   ErrorLimit limit{0, 0};
-  if (!read_number(text, limit.count)) refuse(flag, "a count or a share like 1%", text);
+  if (!read_number(text, limit.count)) refuse(flag, "a count, or a share of 0% to 100%", text);
   return limit;
 }
 

@@ -59,12 +59,8 @@ void save_config(const CLI::App& app, const std::string& path);
 /// Reads pixels of one side: "256", 1 to 65535.
 [[nodiscard]] std::uint32_t parse_side(const std::string& flag, const std::string& text);
 
-/// Reads "WxH" as width and height.
+/// Reads "WxH" as width and height, or "N" as a square's.
 [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_size(const std::string& flag,
-                                                                 const std::string& text);
-
-/// Reads "WxH", or "N" for a square.
-[[nodiscard]] std::pair<std::uint32_t, std::uint32_t> parse_crop(const std::string& flag,
                                                                  const std::string& text);
 
 /// Reads "black", "white", "#rrggbb" or "r,g,b".

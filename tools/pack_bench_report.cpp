@@ -6,14 +6,15 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "base/words.h"
 #include "cli.h"
-#include "types/sample_shape.h"
 #include "types/enum_names.h"
+#include "types/sample_shape.h"
 
 namespace chunkhit {
 namespace {
@@ -45,6 +46,19 @@ std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& 
   return warnings;
 }
 
+/// Returns the loader's verdict; an empty loop can only wait, which says nothing of a training.
+std::string verdict_text(const BenchSpec& spec, const LoaderStats& stats) {
+  if (spec.step_seconds > 0) return stats.verdict();
+  return "no verdict: an empty loop only waits; --step-ms N simulates a training step";
+}
+
+std::string stats_text(const BenchSpec& spec, const LoaderStats& stats) {
+  std::ostringstream text;
+  text << stats;
+  const std::string verdict = stats.verdict();
+  return text.str().replace(text.str().find(verdict), verdict.size(), verdict_text(spec, stats));
+}
+
 void print_bench(const BenchSpec& spec, const BenchReport& report) {
   const EpochTimes all = sum_of(report.epochs);
   for (std::size_t index = 0; index < report.epochs.size(); ++index) print_epoch(index, report.epochs[index]);
@@ -58,9 +72,7 @@ void print_bench(const BenchSpec& spec, const BenchReport& report) {
                 100 * utilization(all));
   std::printf("peak rss   %s\n", bytes_text(static_cast<double>(report.peak_rss_bytes)).c_str());
   std::fflush(stdout);
-  std::cout << report.stats << std::flush;
-  if (spec.step_seconds == 0)
-    std::printf("An empty loop only waits; --step-ms N simulates a training step.\n");
+  std::printf("%s", stats_text(spec, report.stats).c_str());
   for (const std::string& warning : report.warnings) std::printf("note: %s\n", warning.c_str());
 }
 
@@ -197,7 +209,7 @@ std::string bench_json(const BenchSpec& spec, const BenchReport& report) {
   object["chunk_misses"] = report.stats.chunk_misses;
   object["chunk_fetches"] = report.stats.chunk_fetches;
   object["peak_rss_bytes"] = report.peak_rss_bytes;
-  object["verdict"] = report.stats.verdict();
+  object["verdict"] = verdict_text(spec, report.stats);
   object["warnings"] = report.warnings;
   object["settings"] = settings_json(spec);
   object["epochs"] = epochs;

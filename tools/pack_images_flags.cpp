@@ -72,7 +72,7 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Samples");
   group.add("--resize", "WxH|N", flags.resize, "Resize to WxH, or the short side to N");
   group.add("--resize-long", "N", flags.resize_long, "Resize the long side to N");
-  group.add("--fit", "WxH", flags.fit, "Resize to fit into WxH, pad with --pad-color");
+  group.add("--fit", "WxH|N", flags.fit, "Resize to fit into WxH (N: NxN), pad with --pad-color");
   group.add("--pad-color", "COLOR", flags.pad_color, "Padding: black, white, #rrggbb or r,g,b (black)");
   group
       .add("--resample", "NAME", flags.resample,
@@ -163,14 +163,12 @@ void set_resize(const PackImagesFlags& flags, TransformSpec& transform) {
   } else if (!flags.resize_long.empty()) {
     transform.resize = Resize::long_side;
     transform.resize_width = parse_side("--resize-long", flags.resize_long);
-  } else if (flags.resize.find_first_not_of("0123456789x") != std::string::npos) {
-    refuse("--resize: expected WxH or N, found '" + flags.resize + "'");
   } else if (flags.resize.find('x') != std::string::npos) {
     transform.resize = Resize::exact;
     std::tie(transform.resize_width, transform.resize_height) = parse_size("--resize", flags.resize);
   } else if (!flags.resize.empty()) {
     transform.resize = Resize::short_side;
-    transform.resize_width = parse_side("--resize", flags.resize);
+    transform.resize_width = parse_size("--resize", flags.resize).first;
   }
 }
 
@@ -178,7 +176,7 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   TransformSpec transform;
   set_resize(flags, transform);
   if (!flags.crop.empty())
-    std::tie(transform.crop_width, transform.crop_height) = parse_crop("--crop", flags.crop);
+    std::tie(transform.crop_width, transform.crop_height) = parse_size("--crop", flags.crop);
   transform.pad_color = parse_color("--pad-color", flags.pad_color);
   transform.resample = parse_choice<Filter>(flags.resample);
   transform.channels = parse_choice<Channels>(flags.channels);

@@ -236,6 +236,8 @@ void print_unfinished(const UnfinishedPack& pack) {
               count_text(pack.samples).c_str(), count_text(pack.rejected).c_str(),
               warned_text(pack.warned).c_str(), bytes_text(static_cast<double>(pack.bytes)).c_str());
   for (const std::string& file : pack.begun) std::printf("begun      %s\n", printable_text(file).c_str());
+  if (pack.has_rejects)
+    std::printf("rejects    see %s (rows so far)\n", printable_text(pack.path + "/rejects.csv").c_str());
   std::printf("next: rerun the same command to finish it\n");
 }
 
@@ -337,6 +339,6 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
       "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
-  return run_command(app, argc, argv,
-                     [&] { return is_watched ? watch(path, names) : show(path, names, json); });
+  const auto describe = [&] { return is_watched ? watch(path, names) : show(path, names, json); };
+  return run_command(app, argc, argv, [&] { return json ? with_json_error(describe) : describe(); });
 }

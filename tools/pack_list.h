@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "chunkhit/error.h"
+#include "cli.h"
 #include "manifest/pack_info_json.h"
 #include "read/pack_source.h"
 
@@ -31,6 +33,17 @@ int scan_packs(const std::string& path, const Look& look) {
   else if (!texts.empty())
     std::fputs(pack_list_json(texts).c_str(), stdout);
   return code;
+}
+
+/// Calls `work`; an Error is also printed as a JSON object, {"error": …}, for programs that read the output.
+template <class Work>
+int with_json_error(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    std::fputs(error_json(flag_text(error.what())).c_str(), stdout);
+    throw;
+  }
 }
 
 }  // namespace chunkhit

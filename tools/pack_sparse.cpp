@@ -40,6 +40,9 @@ ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
       shown.phase = "packing", shown.things = "rows", shown.rate = "rows/s";
       shown.done = progress.rows_done, shown.total = progress.rows_total;
       break;
+    case PackSparseProgress::Phase::finishing:
+      shown.phase = "finishing", shown.words = "finishing the packs …";
+      break;
   }
   return shown;
 }
@@ -69,16 +72,29 @@ int exit_code(const PackSparseReport& report) {
   return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
 }
 
+/// Calls `work`; an error of flags that a preset gave names the preset, too.
+template <class Work>
+PackSparseReport naming_preset(const std::string& preset, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (preset.empty() || error.code() != ErrorCode::usage) throw;
+    throw Error(error.code(),
+                std::string(error.what()) + "; what was not given comes from --preset " + preset);
+  }
+}
+
 int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::string& command_line) {
   apply_preset(app, flags);
   const PackSparseSpec spec = pack_sparse_spec(flags);
   PackSparseOptions options = pack_sparse_options(flags);
   options.command_line = command_line;
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
-  const PackSparseReport report =
-      with_progress(std::move(options), progress_style(flags.progress), [&](const PackSparseOptions& how) {
-        return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
-      });
+  const PackSparseReport report = naming_preset(flags.preset, [&] {
+    return with_progress(options, progress_style(flags.progress), [&](const PackSparseOptions& how) {
+      return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
+    });
+  });
   print_report(report, flags.dry_run);
   return exit_code(report);
 }

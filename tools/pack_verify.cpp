@@ -61,9 +61,9 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       ->check(CLI::Range(1, 4096))
       ->option_text("N");
   app.footer(
-      "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors or "
-      "storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
-  return run_command(app, argc, argv, [&] {
+      "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors\n"
+      "or storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
+  const auto verify = [&] {
     if (structure) {
       open_within_limits(path, {.names = options.names, .matrix = layer});
       std::printf("%s: can be opened\n", printable_text(path).c_str());
@@ -79,5 +79,6 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
         print_report(pack, report, seconds, options.quick);
       return report.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
     });
-  });
+  };
+  return run_command(app, argc, argv, [&] { return json ? with_json_error(verify) : verify(); });
 }

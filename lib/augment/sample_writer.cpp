@@ -32,7 +32,9 @@ void check_size(const BatchShape& shape) {
   std::size_t bytes = sizeof(float);
   for (const std::uint32_t count : {shape.height, shape.width, shape.channels})
     if (__builtin_mul_overflow(bytes, std::size_t{count}, &bytes))
-      throw Error(ErrorCode::usage, "augment.crop_height: the crop is too large");
+      throw Error(ErrorCode::usage, "augment: a crop of " + std::to_string(shape.height) + "x" +
+                                        std::to_string(shape.width) +
+                                        " pixels has more bytes than can be counted");
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string location = table.name() + ": line " + std::to_string(table.line());
   if (found == header.end())
-    throw Error(ErrorCode::bad_data, location + ": no column \"" + name + "\"; the header has " +
+    throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +
                                          columns_text(header) + near_name(header, name) +
                                          column_advice(header, spec) + delimiter_advice(table, header));
   if (std::find(found + 1, header.end(), name) != header.end())

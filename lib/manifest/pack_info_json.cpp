@@ -95,6 +95,8 @@ std::string pack_info_json(const PackInfo& info) {
   return text_of(json);
 }
 
+std::string error_json(const std::string& error) { return text_of({{"error", error}}); }
+
 std::string unfinished_pack_json(const UnfinishedPack& pack) {
   return text_of({{"path", pack.path},
                   {"finished", false},
@@ -105,6 +107,7 @@ std::string unfinished_pack_json(const UnfinishedPack& pack) {
                   {"warned", pack.warned},
                   {"bytes", pack.bytes},
                   {"begun", pack.begun},
+                  {"has_rejects", pack.has_rejects},
                   {"last_write", pack.last_write}});
 }
 

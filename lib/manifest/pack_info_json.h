@@ -1,4 +1,4 @@
-// JSON about several packs.
+// JSON about several packs, and of errors.
 #pragma once
 
 #include <string>
@@ -6,6 +6,9 @@
 #include <vector>
 
 namespace chunkhit {
+
+/// Formats an error as the JSON object {"error": …}.
+[[nodiscard]] std::string error_json(const std::string& error);
 
 /// Puts JSON objects into one, each under its name.
 [[nodiscard]] std::string pack_list_json(const std::vector<std::pair<std::string, std::string>>& named);

@@ -1,7 +1,9 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -91,9 +94,14 @@ MatrixPackReport finished_report(const SparseOutput& output) {
 }
 
 void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) {
-  if (options.inputs.empty()) throw Error(ErrorCode::usage, "`inputs` is required: a file of ratings, or -");
+  if (options.inputs.empty())
+    throw Error(ErrorCode::usage, "`inputs` is required: one or more files of ratings");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw Error(ErrorCode::usage, "stdin can be read only once");
+  // Before anything is made of the output, and before other inputs are read for long.
+  for (const std::string& path : options.inputs)
+    if (path != "-" && ::access(path.c_str(), R_OK) != 0)
+      throw_failed_read(path, "cannot be opened: ", errno);
   const RatingSplitSpec& split = spec.packs.split;
   if (split.kind == SplitKind::given && split.files.count() != options.inputs.size())
     throw Error(ErrorCode::usage, "split given: expected " + count_text(split.files.count(), "input") +
@@ -177,6 +185,7 @@ class SparseRun {
       write_pack(run, rows, outputs.find(rows.name()));
       if (report_.interrupted) return;
     }
+    tell(Phase::finishing);
   }
 
   void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {

@@ -23,8 +23,9 @@ std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t ro
   if (options.on_error == OnError::fail) return 0;
   if (options.max_errors.count > 0) return options.max_errors.count;
   const auto share = static_cast<std::uint64_t>(options.max_errors.share * static_cast<double>(row_count));
-  // One broken file must not end the run of a short list.
-  return options.max_errors.share > 0 ? std::max<std::uint64_t>(1, share) : 0;
+  // One broken file must not end the run of a short list, unless it is all that there is.
+  const std::uint64_t min_allowed = options.max_errors.share > 0 && row_count > 1 ? 1 : 0;
+  return std::max(min_allowed, share);
 }
 
 }  // namespace

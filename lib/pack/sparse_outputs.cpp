@@ -140,6 +140,11 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
   }
 }
 
+// The first one made the folder of the split, which must be empty to be removed again.
+SparseOutputs::~SparseOutputs() {
+  while (!outputs_.empty()) outputs_.pop_back();
+}
+
 void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& options,
                           const RecordedIds& ids, std::optional<std::uint64_t> input_xxh3) {
   const std::vector<std::string> names = pack_names(spec.packs.split);

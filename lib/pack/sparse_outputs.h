@@ -31,6 +31,9 @@ class SparseOutputs {
   /// Throws what OutputFolder throws, and cannot_write where a pack of another spec is, or of a split that is
   /// not this run's: such a pack goes only with `force`.
   SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids);
+  SparseOutputs(const SparseOutputs&) = delete;
+  SparseOutputs& operator=(const SparseOutputs&) = delete;
+  ~SparseOutputs();
   /// Throws what the constructor would, and where the input is known what `compare` would; changes nothing.
   static void check(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& ids,
                     std::optional<std::uint64_t> input_xxh3);

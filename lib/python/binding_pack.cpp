@@ -62,14 +62,12 @@ void take_resize(OptionDict& from, TransformSpec& transform) {
   const bool is_pair = take_size(from, "resize", exact, "(width, height) or the short side");
   if (take_size(from, "resize_long", long_side, "a number of pixels"))
     throw Error(ErrorCode::usage, "`resize_long`: expected a number of pixels, found two");
-  const bool fits = take_size(from, "fit", fit, "(width, height)");
-  if (!fits && fit.first > 0)
-    throw Error(ErrorCode::usage, "`fit`: expected (width, height), found a number");
+  if (!take_size(from, "fit", fit, "(width, height) or one side")) fit.second = fit.first;
   if ((exact.first > 0) + (long_side.first > 0) + (fit.first > 0) > 1)
     throw Error(ErrorCode::usage, "`resize`, `resize_long` and `fit` exclude each other");
   if (exact.first > 0) transform.resize = is_pair ? Resize::exact : Resize::short_side;
   if (long_side.first > 0) transform.resize = Resize::long_side;
-  if (fits) transform.resize = Resize::fit;
+  if (fit.first > 0) transform.resize = Resize::fit;
   const Size chosen = exact.first > 0 ? exact : long_side.first > 0 ? long_side : fit;
   transform.resize_width = chosen.first;
   transform.resize_height = chosen.second;

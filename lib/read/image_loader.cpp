@@ -30,7 +30,9 @@ SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSou
       options.normalize_like.empty() ? source.info() : read_pack_info(options.normalize_like);
   const auto* const images = std::get_if<ImagesInfo>(&info.contents);
   require_option(images != nullptr && (options.normalize_like.empty() || !images->mean.empty()),
-                 "normalize_like: has no mean and std of images; name a pack of pack-images");
+                 ("normalize_like: " + options.normalize_like +
+                  ": has no mean and std of images; expected a pack of pack-images")
+                     .c_str());
   return images->normalize.value_or(SharedStats{"", images->mean, images->std});
 }
 

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -17,6 +18,7 @@
 #include "base/hash.h"
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
+#include "chunkhit/error.h"
 #include "chunkhit/pack_info.h"
 #include "manifest/manifest.h"
 #include "read/pack_source.h"
@@ -67,14 +69,16 @@ std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matri
   return bytes;
 }
 
-/// Counts the entries of rows that lie in memory as row blocks.
+/// Counts the entries of a part's row blocks, each of which is decoded.
 std::vector<PackMatrix> count_entries(const ChunkReader& part) {
   const MatrixShape& shape = *part.spec().matrix;
   std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};
   matrices.resize(shape.matrix_count);
-  ByteBuffer block;
+  ByteBuffer stored, block;
   for (std::size_t chunk = 0; chunk < part.chunks().size(); ++chunk) {
-    part.fetch(chunk, block);
+    part.fetch(chunk, stored);
+    block.resize(part.chunks()[chunk].raw_bytes);
+    decode_chunk(part, chunk, stored, block);
     const RowBlockHeader header = decode_row_block_header(block, shape);
     for (std::size_t matrix = 0; matrix < matrices.size(); ++matrix) {
       matrices[matrix].nnz += header.matrices[matrix].nnz;
@@ -85,11 +89,15 @@ std::vector<PackMatrix> count_entries(const ChunkReader& part) {
   return matrices;
 }
 
-/// An HDF5 file of matrices has no chunks of rows of its own.
-void set_hdf5_matrices(const ChunkReader& part, PackInfo& info, MatrixInfo& matrix) {
-  matrix.chunk_rows = 0;
+void set_entries(const ChunkReader& part, PackInfo& info) {
+  auto& matrix = std::get<MatrixInfo>(info.contents);
   matrix.matrices = count_entries(part);
   info.raw_bytes = csr_bytes(info.samples, matrix.matrices);
+}
+
+/// An HDF5 file of matrices has no chunks of rows of its own.
+void set_hdf5_file(const ChunkReader& part, PackInfo& info) {
+  std::get<MatrixInfo>(info.contents).chunk_rows = 0;
   info.stored_bytes = InputFile(part.path()).byte_count();
   info.parts[0].chunks = 0;
   info.parts[0].bytes = info.stored_bytes;
@@ -108,7 +116,16 @@ PackInfo lone_part_info(const std::string& path, const Hdf5Names& names, bool ch
   if (names != Hdf5Names{}) return part_info(*open_part(path, names, check_external));
   const bool is_shard = container_of(path).name == "shard";
   const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, check_external);
-  return part_info(holds_matrices ? *open_matrix_part(path, 0, false) : *open_part(path, {}, false));
+  const std::unique_ptr<ChunkReader> part =
+      holds_matrices ? open_matrix_part(path, 0, false) : open_part(path, {}, false);
+  PackInfo info = part_info(*part);
+  try {
+    if (holds_matrices && is_shard) set_entries(*part, info);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    info.problems.emplace_back(error.what());
+  }
+  return info;
 }
 
 namespace {
@@ -190,11 +207,9 @@ PackInfo part_info(const ChunkReader& part) {
   info.container = container_of(part.path()).name;
   info.codec = part.spec().codec;
   info.label_columns = part.spec().label_columns;
-  std::uint64_t raw_bytes = 0;
   for (const StoredChunk& chunk : part.chunks()) {
     info.stored_bytes += chunk.stored_bytes;
     info.samples += chunk.sample_count;
-    raw_bytes += chunk.raw_bytes;
   }
   info.parts.push_back({.file = std::filesystem::path(part.path()).filename().string(),
                         .bytes = part.byte_count(),
@@ -208,7 +223,6 @@ PackInfo part_info(const ChunkReader& part) {
     info.contents = part_images(part);
     return info;
   }
-  info.raw_bytes = raw_bytes;
   const MatrixShape& shape = *part.spec().matrix;
   MatrixInfo matrix{.columns = shape.column_count,
                     .matrices = {},
@@ -216,8 +230,11 @@ PackInfo part_info(const ChunkReader& part) {
                     .split_name = {},
                     .chunk_rows = part.spec().chunk_samples,
                     .stats = {}};
-  if (info.container == "hdf5") set_hdf5_matrices(part, info, matrix);
   info.contents = std::move(matrix);
+  if (info.container == "hdf5") {
+    set_entries(part, info);
+    set_hdf5_file(part, info);
+  }
   return info;
 }
 
@@ -281,9 +298,10 @@ std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {
     if (::lstat(entry.path().c_str(), &status) == 0 && S_ISREG(status.st_mode))
       last_write = std::max(last_write, status.st_mtime);
     if (is_part_record(name)) add_part(entry.path().string(), pack);
+    if (name == kRejectsName) pack.has_rejects = true;
     if (!name_written_aside(name).empty()) pack.begun.push_back(begun_text(name));
   }
-  if (pack.parts == 0 && pack.begun.empty()) return std::nullopt;
+  if (pack.parts == 0 && pack.begun.empty() && !pack.has_rejects) return std::nullopt;
   std::ranges::sort(pack.begun);
   pack.last_write = time_text(last_write);
   return pack;

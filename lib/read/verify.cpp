@@ -231,13 +231,25 @@ std::vector<std::string> check_lone_part(const std::string& path, const VerifyOp
   return check_part({path, options.names == Hdf5Names{} && is_matrix_part(path)}, options, sums);
 }
 
+/// Whether a file that could not be checked is an HDF5 file without the trailer that parts of ours have.
+bool is_external_hdf5(const std::string& path) {
+  try {
+    return may_crash(path, {});
+  } catch (const Error&) {
+    return false;  // neither an HDF5 file nor a shard
+  }
+}
+
 VerifyReport verify_part(const std::string& path, const VerifyOptions& options) {
   if (options.on_part) options.on_part(path);
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
   report.problems = check_lone_part(path, options);
-  if (!report.problems.empty()) return report;
+  if (!report.problems.empty()) {
+    report.external = is_external_hdf5(path);
+    return report;
+  }
   const PackInfo info = lone_part_info(path, options.names, false);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;

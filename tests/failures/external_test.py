@@ -43,6 +43,16 @@ def check_claims(space):
         check(run("pack-verify", path).rstrip().endswith("whole"), path)
 
 
+def check_errors_in_json(space):
+    """A plain HDF5 file that cannot be read was said not to be external; what cannot be found printed no JSON."""
+    report = json.loads(run("pack-verify", space("external.h5"), "--json", expect=65))
+    check(report["external"] is True and "; `images` and `labels` name those to read" in report["problems"][0], report)
+    for command in ("pack-verify", "pack-info"):
+        done = subprocess.run([f"{BIN}/{command}", space("gone"), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(done.returncode == 65 and b"gone: No such file" in done.stderr, command, done)
+        check("gone: No such file" in json.loads(done.stdout)["error"], command, done)
+
+
 def check_bench(space):
     named = write_external(space("named.h5"), "train/small")
     text = run("pack-bench", named, expect=65)
@@ -175,6 +185,7 @@ with Workspace() as space:
     if ":" not in SHIM:  # the sanitizers take terabytes of addresses
         check_names_of_gigabytes(space)
     check_claims(space)
+    check_errors_in_json(space)
     check_names(space)
     check_manifests(space)
     check_other_manifests(space)

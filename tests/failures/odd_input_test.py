@@ -94,6 +94,20 @@ def test_every_image_of_a_pack_rejected(space):
     check("--split: val gets none of the 1 sample" in text and not os.path.exists(space("none")), text)
 
 
+def test_a_list_whose_only_row_is_rejected_was_a_success(space):
+    """One reject is always allowed, but for the only row; pack-info then named no rejects.csv."""
+    with open(space("photos/images/bee/00001.jpg"), "rb") as file:
+        image_bytes = file.read()
+    os.makedirs(space("half/x"))
+    with open(space("half/x/a.jpg"), "wb") as file:
+        file.write(image_bytes[:len(image_bytes) * 3 // 4])
+    text = run("pack-images", space("half"), "--output", space("rejected"), expect=1)
+    check("rejected 1 of 1 rows, --max-errors allows 0" in text and "rejects.csv" in text, text)
+    text = run("pack-info", space("rejected"), expect=75)
+    check("0 finished" in text and f"see {space('rejected')}/rejects.csv" in text, text)
+    check(json.loads(run("pack-info", space("rejected"), "--json", expect=75))["has_rejects"], "in JSON")
+
+
 def test_control_characters_are_shown_and_not_obeyed(space):
     image(space("control/\x1b[31mred/line\nend.png"))
     image(space("control/plain/b.png"), (9, 9))

@@ -41,6 +41,7 @@ def check_numbers(train):
         check(found["chunk_fetches"] >= least and found["chunk_hits"] + found["chunk_misses"] >= 75, found)
         check(found["stats"]["samples"] == 1200 and found["stats"]["batch_bytes"] == 1200 * PIXELS, found["stats"])
         check(0 < found["wait_fraction"] <= 1 and found["utilization"] == 0, found)
+        check(found["verdict"].startswith("no verdict: an empty loop"), "advice to an empty loop:", found["verdict"])
         check(found["peak_rss_bytes"] > 1 << 20 and found["batch_seconds_median"] > 0, found)
         check(found["settings"]["cold"] == bool(more) and found["settings"]["batch_size"] == 32, found["settings"])
 
@@ -55,6 +56,7 @@ def check_settings(train):
               "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
+    check("training waited" in found["verdict"], found["verdict"])
     check(found["stats"]["samples"] == 800, "each sample twice by --echo 2:", found["stats"])
     check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * PIXELS) < 1e-6, "four bytes a value", found)
     # A sleep is never shorter than was asked for.

@@ -116,6 +116,7 @@ def test_a_refused_force_removes_nothing(space):
 def test_too_few_users_for_a_preset_name_the_flags(space):
     text = pack(space("ratings.csv"), "-o", space("few"), "--preset", "vae-cf", expect=2)
     check("--validation 10000 and --test 10000: the rules leave only" in text, text)
+    check(text.rstrip().endswith("what was not given comes from --preset vae-cf"), "flags that nobody typed:", text)
 
 
 def test_the_name_tells_where_the_content_does_not(space):
@@ -158,7 +159,9 @@ def test_wrong_use(space):
     for arguments, words in (([], "INPUT"), ([source], "--output"), (["-o", space("x")], "INPUT"), (["--nonsense"], "nonsense"),
                              ([source, "-o", space("x"), "--split-by", "half"], "leave-one-out"),
                              ([source, "-o", space("x"), "--split-by", "users"], "validation"),
-                             ([source, "-o", space("x"), "--test", "0.2"], "--split-by"),
+                             ([source, "-o", space("x"), "--test", "0.2"], "need --split-by"),
+                             ([source, "-o", space("x"), "--split-by", "ratio"], "expected --validation or --test"),
+                             ([source, "-o", space("x"), "--fold-in", "0.5"], "--fold-in: only for --split-by users, found none"),
                              ([source, "-o", space("x"), "--codec", "photo"], "zstd"),
                              ([source, "-o", space("x"), "--storage", "dense"], "--container hdf5"),
                              ([source, "-o", space("x"), "--min-value", "much"], "--min-value"),
@@ -211,6 +214,23 @@ def test_lone_parts(space):
     check("whole" in run("pack-verify", space("plain/part-00000.zst")), "pack-verify of a shard")
     check("matrices" in run("pack-info", space("h5/part-00000.h5")), "pack-info of HDF5")
     check("whole" in run("pack-verify", space("h5/part-00000.h5")), "pack-verify of HDF5")
+
+
+def test_a_missing_input_was_named_after_the_output(space):
+    for inputs in ([space("gone.csv")], [space("ratings.csv"), space("gone.csv")]):
+        text = pack(*inputs, "-o", space("photos"), expect=65)
+        check("gone.csv: cannot be opened: No such file" in text, text)
+
+
+def test_a_split_that_failed_left_an_empty_folder(space):
+    text = pack(space("ratings.csv"), "-o", space("failed"), "--split-by", "users", "--validation", "5", "--test", "5000", expect=2)
+    check("users" in text and not os.path.exists(space("failed")), text)
+    process = subprocess.Popen([f"{BIN}/pack-sparse", "-", "-o", space("failed/deep"), "--split-by", "ratio", "--test", "0.2"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(process.stderr.readline().startswith(b"reading"), "the first line of progress")
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    check(process.returncode == 130 and not os.path.exists(space("failed")), process.communicate())
 
 
 def test_full_disk_and_kill(space):

@@ -19,6 +19,8 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--split", "a=0.5"], "add up"),
                              ([root, "-o", space("x"), "--codec", "lz4"], "expected one of none, deflate, zstd"),
                              ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
+                             ([root, "-o", space("x"), "--crop", "64x"], "--crop: expected WxH or N, with sides of 1 to 65535 pixels, found '64x'"),
+                             ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count, or a share of 0% to 100%, found '200%'"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -32,6 +34,12 @@ with Workspace() as space:
         text = run("pack-images", *arguments, "-o", space("x"), expect=65)
         check("nowhere" in text and not os.path.exists(space("x")), arguments, text)
     check("UINT" not in run("pack-verify", "--help"), "CLI11's words in the help")
+    dry = run("pack-images", root, "--labels", labels, "-o", space("x"), "--fit", "64", "--dry-run")
+    check("64 wide x 64 high" in dry, "--fit 64 was no square", dry)
+    with open(labels) as file, open(space("headless.csv"), "w") as headless:
+        headless.writelines(list(file)[1:])
+    text = run("pack-images", root, "--labels", space("headless.csv"), "-o", space("x"), expect=65)
+    check('line 1: expected a header with a column "file", found "images/ant/00000.png", "ant"' in text, text)
     text = pack(root, space("x"), "--label-column", "nose", expect=65)
     check("nose" in text and "label" in text, text)
     os.makedirs(space("taken"))

@@ -256,15 +256,19 @@ TEST(LabelCsv, FindsColumnsByNameWhateverTheDelimiter) {
 
 TEST(LabelCsv, ListsTheColumnsThatAreThere) {
   EXPECT_EQ(error_of("path,label\na,1\n"),
-            "t.csv: line 1: no column \"file\"; the header has \"path\", \"label\"; give `file_column` path");
+            "t.csv: line 1: expected a header with a column \"file\", found \"path\", \"label\"; give "
+            "`file_column` path");
   EXPECT_EQ(error_of("class,filename\n1,a\n"),
-            "t.csv: line 1: no column \"file\"; the header has \"class\", \"filename\"; give `file_column` "
+            "t.csv: line 1: expected a header with a column \"file\", found \"class\", \"filename\"; give "
+            "`file_column` "
             "filename `label_column` class");
   EXPECT_EQ(error_of("\nfile;label\na;1\n"),
-            "t.csv: line 2: no column \"file\"; the header has \"file;label\"; is the delimiter ;? see "
+            "t.csv: line 2: expected a header with a column \"file\", found \"file;label\"; is the delimiter "
+            ";? see "
             "`delimiter`");
   EXPECT_EQ(error_of("file,label\ra,1\rb,2\r"),
-            "t.csv: line 1: no column \"label\"; the header has \"file\", \"label\ra\", \"1\rb\", \"2\"; "
+            "t.csv: line 1: expected a header with a column \"label\", found \"file\", \"label\ra\", "
+            "\"1\rb\", \"2\"; "
             "lines must end in "
             "LF or CR LF");
 }

@@ -43,6 +43,34 @@ def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
     assert {image.tobytes() for image in images} == expected
 
 
+def test_messages_called_every_path_paths(packs, tmp_path):
+    for name, call in (("root", lambda: chunkhit.pack_images(1, tmp_path)), ("output", lambda: chunkhit.pack_images(packs, 2)),
+                       ("inputs", lambda: chunkhit.pack_sparse([1], tmp_path)), ("path", lambda: chunkhit.pack_info(3)),
+                       ("normalize_like", lambda: chunkhit.ImageLoader(packs / "hdf5", dtype="float32", normalize_like=4))):
+        with pytest.raises(TypeError, match=f"^{name}: expected a path"):
+            call()
+
+
+def test_progress_ended_differently_for_images_and_ratings(packs, ratings, tmp_path):
+    for call, source in ((chunkhit.pack_images, packs / "images"), (chunkhit.pack_sparse, ratings[0] / "ratings.csv")):
+        found = []
+        call(source, tmp_path / call.__name__, progress=found.append)
+        assert found[-1]["phase"] == "finishing" and found[-1]["rows_done"] == found[-1]["rows_total"] > 0
+
+
+def test_a_part_of_matrices_had_other_raw_bytes_than_its_pack(ratings, tmp_path):
+    for container in ("shard", "hdf5"):
+        whole = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / container, container=container)
+        part = chunkhit.pack_info(tmp_path / container / whole["parts"][0]["file"])
+        assert len(whole["parts"]) == 1 and whole["matrices"][0]["nnz"] > 0
+        assert (part["raw_bytes"], part["matrices"]) == (whole["raw_bytes"], whole["matrices"])
+
+
+def test_fit_takes_one_side_as_crop_does(packs, tmp_path):
+    found = chunkhit.pack_images(packs / "images", tmp_path / "out", fit=12)
+    assert (found["sample"]["height"], found["sample"]["width"]) == (12, 12)
+
+
 def test_gives_the_packs_of_a_split_by_name(packs, tmp_path):
     found = chunkhit.pack_images(packs / "images", tmp_path / "out", split={"train": 0.9, "val": 0.1}, progress=False)
     assert {name: info["samples"] for name, info in found.items()} == {"train": 90, "val": 10}
@@ -107,7 +135,7 @@ def test_shows_progress_where_it_is_wanted(packs, ratings, tmp_path, capfd):
     assert capfd.readouterr().err == ""
     events = []
     chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "called", progress=events.append)
-    assert events[-1]["phase"] == "packing" and events[-1]["rows_done"] == events[-1]["rows_total"] > 0
+    assert events[-1]["phase"] == "finishing" and events[-1]["rows_done"] == events[-1]["rows_total"] > 0
 
 
 class Slow:

@@ -219,7 +219,7 @@ struct PlanStatus {
 
 /// Progress of pack_sparse.
 struct PackSparseProgress {
-  enum class Phase { reading, sorting, packing };
+  enum class Phase { reading, sorting, packing, finishing };
   Phase phase = Phase::reading;
   std::string pack;               ///< folder of the pack that is written, while packing
   std::uint64_t bytes_done = 0;   ///< input bytes

@@ -160,7 +160,9 @@ struct PackInfo {
   std::string codec;         ///< "none", "deflate", "zstd", "photo"
   std::uint64_t samples = 0;
   std::vector<std::string> label_columns;
-  std::uint64_t raw_bytes = 0;     ///< uncompressed; matrices as CSR of 32-bit columns and values
+  /// Uncompressed; of matrices as CSR of u64 indptr, 32-bit columns and values. 0 in a loader's info of a
+  /// single shard of matrices: only read_pack_info counts its entries.
+  std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;  ///< stored bytes of all chunks
   std::vector<PackPart> parts;
   std::vector<std::string> problems;  ///< missing parts, and parts whose size differs from the manifest
@@ -187,17 +189,19 @@ struct PackInfo {
 /// Pack that no run has finished yet.
 struct UnfinishedPack {
   std::string path;
-  std::uint64_t parts = 0;  ///< finished parts; always 0 for matrices
+  std::uint64_t parts = 0;  ///< finished parts
   std::uint64_t rows = 0;   ///< input rows of these parts: samples + rejected
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples packed with warnings
   std::uint64_t bytes = 0;
   std::vector<std::string> begun;  ///< files being written, or left by a killed run
+  bool has_rejects = false;        ///< rejects.csv lists the rows that were rejected so far
   std::string last_write;          ///< time of the last write to any file, UTC, ISO 8601
 };
 
-/// Reads the progress of an unfinished pack; nothing for a finished pack or if `path` is no pack.
+/// Reads the progress of an unfinished pack, or of a run that ended before its first part; nothing for a
+/// finished pack or if `path` is no pack.
 [[nodiscard]] CHUNKHIT_API std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path);
 
 /// Formats UnfinishedPack as one JSON object: the field names, and `finished`: false.

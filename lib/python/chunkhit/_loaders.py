@@ -9,7 +9,7 @@ from . import _chunkhit
 from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._ids import Ids
 from ._loader import Loader
-from ._paths import Path, Paths, native_paths
+from ._paths import Path, Paths, native_path, native_paths
 
 
 def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
@@ -96,7 +96,7 @@ class ImageLoader(Loader[ImageBatch]):
     ) -> None:
         options = keywords(locals())
         if normalize_like is not None:
-            options["normalize_like"] = native_paths([normalize_like])[0]
+            options["normalize_like"] = native_path(normalize_like, "normalize_like")
         super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)
 
     def _summary(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 from . import _chunkhit
 from ._error import Error
-from ._paths import Path, Paths, native_paths, path_list
+from ._paths import Path, Paths, native_path, native_paths
 
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
@@ -37,7 +37,7 @@ class ProgressLine:
 
 def packs_in(path: Path) -> List[str]:
     """The folders of the packs in the folder of a split, sorted; none where the path is something else."""
-    folder = path_list(path)[0]
+    folder = os.fsdecode(native_path(path, "path"))
     if not os.path.isdir(folder) or os.path.exists(os.path.join(folder, "manifest.json")):
         return []
     return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "manifest.json")))
@@ -62,7 +62,7 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     packs = packs_in(path)
     if packs:
         return {name: pack_info(os.path.join(os.fspath(path), name), images=images, labels=labels) for name in packs}
-    return json.loads(_chunkhit.pack_info_json(native_paths([path])[0], images, labels))
+    return json.loads(_chunkhit.pack_info_json(native_path(path, "path"), images, labels))
 
 
 def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = None, images: str = "images",
@@ -82,7 +82,7 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
     if packs:
         return {name: verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images,
                                   labels=labels) for name in packs}
-    return json.loads(_chunkhit.verify_pack_json(native_paths([path])[0], quick, threads or 0, images, labels))
+    return json.loads(_chunkhit.verify_pack_json(native_path(path, "path"), quick, threads or 0, images, labels))
 
 
 def native(value: Any) -> Any:
@@ -101,7 +101,7 @@ def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, d
     line = ProgressLine() if progress is True or (progress is None and is_shown()) else None
     on_progress = progress if callable(progress) else line
     options = {name: native(value) for name, value in options.items()}
-    options.update(output=native_paths([output])[0], command_line=" ".join(sys.argv))
+    options.update(output=native_path(output, "output"), command_line=" ".join(sys.argv))
     try:
         packs = run(options, on_progress, bool(dry_run))
     finally:
@@ -129,7 +129,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
     input     labels, file_column, label_column (a name or a list), delimiter, classes, classes_extra, include,
               split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
               max_pixels, max_input_bytes, max_decode_bytes
-    samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height),
+    samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
               split: {"train": 0.9, "val": 0.1}
@@ -145,7 +145,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
             isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
         raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
     if root is not None:
-        options["root"] = native_paths([root])[0]
+        options["root"] = native_path(root, "root")
     return pack(_chunkhit.pack_images, output, progress, dry_run, options)
 
 
@@ -175,7 +175,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
         raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
                         "makes one of it")
     if inputs is not None:
-        options["inputs"] = [os.fsencode(path) for path in path_list(inputs, "inputs")]
+        options["inputs"] = native_paths(inputs, "inputs")
     for name in ("user", "item", "value", "time"):
         if isinstance(options.get(name), int) and not isinstance(options[name], bool):
             options[name] = str(options[name])

@@ -18,6 +18,12 @@ def path_list(paths: Paths, name: str = "paths") -> List[str]:
     return [os.fsdecode(path) for path in paths]
 
 
-def native_paths(paths: Paths) -> List[bytes]:
-    """The paths as the system has them, which need not be UTF-8."""
-    return [os.fsencode(path) for path in path_list(paths)]
+def native_paths(paths: Paths, name: str = "paths") -> List[bytes]:
+    """The paths as the system has them, which need not be UTF-8; `name` is the argument's."""
+    return [os.fsencode(path) for path in path_list(paths, name)]
+
+
+def native_path(path: Path, name: str) -> bytes:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name}: expected a path, found {reprlib.repr(path)}")
+    return os.fsencode(path)

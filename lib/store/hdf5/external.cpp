@@ -24,7 +24,7 @@ namespace chunkhit {
 
 namespace {
 
-constexpr const char* kNameAdvice = "; images and labels (`images`, `labels`) name those to read";
+constexpr const char* kNameAdvice = "; `images` and `labels` name those to read";
 // As many channels as images have; a side of so few pixels is unlikely.
 constexpr std::uint64_t kMaxChannels = 4;
 
