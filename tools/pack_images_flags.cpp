@@ -126,7 +126,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
-           "Write a plan that pack-run packs in so many tasks, on any number of machines")
+           "Write a plan for pack-run: so many tasks, on any number of machines")
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing")
       ->configurable(false);

@@ -16,8 +16,7 @@ constexpr const char* kDescription =
     "Packs what pack-images --plan planned: the parts of some tasks, or all that is missing.\nAny number of "
     "processes on any number of machines may work on one plan, also on the same task.";
 constexpr const char* kExamples =
-    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it "
-    "is.\n"
+    "Without --task it packs what is still missing and finishes the packs; a finished pack stays.\n"
     "Exit code 75: this machine cannot read the images now; run the task again, there or elsewhere.\n"
     "Examples:\n"
     "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
