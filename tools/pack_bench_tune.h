@@ -20,7 +20,8 @@ enum class TuneEnd {
   stopped,   ///< by a signal, before a result
 };
 template <>
-inline constexpr Words<4> kEnumWords<TuneEnd>{"measured", "gave_up", "refused", "stopped"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<TuneEnd>{"measured", "gave_up", "refused",
+                                                                            "stopped"};
 
 struct TuneTry {
   LoaderSetting setting;

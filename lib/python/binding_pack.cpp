@@ -12,9 +12,11 @@
 namespace chunkhit {
 
 template <>
-inline constexpr Words<3> kEnumWords<PackProgress::Phase>{"listing", "packing", "finishing"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<PackProgress::Phase>{"listing", "packing",
+                                                                                        "finishing"};
 template <>
-inline constexpr Words<4> kEnumWords<PackSparseProgress::Phase>{"reading", "sorting", "packing", "finishing"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<PackSparseProgress::Phase>{
+    "reading", "sorting", "packing", "finishing"};
 
 namespace {
 

@@ -23,8 +23,8 @@ enum class RatingFormat : std::uint8_t {
   hdf5,
 };
 template <>
-inline constexpr Words<7> kEnumWords<RatingFormat>{"text",     "user-items", "netflix", "matrix-market",
-                                                   "svmlight", "npz",        "hdf5"};
+[[gnu::visibility("hidden")]] inline constexpr Words<7> kEnumWords<RatingFormat>{
+    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"};
 
 /// How much of the beginning of a file is at hand.
 struct TextHead {

@@ -48,7 +48,8 @@ class ItemCounter {
 enum class RowStep : std::uint8_t { input, zeros, duplicates, min_value, above };
 inline constexpr std::size_t kRowSteps = 5;
 template <>
-inline constexpr Words<kRowSteps> kEnumWords<RowStep>{"input", "zeros", "duplicates", "min-value", "above"};
+[[gnu::visibility("hidden")]] inline constexpr Words<kRowSteps> kEnumWords<RowStep>{
+    "input", "zeros", "duplicates", "min-value", "above"};
 
 /// What was left after each of them.
 struct RowStepCounts {

@@ -44,64 +44,73 @@ enum class Zeros;
 template <std::size_t kCount>
 using Words = std::array<std::string_view, kCount>;
 
-/// Words of an enum's values, in their order from 0. A value beyond them cannot be asked for.
+/// Words of an enum's values, in their order from 0. A value beyond them cannot be asked for. Specializations
+/// say that they are hidden, because GCC exports them otherwise, whatever -fvisibility is.
 template <class Enum>
 inline constexpr Words<0> kEnumWords{};
 
 template <>
-inline constexpr Words<4> kEnumWords<Cache>{"automatic", "decoded", "compressed", "none"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Cache>{"automatic", "decoded",
+                                                                          "compressed", "none"};
 template <>
-inline constexpr Words<4> kEnumWords<Channels>{"rgb", "gray", "rgba", "keep"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Channels>{"rgb", "gray", "rgba", "keep"};
 template <>
-inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Check>{"whole", "region"};
 template <>
-inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always", "never"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<CheckHashes>{"first_use", "always",
+                                                                                "never"};
 template <>
-inline constexpr Words<2> kEnumWords<ClassesExtra>{"error", "append"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<ClassesExtra>{"error", "append"};
 template <>
-inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
 template <>
-inline constexpr Words<5> kEnumWords<Duplicates>{"error", "sum", "last", "first", "max"};
+[[gnu::visibility("hidden")]] inline constexpr Words<5> kEnumWords<Duplicates>{"error", "sum", "last",
+                                                                               "first", "max"};
 template <>
-inline constexpr Words<2> kEnumWords<Exif>{"apply", "ignore"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Exif>{"apply", "ignore"};
 template <>
-inline constexpr Words<6> kEnumWords<Filter>{"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"};
+[[gnu::visibility("hidden")]] inline constexpr Words<6> kEnumWords<Filter>{"bilinear", "bicubic", "lanczos",
+                                                                           "box",      "hamming", "nearest"};
 template <>
-inline constexpr Words<3> kEnumWords<Header>{"auto", "yes", "no"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Header>{"auto", "yes", "no"};
 template <>
-inline constexpr Words<3> kEnumWords<ItemOrder>{"popularity", "first", "sorted"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ItemOrder>{"popularity", "first",
+                                                                              "sorted"};
 template <>
-inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
 template <>
-inline constexpr Words<2> kEnumWords<MatrixStorage>{"csr", "dense"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<MatrixStorage>{"csr", "dense"};
 template <>
-inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnCorrupt>{"fail", "skip"};
 template <>
-inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnError>{"skip", "fail"};
 template <>
-inline constexpr Words<2> kEnumWords<OnIoError>{"retry", "reject"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnIoError>{"retry", "reject"};
 template <>
-inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
 template <>
-inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
 template <>
-inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
 template <>
-inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
 template <>
-inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
 template <>
-inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16", "dense_u8", "csr"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16",
+                                                                                 "dense_u8", "csr"};
 template <>
-inline constexpr Words<6> kEnumWords<SplitKind>{"none", "users", "ratio", "leave-one-out", "time", "given"};
+[[gnu::visibility("hidden")]] inline constexpr Words<6> kEnumWords<SplitKind>{
+    "none", "users", "ratio", "leave-one-out", "time", "given"};
 template <>
-inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input", "random"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
+                                                                               "random"};
 template <>
-inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
 template <>
-inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<ValueType>{"none", "u8", "u16", "f32"};
 template <>
-inline constexpr Words<2> kEnumWords<Zeros>{"drop", "keep"};
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Zeros>{"drop", "keep"};
 
 /// Returns the word of a value.
 template <class Enum>
