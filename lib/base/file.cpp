@@ -322,7 +322,8 @@ std::string error_text(int error_number) { return std::generic_category().messag
 
 std::uint64_t free_bytes(const std::string& path) {
   struct statvfs space {};
-  if (::statvfs(path.c_str(), &space) != 0) return UINT64_MAX;
+  // A network file system may say nothing, or not yet.
+  if (::statvfs(path.c_str(), &space) != 0 || space.f_blocks == 0) return UINT64_MAX;
   return std::uint64_t{space.f_bavail} * space.f_frsize;
 }
 

@@ -95,12 +95,18 @@ void TextHash::flush() {
 }
 
 std::vector<std::uint32_t> first_samples_of_files(const SampleList& list) {
+  {
+    // As a rule none repeats: their hashes alone take half the memory.
+    std::vector<std::uint64_t> hashes(list.size());
+    for (std::size_t index = 0; index < hashes.size(); ++index) hashes[index] = file_hash(list.file(index));
+    std::sort(hashes.begin(), hashes.end());
+    if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return {};
+  }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> by_file(list.size());
   for (std::uint32_t index = 0; index < by_file.size(); ++index)
     by_file[index] = {file_hash(list.file(index)), index};
   std::sort(by_file.begin(), by_file.end());
   const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (std::adjacent_find(by_file.begin(), by_file.end(), is_same) == by_file.end()) return {};
   std::vector<std::uint32_t> firsts(list.size());
   for (std::size_t at = 0; at < by_file.size(); ++at) {
     const bool repeats = at > 0 && is_same(by_file[at - 1], by_file[at]);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "base/file.h"
@@ -212,11 +213,22 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
   return notices;
 }
 
+/// How many different ids there are. A list of 10^8 images has few: no copy of all ids is sorted.
+std::uint64_t count_different(const std::vector<std::int64_t>& ids) {
+  constexpr std::size_t kFew = 1 << 20;
+  std::unordered_set<std::int64_t> seen;
+  for (const std::int64_t id : ids) {
+    seen.insert(id);
+    if (seen.size() <= kFew) continue;
+    std::vector<std::int64_t> sorted = ids;
+    std::sort(sorted.begin(), sorted.end());
+    return static_cast<std::uint64_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
+  }
+  return seen.size();
+}
+
 LabelSummary summarize_labels(const SampleList& list) {
-  std::vector<std::int64_t> ids = list.class_ids;
-  std::sort(ids.begin(), ids.end());
-  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
-  return {list.label_kind, list.label_columns, list.classes, static_cast<std::uint64_t>(different)};
+  return {list.label_kind, list.label_columns, list.classes, count_different(list.class_ids)};
 }
 
 /// Throws cannot_write where a plan of other packs is there, or of these and `force` would remove their

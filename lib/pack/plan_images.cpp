@@ -57,9 +57,7 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
   for (const PackSamples& samples : input.packs) {
     const std::span<const std::uint32_t> all(samples.indices);
     const ChunkPlan chunks = plan_pack(spec, plan.sample, all.size());
-    for (std::uint64_t first = 0; first < all.size(); first += chunks.part_samples)
-      rows.add_part(input.list,
-                    all.subspan(first, std::min<std::uint64_t>(chunks.part_samples, all.size() - first)));
+    rows.add_parts(input.list, all, chunks.part_samples);
     const PackIdentity pack = image_pack(spec, plan.sample, input.list, samples);
     plan.packs.push_back({samples.name, pack.pack_id, pack.spec, all.size(), chunks.part_count});
   }

@@ -1,5 +1,6 @@
 #include "pack/plan_rows.h"
 
+#include <oneapi/tbb/parallel_for.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace chunkhit {
 namespace {
 
 constexpr int kZstdLevel = 1;
+constexpr std::size_t kPartsAtOnce = 64;
 constexpr std::uint32_t kHeaderMagic = 0x184D2A50;
 constexpr std::uint32_t kIndexMagic = 0x184D2A51;
 constexpr std::string_view kMark = "chunkhit plan\r\n";
@@ -46,6 +48,29 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
     text += ',';
     append_number(text, list.values[index * columns + column]);
   }
+}
+
+/// Samples lie anywhere in the list: those ahead are fetched into the cache meanwhile.
+void prefetch(const SampleList& list, std::uint32_t index) {
+  const std::uint64_t begin = index == 0 ? 0 : list.files.ends[index - 1];
+  __builtin_prefetch(list.files.text.data() + begin);
+  if (!list.class_ids.empty()) __builtin_prefetch(&list.class_ids[index]);
+  if (!list.rows.empty()) __builtin_prefetch(&list.rows[index]);
+}
+
+std::string rows_text(const SampleList& list, std::span<const std::uint32_t> indices) {
+  constexpr std::size_t kAhead = 16;
+  std::string text;
+  for (std::size_t at = 0; at < indices.size(); ++at) {
+    if (at + 2 * kAhead < indices.size()) __builtin_prefetch(&list.files.ends[indices[at + 2 * kAhead]]);
+    if (at + kAhead < indices.size()) prefetch(list, indices[at + kAhead]);
+    append_number(text, list.row(indices[at]));
+    text += ',';
+    append_csv_field(text, list.file(indices[at]));
+    append_labels(text, list, indices[at]);
+    text += '\n';
+  }
+  return text;
 }
 
 template <class Number>
@@ -110,33 +135,39 @@ void PlanRowsWriter::append_skippable(std::uint32_t magic, Bytes content) {
   file_.append(content);
 }
 
-void PlanRowsWriter::add_frame() {
-  encode_zstd(as_bytes(text_), kZstdLevel, stored_);
-  index_.push_back({file_.byte_count(), stored_.size(), xxh3(stored_)});
-  file_.append(stored_);
-  text_.clear();
+void PlanRowsWriter::add_frame(Bytes stored) {
+  index_.push_back({file_.byte_count(), stored.size(), xxh3(stored)});
+  file_.append(stored);
 }
 
-void PlanRowsWriter::add_part(const SampleList& list, std::span<const std::uint32_t> indices) {
-  for (const std::uint32_t index : indices) {
-    append_number(text_, list.row(index));
-    text_ += ',';
-    append_csv_field(text_, list.file(index));
-    append_labels(text_, list, index);
-    text_ += '\n';
+void PlanRowsWriter::add_parts(const SampleList& list, std::span<const std::uint32_t> indices,
+                               std::uint64_t part_samples) {
+  const std::size_t part_count = (indices.size() + part_samples - 1) / part_samples;
+  std::vector<ByteBuffer> frames(kPartsAtOnce);
+  for (std::size_t first = 0; first < part_count; first += frames.size()) {
+    frames.resize(std::min(frames.size(), part_count - first));
+    tbb::parallel_for(std::size_t{0}, frames.size(), [&](std::size_t at) {
+      const std::uint64_t begin = (first + at) * part_samples;
+      const std::string text = rows_text(
+          list, indices.subspan(begin, std::min<std::uint64_t>(part_samples, indices.size() - begin)));
+      encode_zstd(as_bytes(text), kZstdLevel, frames[at]);
+    });
+    for (const ByteBuffer& frame : frames) add_frame(frame);
   }
-  add_frame();
 }
 
 void PlanRowsWriter::add_rejects(const std::vector<Reject>& rejects) {
+  std::string text;
   for (const Reject& reject : rejects) {
-    append_number(text_, reject.row);
-    append_csv_field(text_ += ',', escape_bytes(reject.file));
-    for (const std::string& label : reject.labels) append_csv_field(text_ += ',', escape_bytes(label));
-    append_csv_field(text_ += ',', escape_bytes(reject.reason));
-    text_ += '\n';
+    append_number(text, reject.row);
+    append_csv_field(text += ',', escape_bytes(reject.file));
+    for (const std::string& label : reject.labels) append_csv_field(text += ',', escape_bytes(label));
+    append_csv_field(text += ',', escape_bytes(reject.reason));
+    text += '\n';
   }
-  add_frame();
+  ByteBuffer stored;
+  encode_zstd(as_bytes(text), kZstdLevel, stored);
+  add_frame(stored);
 }
 
 FileRecord PlanRowsWriter::publish() {

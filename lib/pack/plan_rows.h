@@ -34,8 +34,9 @@ struct PlanFrame {
 class PlanRowsWriter {
  public:
   explicit PlanRowsWriter(const std::string& folder);
-  /// Appends the rows of the next part: samples of `list`, by index.
-  void add_part(const SampleList& list, std::span<const std::uint32_t> indices);
+  /// Appends the rows of the next parts: `part_samples` samples of `list` each, by index. Several threads
+  /// compress them.
+  void add_parts(const SampleList& list, std::span<const std::uint32_t> indices, std::uint64_t part_samples);
   /// Appends the rows of the next pack that were rejected while listing.
   void add_rejects(const std::vector<Reject>& rejects);
   /// Publishes the file; returns its record for plan.json.
@@ -43,11 +44,9 @@ class PlanRowsWriter {
 
  private:
   void append_skippable(std::uint32_t magic, Bytes content);
-  void add_frame();
+  void add_frame(Bytes stored);
 
   PendingFile file_;
-  std::string text_;
-  ByteBuffer stored_;
   std::vector<PlanFrame> index_;
 };
 

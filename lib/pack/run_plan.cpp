@@ -2,6 +2,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -9,6 +10,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -259,6 +261,20 @@ bool holds_finished_packs(const std::string& folder) {
   });
 }
 
+/// The plan in a folder; nothing where its packs are finished. A shared file system shows what another
+/// machine wrote a second or two later. Throws bad_data where there is neither.
+std::optional<PackPlan> await_plan(const std::string& folder) {
+  constexpr int kTries = 4;
+  for (int tries = 1;; ++tries) {
+    std::optional<PackPlan> plan = read_plan(folder);
+    if (plan || holds_finished_packs(folder)) return plan;
+    if (tries == kTries)
+      throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
+                                           "; pack-images … --plan TASKS writes one");
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
 void check_tasks(const std::vector<std::uint64_t>& tasks, const PackPlan& plan) {
   for (const std::uint64_t task : tasks)
     if (task >= plan.tasks)
@@ -270,14 +286,10 @@ void check_tasks(const std::vector<std::uint64_t>& tasks, const PackPlan& plan) 
 }  // namespace
 
 RunPlanReport run_plan(const RunPlanOptions& options) {
-  const std::optional<PackPlan> plan = read_plan(options.folder);
+  const std::optional<PackPlan> plan = await_plan(options.folder);
   RunPlanReport done;
   done.finished = true;
-  if (!plan) {
-    if (holds_finished_packs(options.folder)) return done;
-    throw Error(ErrorCode::bad_data, options.folder + ": holds no " + std::string(kPlanName) +
-                                         "; pack-images … --plan TASKS writes one");
-  }
+  if (!plan) return done;
   check_tasks(options.tasks, *plan);
   if (are_finished(options.folder, *plan)) {
     if (options.tasks.empty()) clean_up(options.folder, *plan);

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, make_images, run
+from packing import BIN, SHIM, SMALL, Workspace, check, draw_seed, files_of, make_images, run
 from shard_reader import xxh3
 
 EIO, ENOENT, EACCES, ENOTCONN, ESTALE = 5, 2, 13, 107, 116
@@ -26,17 +26,6 @@ def by_csv(root, *arguments):
 
 def task(out, *arguments, **how):
     return run("pack-run", out, "--progress", "none", *arguments, **how)
-
-
-def files_of(folder):
-    """Every file below a folder but run.json, and its bytes."""
-    found = {}
-    for path, _, names in os.walk(folder):
-        for name in names:
-            if name != "run.json":
-                with open(os.path.join(path, name), "rb") as file:
-                    found[os.path.join(os.path.relpath(path, folder), name)] = file.read()
-    return found
 
 
 def check_equal(out, golden, *what):

@@ -93,8 +93,7 @@ TEST(PlanRows, GivesNamesLabelsAndRejectsBack) {
                                     {8, "", {}, "no file name"}};
   PackPlan plan = plan_of(list, 2);
   PlanRowsWriter writer(folder.path());
-  writer.add_part(list, std::vector<std::uint32_t>{2, 0});
-  writer.add_part(list, std::vector<std::uint32_t>{1});
+  writer.add_parts(list, std::vector<std::uint32_t>{2, 0, 1}, 2);
   writer.add_rejects(rejects);
   plan.rows_file = writer.publish();
 
@@ -128,7 +127,7 @@ TEST(PlanRows, RefusesClassesAndRowsThatThePlanHasNot) {
   for (const std::uint32_t index : {0u, 1u}) {
     PackPlan plan = plan_of(list, 1);
     PlanRowsWriter writer(folder.path());
-    writer.add_part(list, std::vector<std::uint32_t>{index});
+    writer.add_parts(list, std::vector<std::uint32_t>{index}, 7);
     writer.add_rejects({});
     plan.rows_file = writer.publish();
     const PlanRows rows(folder.path(), plan);

@@ -107,6 +107,17 @@ def fingerprint(folder):
             for name in sorted(os.listdir(folder)) if name != "run.json" and not name.endswith(".inputs")}
 
 
+def files_of(folder):
+    """Every file below a folder but run.json, and its bytes."""
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if name != "run.json":
+                with open(os.path.join(path, name), "rb") as file:
+                    found[os.path.join(os.path.relpath(path, folder), name)] = file.read()
+    return found
+
+
 def draw_seed():
     """The seed of what a test draws, printed: CHUNKHIT_TEST_SEED, a number or "random". By default always the same, so
     that a test that passed passes again."""
