@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "base/aside_name.h"
 #include "base/bytes.h"
 #include "chunkhit/error.h"
+#include "pack/parallel_files.h"
 
 namespace chunkhit {
 namespace {
@@ -219,9 +221,12 @@ bool OutputFolder::is_part_whole(const PackManifest& manifest, std::size_t part_
 }
 
 bool OutputFolder::is_whole(const PackManifest& manifest, const std::vector<FileRecord>& tables) const {
-  for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index)
-    if (!is_part_whole(manifest, part_index)) return false;
-  return std::ranges::all_of(tables, [&](const FileRecord& table) { return holds(table.file, table.bytes); });
+  std::atomic<bool> are_whole{true};
+  for_each_file(manifest.parts.size(), [&](std::size_t part_index) {
+    if (are_whole && !is_part_whole(manifest, part_index)) are_whole = false;
+  });
+  return are_whole &&
+         std::ranges::all_of(tables, [&](const FileRecord& table) { return holds(table.file, table.bytes); });
 }
 
 void OutputFolder::reopen(const PackManifest& manifest) const {

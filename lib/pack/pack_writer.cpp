@@ -13,6 +13,7 @@
 #include "chunkhit/error.h"
 #include "pack/disk_space.h"
 #include "pack/input_stamps.h"
+#include "pack/parallel_files.h"
 
 namespace chunkhit {
 namespace {
@@ -259,12 +260,14 @@ void PackWriter::keep_part(PartRecord finished) {
 
 void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
-  for (const std::uint64_t part_index : part_indices) {
-    if (interrupted_) break;
-    if (std::optional<PartRecord> finished = pack_.finished_part(part_index))
-      keep_part(std::move(*finished));
+  std::vector<std::optional<PartRecord>> finished(part_indices.size());
+  for_each_file(finished.size(),
+                [&](std::size_t at) { finished[at] = pack_.finished_part(part_indices[at]); });
+  for (std::size_t at = 0; at < finished.size() && !interrupted_; ++at) {
+    if (finished[at])
+      keep_part(*std::exchange(finished[at], std::nullopt));
     else
-      write_part(part_index);
+      write_part(part_indices[at]);
   }
   if (pack_.is_finishing()) report_phase(PackProgress::Phase::finishing);
   pack_.await_part();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -27,6 +28,7 @@
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
 #include "pack/pack_writer.h"
+#include "pack/parallel_files.h"
 #include "pack/plan_rows.h"
 
 namespace chunkhit {
@@ -303,24 +305,30 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
 
 namespace {
 
-/// Adds the parts of a pack that are there.
-void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
-              std::set<std::uint64_t>& missing, PlanStatus& status, std::uint64_t tasks) {
-  const std::string path = folder_of(folder, pack);
-  for (std::uint64_t part = 0; part < pack.parts; ++part) {
-    std::optional<PartManifest> found;
-    try {
-      found = OutputFolder::part_manifest(path, part);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::bad_data) throw;
-    }
-    if (!found || found->pack_id != pack.pack_id) {
-      missing.insert((first_part + part) % tasks);
-      continue;
-    }
-    ++status.parts_done;
-    status.rejected += found->part.rejects.size();
+/// The record of a part of a planned pack; nothing where it is missing, damaged or of another pack.
+std::optional<PartManifest> planned_part(const std::string& folder, const PlannedPack& pack,
+                                         std::uint64_t part_index) {
+  try {
+    std::optional<PartManifest> found = OutputFolder::part_manifest(folder, part_index);
+    if (found && found->pack_id == pack.pack_id) return found;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
   }
+  return std::nullopt;
+}
+
+/// Adds the parts of a pack that are there, and the tasks of the others.
+void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
+              std::set<std::uint64_t>& missing, PlanStatus& status) {
+  const std::string path = folder_of(folder, pack);
+  std::mutex mutex;
+  for_each_file(pack.parts, [&](std::size_t part) {
+    const std::optional<PartManifest> found = planned_part(path, pack, part);
+    const std::lock_guard lock(mutex);
+    if (!found) missing.insert((first_part + part) % status.tasks);
+    status.parts_done += found ? 1 : 0;
+    status.rejected += found ? found->part.rejects.size() : 0;
+  });
   for (const std::string& name : folder_entries(path))
     if (is_left_over(name))
       status.begun.push_back((pack.name.empty() ? "" : pack.name + "/") + begun_text(name));
@@ -345,7 +353,7 @@ PlanStatus read_plan_status(const std::string& folder) {
   std::set<std::uint64_t> missing;
   std::uint64_t first_part = 0;
   for (std::size_t index = 0; index < plan->packs.size(); ++index) {
-    add_pack(folder, plan->packs[index], first_part, missing, status, plan->tasks);
+    add_pack(folder, plan->packs[index], first_part, missing, status);
     status.rejected += rows.rejects(index).size();
     first_part += plan->packs[index].parts;
   }

@@ -3,6 +3,7 @@
 // pread readdir fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
+// DELAY_US=n: every open, stat and rename takes so many microseconds longer, as from a server.
 // BAD_BYTE=offset: a pread that has it fails with EIO, as of a bad sector.
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -106,8 +107,27 @@ ssize_t preadv64(int fd, const struct iovec* pieces, int count, off64_t offset) 
   return shimmed_preadv(fd, pieces, count, offset);
 }
 
+static void delay(const char* path) {
+  const char* microseconds = getenv("DELAY_US");
+  if (microseconds != NULL && below_path(path)) usleep((useconds_t)atoi(microseconds));
+}
+
+int stat(const char* path, struct stat* status) {
+  delay(path);
+  return NEXT(stat)(path, status);
+}
+int lstat(const char* path, struct stat* status) {
+  delay(path);
+  return NEXT(lstat)(path, status);
+}
+int fstatat(int folder, const char* path, struct stat* status, int flags) {
+  delay(path);
+  return NEXT(fstatat)(folder, path, status, flags);
+}
+
 int fsync(int fd) { return fd_below_path(fd) && error("fsync") < 0 ? -1 : NEXT(fsync)(fd); }
 int rename(const char* from, const char* to) {
+  delay(to);
   return below_path(from) && error("rename") < 0 ? -1 : NEXT(rename)(from, to);
 }
 int unlink(const char* path) { return below_path(path) && error("unlink") < 0 ? -1 : NEXT(unlink)(path); }
@@ -148,6 +168,7 @@ struct dirent* readdir(DIR* folder) {
 }
 
 static int shimmed_open(const char* path, int flags, mode_t mode) {
+  delay(path);
   if ((flags & O_TMPFILE) == O_TMPFILE && getenv("NO_TMPFILE") != NULL) {
     errno = EOPNOTSUPP;
     return -1;
