@@ -302,13 +302,13 @@ int show(const std::string& path, const Hdf5Names& names, bool json) {
 }
 
 /// Shows a pack again and again until it is finished.
-int watch(const std::string& path, const Hdf5Names& names) {
+int watch(const std::string& path, const Hdf5Names& names, bool json) {
   constexpr auto kPause = std::chrono::milliseconds(100);
   constexpr int kPauses = 20;
   handle_signals();
   for (;;) {
     if (::isatty(STDOUT_FILENO) == 1) std::fputs("\033[H\033[J", stdout);
-    const int code = show(path, names, false);
+    const int code = show(path, names, json);
     std::fflush(stdout);
     if (code != static_cast<int>(ErrorCode::try_again)) return code;
     for (int pause = 0; pause < kPauses; ++pause) {
@@ -333,12 +333,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       ->required();
   add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
-  app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished")
-      ->excludes("--json");
+  app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished");
   app.footer(
       "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
       "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
       "x --labels y");
-  const auto describe = [&] { return is_watched ? watch(path, names) : show(path, names, json); };
+  const auto describe = [&] { return is_watched ? watch(path, names, json) : show(path, names, json); };
   return run_command(app, argc, argv, [&] { return json ? with_json_error(describe) : describe(); });
 }

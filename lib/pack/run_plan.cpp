@@ -298,9 +298,15 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
     return done;
   }
   check_versions(*plan, options.folder);
-  RunPlanReport report = PlanRun(options, *plan).run();
-  if (report.finished) clean_up(options.folder, *plan);
-  return report;
+  try {
+    RunPlanReport report = PlanRun(options, *plan).run();
+    if (report.finished) clean_up(options.folder, *plan);
+    return report;
+  } catch (const Error& error) {
+    // Another process finished the packs meanwhile, and removed the plan.
+    if (error.code() == ErrorCode::usage || !are_finished(options.folder, *plan)) throw;
+    return done;
+  }
 }
 
 namespace {

@@ -289,6 +289,29 @@ def test_plan_rows_is_a_zstd_stream_of_the_list(space):
     check(text == "".join(f"{row},{name},{names.index(label)}\n" for row, (name, label) in enumerate(rows)), text[:200])
 
 
+def test_plan_json_is_as_its_schema_says(space):
+    try:
+        import jsonschema
+    except ImportError:
+        print("python3-jsonschema is not installed")
+        return
+    root, out = space("schema"), space("schema-pack")
+    make_images(root, 100)
+    plan(root, out, 2, *by_csv(root, "--split", "train=0.5,val=0.5"))
+    schemas = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../schemas"))
+    with open(f"{schemas}/plan.schema.json") as file:
+        schema = json.load(file)
+    with open(f"{out}/plan.json") as file:
+        found = json.load(file)
+    resolver = jsonschema.RefResolver(f"file://{schemas}/plan.schema.json", schema)
+    jsonschema.Draft7Validator(schema, resolver=resolver).validate(found)
+    try:
+        jsonschema.Draft7Validator(schema, resolver=resolver).validate({**found, "tasks": 0})
+    except jsonschema.ValidationError:
+        return
+    check(False, "the schema takes a plan without tasks")
+
+
 def test_usage(space):
     root, out, _ = begin(space, "usage")
     for flags, words in ((["--task", "3"], "expected 0 to 2"), (["--task", ""], "tasks as 3,17"), (["--task", "1-"], "whole number"),
