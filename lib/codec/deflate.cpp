@@ -17,6 +17,12 @@ struct FreeCodec {
   void operator()(libdeflate_decompressor* codec) const { libdeflate_free_decompressor(codec); }
 };
 
+/// Throws where memory was lacking, before the thread registers what it must free at its end.
+libdeflate_decompressor* require(libdeflate_decompressor* made) {
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
 /// Keeps one compressor for each thread, of the level that was asked for last.
 libdeflate_compressor* compressor(int level) {
   thread_local std::unique_ptr<libdeflate_compressor, FreeCodec> codec;
@@ -31,8 +37,7 @@ libdeflate_compressor* compressor(int level) {
 
 libdeflate_decompressor* decompressor() {
   thread_local const std::unique_ptr<libdeflate_decompressor, FreeCodec> codec(
-      libdeflate_alloc_decompressor());
-  if (codec == nullptr) throw std::bad_alloc();
+      require(libdeflate_alloc_decompressor()));
   return codec.get();
 }
 

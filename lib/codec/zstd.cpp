@@ -17,16 +17,22 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
+/// Throws where memory was lacking, before the thread registers what it must free at its end: where even that
+/// lacks memory, the C library ends the process.
+template <class Context>
+Context* require(Context* made) {
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+
 /// One context for each thread: making one costs more than compressing a small chunk.
 ZSTD_CCtx* compression_context() {
-  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
-  if (context == nullptr) throw std::bad_alloc();
+  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(require(ZSTD_createCCtx()));
   return context.get();
 }
 
 ZSTD_DCtx* decompression_context() {
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
-  if (context == nullptr) throw std::bad_alloc();
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(require(ZSTD_createDCtx()));
   return context.get();
 }
 
