@@ -28,9 +28,9 @@ std::uint64_t cached_bytes(const InputFile& file, const FileDescriptor& fd) {
   void* const map = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (map == MAP_FAILED) return 0;
   std::vector<unsigned char> pages(round_up(bytes, kPageBytes) / kPageBytes);
-  const bool is_told = ::mincore(map, bytes, pages.data()) == 0;
+  const bool is_known = ::mincore(map, bytes, pages.data()) == 0;
   ::munmap(map, bytes);
-  if (!is_told) return 0;
+  if (!is_known) return 0;
   const auto cached =
       std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page % 2 != 0; });
   return static_cast<std::uint64_t>(cached) * kPageBytes;

@@ -244,7 +244,7 @@ ShownProgress shown(const PackProgress& progress, bool is_from_stdin) {
       shown.phase = "finishing", shown.words = "flushing the last part to disk …";
       break;
   }
-  shown.place = progress.pack;
+  shown.subject = progress.pack;
   shown.done = progress.rows_done;
   shown.total = progress.rows_total;
   shown.skipped = progress.rows_skipped;

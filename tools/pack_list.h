@@ -15,17 +15,17 @@
 
 namespace chunkhit {
 
-/// Calls `look(pack, text)` for each pack that a path names, which gives an exit code, and JSON as `text`
+/// Calls `scan(pack, text)` for each pack that a path names, which gives an exit code, and JSON as `text`
 /// where that is asked for; gives the largest code. Of a split the JSON is an object of them by the packs'
 /// folders.
-template <class Look>
-int scan_packs(const std::string& path, const Look& look) {
+template <class Scan>
+int scan_packs(const std::string& path, const Scan& scan) {
   const std::vector<std::string> packs = packs_of(path);
   std::vector<std::pair<std::string, std::string>> texts;
   int code = 0;
   for (const std::string& pack : packs) {
     std::string text;
-    code = std::max(code, look(pack, text));
+    code = std::max(code, scan(pack, text));
     if (!text.empty()) texts.emplace_back(std::filesystem::path(pack).filename().string(), std::move(text));
   }
   if (texts.size() == 1 && packs.front() == path)

@@ -23,14 +23,14 @@ constexpr const char* kExamples =
 
 ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   ShownProgress shown;
-  shown.place = progress.pack;
+  shown.subject = progress.pack;
   shown.problems = progress.bad_lines;
   shown.problem_name = "bad lines";
   switch (progress.phase) {
     case PackSparseProgress::Phase::reading:
       shown.phase = "reading", shown.is_first = true;
       shown.words = is_from_stdin ? "reading the input, from standard input …" : "reading the input …";
-      if (progress.bytes_done > 0) shown.things = "bytes", shown.rate = "a second", shown.place = "reading";
+      if (progress.bytes_done > 0) shown.things = "bytes", shown.rate = "a second", shown.subject = "reading";
       shown.done = progress.bytes_done, shown.total = progress.bytes_total;
       break;
     case PackSparseProgress::Phase::sorting:

@@ -111,7 +111,7 @@ void ProgressDisplay::show_line(const ShownProgress& progress) const {
   char percent[32] = "";
   if (progress.total > 0) std::snprintf(percent, sizeof percent, "%.0f %%, ", share_done(progress) * 100);
   const std::string left = progress.total == 0 ? "" : ", " + left_text(progress) + " left";
-  std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", progress.place.c_str(), percent,
+  std::fprintf(stderr, "%s: %s%s%s%s, %s %s%s, %s %s\n", progress.subject.c_str(), percent,
                amount_text(progress, progress.done).c_str(), of_total.c_str(), things.c_str(),
                amount_text(progress, static_cast<std::uint64_t>(rate(progress))).c_str(),
                std::string(progress.rate).c_str(), left.c_str(), count_text(progress.problems).c_str(),

@@ -285,9 +285,7 @@ void PendingFile::publish() {
   if (::rename(aside_path_.c_str(), path_.c_str()) != 0) {
     if (errno != ENOENT) throw_write_error(path_, "cannot rename into place", errno);
     throw Error(ErrorCode::try_again,
-                path_ +
-                    ": what was written aside is gone, another run or program removed it; the same command "
-                    "goes on");
+                path_ + ": its temporary file is gone, removed by another run or program; rerun to resume");
   }
   aside_path_.clear();
   sync_folder(folder_of(path_));

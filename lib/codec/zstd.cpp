@@ -65,7 +65,7 @@ std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes) {
 
 void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
   constexpr int kLongMatch = 7;
-  constexpr int kFewPlaces = 6;  // log2 of those remembered, the fewest that zstd takes
+  constexpr int kMinHashLog = 6;  // log2 of the hash table size, the smallest that zstd accepts
   // What ending a block early costs at most: its header, and an empty one behind it.
   constexpr std::size_t kBytesPerPiece = 64;
   std::size_t raw_bytes = 0;
@@ -74,7 +74,7 @@ void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
   if (level == 1) {
     // Level 1 takes repetitions of 4 bytes that are there by chance, and cost more than the bytes do.
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, kLongMatch);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kFewPlaces);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kMinHashLog);
   }
   ZSTD_CCtx_setPledgedSrcSize(context, raw_bytes);
   stored.resize(ZSTD_compressBound(raw_bytes) + kBytesPerPiece * (pieces.size() + 1));

@@ -112,8 +112,8 @@ class PieceReader {
   /// Copies up to `count` bytes. stb_image asks only when it needs a byte that it does not hold, so that a
   /// call that gives none is a read past the end; stb continues with zeros.
   int read(char* into, int count) {
-    constexpr unsigned kCallsPerLook = 64;  // 8 KiB
-    is_late_ = is_late_ || (++calls_ % kCallsPerLook == 0 && monitor_.is_out_of_time());
+    constexpr unsigned kCallsPerCheck = 64;  // 8 KiB
+    is_late_ = is_late_ || (++calls_ % kCallsPerCheck == 0 && monitor_.is_out_of_time());
     const std::size_t taken = is_late_ ? 0 : take(into, static_cast<std::size_t>(count));
     is_past_end_ = is_past_end_ || taken == 0;
     return static_cast<int>(taken);

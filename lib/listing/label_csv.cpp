@@ -50,9 +50,9 @@ std::string delimiter_advice(const CsvReader& table, const Fields& header) {
     return std::string("; is the delimiter ") + (other == '\t' ? "\\t" : std::string(1, other)) +
            "? see `delimiter`";
   }
-  const bool lone_cr =
+  const bool has_single_cr =
       std::any_of(header.begin(), header.end(), [](auto name) { return name.find('\r') != name.npos; });
-  return lone_cr ? "; lines must end in LF or CR LF" : "";
+  return has_single_cr ? "; lines must end in LF or CR LF" : "";
 }
 
 /// A name that differs in nothing but capitals, blanks, - and _.

@@ -12,8 +12,8 @@ namespace chunkhit {
 namespace {
 
 std::unique_ptr<AnnDataFile> open_file(const std::string& path, const Hdf5RatingsSpec& spec) {
-  check_external_file(path, {.names = {}, .matrix = spec.place});
-  return std::make_unique<AnnDataFile>(path, spec.place, spec.memory_bytes);
+  check_external_file(path, {.names = {}, .matrix = spec.hdf5_path});
+  return std::make_unique<AnnDataFile>(path, spec.hdf5_path, spec.memory_bytes);
 }
 
 }  // namespace

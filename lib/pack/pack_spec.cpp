@@ -188,9 +188,9 @@ std::uint64_t count_of(const SpecEntry& entry) {
 }
 
 /// The numbers of "256x224", "256", "0,0,0".
-template <std::size_t kMost, class Number>
-std::array<Number, kMost> numbers_of(const SpecEntry& entry, char delimiter) {
-  std::array<Number, kMost> numbers{};
+template <std::size_t kMax, class Number>
+std::array<Number, kMax> numbers_of(const SpecEntry& entry, char delimiter) {
+  std::array<Number, kMax> numbers{};
   std::string_view left = entry.value;
   for (Number& number : numbers) {
     const std::string_view field = left.substr(0, left.find(delimiter));

@@ -12,10 +12,10 @@
 
 namespace chunkhit {
 
-/// Calls `look(index)` for each index below `count`, in up to 16 threads, because they wait more than they
+/// Calls `visit(index)` for each index below `count`, in up to 16 threads, because they wait more than they
 /// compute; throws the first exception when all have ended.
-template <class Look>
-void for_each_file(std::size_t count, const Look& look) {
+template <class Visit>
+void for_each_file(std::size_t count, const Visit& visit) {
   constexpr std::size_t kThreads = 16;
   constexpr std::size_t kFilesPerThread = 32;
   std::atomic<std::size_t> next{0};
@@ -23,7 +23,7 @@ void for_each_file(std::size_t count, const Look& look) {
   std::mutex mutex;
   const auto work = [&] {
     try {
-      for (std::size_t index = next++; index < count; index = next++) look(index);
+      for (std::size_t index = next++; index < count; index = next++) visit(index);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!error) error = std::current_exception();

@@ -50,7 +50,7 @@ std::string InputCopy::own_words(std::string message) const {
 
 namespace {
 
-std::string place_of_layer(const std::string& layer) {
+std::string path_of_layer(const std::string& layer) {
   if (layer.empty() || layer == "X" || layer.find('/') != std::string::npos) return layer;
   return layer == "raw" ? "raw/X" : "layers/" + layer;
 }
@@ -63,7 +63,7 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
         std::move(opened));
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
   return std::make_unique<Hdf5RatingReader>(path, Hdf5RatingsSpec{.transpose = spec.transpose,
-                                                                  .place = place_of_layer(spec.layer),
+                                                                  .hdf5_path = path_of_layer(spec.layer),
                                                                   .memory_bytes = spec.memory_bytes});
 }
 
@@ -131,23 +131,23 @@ const char* given_table_flag(const RatingTableSpec& table) {
 RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, bool name_decides) {
   const Bytes bytes = stream.head();
   const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec.table.comment};
-  const RatingFormat told = detect_rating_format(head, stream.name());
-  if (told != RatingFormat::text && told != RatingFormat::user_items) return told;
+  const RatingFormat detected = detect_rating_format(head, stream.name());
+  if (detected != RatingFormat::text && detected != RatingFormat::user_items) return detected;
   if (given_table_flag(spec.table) != nullptr) return RatingFormat::text;
-  if (told == RatingFormat::text && !name_decides && may_be_user_items(head))
+  if (detected == RatingFormat::text && !name_decides && may_be_user_items(head))
     throw Error(ErrorCode::bad_data,
                 stream.name() +
                     ": each line may be a user, an item and a value, or a user and its items: give `format` "
                     "text or user-items");
-  return told;
+  return detected;
 }
 
 ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
   if (const std::optional<RatingFormat> given = enum_of<RatingFormat>(spec.format)) return {*given, false};
   const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
-  const RatingFormat told = content_format(spec, stream, named.has_value());
-  const bool by_name = told == RatingFormat::text && named;
-  return {by_name ? *named : told, by_name};
+  const RatingFormat detected = content_format(spec, stream, named.has_value());
+  const bool by_name = detected == RatingFormat::text && named;
+  return {by_name ? *named : detected, by_name};
 }
 
 std::string by_name_text(RatingFormat format) {

@@ -22,11 +22,11 @@ constexpr std::size_t kFirstSlots = 64;
 /// Ids whose slots are asked for before the first of them is needed, so that cache misses overlap.
 constexpr std::size_t kIdsAhead = 32;
 /// Smaller tables lie in the processor's caches.
-constexpr std::size_t kFewestSlotsToFetch = std::size_t{64} << 10;
+constexpr std::size_t kMinSlotsToFetch = std::size_t{64} << 10;
 
 /// Integers below this are looked up by themselves, without a hash: a MiB at most.
 constexpr std::uint64_t kSmallIds = 1 << 18;
-constexpr std::uint64_t kFewestSmallIds = 1 << 10;
+constexpr std::uint64_t kMinSmallIds = 1 << 10;
 
 bool is_small(std::int64_t id) { return static_cast<std::uint64_t>(id) < kSmallIds; }
 
@@ -74,7 +74,7 @@ std::uint32_t IdMap::next_entry() const {
 
 std::uint32_t IdMap::add_small(std::int64_t id) {
   const auto position = static_cast<std::uint64_t>(id);
-  if (position >= small_.size()) small_.resize(std::max(std::bit_ceil(position + 1), kFewestSmallIds));
+  if (position >= small_.size()) small_.resize(std::max(std::bit_ceil(position + 1), kMinSmallIds));
   if (small_[position] == 0) {
     small_[position] = next_entry();
     ids_.numbers.push_back(id);
@@ -143,7 +143,7 @@ void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& n
     const std::size_t end = std::min(count, first + kIdsAhead);
     for (std::size_t at = first; at < end; ++at)
       hashes[at - first] = at > first && is_again(at) ? hashes[at - first - 1] : hash_of(id_at(at));
-    if (slots_.size() >= kFewestSlotsToFetch) prefetch_slots({hashes, end - first});
+    if (slots_.size() >= kMinSlotsToFetch) prefetch_slots({hashes, end - first});
     for (std::size_t at = first; at < end; ++at)
       numbers.push_back(is_again(at) ? numbers.back() : add_hashed(id_at(at), hashes[at - first]));
   }

@@ -188,8 +188,7 @@ PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
 }
 
 /// The same where all that is live is for training.
-PackStats look_for_whole_users(const RatingRows& bucket, const UserRows& rows,
-                               std::vector<std::uint8_t>& is_in) {
+PackStats scan_whole_users(const RatingRows& bucket, const UserRows& rows, std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
     const RatingRow row = bucket.row(index);
@@ -208,7 +207,7 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   std::mutex stats_mutex;
   source.rows.for_each_bucket([&](const RatingRows& bucket) {
     UserRows rows(source);
-    const PackStats stats = spec.split.kind == SplitKind::none ? look_for_whole_users(bucket, rows, is_in)
+    const PackStats stats = spec.split.kind == SplitKind::none ? scan_whole_users(bucket, rows, is_in)
                                                                : scan_users(bucket, split, rows, is_in);
     const std::lock_guard lock(stats_mutex);
     add_stats(stats, found.stats);

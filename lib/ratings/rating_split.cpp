@@ -232,8 +232,8 @@ RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const 
 
 void RatingSplit::choose_users(const LiveRatings& live) {
   split_of_user_.assign(live.users.size(), Split::train);
-  const std::uint64_t listed_test = place_listed(given_.test_users, Split::test, live);
-  const std::uint64_t listed = listed_test + place_listed(given_.validation_users, Split::validation, live);
+  const std::uint64_t listed_test = assign_listed(given_.test_users, Split::test, live);
+  const std::uint64_t listed = listed_test + assign_listed(given_.validation_users, Split::validation, live);
   std::vector<Drawn> users;
   for (std::size_t user = 0; user < live.users.size(); ++user) {
     if (live.users[user] == 0 || split_of_user_[user] != Split::train) continue;
@@ -267,8 +267,8 @@ void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
 }
 
 /// Counts those of a list that are left.
-std::uint64_t RatingSplit::place_listed(const std::vector<std::uint32_t>& users, Split split,
-                                        const LiveRatings& live) {
+std::uint64_t RatingSplit::assign_listed(const std::vector<std::uint32_t>& users, Split split,
+                                         const LiveRatings& live) {
   std::uint64_t count = 0;
   for (const std::uint32_t user : users) {
     split_of_user_[user] = split;
@@ -339,7 +339,7 @@ void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32
 void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
                        std::vector<std::uint8_t>& asked) const {
   asked.assign(items.size(), 0);
-  if (items.size() < kFewestToFold) return;
+  if (items.size() < kMinItemsToFold) return;
   std::vector<Drawn> drawn(items.size());
   for (std::uint32_t index = 0; index < drawn.size(); ++index)
     drawn[index] = draw(seed_, Purpose::fold_in, user, items[index], index);

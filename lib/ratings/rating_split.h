@@ -42,7 +42,7 @@ struct GivenSplit {
 };
 
 /// Users with fewer items than this are not asked for any of them (vae_cf).
-inline constexpr std::size_t kFewestToFold = 5;
+inline constexpr std::size_t kMinItemsToFold = 5;
 
 /// Divides ratings. Several threads may ask.
 class RatingSplit {
@@ -77,7 +77,7 @@ class RatingSplit {
   void choose_users(const LiveRatings& live);
   [[noreturn]] void refuse_too_many(std::uint64_t validation, std::uint64_t test,
                                     const LiveRatings& live) const;
-  std::uint64_t place_listed(const std::vector<std::uint32_t>& users, Split split, const LiveRatings& live);
+  std::uint64_t assign_listed(const std::vector<std::uint32_t>& users, Split split, const LiveRatings& live);
   void choose_times(const CleanRows& rows, const LiveRatings& live, std::uint64_t ratings);
   void divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
                   std::vector<Split>& splits) const;

@@ -73,7 +73,7 @@ void SpillFile::read_at(std::uint64_t offset, std::span<const MutableBytes> piec
 namespace {
 
 /// Below this, comparing is faster than counting digits.
-constexpr std::size_t kFewestToCount = 64;
+constexpr std::size_t kMinKeysToCount = 64;
 constexpr int kDigitBits = 8;
 constexpr std::size_t kDigits = 1 << kDigitBits;
 
@@ -96,7 +96,7 @@ void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t
 
 void KeySort::sort(std::span<std::uint64_t> keys) {
   if (std::is_sorted(keys.begin(), keys.end(), is_before)) return;
-  if (keys.size() < kFewestToCount || keys.size() > UINT32_MAX) {
+  if (keys.size() < kMinKeysToCount || keys.size() > UINT32_MAX) {
     std::stable_sort(keys.begin(), keys.end(), is_before);
     return;
   }

@@ -157,18 +157,18 @@ class TextParser {
                              (has_quotes ? "; `quote` double keeps fields in quotes whole" : ""));
   }
 
-  [[nodiscard]] std::size_t place_of(std::string_view text) const {
+  [[nodiscard]] std::size_t offset_of(std::string_view text) const {
     const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
     return is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
   }
 
   void refuse_field(RatingField field, std::string_view text, const char* expected) {
-    refuse(place_of(text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
+    refuse(offset_of(text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
   }
 
   // What is found cannot be shown: messages are UTF-8, too.
   void refuse_utf8(RatingField field, std::string_view text) {
-    refuse(place_of(text), name_of(field) + ": expected UTF-8");
+    refuse(offset_of(text), name_of(field) + ": expected UTF-8");
   }
 
   std::string_view text_;

@@ -112,7 +112,7 @@ std::optional<PackInfo> pack_info(const PackSource& source) {
 
 }  // namespace
 
-PackInfo lone_part_info(const std::string& path, const Hdf5Names& names, bool check_external) {
+PackInfo single_part_info(const std::string& path, const Hdf5Names& names, bool check_external) {
   if (names != Hdf5Names{}) return part_info(*open_part(path, names, check_external));
   const bool is_shard = container_of(path).name == "shard";
   const bool holds_matrices = is_shard ? is_matrix_shard(path) : is_matrix_hdf5(path, check_external);
@@ -250,7 +250,7 @@ PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
     check_part_sizes(source.folder, *info);
     return *std::move(info);
   }
-  PackInfo info = lone_part_info(source.part, names, true);
+  PackInfo info = single_part_info(source.part, names, true);
   if (auto* const images = std::get_if<ImagesInfo>(&info.contents)) set_caches(info, *images);
   return info;
 }

@@ -24,7 +24,7 @@ namespace {
     parts = parts || entry.path().filename().string().starts_with("part-");
   }
   std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
-  if (parts) message += "; the command that began it goes on where it stopped";
+  if (parts) message += "; rerun the command that began it to resume";
   if (!parts) message += "; pack it first with pack-images, or pack-sparse for ratings";
   std::sort(packs.begin(), packs.end());
   if (!packs.empty())

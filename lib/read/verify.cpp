@@ -220,7 +220,7 @@ bool is_matrix_part(const std::string& path) {
   }
 }
 
-std::vector<std::string> check_lone_part(const std::string& path, const VerifyOptions& options) {
+std::vector<std::string> check_single_part(const std::string& path, const VerifyOptions& options) {
   try {
     if (may_crash(path, options.names)) check_external_file(path, {.names = options.names});
   } catch (const Error& error) {
@@ -245,12 +245,12 @@ VerifyReport verify_part(const std::string& path, const VerifyOptions& options) 
   VerifyReport report;
   report.parts = 1;
   report.bytes = InputFile(path).byte_count();
-  report.problems = check_lone_part(path, options);
+  report.problems = check_single_part(path, options);
   if (!report.problems.empty()) {
     report.external = is_external_hdf5(path);
     return report;
   }
-  const PackInfo info = lone_part_info(path, options.names, false);
+  const PackInfo info = single_part_info(path, options.names, false);
   report.chunks = info.parts[0].chunks;
   report.samples = info.samples;
   report.external = info.external;
@@ -304,8 +304,8 @@ bool is_damaged_manifest(const std::filesystem::path& manifest) {
   }
 }
 
-/// Called for the error that is being handled. Without a manifest the command that made a pack goes on with
-/// its parts, and writes it again.
+/// Reports the error that is being handled. Rerunning the command that made the pack keeps its parts and
+/// writes the missing manifest again.
 VerifyReport report_manifest(const std::string& path, const Error& error) {
   const std::filesystem::path named(path);
   std::error_code failure;

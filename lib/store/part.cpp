@@ -30,7 +30,7 @@ std::unique_ptr<ChunkReader> open_image_shard(const std::string& path) {
 }
 
 /// Shards have no other names for their samples.
-std::unique_ptr<ChunkReader> open_lone_shard(const std::string& path, const Hdf5Names&, bool) {
+std::unique_ptr<ChunkReader> open_single_shard(const std::string& path, const Hdf5Names&, bool) {
   return open_image_shard(path);
 }
 
@@ -69,9 +69,9 @@ void decode_pieces(const StoredPieces& pieces, std::size_t chunk_index, const st
 
 constexpr std::array<Container, 2> kContainers{{
     {"hdf5", ".h5", kHdf5Codecs, kMaxHdf5ChunkBytes, true, false, is_hdf5_part, create_hdf5_part,
-     open_hdf5_part, open_lone_hdf5},
+     open_hdf5_part, open_single_hdf5},
     {"shard", ".zst", kShardCodecs, kMaxShardChunkBytes, false, true, is_shard, create_shard,
-     open_image_shard, open_lone_shard},
+     open_image_shard, open_single_shard},
 }};
 
 }  // namespace

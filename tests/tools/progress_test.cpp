@@ -15,7 +15,7 @@ TEST(Progress, LinesWithoutATerminalHadNoShareAndNoTimeLeft) {
   progress.phase = "packing";
   progress.things = "rows";
   progress.rate = "img/s";
-  progress.place = "train";
+  progress.subject = "train";
   progress.total = 4000;
   progress.problem_name = "rejected";
   testing::internal::CaptureStderr();

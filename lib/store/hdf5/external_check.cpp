@@ -181,7 +181,7 @@ void open_external(const std::string& path, const ExternalUse& use) {
   if (use.matrix || (use.names == Hdf5Names{} && is_matrix_hdf5(path, false)))
     static_cast<void>(AnnDataFile(path, use.matrix.value_or("X")));
   else
-    static_cast<void>(open_lone_hdf5(path, use.names, false));
+    static_cast<void>(open_single_hdf5(path, use.names, false));
 }
 
 }  // namespace

@@ -208,26 +208,26 @@ Hdf5Source::~Hdf5Source() = default;
 
 std::uint64_t Hdf5Source::end_address() const { return watch_->end_of_addresses; }
 
-std::optional<Hdf5ChunkPlace> Hdf5Source::find_chunk(hid_t dataset, std::span<const hsize_t> first) {
+std::optional<Hdf5ChunkLocation> Hdf5Source::find_chunk(hid_t dataset, std::span<const hsize_t> first) {
   hsize_t bytes = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &bytes) < 0 || bytes == 0) return std::nullopt;
   if (bytes > byte_count())
     check_.refuse("the chunk of sample " + std::to_string(first[0]) + " has " + std::to_string(bytes) +
                   " bytes, the file " + std::to_string(byte_count()));
   if (untouched_.size() < bytes) untouched_ = ByteBuffer(bytes);
-  Hdf5ChunkPlace place;
+  Hdf5ChunkLocation location;
   watch_->is_on = true;
   watch_->read_count = 0;
   const herr_t status =
-      H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &place.filter_mask, untouched_.data());
+      H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &location.filter_mask, untouched_.data());
   watch_->is_on = false;
   check_(status, "look up a chunk");
   if (watch_->read_count != 1 || watch_->bytes != bytes)
     check_.refuse("the HDF5 library does not tell where the chunk of sample " + std::to_string(first[0]) +
                   " lies");
-  place.offset = watch_->offset;
-  place.stored_bytes = bytes;
-  return place;
+  location.offset = watch_->offset;
+  location.stored_bytes = bytes;
+  return location;
 }
 
 void leave_files_alone_at_exit() {

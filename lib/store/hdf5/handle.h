@@ -63,7 +63,7 @@ class Hdf5Check {
     if (status < 0) fail(what);
     return status;
   }
-  /// Throws "PATH: WHAT", or what `note_machine_error` was told on this thread.
+  /// Throws "PATH: WHAT", or the error that `note_machine_error` recorded on this thread.
   [[noreturn]] void refuse(const std::string& what) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -82,7 +82,7 @@ void forget_machine_error();
 [[nodiscard]] Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path);
 
 /// Where a chunk's stored bytes lie. Bit i of the mask: filter i was left out.
-struct Hdf5ChunkPlace {
+struct Hdf5ChunkLocation {
   std::uint64_t offset = 0;
   std::uint64_t stored_bytes = 0;
   std::uint32_t filter_mask = 0;
@@ -105,7 +105,7 @@ class Hdf5Source {
   /// Finds the chunk that begins at `first`, in logarithmic time; nothing where it was never written or the
   /// index is damaged, two cases that look alike to the library: compare with H5Dget_num_chunks.
   /// H5Dget_chunk_info walks over all chunks before it, so that n chunks would take it n² / 2 steps.
-  [[nodiscard]] std::optional<Hdf5ChunkPlace> find_chunk(hid_t dataset, std::span<const hsize_t> first);
+  [[nodiscard]] std::optional<Hdf5ChunkLocation> find_chunk(hid_t dataset, std::span<const hsize_t> first);
 
  private:
   Hdf5Check check_;

@@ -180,17 +180,17 @@ std::vector<StoredPiece> find_pieces(Hdf5Source& source, hid_t dataset, const Hd
   std::vector<hsize_t> first(array.chunk.size());
   std::uint64_t found = 0;
   for (StoredPiece& piece : pieces) {
-    if (const auto place = source.find_chunk(dataset, first)) {
-      if (place->stored_bytes > UINT32_MAX) check.refuse(array.name + " has a chunk of more than 4 GiB");
-      const bool is_filtered = codec != array.filters.end() && (place->filter_mask >> bit & 1) == 0;
-      piece = {place->offset, static_cast<std::uint32_t>(place->stored_bytes), is_filtered};
+    if (const auto location = source.find_chunk(dataset, first)) {
+      if (location->stored_bytes > UINT32_MAX) check.refuse(array.name + " has a chunk of more than 4 GiB");
+      const bool is_filtered = codec != array.filters.end() && (location->filter_mask >> bit & 1) == 0;
+      piece = {location->offset, static_cast<std::uint32_t>(location->stored_bytes), is_filtered};
       ++found;
     }
     advance(first, array);
   }
   const std::uint64_t written = found == pieces.size() ? found : written_chunks(check, dataset);
   if (found != written)
-    check.refuse(array.name + " has " + std::to_string(found) + " chunks in their places, expected " +
+    check.refuse(array.name + " has " + std::to_string(found) + " chunks at their positions, expected " +
                  std::to_string(written));
   return pieces;
 }

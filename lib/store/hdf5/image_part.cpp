@@ -169,7 +169,7 @@ std::unique_ptr<ChunkReader> open_hdf5_part(const std::string& path) {
   return std::make_unique<ChunkReader>(std::move(input), std::move(*contents));
 }
 
-std::unique_ptr<ChunkReader> open_lone_hdf5(const std::string& path, const Hdf5Names& wanted, bool checks) {
+std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf5Names& wanted, bool checks) {
   InputFile input(path);
   Hdf5Names names{without_root(wanted.images), wanted.labels};
   if (names.labels) names.labels = without_root(*names.labels);
