@@ -19,12 +19,12 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kFirstSlots = 64;
-/// Ids whose slots are asked for before the first of them is needed, so that cache misses overlap.
+/// Number of ids whose slots are prefetched together, so that their cache misses overlap.
 constexpr std::size_t kIdsAhead = 32;
-/// Smaller tables lie in the processor's caches.
+/// Smaller tables fit into the CPU caches and gain nothing from prefetching.
 constexpr std::size_t kMinSlotsToFetch = std::size_t{64} << 10;
 
-/// Integers below this are looked up by themselves, without a hash: a MiB at most.
+/// Integers below this index an array directly, without a hash; the array has at most 1 MiB.
 constexpr std::uint64_t kSmallIds = 1 << 18;
 constexpr std::uint64_t kMinSmallIds = 1 << 10;
 
@@ -38,12 +38,13 @@ std::uint32_t hash_of(std::string_view id) { return static_cast<std::uint32_t>(x
 
 }  // namespace
 
-// The hash as a share of the table: slots stay in the order of their hashes when the table doubles.
+// Scales the hash to the table size (multiply and shift): the order of slots is kept when the table doubles.
 std::size_t IdMap::home_of(std::uint32_t hash) const {
   return static_cast<std::size_t>((static_cast<unsigned __int128>(hash) * slots_.size()) >> 32);
 }
 
-// Gives the slot that holds an id, or the free one where it belongs.
+// Returns the slot that holds an id, or the free one where it is to be inserted (linear probing). A slot has
+// the hash in its upper half and the number + 1 in its lower half; 0 is free.
 template <class IsSame>
 std::size_t IdMap::slot_of(std::uint32_t hash, IsSame is_same) const {
   std::size_t slot = home_of(hash);
@@ -54,6 +55,7 @@ std::size_t IdMap::slot_of(std::uint32_t hash, IsSame is_same) const {
   return slot;
 }
 
+/// Grows at half load, so that probe sequences stay short.
 template <class IsSame>
 std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new) {
   if ((hashed_count_ + 1) * 2 > slots_.size()) grow();
@@ -66,6 +68,7 @@ std::uint32_t IdMap::number_of(std::uint32_t hash, IsSame is_same, bool& is_new)
   return static_cast<std::uint32_t>(slots_[slot]) - 1;
 }
 
+/// Numbers have 32 bits, and one value is needed for "free".
 std::uint32_t IdMap::next_entry() const {
   if (size() == std::numeric_limits<std::uint32_t>::max())
     throw Error(ErrorCode::bad_data, "more than 4294967295 different ids");
@@ -115,7 +118,7 @@ std::uint32_t IdMap::add(std::string_view id) {
   return add_hashed(id, hash_of(id));
 }
 
-// Asks for the slots of hashes, and for the first id with each, which is likely the one that is looked for.
+// Prefetches the slots of hashes, then the first id with each hash, which is most likely the one sought.
 void IdMap::prefetch_slots(std::span<const std::uint32_t> hashes) const {
   for (const std::uint32_t hash : hashes) __builtin_prefetch(&slots_[home_of(hash)], 1);
   for (const std::uint32_t hash : hashes) {
@@ -149,6 +152,7 @@ void IdMap::add_all(std::size_t count, IdAt id_at, std::vector<std::uint32_t>& n
   }
 }
 
+/// Alternates between runs of small integers, which need no hash, and runs of hashed ones.
 void IdMap::add(std::span<const std::int64_t> ids, std::vector<std::uint32_t>& numbers) {
   for (std::size_t first = 0; first < ids.size();) {
     const auto is_hashed = [this](std::int64_t id) { return are_text() || !is_small(id); };
@@ -219,11 +223,13 @@ std::uint64_t IdMap::held_bytes() const {
          small_.capacity() * sizeof(std::uint32_t);
 }
 
+/// An estimate for integers: ten digits each.
 std::uint64_t IdMap::text_bytes() const {
   constexpr std::uint64_t kDigits = 10;
   return are_text() ? ids_.texts.text.size() : ids_.numbers.size() * kDigits;
 }
 
+/// The ids remain; only looking up and adding are no longer possible.
 void IdMap::drop_index() {
   slots_ = {};
   small_ = {};
@@ -231,6 +237,7 @@ void IdMap::drop_index() {
   ids_.texts.shrink_to_fit();
 }
 
+/// Reinserts without comparing ids: they are known to differ.
 void IdMap::grow() {
   peak_bytes_ = held_bytes() + std::max(kFirstSlots, slots_.size() * 2) * sizeof(std::uint64_t);
   const std::vector<std::uint64_t> old =
@@ -240,6 +247,7 @@ void IdMap::grow() {
       slots_[slot_of(static_cast<std::uint32_t>(entry >> 32), [](auto) { return false; })] = entry;
 }
 
+/// The first id that is no integer: all earlier ones become text and keep their numbers.
 void IdMap::turn_to_text() {
   const std::vector<std::int64_t> numbers = std::move(ids_.numbers);
   ids_.numbers.clear();
@@ -267,9 +275,10 @@ void clear_block(RatingBlock& block) {
 
 namespace {
 
-/// Whole numbers up to here are exact as f32.
+/// Largest magnitude up to which every integer is exact as a 32-bit float: 2^24.
 constexpr std::int64_t kMaxExact = std::int64_t{1} << 24;
 
+/// Users of svmlight are row numbers, kept as ids.
 std::size_t row_of(const IdMap& users, std::uint32_t user) {
   const std::string text = users.text(user);
   std::size_t row = 0;
@@ -277,7 +286,7 @@ std::size_t row_of(const IdMap& users, std::uint32_t user) {
   return row;
 }
 
-/// How many labels every user's row has, where all have as many.
+/// Returns how many labels each user's row has, or 0 with a notice if the rows differ.
 std::size_t common_count(const RowLabels& labels, const IdMap& users, std::vector<std::string>& notices) {
   std::size_t least = SIZE_MAX;
   std::size_t most = 0;
@@ -293,6 +302,7 @@ std::size_t common_count(const RowLabels& labels, const IdMap& users, std::vecto
   return 0;
 }
 
+/// Query ids are stored as floats and left out if that would change one.
 bool has_exact_groups(const RowLabels& labels, std::vector<std::string>& notices) {
   if (labels.groups.empty()) return false;
   for (const std::int64_t group : labels.groups)

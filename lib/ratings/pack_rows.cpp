@@ -12,6 +12,8 @@
 
 namespace chunkhit {
 
+/// Numbers the items that have training ratings: by first occurrence, by id, or by popularity (ties by first
+/// occurrence, because the sort is stable).
 ItemColumns order_items(std::span<const std::uint32_t> counts, ItemOrder order,
                         std::span<const std::uint32_t> sorted) {
   ItemColumns made;
@@ -28,6 +30,7 @@ ItemColumns order_items(std::span<const std::uint32_t> counts, ItemOrder order,
   return reuse_items(counts, made.items);
 }
 
+/// Takes the columns as given; an item that is not in this input keeps an empty column.
 ItemColumns reuse_items(std::span<const std::uint32_t> counts, std::span<const std::uint32_t> frozen) {
   ItemColumns made;
   made.items.assign(frozen.begin(), frozen.end());
@@ -46,6 +49,7 @@ ItemColumns reuse_items(std::span<const std::uint32_t> counts, std::span<const s
   return made;
 }
 
+/// Lists the indices of a row's live entries without a branch: `count` advances only past live ones.
 void list_live(const RatingRow& row, const LiveRatings& live, std::vector<std::uint32_t>& entries) {
   entries.resize(live.users[row.user] != 0 ? row.items.size() : 0);
   std::size_t count = 0;
@@ -56,6 +60,8 @@ void list_live(const RatingRow& row, const LiveRatings& live, std::vector<std::u
   entries.resize(count);
 }
 
+/// Makes X and the held-out ratings of one user for one pack; `concerned_` says whether the split has the
+/// user in this pack at all.
 void UserRows::make(const RatingRow& row, Split pack) {
   pack_ = pack;
   unseen_ = 0;
@@ -74,7 +80,7 @@ void UserRows::make(const RatingRow& row, Split pack) {
     make_from_parts(row);
 }
 
-/// All that is live is for training, so it has a column; what is not live has none.
+/// Without a split every live rating is for training: an item has a column exactly if it is live.
 void UserRows::make_whole(const RatingRow& row) {
   if (source_.live.users[row.user] == 0) return;
   x_.resize(row.items.size());
@@ -95,9 +101,9 @@ std::uint64_t UserRows::count_whole(const RatingRow& row) const {
   return static_cast<std::uint64_t>(std::count_if(row.items.begin(), row.items.end(), has_column));
 }
 
-/// The items that are columns come first, and are then divided: as vae_cf.
+/// Removes items without a column before dividing the rest into X and held out, as vae_cf does.
 void UserRows::make_held_out_user(const RatingRow& row) {
-  concerned_ = true;  // also without ratings that are left, as a user of a list may be
+  concerned_ = true;  // even if no ratings are left, which can happen to a listed user
   const auto is_unseen = [&](std::uint32_t index) { return column_of(row, index) == kNoColumn; };
   unseen_ = std::erase_if(entries_, is_unseen);
   items_.clear();
@@ -107,6 +113,8 @@ void UserRows::make_held_out_user(const RatingRow& row) {
     add(row, entries_[at], asked_[at] != 0 ? held_out_ : x_);
 }
 
+/// X holds the ratings that the split gives for this pack: training ones, for a test pack of some splits also
+/// validation ones. Held out are the pack's own ratings.
 void UserRows::make_from_parts(const RatingRow& row) {
   source_.split.divide(row, entries_, splits_);
   for (std::size_t at = 0; at < entries_.size(); ++at) {
@@ -133,6 +141,7 @@ constexpr std::uint32_t kNoRow = UINT32_MAX;
 std::uint32_t column_of(RowEntry entry) { return static_cast<std::uint32_t>(entry >> 32); }
 float value_of(RowEntry entry) { return std::bit_cast<float>(static_cast<std::uint32_t>(entry)); }
 
+/// Appends one row to the CSR arrays, its entries sorted by column.
 void append_row(std::vector<RowEntry>& entries, bool has_values, KeySort& sorter, CsrRows& to) {
   sorter.sort(entries);
   const std::size_t begin = to.indices.size();
@@ -153,7 +162,7 @@ void clear(CsrRows& rows) {
   rows.values.clear();
 }
 
-/// Appends rows [first, end) of what was written in the order of rows; rows beyond the last rating are empty.
+/// Appends rows [first, end) of a store whose "users" are rows; rows beyond the last rating are empty.
 void read_rows(const RatingStore& store, std::uint64_t first, std::uint64_t end, bool has_values,
                CsrRows& to) {
   while (first < end && first < store.user_count()) {
@@ -184,6 +193,7 @@ struct StoreBlock {
   }
 };
 
+/// Inverts the list of users: user number to row, or kNoRow.
 std::vector<std::uint32_t> rows_of_users(std::span<const std::uint32_t> users, std::size_t user_count) {
   std::vector<std::uint32_t> rows(user_count, kNoRow);
   for (std::size_t row = 0; row < users.size(); ++row) rows[users[row]] = static_cast<std::uint32_t>(row);

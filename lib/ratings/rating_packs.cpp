@@ -23,7 +23,7 @@ constexpr std::uint32_t kMantissaBits = 23;
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 constexpr double kMaxStored = 65'535;
 
-/// The bounds of the values with these sign and exponent bits.
+/// Returns the bounds of the values with this sign and exponent: a range is the upper 9 bits of a float.
 ValueHistogram::Bin range_of(std::uint32_t range, std::uint64_t count) {
   const std::uint32_t exponent = range & 255;
   const float near = std::bit_cast<float>(exponent << kMantissaBits);
@@ -33,6 +33,8 @@ ValueHistogram::Bin range_of(std::uint32_t range, std::uint64_t count) {
 
 }  // namespace
 
+/// Counts by open addressing with linear probing; the table always has free slots, because kMaxDistinctValues
+/// is far below its size.
 void ValueStats::add(float value, std::uint64_t count) {
   value += 0.0F;  // -0 and 0 are one value
   if (slots_.empty()) {
@@ -64,6 +66,7 @@ void ValueStats::add(const ValueStats& other) {
   }
 }
 
+/// Lists the bins by value, whatever order the hash table has them in.
 ValueHistogram ValueStats::histogram() const {
   ValueHistogram histogram;
   histogram.has_ranges = slots_.empty();
@@ -76,6 +79,7 @@ ValueHistogram ValueStats::histogram() const {
   return histogram;
 }
 
+/// Chooses the smallest type that holds all values exactly.
 StoredValues ValueStats::stored() const {
   if (all_one_) return {ValueType::none, 1};
   for (std::size_t scale = 0; scale < kScales.size(); ++scale)
@@ -83,6 +87,7 @@ StoredValues ValueStats::stored() const {
   return {ValueType::f32, 1};
 }
 
+/// A scale fits while every value is exactly number · scale for a whole number from 0 to 65535.
 void ValueStats::fit(float value) {
   all_one_ = all_one_ && value == 1;
   for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
@@ -98,6 +103,7 @@ void ValueStats::add_range(float value, std::uint64_t count) {
   ranges_[std::bit_cast<std::uint32_t>(value) >> kMantissaBits] += count;
 }
 
+/// Too many distinct values for a table: their counts move to the ranges, and the table is freed.
 void ValueStats::change_to_ranges() {
   ranges_.resize(kRanges);
   for (const Slot& slot : slots_)
@@ -107,13 +113,13 @@ void ValueStats::change_to_ranges() {
 
 namespace {
 
-/// What a look at all ratings that the split divides tells.
+/// Statistics of all live ratings.
 struct TrainingStats {
   std::vector<std::uint32_t> item_counts;  ///< of ratings for training
   ValueStats values;
 };
 
-/// Looks at one row: its live items that are for training, and the values of all that are live.
+/// Counts one row: its live items in the training split, and the values of all its live ratings.
 class RowScan {
  public:
   RowScan(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
@@ -168,7 +174,7 @@ void add_stats(const PackStats& from, PackStats& to) {
   to.users_left_out += from.users_left_out;
 }
 
-/// Looks at one bucket for one pack; `is_in` gets 1 for each user whom the pack has.
+/// Counts one bucket for one pack; sets `is_in` to 1 for each user of the pack.
 PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
                      std::vector<std::uint8_t>& is_in) {
   PackStats stats;
@@ -187,7 +193,7 @@ PackStats scan_users(const RatingRows& bucket, Split split, UserRows& rows,
   return stats;
 }
 
-/// The same where all that is live is for training.
+/// Does the same without a split: every live rating is for training, and no row needs to be made.
 PackStats scan_whole_users(const RatingRows& bucket, const UserRows& rows, std::vector<std::uint8_t>& is_in) {
   PackStats stats;
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
@@ -199,6 +205,7 @@ PackStats scan_whole_users(const RatingRows& bucket, const UserRows& rows, std::
   return stats;
 }
 
+/// Finds the users of a pack, and their order if rows are shuffled.
 PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split split) {
   PackUsers found;
   found.split = split;
@@ -218,19 +225,20 @@ PackUsers find_users(const RowSource& source, const RatingPacksSpec& spec, Split
   return found;
 }
 
-/// What a split asks of the rows.
+/// Returns the cheapest form of rows that the split can work with.
 RowForm row_form(const RatingSplitSpec& split) {
   const bool is_by_input = split.kind == SplitKind::given || split.resolved_order() == SplitOrder::input;
   if (split.is_by_time() || is_by_input) return RowForm::with_positions;
   return split.kind == SplitKind::none ? RowForm::as_they_came : RowForm::ascending;
 }
 
-/// Columns of another pack stay, also of items that have too few ratings here: those columns are empty.
+/// Removes dropped items from the columns. With `reuse_ids` their columns stay and are empty.
 void leave_out_dropped(const LiveRatings& live, ItemColumns& columns) {
   for (std::size_t item = 0; item < columns.columns.size(); ++item)
     if (live.items[item] == 0) columns.columns[item] = kNoColumn;
 }
 
+/// The message lists what each rule left, so that the one that removed everything is visible.
 void check_something_left(const ItemColumns& columns, const std::vector<PackStep>& steps) {
   if (std::any_of(columns.counts.begin(), columns.counts.end(),
                   [](std::uint64_t count) { return count > 0; }))
@@ -255,12 +263,15 @@ RatingPacksSpec vae_cf_spec() {
   return spec;
 }
 
+/// `sum` keeps the time of the latest of the summed ratings.
 bool needs_times(const RatingPacksSpec& spec) {
   const Duplicates duplicates = spec.rules.duplicates;
   return spec.split.is_by_time() || duplicates == Duplicates::last || duplicates == Duplicates::first ||
          duplicates == Duplicates::sum;
 }
 
+/// Steps: clean the rows, drop rare users and items, split, scan the training ratings, number the columns,
+/// and find the users of each pack.
 RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, const ItemChoice& items,
                               GivenSplit given) {
   check_split(spec.split);

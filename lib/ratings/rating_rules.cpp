@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t index_of(RowStep step) { return static_cast<std::size_t>(step); }
 
-/// Applies the rules to one bucket; what is kept moves to the front.
+/// Applies the rules to one bucket in place; the ratings that are kept move to the front.
 class BucketRules {
  public:
   BucketRules(const RatingRules& rules, RatingRows& rows, ItemSteps& items)
@@ -44,9 +44,10 @@ class BucketRules {
   }
 
  private:
+  /// The items of a row are ascending, so that all ratings of one item by the user are next to each other.
   void run_row(std::size_t row, std::uint64_t begin, std::uint64_t end) {
     if (keeps_all(begin, end)) return keep_row(begin, end);
-    std::size_t steps_of_row = 0;  // after how many steps it had ratings
+    std::size_t steps_of_row = 0;  // number of steps after which the user still has ratings
     while (begin < end) {
       std::uint64_t next = begin + 1;
       while (next < end && rows_.items[next] == rows_.items[begin]) ++next;
@@ -59,7 +60,7 @@ class BucketRules {
     for (std::size_t step = 0; step < steps_of_row; ++step) ++counts_.users[step];
   }
 
-  /// Whether every rule leaves all ratings of a row, as of most rows of most inputs.
+  /// Returns whether no rule changes the row, which holds for most rows of most inputs.
   [[nodiscard]] bool keeps_all(std::uint64_t begin, std::uint64_t end) const {
     if (rules_.min_value || rules_.above) return false;
     bool keeps = true;
@@ -70,6 +71,7 @@ class BucketRules {
     return keeps;
   }
 
+  /// Counts and keeps a row that no rule changes.
   void keep_row(std::uint64_t begin, std::uint64_t end) {
     for (std::size_t step = 0; step < kRowSteps; ++step) {
       counts_.ratings[step] += end - begin;
@@ -82,8 +84,8 @@ class BucketRules {
     }
   }
 
-  /// Applies the rules to all ratings [begin, end) of one item by one user. Tells the last step after which
-  /// one was left; what is left lies at `begin`.
+  /// Applies the rules to all ratings [begin, end) of one item by one user. Returns the last step after which
+  /// a rating was left; that rating is then at `begin`.
   RowStep run_pair(std::size_t row, std::uint64_t begin, std::uint64_t end) {
     counts_.ratings[index_of(RowStep::input)] += end - begin;
     if (!rows_.values.empty()) end = drop_zeros(row, begin, end);
@@ -99,6 +101,7 @@ class BucketRules {
     return RowStep::above;
   }
 
+  /// Moves the nonzero ratings of a pair to the front; returns their end.
   std::uint64_t drop_zeros(std::size_t row, std::uint64_t begin, std::uint64_t end) {
     std::uint64_t to = begin;
     for (std::uint64_t at = begin; at < end; ++at) {
@@ -110,12 +113,14 @@ class BucketRules {
     return to;
   }
 
+  /// Replaces several ratings of one item by one, as `duplicates` asks.
   void merge(std::size_t row, std::uint64_t begin, std::uint64_t end) {
     const std::uint32_t user = rows_.first_user + static_cast<std::uint32_t>(row);
     if (!counts_.first_duplicate) counts_.first_duplicate = {user, rows_.items[begin]};
     std::uint64_t chosen = begin;
     for (std::uint64_t at = begin + 1; at < end; ++at)
       if (replaces(at, chosen)) chosen = at;
+    // Summed in double; a sum that no 32-bit float is equal to is an error unless values are rounded.
     double sum = 0;
     if (rules_.duplicates == Duplicates::sum)
       for (std::uint64_t at = begin; at < end; ++at) sum += rows_.values.empty() ? 1 : rows_.values[at];
@@ -142,6 +147,7 @@ class BucketRules {
     return false;
   }
 
+  /// Values may be implicit (all 1) so far; a sum makes them explicit.
   void set_value(std::size_t row, std::uint64_t at, float value) {
     check_finite(row, rows_.items[at], value);
     if (rows_.values.empty()) rows_.values.assign(rows_.nnz(), 1.0F);
@@ -172,7 +178,7 @@ class BucketRules {
     if (!rows_.positions.empty()) rows_.positions[to] = rows_.positions[from];
   }
 
-  /// Leaves what is kept, and gives memory back where it is worth a copy.
+  /// Truncates to the kept ratings; frees the rest if it is more than a quarter of the array.
   template <class T>
   void cut(std::vector<T>& all) const {
     if (all.empty()) return;
@@ -205,6 +211,7 @@ void RowStepCounts::add(const RowStepCounts& other) {
       first_duplicate ? std::min(*first_duplicate, *other.first_duplicate) : *other.first_duplicate;
 }
 
+/// An atomic maximum: several threads may mark the same item.
 void ItemSteps::mark(std::uint32_t item, RowStep step) {
   const auto reached = static_cast<std::uint8_t>(index_of(step) + 1);
   std::uint8_t known = last_[item].load(std::memory_order_relaxed);
@@ -230,6 +237,7 @@ std::uint64_t count_used(const std::vector<std::uint32_t>& counts) {
       std::count_if(counts.begin(), counts.end(), [](std::uint32_t count) { return count > 0; }));
 }
 
+/// Lists the counts of the rules that were given; rules without effect on the run have no line in the report.
 std::vector<PackStep> steps_asked_for(const RatingRules& rules, const RowStepCounts& counts,
                                       const ItemSteps& items) {
   const std::array<bool, kRowSteps> asked{true, rules.zeros == Zeros::drop, true, rules.min_value.has_value(),
@@ -259,7 +267,7 @@ std::uint32_t count_live(const RatingRow& row, const LiveRatings& live) {
   return count;
 }
 
-/// Drops users of one bucket and counts; their items into `items`.
+/// Drops users of one bucket and counts what is left; adds the ratings per item to `items`.
 LiveCounts drop_users(const RatingRows& bucket, std::uint64_t min_user, LiveRatings& live,
                       std::vector<std::uint32_t>& items) {
   LiveCounts counts;
@@ -316,7 +324,8 @@ bool drop_items(const std::vector<std::uint32_t>& counts, std::uint64_t min_item
   return dropped;
 }
 
-/// Items with too few ratings of all users, then users with too few ratings of those items: as vae_cf.
+/// Drops items with too few ratings by all users, then users with too few ratings of the remaining items,
+/// once each, as the preprocessing of vae_cf does.
 void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                  std::vector<PackStep>& steps) {
   std::uint64_t items_left = 0;
@@ -331,8 +340,8 @@ void filter_once(const CleanRows& rows, const RatingRules& rules, LiveRatings& l
   if (rules.min_user > 0) steps.push_back({"min-user", left.users, count_used(left.items), left.ratings});
 }
 
-/// Until every user and every item that is left has enough. The order of dropping does not matter for what
-/// is left in the end.
+/// Drops users and items until all that are left have enough ratings: the k-core of the bipartite graph. It
+/// is unique, so the order of dropping does not matter.
 void filter_to_fixed_point(const CleanRows& rows, const RatingRules& rules, LiveRatings& live,
                            std::vector<PackStep>& steps) {
   LiveCounts left = drop_users(rows, rules.min_user, live);
@@ -352,6 +361,8 @@ DuplicateError::DuplicateError(std::uint32_t user_number, std::uint32_t item_num
       item(item_number),
       count(more) {}
 
+/// Builds and cleans the rows bucket by bucket in parallel. The budget limits the memory of all buckets that
+/// are in work; buckets of a spilled store are divided so that each thread keeps within its share.
 CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
                      std::vector<PackStep>& steps) {
   const std::uint64_t memory = store.spec().memory_bytes;
@@ -365,6 +376,7 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
   std::mutex counts_mutex;
   const auto clean = [&](std::size_t bucket, std::uint32_t first, std::uint32_t end) {
     RatingRows made = store.rows(first, end, form);
+    // The bucket's records are freed as soon as its rows exist: both together would double the memory.
     if (!store.is_spilled()) store.drop(bucket);
     const RowStepCounts made_counts = apply_rules(rules, made, items);
     if (form != RowForm::with_positions) made.times = {};
@@ -381,12 +393,14 @@ CleanRows clean_rows(RatingStore& store, const RatingRules& rules, RowForm form,
   });
   if (rules.duplicates == Duplicates::error && counts.first_duplicate) {
     const auto [user, item] = *counts.first_duplicate;
+    // counts.ratings[1] is after `zeros`, [2] after `duplicates`.
     throw DuplicateError(user, item, counts.ratings[1] - counts.ratings[2]);
   }
   for (PackStep& step : steps_asked_for(rules, counts, items)) steps.push_back(std::move(step));
   return rows;
 }
 
+/// Restricts the items to those of another pack (`reuse_ids`).
 void keep_known_items(const CleanRows& rows, std::span<const std::uint32_t> frozen, LiveRatings& live,
                       std::vector<PackStep>& steps) {
   std::fill(live.items.begin(), live.items.end(), std::uint8_t{0});

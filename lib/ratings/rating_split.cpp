@@ -20,10 +20,12 @@
 namespace chunkhit {
 namespace {
 
+// Times are searched 16 bits at a time: four passes over the rows, with one table of 65,536 counts each.
 constexpr int kDigitBits = 16;
 constexpr std::size_t kDigits = 1 << kDigitBits;
 constexpr std::uint64_t kSign = 1ull << 63;
 
+/// Calls `visit` with the time of each rating of a live item by a live user.
 template <class Visit>
 void for_each_time(const RatingRows& bucket, const LiveRatings& live, Visit visit) {
   for (std::size_t index = 0; index < bucket.row_count(); ++index) {
@@ -34,7 +36,7 @@ void for_each_time(const RatingRows& bucket, const LiveRatings& live, Visit visi
   }
 }
 
-/// As an unsigned number in the same order.
+/// Maps a time to an unsigned number of the same order by flipping the sign bit.
 std::uint64_t ordered(std::int64_t time) { return static_cast<std::uint64_t>(time) ^ kSign; }
 
 /// Counts the times whose bits above `shift` + 16 equal those of `prefix` by their next 16 bits.
@@ -58,6 +60,7 @@ std::vector<std::uint64_t> count_digits(const CleanRows& rows, const LiveRatings
 
 }  // namespace
 
+/// Counts the live ratings at or after `time`.
 std::uint64_t count_since(const CleanRows& rows, const LiveRatings& live, std::int64_t time) {
   std::atomic<std::uint64_t> all{0};
   rows.for_each_bucket([&](const RatingRows& bucket) {
@@ -68,6 +71,7 @@ std::uint64_t count_since(const CleanRows& rows, const LiveRatings& live, std::i
   return all;
 }
 
+/// A radix select: finds the `count`-th latest time without sorting or storing the times.
 std::optional<std::int64_t> latest_time_split(const CleanRows& rows, const LiveRatings& live,
                                               std::uint64_t count) {
   if (count == 0) return {};
@@ -140,7 +144,7 @@ void check_one(const char* name, const SplitAmount& amount) {
     refuse("`" + std::string(name) + "`: expected 1, or nothing, for `split_by` leave-one-out");
 }
 
-/// Whole users that are listed are not drawn as well.
+/// A split whose users are listed cannot be drawn at random as well.
 void check_lists(const RatingSplitSpec& spec) {
   const std::pair<const char*, bool> lists[] = {{"validation", !spec.validation_users.empty()},
                                                 {"test", !spec.test_users.empty()}};
@@ -153,6 +157,7 @@ void check_lists(const RatingSplitSpec& spec) {
   }
 }
 
+/// Files per split belong to `split_by` given, which needs a training file and at least one other.
 void check_files(const RatingSplitSpec& spec) {
   if (spec.kind != SplitKind::given && spec.files.count() > 0)
     refuse("`train_file`, `validation_file`, `test_file`: only for `split_by` given");
@@ -230,6 +235,8 @@ RatingSplit::RatingSplit(const RatingSplitSpec& spec, std::uint64_t seed, const 
   if (spec.kind == SplitKind::time) choose_times(rows, live, ratings);
 }
 
+/// Listed users keep their split. The remaining ones are ranked by a random number that depends only on the
+/// seed and the user: the lowest become the test split, the next the validation split.
 void RatingSplit::choose_users(const LiveRatings& live) {
   split_of_user_.assign(live.users.size(), Split::train);
   const std::uint64_t listed_test = assign_listed(given_.test_users, Split::test, live);
@@ -240,6 +247,7 @@ void RatingSplit::choose_users(const LiveRatings& live) {
     const auto number = static_cast<std::uint32_t>(user);
     users.push_back({random_bits(seed_, Purpose::split, number), number, number});
   }
+  // Shares are of all live users, the listed ones included.
   const std::uint64_t all = users.size() + listed;
   const std::uint64_t test = spec_.test.of(all);
   const std::uint64_t validation = spec_.validation.of(all);
@@ -250,6 +258,7 @@ void RatingSplit::choose_users(const LiveRatings& live) {
     split_of_user_[users[index].number] = index < test ? Split::test : Split::validation;
 }
 
+/// Says which flags ask for how many users, and how many the input or the rules leave.
 void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
                                   const LiveRatings& live) const {
   const auto flag = [](const std::string& name, std::uint64_t count, bool is_list) {
@@ -266,7 +275,7 @@ void RatingSplit::refuse_too_many(std::uint64_t validation, std::uint64_t test,
          count_text(all, "user") + (validation + test == all ? ", and training needs some" : ""));
 }
 
-/// Counts those of a list that are left.
+/// Assigns the listed users to a split; returns how many of them are live.
 std::uint64_t RatingSplit::assign_listed(const std::vector<std::uint32_t>& users, Split split,
                                          const LiveRatings& live) {
   std::uint64_t count = 0;
@@ -277,16 +286,19 @@ std::uint64_t RatingSplit::assign_listed(const std::vector<std::uint32_t>& users
   return count;
 }
 
+/// Finds the first time of the test split, then the first time of the validation split before it.
 void RatingSplit::choose_times(const CleanRows& rows, const LiveRatings& live, std::uint64_t ratings) {
   const std::uint64_t test = std::min(ratings, spec_.test.of(ratings));
   test_since_ = spec_.before ? spec_.before : latest_time_split(rows, live, test);
   if (spec_.validation.is_none()) return;
   const std::uint64_t tested = test_since_ ? count_since(rows, live, *test_since_) : 0;
+  // With `before` the test split has as many ratings as there are since that time, not `test` of them.
   const std::uint64_t held_out = spec_.before ? tested : test;
   validation_since_ =
       latest_time_split(rows, live, held_out + std::min(ratings, spec_.validation.of(ratings)));
 }
 
+/// Gives each entry of a row its split.
 void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> entries,
                          std::vector<Split>& splits) const {
   splits.assign(entries.size(), split_of(row.user));
@@ -300,6 +312,7 @@ void RatingSplit::divide(const RatingRow& row, std::span<const std::uint32_t> en
   }
 }
 
+/// Divides the ratings of one user: random, latest first, or last of the input first.
 void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t> entries,
                              std::vector<Split>& splits) const {
   if (entries.empty()) return;
@@ -322,7 +335,7 @@ void RatingSplit::divide_row(const RatingRow& row, std::span<const std::uint32_t
     splits[drawn[at].index] = at < test ? Split::test : Split::validation;
 }
 
-/// A user's ratings of the training files are the first that the user has in the input.
+/// The files are read in the order training, validation, test: positions in a user's row tell the file.
 void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32_t> entries,
                                std::vector<Split>& splits) const {
   const auto count_of = [&](const std::vector<std::uint32_t>& counts) -> std::uint64_t {
@@ -336,6 +349,7 @@ void RatingSplit::divide_given(const RatingRow& row, std::span<const std::uint32
   }
 }
 
+/// Marks the items that are the target of a held-out user: the lowest by a random number of user and item.
 void RatingSplit::fold(std::uint32_t user, std::span<const std::uint32_t> items,
                        std::vector<std::uint8_t>& asked) const {
   asked.assign(items.size(), 0);

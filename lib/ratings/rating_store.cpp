@@ -30,6 +30,7 @@ SpillFile::SpillFile(const std::string& folder)
   ::unlink(path_.c_str());
 }
 
+/// Reserves the range atomically, so that several threads can append at once without a lock.
 std::uint64_t SpillFile::append(std::span<const Bytes> pieces) {
   std::uint64_t all = 0;
   for (const Bytes piece : pieces) all += piece.size();
@@ -42,6 +43,7 @@ std::uint64_t SpillFile::append(std::span<const Bytes> pieces) {
   return first;
 }
 
+/// pwrite may write fewer bytes than asked for, for example at a file size limit: the rest is retried.
 void SpillFile::write_at(std::uint64_t offset, Bytes bytes) const {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -52,6 +54,8 @@ void SpillFile::write_at(std::uint64_t offset, Bytes bytes) const {
   }
 }
 
+/// Reads into all pieces with one preadv where possible. A short read leaves the first unfinished piece
+/// shortened and continues from there.
 void SpillFile::read_at(std::uint64_t offset, std::span<const MutableBytes> pieces) const {
   std::vector<iovec> left;
   for (const MutableBytes piece : pieces)
@@ -72,15 +76,16 @@ void SpillFile::read_at(std::uint64_t offset, std::span<const MutableBytes> piec
 
 namespace {
 
-/// Below this, comparing is faster than counting digits.
+/// Fewer keys than this are sorted by comparison, which is then faster than counting digits.
 constexpr std::size_t kMinKeysToCount = 64;
 constexpr int kDigitBits = 8;
 constexpr std::size_t kDigits = 1 << kDigitBits;
 
 bool is_before(std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; }
 
-/// Moves the keys in the order of one digit.
+/// Copies the keys to `to` in the order of one digit; equal digits keep their order.
 void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t* to) {
+  // Counting sort: the counts become the offset at which each digit's keys begin.
   std::array<std::uint32_t, kDigits> next{};
   for (const std::uint64_t key : from) ++next[(key >> shift) % kDigits];
   std::uint32_t sum = 0;
@@ -94,12 +99,15 @@ void sort_by_digit(std::span<const std::uint64_t> from, int shift, std::uint64_t
 
 }  // namespace
 
+/// LSD radix sort by the upper 32 bits (the item). It is stable: equal items keep their order, as in
+/// stable_sort.
 void KeySort::sort(std::span<std::uint64_t> keys) {
   if (std::is_sorted(keys.begin(), keys.end(), is_before)) return;
   if (keys.size() < kMinKeysToCount || keys.size() > UINT32_MAX) {
     std::stable_sort(keys.begin(), keys.end(), is_before);
     return;
   }
+  // Digits that all keys have in common need no pass.
   std::uint64_t differing = 0;
   for (const std::uint64_t key : keys) differing |= key ^ keys[0];
   other_.resize(std::max(other_.size(), keys.size()));
@@ -118,7 +126,7 @@ namespace {
 template <class T>
 using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
 
-/// The ratings of a bucket's users by user, each row still in the input's order.
+/// The ratings of a range of users, grouped by user; each row is still in the order of the input.
 struct UnsortedRows {
   Unwritten<std::uint64_t> keys;  ///< item · 2^32 + position in the row
   Unwritten<float> values;
@@ -131,7 +139,7 @@ struct RowRange {
   std::uint32_t count = 0;
 };
 
-/// Positions in a row have 32 bits.
+/// A position in a row is the lower half of a sort key and has 32 bits.
 void check_lengths(const RatingRows& rows) {
   for (std::size_t row = 0; row < rows.row_count(); ++row)
     if (rows.indptr[row + 1] - rows.indptr[row] > UINT32_MAX)
@@ -139,6 +147,8 @@ void check_lengths(const RatingRows& rows) {
                   "user number " + std::to_string(rows.first_user + row) + ": more than 2^32 - 1 ratings");
 }
 
+/// Writes each record to the next free position of its user's row; `indptr` has been counted by an earlier
+/// scan.
 UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range,
                           const std::vector<std::uint64_t>& indptr) {
   const std::uint64_t nnz = indptr.back();
@@ -149,6 +159,7 @@ UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range
     for (std::size_t at = 0; at < piece.size(); at += record_bytes(has_times)) {
       const std::uint8_t* record = piece.data() + at;
       const std::uint32_t row = load_little<std::uint16_t>(record) - range.first;
+      // The subtraction wraps for users before the range, so that one comparison rejects both sides.
       if (row >= range.count) continue;
       const std::uint64_t to = next[row]++;
       const auto item = load_little<std::uint32_t>(record + kRecordItemAt);
@@ -161,15 +172,15 @@ UnsortedRows scatter_rows(const RecordScan& scan, bool has_times, RowRange range
   return rows;
 }
 
-/// Tells rows in which an item is there twice.
+/// Detects rows that have an item twice. Most rows have none and need no sort in RowForm::as_they_came.
 class RepeatFinder {
  public:
-  /// Remembers the row that each item was last seen in, unless that takes far more than the rows.
+  /// Keeps the last row of each item, unless that table would be far larger than the rows themselves.
   explicit RepeatFinder(const UnsortedRows& rows) {
     if (rows.largest_item / kMaxItemsOfRating < rows.keys.size())
       last_rows_.resize(std::size_t{rows.largest_item} + 1);
   }
-  /// Also true where nothing is known.
+  /// Returns true if an item may repeat, in particular always when there is no table.
   [[nodiscard]] bool may_repeat(std::span<const std::uint64_t> keys) {
     if (last_rows_.empty()) return true;
     ++row_;
@@ -184,7 +195,7 @@ class RepeatFinder {
   std::uint32_t row_ = 0;
 };
 
-/// Gives each row the form that is wanted; equal items stay in the input's order.
+/// Sorts each row by item if its form requires it; equal items stay in the order of the input.
 void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
   const std::uint64_t nnz = from.keys.size();
   to.items.resize(nnz);
@@ -212,6 +223,7 @@ void sort_rows(UnsortedRows& from, RecordFields fields, RatingRows& to) {
 
 }  // namespace
 
+/// Counts the records of each user and sums them up to CSR row pointers: `count` + 1 numbers.
 std::vector<std::uint64_t> count_records(const RecordScan& scan, bool has_times, std::uint32_t first,
                                          std::uint32_t count) {
   std::vector<std::uint64_t> indptr(count + 1);
@@ -243,10 +255,10 @@ constexpr std::size_t kMinPageBytes = 512;
 /// Pages of each bucket that are to fit into memory, so that what is spilled at a time has some records of
 /// each.
 constexpr std::uint64_t kPagesOfBucket = 4;
-/// Beside a page: its pointers, and what the allocator keeps.
+/// Memory of a page beside its bytes: the pointers to it and the allocator's bookkeeping.
 constexpr std::size_t kPageOverhead = 64;
 constexpr std::size_t kSpillBlockBytes = 1 << 20;
-/// Whatever the limit is, so much is written, and read back, at a time.
+/// Smallest amount that is spilled or read back at a time, however low the memory limit is.
 constexpr std::uint64_t kMinSpillBytes = 32 << 10;
 
 std::uint32_t largest(std::span<const std::uint32_t> numbers) {
@@ -257,6 +269,7 @@ std::uint32_t largest(std::span<const std::uint32_t> numbers) {
 
 RatingStore::RatingStore(RatingStoreSpec spec) : spec_(std::move(spec)) {}
 
+/// Checks the whole block before anything changes, so that a failed append leaves the store as it was.
 void RatingStore::append(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                          std::span<const float> values, std::span<const std::int64_t> times) {
   if (users.empty()) return;
@@ -280,6 +293,7 @@ void RatingStore::append(std::span<const std::uint32_t> users, std::span<const s
         : append_records<false>(users, items, values, times);
 }
 
+/// The template parameter keeps the test for times out of the loop, which runs once for each rating.
 template <bool kTimes>
 void RatingStore::append_records(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
                                  std::span<const float> values, std::span<const std::int64_t> times) {
@@ -296,6 +310,7 @@ void RatingStore::append_records(std::span<const std::uint32_t> users, std::span
   }
 }
 
+/// Adds buckets up to the one of user `largest`.
 void RatingStore::reach_user(std::uint32_t largest) {
   user_count_ = std::max(user_count_, largest + 1);
   const std::size_t count = (std::size_t{user_count_} + kBucketUsers - 1) / kBucketUsers;
@@ -304,6 +319,8 @@ void RatingStore::reach_user(std::uint32_t largest) {
   cursors_.resize(count);
 }
 
+/// Pages shrink as the number of buckets grows, so that kPagesOfBucket pages of every bucket fit into the
+/// limit.
 std::size_t RatingStore::next_page_bytes() const {
   const std::uint64_t share = spec_.memory_bytes / (kPagesOfBucket * buckets_.size());
   return std::bit_floor(std::clamp<std::uint64_t>(share, kMinPageBytes, kMaxPageBytes));
@@ -312,6 +329,7 @@ std::size_t RatingStore::next_page_bytes() const {
 void RatingStore::add_page(std::size_t bucket) {
   const std::size_t bytes = next_page_bytes();
   if (page_bytes_ + table_bytes_ + bytes > spec_.memory_bytes && page_bytes_ >= kMinSpillBytes) spill();
+  // A page holds whole records only; the bytes that remain at its end stay unused.
   const std::size_t record = record_bytes(has_times_);
   const auto used = static_cast<std::uint32_t>(bytes / record * record);
   buckets_[bucket].pages.push_back({std::make_unique_for_overwrite<std::uint8_t[]>(bytes), used});
@@ -320,6 +338,8 @@ void RatingStore::add_page(std::size_t bucket) {
   cursors_[bucket] = {begin, begin + used};
 }
 
+/// Writes all pages to the file, bucket by bucket. `ends` is a prefix sum over the buckets, so that a
+/// bucket's records of this spill are one contiguous range of the file.
 void RatingStore::spill() {
   if (file_ == nullptr) file_ = std::make_unique<SpillFile>(spec_.folder);
   Spill spilled;
@@ -328,6 +348,7 @@ void RatingStore::spill() {
   std::uint64_t end = 0;
   const auto write = [&] {
     const std::uint64_t offset = file_->append(block);
+    // Only for the first block: `end` still counts exactly the bytes in it.
     if (end == block.size()) spilled.offset = offset;
     block.clear();
   };
@@ -350,6 +371,7 @@ void RatingStore::spill() {
 std::vector<Bytes> RatingStore::records_in_memory(std::size_t bucket) const {
   std::vector<Bytes> pieces;
   for (const Page& page : buckets_[bucket].pages) pieces.emplace_back(page.bytes.get(), page.used_bytes);
+  // The last page is still being filled: it ends at the write cursor.
   if (!pieces.empty()) {
     const std::uint8_t* const last = pieces.back().data();
     pieces.back() = {last, static_cast<std::size_t>(cursors_[bucket].at - last)};
@@ -359,6 +381,7 @@ std::vector<Bytes> RatingStore::records_in_memory(std::size_t bucket) const {
 
 // Shows a bucket's records in pieces; those of the file a block at a time, however many there are.
 void RatingStore::scan(std::size_t bucket, const std::function<void(Bytes)>& visit) const {
+  // A multiple of the record size, so that no record is divided between two blocks.
   const std::size_t block_bytes = kSpillBlockBytes / record_bytes(has_times_) * record_bytes(has_times_);
   ByteBuffer block;
   for (const Spill& spill : spills_) {
@@ -385,6 +408,7 @@ std::uint64_t RatingStore::work_bytes_of_rating() const {
   return has_times_ ? kTimedRowWorkBytes : kRowWorkBytes;
 }
 
+/// Divides a bucket's users greedily into ranges whose ratings fit into `bytes`. A single user may exceed it.
 std::vector<std::uint32_t> RatingStore::cut_bucket(std::size_t bucket, std::uint64_t bytes) const {
   const auto first = static_cast<std::uint32_t>(bucket * kBucketUsers);
   const std::uint32_t end = first + std::min(kBucketUsers, user_count_ - first);

@@ -15,6 +15,7 @@
 namespace chunkhit {
 namespace {
 
+// Names are compared as plain_name gives them: lower case, without blanks, - and _.
 constexpr std::string_view kUsers[] = {"userid",     "user",      "uid",       "customerid", "customer",
                                        "reviewerid", "reviewer",  "sessionid", "session",    "users",
                                        "memberid",   "accountid", "visitorid", "username"};
@@ -65,12 +66,13 @@ std::size_t column_number(const std::string& wish) {
   return result.ec == std::errc() && result.ptr == wish.data() + wish.size() ? number : 0;
 }
 
+/// Returns whether a field can be a rating; empty fields and words cannot.
 bool is_number(std::string_view text, char decimal_point) {
   float value = 0;
   return parse_value(text, decimal_point, value);
 }
 
-/// Finds columns for one table.
+/// Detects delimiter, quotes, header and columns of one table from its first lines and the options given.
 class TableDetector {
  public:
   TableDetector(const TextHead& head, const RatingTableSpec& spec, std::string_view name,
@@ -122,12 +124,14 @@ class TableDetector {
 
   RatingTable without_lines() { return earlier_ != nullptr ? *earlier_ : table_; }
 
+  /// A file without a header after one that had one: its columns are in the same order.
   void take_earlier_columns() {
     table_.text.columns = earlier_->text.columns;
     table_.text.column_count = earlier_->text.column_count;
     table_.text.header = earlier_->text.header;
   }
 
+  /// Quotes enclose fields if the first field that begins with one also ends with one.
   [[nodiscard]] Quoting quoting(std::string_view delimiter) const {
     if (spec_.quoting != Quoting::automatic) return spec_.quoting;
     if (delimiter == kBlanks) return Quoting::letters;
@@ -138,6 +142,7 @@ class TableDetector {
     return Quoting::automatic;
   }
 
+  /// A given delimiter wins, then that of the earlier file, then the detected one.
   [[nodiscard]] std::string delimiter() const {
     const std::string& given = spec_.delimiter;
     if (given.find_first_of("\r\n\"") != std::string::npos)
@@ -150,7 +155,7 @@ class TableDetector {
     return detected_delimiter();
   }
 
-  /// How many columns each of the first lines has; 0 where they differ.
+  /// Returns the number of columns of the first lines, or 0 if they differ.
   [[nodiscard]] std::size_t column_count(std::string_view delimiter) const {
     std::size_t count = 0;
     for (const std::string_view line : lines_) {
@@ -161,6 +166,8 @@ class TableDetector {
     return count;
   }
 
+  /// :: and tab are unlikely inside ids and win at once; of ; , | the one with the most columns wins; blanks
+  /// come last.
   [[nodiscard]] std::string detected_delimiter() const {
     for (const char* first : {"::", "\t"})
       if (column_count(first) > 1) return first;
@@ -193,6 +200,7 @@ class TableDetector {
     }
   }
 
+  /// A header has a usual or wished column name and no number, or text where the lines below have numbers.
   [[nodiscard]] bool is_header() const {
     if (spec_.header != Header::automatic) return spec_.header == Header::yes;
     if (earlier_ != nullptr && lines_[0] == earlier_->text.header) return true;
@@ -209,7 +217,7 @@ class TableDetector {
     return has_name || names_a_number(RatingField::value, 3) || names_a_number(RatingField::time, 4);
   }
 
-  /// A usual name in quotes, which are letters here.
+  /// Returns whether the first line has a usual column name in quotes, though quotes are letters here.
   [[nodiscard]] bool has_quoted_name() const {
     return table_.text.quoting != Quoting::double_quote &&
            std::any_of(first_.begin(), first_.end(), [](const std::string& field) {
@@ -234,13 +242,13 @@ class TableDetector {
     });
   }
 
-  /// A name that is written otherwise than it is wished for; numbers of columns are no names.
+  /// Returns whether a name differs from the wished one only in case and punctuation.
   [[nodiscard]] static bool is_near(std::string_view name, const std::string& wished) {
     return !wished.empty() && wished != "none" && column_number(wished) == 0 &&
            plain_name(name) == plain_name(wished);
   }
 
-  /// Text in the first line where all others have a number may be the name of a column, or an id.
+  /// Rejects an ambiguous first line: text above a column of numbers may be a column name or an id.
   void check_first_line() const {
     const RatingColumns& columns = table_.text.columns;
     for (const auto& [field, column] :
@@ -261,6 +269,7 @@ class TableDetector {
     });
   }
 
+  /// User and item are required; value and time are optional.
   void find_columns() {
     RatingColumns& columns = table_.text.columns;
     const auto user = find(RatingField::user);
@@ -271,6 +280,7 @@ class TableDetector {
     check_different();
   }
 
+  /// Finds a column by number, by name in the header, or by its usual position (user, item, value, time).
   [[nodiscard]] std::optional<std::size_t> find(RatingField field) const {
     const std::string& wished = wish(field);
     if (wished == "none") return std::nullopt;
@@ -287,6 +297,7 @@ class TableDetector {
     return usual < first_.size() ? std::optional(usual) : std::nullopt;
   }
 
+  /// An exact match wins over a match without the type suffix; two matches are an error.
   [[nodiscard]] std::optional<std::size_t> find_name(RatingField field) const {
     const std::string& wished = wish(field);
     std::optional<std::size_t> found;
@@ -329,8 +340,8 @@ class TableDetector {
                 : ""));
   }
 
-  /// Whether a time that nobody asked for can be read. Without a header, the fourth column is taken for the
-  /// time only where it looks like one.
+  /// Returns whether a time column that was not asked for is readable. Without a header, the fourth column is
+  /// taken as the time only if it looks like one.
   [[nodiscard]] bool is_usable_time() {
     const RatingColumns& columns = table_.text.columns;
     std::int64_t time = 0;
@@ -348,11 +359,11 @@ class TableDetector {
         columns.time == columns.user || columns.time == columns.item || columns.time == columns.value;
     const std::string& text = first_[*columns.time];
     if (is_taken || !parse_time(text, spec_.decimal_point, time)) return false;
-    // A small number with a fraction may be anything.
+    // A small number with a fraction may be any quantity, not only a time.
     return text.find(spec_.decimal_point) == std::string::npos || time >= kMinFractionTime;
   }
 
-  /// The time of the first line that has one.
+  /// Returns the time of the first line that has one, or an empty text.
   [[nodiscard]] std::string first_time() const {
     const std::size_t column = *table_.text.columns.time;
     for (const std::vector<std::string>& fields : others_)
@@ -360,6 +371,7 @@ class TableDetector {
     return "";
   }
 
+  /// One column cannot serve two fields.
   void check_different() const {
     const RatingColumns& columns = table_.text.columns;
     const std::array<std::optional<std::size_t>, 4> found{columns.user, columns.item, columns.value,

@@ -28,6 +28,8 @@ constexpr const char* kBlanksInQuotes =
     "where "
     "quotes are letters";
 
+/// Parses a block of lines. The splitter is a template parameter, so that the choice of delimiter and quotes
+/// is made once for a block and not for each line.
 template <class Splitter>
 class TextParser {
  public:
@@ -35,7 +37,7 @@ class TextParser {
       : text_(text), spec_(spec), splitter_(std::move(splitter)), block_(block) {}
 
   void parse() {
-    // Where all is UTF-8, so are its fields, unless they are cut within a character.
+    // If the whole block is UTF-8, its fields are too, unless the delimiter cuts within a character.
     checks_utf8_ = !is_utf8(text_) || !is_utf8(spec_.delimiter);
     has_nul_ = text_.find('\0') != std::string_view::npos;
     watches_quotes_ = (spec_.quoting == Quoting::automatic || spec_.quoting == Quoting::letters) &&
@@ -72,6 +74,7 @@ class TextParser {
     return true;
   }
 
+  /// Every file may repeat the header of the first, with or without a byte order mark.
   [[nodiscard]] bool is_header() const {
     const std::size_t bytes = spec_.header.size();
     if (bytes == 0) return false;
@@ -80,6 +83,7 @@ class TextParser {
            line_.ends_with(spec_.header);
   }
 
+  /// Parses one rating. Values and times are appended before the ids, so a bad time takes the value back.
   void parse_line() {
     RatingFields fields;
     if (watches_quotes_)
@@ -112,7 +116,7 @@ class TextParser {
       }
       block_.times.push_back(time);
     }
-    // Fields that were unquoted are not in the text and go away.
+    // Unquoted fields are in the splitter's buffer, which the next line overwrites: they are copied.
     if (Splitter::kQuotes) {
       users_.append_fleeting(user, block_.users);
       items_.append_fleeting(item, block_.items);
@@ -122,7 +126,7 @@ class TextParser {
     }
   }
 
-  /// Where a field begins whose quotes may be letters or not; npos where none does.
+  /// Finds the first field whose quotes are ambiguous; npos if there is none.
   [[nodiscard]] std::size_t unexpected_quote() const {
     const std::string& delimiter = spec_.delimiter;
     std::size_t at = find_quoted_field(line_, delimiter);
@@ -141,6 +145,7 @@ class TextParser {
     add_bad_line(block_, line_number_, at + 1, reason, line_);
   }
 
+  /// Reports why a line cannot be split; a line of blanks alone counts as blank.
   void refuse_split() {
     const SplitError& error = splitter_.error();
     if (!error.reason.empty()) return refuse(error.at, error.reason);
@@ -157,6 +162,7 @@ class TextParser {
                              (has_quotes ? "; `quote` double keeps fields in quotes whole" : ""));
   }
 
+  /// Returns where a field begins in its line, for the column of a message; 0 for an unquoted copy.
   [[nodiscard]] std::size_t offset_of(std::string_view text) const {
     const bool is_inside = text.data() >= line_.data() && text.data() <= line_.data() + line_.size();
     return is_inside ? static_cast<std::size_t>(text.data() - line_.data()) : 0;
@@ -166,7 +172,7 @@ class TextParser {
     refuse(offset_of(text), name_of(field) + ": expected " + expected + ", found " + found_text(text));
   }
 
-  // What is found cannot be shown: messages are UTF-8, too.
+  // The bytes found are not shown: messages are UTF-8 as well.
   void refuse_utf8(RatingField field, std::string_view text) {
     refuse(offset_of(text), name_of(field) + ": expected UTF-8");
   }
@@ -210,6 +216,7 @@ constexpr std::size_t kFieldBytes = 40;
 
 }  // namespace
 
+/// Keeps the first bad lines with their text and only counts the others by kind, so that memory is bounded.
 void add_bad_line(RatingBlock& block, std::uint64_t line, std::uint64_t column, const std::string& reason,
                   std::string_view text) {
   if (block.bad_lines.size() == kMaxBadLines) {
@@ -225,6 +232,7 @@ std::uint64_t bad_line_count(const RatingBlock& block) {
   return count;
 }
 
+/// Lines with the same reason are one kind, whatever text was found.
 std::string bad_line_kind(std::string_view reason) {
   return std::string(reason.substr(0, reason.find(", found ")));
 }
@@ -237,7 +245,7 @@ std::string found_text(std::string_view field) {
 
 namespace {
 
-/// What both kinds of line need: the block, its columns of ids, the line at hand.
+/// Base of the parsers of line formats: reads lines, checks ids and reports bad lines.
 class LineParser {
  public:
   LineParser(std::string_view text, RatingBlock& block) : block_(block), lines_(text) { clear_block(block); }
@@ -282,6 +290,7 @@ class LineParser {
   IdColumn items_;
 };
 
+/// Reads lines "USER ITEM ITEM …". One bad id rejects the whole line.
 class UserItemsParser : LineParser {
  public:
   using LineParser::LineParser;
@@ -319,6 +328,8 @@ bool parse_item_line(std::string_view line, std::int64_t& item) {
   return line.ends_with(':') && parse_integer_id(line.substr(0, line.size() - 1), item);
 }
 
+/// Reads the lines "ITEM:" and "USER,VALUE,DATE" of the Netflix Prize; blocks are parsed independently, so
+/// each is given the item that its first lines belong to.
 class NetflixParser : LineParser {
  public:
   NetflixParser(std::string_view text, std::optional<std::int64_t> item, RatingBlock& block)
@@ -369,6 +380,7 @@ void parse_netflix(std::string_view text, std::optional<std::int64_t> item, Rati
   NetflixParser(text, item, block).parse();
 }
 
+/// Searches backwards, because only the last item of a block matters for the next one.
 std::optional<std::int64_t> last_netflix_item(std::string_view text, std::optional<std::int64_t> item) {
   std::int64_t found = 0;
   for (std::size_t colon = text.rfind(':'); colon != std::string_view::npos;) {
@@ -381,6 +393,7 @@ std::optional<std::int64_t> last_netflix_item(std::string_view text, std::option
   return item;
 }
 
+/// Gives a block of whole lines; the begun line at its end is kept for the next block.
 bool TextBlocks::next(ByteBuffer& text) {
   std::swap(text, rest_);
   rest_.clear();
@@ -396,7 +409,7 @@ bool TextBlocks::next(ByteBuffer& text) {
       text.resize(cut);
       return true;
     }
-    // The CR of a line's end is not one of its bytes.
+    // The CR of a CRLF does not count towards the length of a line.
     if (text.size() > kMaxLineBytes + 1) at_end_ = true;
     if (at_end_) return true;
   }
@@ -405,7 +418,7 @@ bool TextBlocks::next(ByteBuffer& text) {
 void TextBlocks::read_more(ByteBuffer& text) {
   const std::size_t before = text.size();
   std::size_t filled = before;
-  // A byte order mark must come whole.
+  // At least 4 bytes, so that a byte order mark is never divided.
   text.resize(before + std::max<std::size_t>(block_bytes_, 4));
   while (!at_end_ && filled < text.size()) {
     const std::size_t count = stream_.read(MutableBytes(text).subspan(filled));
@@ -418,7 +431,8 @@ void TextBlocks::read_more(ByteBuffer& text) {
   if (filled > before) last_byte_ = text.back();
 }
 
-// Where the last whole line ends; 0 where none does.
+// Returns where the last whole line ends, or 0. In quoted text a line break counts only outside quotes,
+// that is after an even number of them.
 std::size_t TextBlocks::last_cut(const ByteBuffer& text) const {
   const std::string_view view = as_text(text);
   if (quoting_ != Quoting::double_quote) return view.rfind('\n') + 1;
