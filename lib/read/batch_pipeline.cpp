@@ -15,9 +15,8 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// A thread that is woken for a freed batch must not take the CPU of who freed it, for as long as a batch
-/// takes: those of SCHED_BATCH wait for a free CPU, or for their turn. Where that is not allowed it stays as
-/// it was.
+/// Keeps a thread that is woken for a freed batch from preempting the caller that freed it: threads of
+/// SCHED_BATCH wait for a free CPU or for their turn. Failure is ignored: it costs only time.
 void leave_cpu_to_caller() {
   const sched_param priority{};
   ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &priority);

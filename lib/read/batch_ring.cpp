@@ -19,11 +19,12 @@ constexpr std::size_t kHugePageBytes = 2 << 20;
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kLineBytes = 64;
 
+/// Rounds to huge pages from 2 MiB on, to 4 KiB pages below.
 std::size_t page_bytes(std::size_t bytes) {
   return round_up(bytes, bytes < kHugePageBytes ? kPageBytes : kHugePageBytes);
 }
 
-/// Pages of their own: what the C library's allocator gives back it may keep for itself.
+/// Maps pages of their own, because malloc may keep freed memory instead of returning it to the system.
 void* allocate_pages(std::size_t bytes) {
   const std::size_t size = page_bytes(bytes);
   const std::size_t extra = size < kHugePageBytes ? 0 : kHugePageBytes;
@@ -32,6 +33,7 @@ void* allocate_pages(std::size_t bytes) {
   if (extra == 0) return all;
   auto* const begin = static_cast<std::uint8_t*>(all);
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  // One huge page too many was mapped: both ends are trimmed so that the rest begins on a huge page.
   const std::size_t before = round_up(address, kHugePageBytes) - address;
   if (before > 0) ::munmap(begin, before);
   if (before < extra) ::munmap(begin + before + size, extra - before);
@@ -75,7 +77,7 @@ void BatchCounts::add(const BatchCounts& other) {
   chunk_misses += other.chunk_misses;
 }
 
-// The room of the largest batch, so that no later one allocates.
+// Reserves memory for the largest batch, so that no later batch allocates.
 BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkCache& cache,
                            const BatchChunksSpec& spec)
     : grid_(grid), cache_(cache), spec_(spec) {
@@ -84,6 +86,8 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
   if (!spec.by_chunk) held_.resize(chunks.chunk_count());
 }
 
+/// Finds chunk and index of each sample of a batch. By chunk means sorted by chunk: a chunk is then held once
+/// and its samples are copied together.
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
   samples_.clear();
   for (std::uint32_t at = 0; at < batch.size; ++at) {
@@ -102,6 +106,7 @@ const std::uint8_t* BatchSamples::acquire(std::uint64_t chunk, BatchCounts& coun
   return pins_.back().samples();
 }
 
+/// `held_` remembers by batch number which chunks are already held, so that it needs no clearing.
 void BatchSamples::hold_all(BatchCounts& counts, ByteBuffer& stored) {
   ++batch_;
   for (Sample& sample : samples_) {
@@ -178,7 +183,7 @@ bool BatchSlots::take_back() {
   return true;
 }
 
-/// A buffer that nobody retains any more, or a new one.
+/// Takes back a buffer that is no longer retained, or makes a new one.
 std::shared_ptr<void> BatchSlots::take_returned() {
   for (std::shared_ptr<void>& each : kept_) {
     if (!is_free(each)) continue;

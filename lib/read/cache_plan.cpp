@@ -16,12 +16,13 @@ namespace {
                                     bytes_text(static_cast<double>(given)) + " are given: " + change);
 }
 
-/// What all threads need while they decode: a chunk's stored bytes, and where a filter works in two steps, as
-/// many as it has raw.
+/// Returns the memory that the threads need while decoding: a chunk's stored bytes each, and its raw bytes
+/// once more for codecs of two steps.
 std::uint64_t room_of_threads(const ChunkSet& chunks, std::uint64_t threads) {
   return chunks.is_raw() ? 0 : threads * (chunks.max_stored_bytes() + chunks.max_chunk_bytes());
 }
 
+/// Prefers decoded chunks, then compressed ones in memory, then none, by what fits.
 Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, std::uint64_t needed) {
   if (chunks.decoded_bytes() + room <= memory) return Cache::decoded;
   if (!chunks.is_raw() && chunks.stored_bytes() + needed <= memory) return Cache::compressed;
@@ -35,7 +36,7 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.max_chunk_bytes());
   const std::uint64_t room = room_of_threads(chunks, spec.threads);
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
-  // What the order needs, as much for what comes next, and a chunk that each thread loads meanwhile.
+  // The chunks that the order needs, as many for the batches after them, and one that each thread loads.
   const std::uint64_t max_ahead = 2 * spec.chunks_needed + spec.threads;
   CachePlan plan;
   plan.cache = spec.cache == Cache::automatic ? choose(chunks, memory, room, needed) : spec.cache;

@@ -18,16 +18,19 @@ namespace {
 
 bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuffle::global; }
 
-/// The chunks that may be needed at a time.
+/// Returns how many chunks may be needed at the same time.
 std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) {
   const BatchSpec& batches = spec.batches;
   if (is_global(spec)) {
     const std::uint64_t of_batch = spec.holds_all ? std::min(grid.chunk_count(), batches.batch_size) : 1;
     return std::min(grid.chunk_count(), of_batch * spec.threads);
   }
+  // The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of
+  // them, with echo as many again for each pass.
   const std::uint64_t positions = batches.batch_size * batches.world_size * batches.echo /
                                   std::max<std::uint64_t>(1, grid.chunk_samples());
   const std::uint64_t window = spec.order.shuffle == Shuffle::window ? spec.order.window_chunks : 1;
+  // A batch may begin anywhere in a window: one window more than its positions fill, rounded up to windows.
   return std::min(grid.chunk_count(), (positions + window) / window * window + window);
 }
 
@@ -74,13 +77,14 @@ void EpochReader::require_own_process() const {
                 "this loader was made before the process was forked; make one in each child");
 }
 
-// Whether the chunks of a batch, and those in work, are still there when the last of them is loaded.
+// Returns whether all chunks of a batch, and those being loaded, stay cached until the last one is loaded.
 bool EpochReader::keeps_chunks() const {
   if (plan_.cache == Cache::decoded) return true;
   if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
   return plan_.kept_chunks >= spec_.batches.batch_size + spec_.threads;
 }
 
+/// Turns failures to allocate or to start threads into errors that name the option to lower.
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
   const PipelineSpec spec{spec_.order,       spec_.batches,      spec_.threads, spec_.prefetch,
                           !is_global(spec_), plan_.chunks_ahead, keeps_chunks()};
@@ -96,14 +100,14 @@ std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& star
   }
 }
 
-// Statistics outlive a pipeline.
+// Statistics cover all pipelines of a reader, so those of the old one are added up first.
 void EpochReader::start_pipeline(const EpochStart& start) {
   if (pipeline_) before_.add(pipeline_->stats());
   pipeline_.reset();
   pipeline_ = make_pipeline(start);
 }
 
-/// Throws usage where another epoch would drop the position that `restore` gave.
+/// Throws usage if beginning `epoch` would drop the position that `restore` set.
 void EpochReader::require_nothing_left(std::uint64_t epoch) const {
   if (!restored_ || restored_->epoch == epoch) return;
   const EpochStart& at = *restored_;
@@ -126,6 +130,7 @@ void EpochReader::begin(std::uint64_t epoch) {
 
 void EpochReader::begin_epoch(std::uint64_t epoch) {
   const EpochStart start = restored_ && restored_->epoch == epoch ? *restored_ : EpochStart{epoch, 0, 0};
+  // A pipeline prefetches into the next epoch: it is used as it is if it already stands at its first batch.
   const bool is_ready = pipeline_ && !restored_ && pipeline_->epoch() == epoch &&
                         pipeline_->start().first_position == 0 && pipeline_->next_batch() == 0 &&
                         !pipeline_->failed();
@@ -134,6 +139,7 @@ void EpochReader::begin_epoch(std::uint64_t epoch) {
   at_end_ = false;
 }
 
+/// Training may call `next` without `begin`: it then starts with epoch 0 or the restored position.
 void EpochReader::prepare_next() {
   require_own_process();
   if (!at_end_ || restored_) clock_.start();
@@ -161,7 +167,7 @@ std::optional<std::size_t> EpochReader::next_slot() {
   return with_memory(
       "chunks and batches need more memory than can be had: lower cache_bytes, batch_size or threads", [&] {
         std::optional<std::size_t> slot = pipeline_->next();
-        // A batch of which OnCorrupt::skip has left nothing is none.
+        // A batch that OnCorrupt::skip has emptied is not handed out.
         while (slot && pipeline_->handed_samples() == 0) slot = pipeline_->next();
         return slot;
       });
@@ -179,6 +185,7 @@ LoaderState EpochReader::current_state() const {
   state.rank_remainder = name_of(spec_.batches.rank_remainder);
   state.drop_last = spec_.batches.drop_last;
   state.augment = spec_.augment;
+  // A restored position that was not used yet is still the current one.
   const bool runs = pipeline_ && !restored_;
   const EpochStart start = runs ? pipeline_->start() : restored_.value_or(EpochStart{});
   state.epoch = start.epoch;
@@ -188,6 +195,7 @@ LoaderState EpochReader::current_state() const {
   return state;
 }
 
+/// The position takes effect with the next `begin` or `next`.
 void EpochReader::restore(const std::string& state) {
   require_own_process();
   restored_ = start_of(parse_loader_state(state), current_state(), chunks_.sample_count());
@@ -232,7 +240,7 @@ namespace {
   throw Error(ErrorCode::usage, "loader state: " + what);
 }
 
-/// Refuses a state of other samples or of another order.
+/// Throws usage for a state of other samples or of another order.
 void check_same_order(const LoaderState& state, const LoaderState& own) {
   if (state.source != own.source) refuse_state("belongs to another source");
   if (state.shuffle != own.shuffle) refuse_state("shuffle: " + state.shuffle + ", expected " + own.shuffle);
@@ -243,7 +251,7 @@ void check_same_order(const LoaderState& state, const LoaderState& own) {
                  std::to_string(own.window_chunks));
 }
 
-/// Refuses a state whose samples were changed in another way.
+/// Throws usage for a state with other augmentation: samples would differ from those of the first run.
 void check_same_augment(const LoaderState& state, const LoaderState& own) {
   const auto text = [](const LoaderState& of, const std::string& name) {
     for (const auto& [key, value] : of.augment)
@@ -256,7 +264,7 @@ void check_same_augment(const LoaderState& state, const LoaderState& own) {
         refuse_state("augment." + name + ": " + text(state, name) + ", expected " + text(own, name));
 }
 
-/// What makes batches differ, "batch_size: 8, expected 16"; empty where nothing does.
+/// Returns the first option that makes batches differ, "batch_size: 8, expected 16"; empty if none does.
 std::string difference_of_batches(const LoaderState& state, const LoaderState& own) {
   const auto text = [](const char* name, const std::string& found, const std::string& expected) {
     return found == expected ? "" : std::string(name) + ": " + found + ", expected " + expected;
@@ -273,7 +281,7 @@ std::string difference_of_batches(const LoaderState& state, const LoaderState& o
   return "";
 }
 
-/// The batches that a state counts.
+/// Returns the batches as the loader that wrote the state divided them.
 EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
   const std::optional<RankRemainder> rank_remainder = enum_of<RankRemainder>(state.rank_remainder);
   if (!rank_remainder)
@@ -286,7 +294,7 @@ EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
   return {sample_count, spec, state.seed, state.epoch, state.first_position};
 }
 
-/// Refuses numbers that no loader writes.
+/// Throws usage for a position that no loader can have written.
 void check_position(const LoaderState& state, std::uint64_t sample_count) {
   const auto refuse = [](const char* name, std::uint64_t found, const std::string& expected) {
     refuse_state(std::string(name) + ": " + std::to_string(found) + ", expected " + expected);
@@ -304,12 +312,15 @@ void check_position(const LoaderState& state, std::uint64_t sample_count) {
 
 }  // namespace
 
+/// Positions are defined only at the end of a block of echoed batches: within it samples repeat.
 std::optional<std::uint64_t> positions_done(const EpochBatches& batches, const LoaderState& state) {
   if (state.batches == 0) return state.first_position;
   const EpochBatches::Batch last = batches.batch(state.batches - 1);
   return last.ends_block ? std::optional(last.positions_done) : std::nullopt;
 }
 
+/// With equal batches the state's batch number is exact. With other batches (another batch_size or number of
+/// ranks) the epoch continues at the first position that was not used.
 EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint64_t sample_count) {
   check_same_order(state, own);
   check_same_augment(state, own);

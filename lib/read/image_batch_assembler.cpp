@@ -8,7 +8,7 @@
 namespace chunkhit {
 namespace {
 
-/// Brings the first lines of a sample near, and its page's address: the rest the processor foresees.
+/// Prefetches the first cache lines of a sample and its page's translation; the hardware prefetches the rest.
 void prefetch(const std::uint8_t* sample) {
   constexpr std::size_t kLineBytes = 64;
   constexpr std::size_t kLines = 4;
@@ -17,7 +17,7 @@ void prefetch(const std::uint8_t* sample) {
 
 }  // namespace
 
-// The room of the largest chunk, so that no later one allocates.
+// Reserves memory for the largest chunk, so that no later chunk allocates.
 ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
     : context_(context), samples_(context.source.chunks(), context.grid, context.cache, context.chunks) {
   stored_.reserve(context.source.chunks().max_stored_bytes());
@@ -34,7 +34,7 @@ MadeBatch ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   }
   samples_.release();
   const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
-  // The samples behind those that are left out move up.
+  // Samples after those that were left out move up, so that the batch has no gaps.
   if (corrupt_samples != 0)
     for (std::size_t to = 0; to < samples_.all().size(); ++to) move_sample(samples_.all()[to].at, to, buffer);
   show(task, buffer);
@@ -42,6 +42,8 @@ MadeBatch ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   return {count, count * context_.writer.sample_bytes(), corrupt_samples};
 }
 
+/// Writes the samples of one held chunk to their positions in the batch, and prefetches the next sample
+/// meanwhile.
 void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const BatchTask& task,
                                        std::uint32_t pass, BatchBuffer& buffer) {
   const std::span<const BatchSamples::Sample> all = samples_.all();

@@ -15,7 +15,7 @@
 namespace chunkhit {
 namespace {
 
-/// What a state must have, too: the same samples are changed in another way else.
+/// Lists the augmentation options that a state records: other ones would change the samples after a resume.
 std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
   return {{"flip_horizontal", augment.flip_horizontal},
           {"crop_height", augment.crop_height},
@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& au
           {"crop_padding", augment.crop_padding}};
 }
 
-/// Returns the mean and std that normalize where the options give none.
+/// Returns the mean and std that are used if the options give none.
 SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSource& source) {
   const PackInfo info =
       options.normalize_like.empty() ? source.info() : read_pack_info(options.normalize_like);
@@ -36,7 +36,7 @@ SharedStats stats_to_normalize(const ImageLoaderOptions& options, const ImageSou
   return images->normalize.value_or(SharedStats{"", images->mean, images->std});
 }
 
-/// What a user should know of how the pixels become f32.
+/// Warns of normalization by a pack's own mean and std, which is wrong for validation data.
 std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool is_given = !options.normalize.mean.empty() && !options.normalize.std.empty();
   if (options.dtype != Dtype::float32 || is_given || !options.normalize_like.empty() ||
@@ -46,6 +46,7 @@ std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, co
           ": normalised by its own mean and std; for validation pass normalize_like=TRAIN_PACK"};
 }
 
+/// Checks and completes the options: dtype, layout, mean and std of the samples in a batch.
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
   const bool normalizes =
       !options.normalize.mean.empty() || !options.normalize.std.empty() || !options.normalize_like.empty();

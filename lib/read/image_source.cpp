@@ -13,12 +13,13 @@
 namespace chunkhit {
 namespace {
 
+/// -1 stands for "no label".
 bool has_class_ids(const ChunkReader& part) {
   const std::vector<std::int64_t>& ids = part.samples().labels.ids;
   return std::ranges::any_of(ids, [](std::int64_t id) { return id != -1; });
 }
 
-/// The parts of a source that have class ids.
+/// Returns the parts of a source that have class ids.
 std::vector<const ChunkReader*> labelled_parts(const ChunkSet& chunks, const SourceParts& source) {
   std::vector<const ChunkReader*> parts;
   for (std::size_t part = source.first; part < source.first + source.count; ++part)
@@ -26,7 +27,7 @@ std::vector<const ChunkReader*> labelled_parts(const ChunkSet& chunks, const Sou
   return parts;
 }
 
-/// Whether the sources have names; throws where only some do.
+/// Returns whether the sources have class names; throws if only some do.
 bool have_names(const ChunkSet& chunks, std::span<const SourceParts> sources) {
   const SourceParts* named = nullptr;
   const SourceParts* unnamed = nullptr;
@@ -46,6 +47,7 @@ JoinedClasses::JoinedClasses(const ChunkSet& chunks, std::span<const SourceParts
   if (sources.size() > 1 && have_names(chunks, sources)) join(chunks, sources);
 }
 
+/// Classes of equal names become one class. The ids of the first source stay, new names follow in order.
 void JoinedClasses::join(const ChunkSet& chunks, std::span<const SourceParts> sources) {
   source_of_part_.resize(chunks.parts().size());
   std::unordered_map<std::string, std::int64_t> known;
@@ -55,7 +57,7 @@ void JoinedClasses::join(const ChunkSet& chunks, std::span<const SourceParts> so
     std::vector<std::int64_t>& ids = ids_.emplace_back();
     const std::vector<const ChunkReader*> parts = labelled_parts(chunks, source);
     if (parts.empty()) continue;
-    // An external file may name two classes alike: its own ids stay apart where they come first.
+    // An external file may have two classes of one name: as the first source it keeps both ids.
     const bool is_first = names_.empty();
     for (const std::string& name : parts.front()->spec().classes) {
       const auto [found, is_new] = known.try_emplace(name, static_cast<std::int64_t>(names_.size()));
@@ -85,8 +87,8 @@ std::vector<PackClass> JoinedClasses::count(const ChunkSet& chunks,
 
 namespace {
 
-/// Throws bad_data when a part is not the one that the manifest lists at its position: all but the bytes of
-/// its chunks is hashed, and those are by their recorded hashes.
+/// Throws bad_data if a part is not the one that the manifest lists at this index. The part's hash covers
+/// the stored bytes of its chunks by their recorded hashes, so no chunk is read here.
 void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t index) {
   const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
@@ -103,7 +105,7 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
   check_part_hash(part, listed);
 }
 
-/// Opens the parts of all sources, and says in `of_sources` which are whose.
+/// Opens the parts of all sources; `of_sources` gets the range of parts of each source.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    const Hdf5Names& names, bool check_external,
                                                    std::vector<SourceParts>& of_sources) {

@@ -20,6 +20,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
+/// CPU time and voluntary context switches of the calling thread.
 struct Usage {
   Usage() {
     rusage used{};
@@ -43,6 +44,8 @@ void CopyClock::add_to(BatchCounts& counts) const {
   const Usage now;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   const double cpu_seconds = now.cpu_seconds - cpu_seconds_;
+  // A voluntary switch while copying means that a page was read from disk: time off the CPU counts as
+  // fetching.
   const bool waited = now.waits != waits_ && cpu_seconds < seconds;
   const double page_seconds = waited ? seconds - cpu_seconds : 0;
   counts.page_seconds += page_seconds;
@@ -65,6 +68,7 @@ constexpr const char* kFirstEpoch =
     "reading all samples into memory takes longest, which the first epoch does for all: leave it out with "
     "reset_stats(), or keep them in their files (cache none)";
 
+/// Names the stage that takes longest, if the threads are busy; otherwise what they wait for.
 std::string advice(const LoaderStats& stats) {
   const bool decoded = stats.cache == Cache::decoded;
   const std::string more = stats.threads < allowed_cpus() ? "give more threads" : "give more CPUs";

@@ -36,6 +36,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
   info.layout = sample.layout;
 }
 
+/// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.
 void set_caches(const PackInfo& info, ImagesInfo& images) {
   if (info.container != "hdf5" || info.parts.empty()) return;
   ChunkPlan plan;
@@ -47,6 +48,7 @@ void set_caches(const PackInfo& info, ImagesInfo& images) {
   images.advised_cache = predict_cache(plan, chunks, advise_cache(plan, chunks));
 }
 
+/// Counts by a map, because ids of external files can be sparse or negative.
 std::vector<PackClass> count_classes(const PartSpec& spec, const std::vector<std::int64_t>& ids) {
   std::map<std::int64_t, std::uint64_t> counts;
   for (const std::int64_t id : ids) ++counts[id];
@@ -62,14 +64,14 @@ void check_part_sizes(const std::string& folder, PackInfo& info) {
   for (const PackPart& part : info.parts) check_size(folder + "/" + part.file, part.bytes, info.problems);
 }
 
-/// The entries as CSR: u64 where rows begin, u32 columns, f32 values.
+/// Returns the size as CSR in memory: u64 row pointers, u32 columns, f32 values.
 std::uint64_t csr_bytes(std::uint64_t rows, const std::vector<PackMatrix>& matrices) {
   std::uint64_t bytes = 0;
   for (const PackMatrix& matrix : matrices) bytes += rows * 8 + matrix.nnz * 8;
   return bytes;
 }
 
-/// Counts the entries of a part's row blocks, each of which is decoded.
+/// Counts the entries of a part by decoding all its row blocks: a part records no totals.
 std::vector<PackMatrix> count_entries(const ChunkReader& part) {
   const MatrixShape& shape = *part.spec().matrix;
   std::vector<PackMatrix> matrices{{"X", 0, 0}, {"held_out", 0, 0}};
@@ -95,7 +97,7 @@ void set_entries(const ChunkReader& part, PackInfo& info) {
   info.raw_bytes = csr_bytes(info.samples, matrix.matrices);
 }
 
-/// An HDF5 file of matrices has no chunks of rows of its own.
+/// Clears the chunk counts: the row chunks of an HDF5 matrix are made while reading and are not in the file.
 void set_hdf5_file(const ChunkReader& part, PackInfo& info) {
   std::get<MatrixInfo>(info.contents).chunk_rows = 0;
   info.stored_bytes = InputFile(part.path()).byte_count();
@@ -103,7 +105,7 @@ void set_hdf5_file(const ChunkReader& part, PackInfo& info) {
   info.parts[0].bytes = info.stored_bytes;
 }
 
-/// Describes a pack; nothing where the source is a single part.
+/// Describes a pack; nullopt if the source is a single part.
 std::optional<PackInfo> pack_info(const PackSource& source) {
   if (source.matrix) return manifest_info(source.folder, *source.matrix);
   if (source.manifest) return manifest_info(source.folder, *source.manifest);
@@ -267,7 +269,7 @@ std::string time_text(std::time_t time) {
 
 bool is_part_record(const std::string& name) { return name.starts_with("part-") && name.ends_with(".json"); }
 
-/// A part whose record is damaged is not finished: the next run says so, or packs it again.
+/// Adds a finished part. One with a damaged record counts as unfinished: the next run packs it again.
 void add_part(const std::string& path, UnfinishedPack& pack) {
   try {
     const PartRecord part = parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path).part;
@@ -284,6 +286,7 @@ void add_part(const std::string& path, UnfinishedPack& pack) {
 
 }  // namespace
 
+/// Reads only the parts' records and names of temporary files, so it can run beside the packing command.
 std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;

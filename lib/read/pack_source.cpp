@@ -14,6 +14,7 @@
 namespace chunkhit {
 namespace {
 
+/// Explains why a folder is no pack: unfinished, never packed, or a folder of several packs.
 [[noreturn]] void refuse_folder(const std::string& folder) {
   std::vector<std::string> packs;
   bool parts = false;
@@ -45,7 +46,7 @@ std::string list_text(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Throws bad_data where equal numbers of labels have other names. External files name none.
+/// Throws bad_data if labels have different names in two parts. External files have no names.
 void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
   const std::vector<std::string>& found = part.spec().label_columns;
   const std::vector<std::string>& expected = first.spec().label_columns;
@@ -59,6 +60,7 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
 
 }  // namespace
 
+/// A path is a pack's folder, its manifest, or a single part.
 PackSource open_source(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -90,6 +92,7 @@ std::vector<PackSource> open_sources(const std::vector<std::string>& paths) {
   return sources;
 }
 
+/// Names of datasets apply to external HDF5 files only; given for other sources alone they are an error.
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
   const auto takes_names = [](const PackSource& source) {
     return !source.part.empty() && container_of(source.part).name == "hdf5";
@@ -117,6 +120,7 @@ void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
                                          " as its pack's manifest says: damaged, or of another pack");
 }
 
+/// All parts need the same labels, because a batch can have samples of several parts.
 std::size_t count_label_columns(const ChunkSet& chunks) {
   const ChunkReader& first = *chunks.parts().front();
   for (const auto& part : chunks.parts()) {
@@ -132,7 +136,7 @@ std::size_t count_label_columns(const ChunkSet& chunks) {
 
 namespace {
 
-// A line end inside quotes ends no row.
+// A line break inside quotes does not end a row.
 std::uint64_t count_csv_rows(std::string_view text) {
   std::uint64_t lines = 0;
   bool quoted = false;
@@ -184,6 +188,7 @@ void add_damaged(const std::string& folder, std::string_view name, VerifyReport&
   if (std::filesystem::exists(path, error)) report.remove_to_rebuild.push_back(path);
 }
 
+/// Checks size, hash and row count of users.csv, items.csv, rejects.csv or warnings.csv.
 void check_list(const std::string& folder, const FileRecord& file, std::uint64_t rows, VerifyReport& report) {
   const std::size_t problems = report.problems.size();
   const std::string path = folder + "/" + file.file;
@@ -199,6 +204,7 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
 
 namespace {
 
+/// Formats "LOCATION: WHAT FOUND, expected EXPECTED".
 std::string differ(const std::string& location, const std::string& what, const std::string& found,
                    const std::string& expected) {
   return location + ": " + what + " " + found + ", expected " + expected;
@@ -213,6 +219,7 @@ std::map<std::int64_t, std::uint64_t> counts_of(const std::vector<PackClass>& cl
 
 }  // namespace
 
+/// Recomputes from the parts' records what the manifest sums up: classes, warnings, mean and std.
 std::vector<std::string> compare_with_parts(const std::string& manifest_path, const Manifest& manifest,
                                             const std::vector<PartManifest>& parts) {
   std::vector<std::string> problems;
@@ -289,7 +296,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a folder holds a pack, or parts of one that is not finished.
+/// Returns whether a folder holds a finished pack or parts of an unfinished one.
 bool holds_pack(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / kManifestName, error)) return true;
@@ -300,6 +307,7 @@ bool holds_pack(const fs::path& folder) {
 
 }  // namespace
 
+/// A folder without a pack of its own stands for the packs directly below it, as `--split` writes them.
 std::vector<std::string> packs_of(const std::string& path) {
   std::error_code error;
   std::vector<std::string> packs;

@@ -17,6 +17,7 @@ EntryFormat entry_format(const SparseLoaderOptions& options, const MatrixShape& 
           options.binarize,   options.scale,    options.normalize};
 }
 
+/// CSR buffers are sized for the longest rows, so that no batch needs to grow them.
 std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& source,
                          std::size_t batch_size) {
   if (format.format == SparseFormat::csr) return csr_block_bytes(batch_size, source.max_entries(batch_size));
@@ -28,6 +29,7 @@ std::size_t matrix_bytes(const SparseBatchFormat& format, const SparseSource& so
 SparseBatchFormat sparse_format(const SparseLoaderOptions& options, const SparseSource& source) {
   SparseBatchFormat format{options.format, options.held_out ? source.matrix().matrix_count : 1,
                            entry_format(options, source.matrix()), entry_format(options, source.matrix())};
+  // Targets stay as they are; only the input X is normalized.
   format.held_out.normalize = RowNorm::none;
   check_dense_batch(options.format, options.batch_size, source.matrix().column_count, format.x);
   if (options.format == SparseFormat::dense_f16) {

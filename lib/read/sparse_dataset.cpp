@@ -23,7 +23,7 @@ std::int32_t column_at(const StoredRow& row, std::size_t entry, std::size_t id_b
                                                  : load_little<std::uint32_t>(id));
 }
 
-/// Puts rows, of which row i begins at starts[i], one after the other.
+/// Reorders rows from the order of chunks to the order asked for; row i begins at starts[i].
 SparseRows in_order(const SparseRows& walked, const std::vector<std::size_t>& starts) {
   SparseRows ordered{walked.indptr, {}, {}};
   ordered.indices.reserve(walked.indices.size());
@@ -70,7 +70,7 @@ SparseRows SparseDataset::read(std::span<const std::uint64_t> rows, MatrixName m
   for (const std::uint64_t row : rows) require_below("read: row", row, size());
   if (matrix == MatrixName::held_out && !has_held_out())
     throw Error(ErrorCode::usage, "read: the source has no held-out matrix");
-  // As the chunks come, then as the rows were asked for: no chunk is decoded twice.
+  // Rows are read chunk by chunk, so that no chunk is decoded twice, and reordered at the end.
   const auto which = static_cast<std::size_t>(matrix);
   const std::size_t id_bytes = id_bytes_of(impl_->source.matrix());
   SparseRows walked;

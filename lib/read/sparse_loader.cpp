@@ -13,7 +13,7 @@
 namespace chunkhit {
 namespace {
 
-/// Rows of a batch are put side by side in their order: all of their chunks are held together.
+/// The rows of a batch are concatenated in their order, so all of their chunks are held at the same time.
 EpochReaderSpec reader_spec(const SparseLoaderOptions& options) {
   require_option(std::isfinite(options.scale) && options.scale != 0, "scale: must be finite and not 0");
   EpochReaderSpec spec = epoch_reader_spec(options);

@@ -20,7 +20,7 @@
 namespace chunkhit {
 namespace {
 
-// Of a slot: more rows than can be, beside enough of a hash that other ids are rarely compared.
+// A slot holds a row or column number + 1 in its lower 40 bits and the upper bits of the id's hash above.
 constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << 40) - 1;
 
 bool has_ids(const ChunkReader& part, IdAxis axis) {
@@ -28,6 +28,7 @@ bool has_ids(const ChunkReader& part, IdAxis axis) {
   return part.samples().files.size() != 0 || part.samples().rows.empty();
 }
 
+/// Returns the first part without ids, or an empty path if all have some.
 std::string path_without_ids(const ChunkSet& chunks, IdAxis axis) {
   for (const auto& part : chunks.parts())
     if (!has_ids(*part, axis)) return part->path();
@@ -76,6 +77,7 @@ SparseIds SourceIds::all() const {
   return ids;
 }
 
+/// Fills an open-addressing table of at most three quarters load. Of rows with equal ids the first is kept.
 std::vector<std::uint64_t> SourceIds::make_slots() const {
   std::vector<std::uint64_t> slots(std::bit_ceil(size_ + size_ / 3 + 1));
   const std::uint64_t mask = slots.size() - 1;
@@ -92,6 +94,7 @@ std::vector<std::uint64_t> SourceIds::make_slots() const {
   return slots;
 }
 
+/// The table is made at the first call, because most loaders never look an id up.
 std::optional<std::uint64_t> SourceIds::find(std::string_view id) const {
   require_ids();
   std::call_once(slots_made_, [&] {
@@ -108,7 +111,7 @@ std::optional<std::uint64_t> SourceIds::find(std::string_view id) const {
 
 namespace {
 
-/// Throws bad_data when a part is not the one that the manifest lists at its location.
+/// Throws bad_data if a part is not the one that the manifest lists at this index.
 void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::size_t index) {
   const PartSpec& spec = part.spec();
   const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
@@ -130,8 +133,8 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
   check_part_hash(part, listed);
 }
 
-/// The largest magnitude of a rating that a manifest is sure of: where there are many values it lists them by
-/// ranges between powers of two, each by its lower end, which for negative ones is the far one.
+/// Returns a magnitude that some rating is known to reach. Many distinct values are listed as ranges between
+/// powers of two by their lower end, which for negative ranges is the far end, hence the half.
 float magnitude_of(const RatingStats& stats) {
   float magnitude = 0;
   for (const ValueCount& each : stats.values)
@@ -139,7 +142,7 @@ float magnitude_of(const RatingStats& stats) {
   return magnitude;
 }
 
-/// Throws bad_data where a source's columns are other items than the first source's.
+/// Throws bad_data if a source's columns are other items than those of the first source.
 void check_same_items(const ChunkReader& part, const std::string& path, const ChunkReader& first,
                       const std::string& first_path) {
   const std::vector<std::string>& found = part.spec().classes;
@@ -166,6 +169,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack(const std::string& folder, c
   }
 }
 
+/// Opens the parts of all sources in order; the first source decides which items the columns are.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    std::uint64_t cache_bytes, bool check_external,
                                                    float& magnitude) {
@@ -191,7 +195,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   return parts;
 }
 
-/// The ratings that items.csv counts; the manifest has its size.
+/// Reads the ratings per item from items.csv, checked against the manifest's size and hash.
 std::vector<std::uint64_t> read_item_counts(const std::string& folder, const MatrixManifest& manifest) {
   const std::string path = folder + "/" + manifest.items.file;
   const ByteBuffer bytes = read_file(path, manifest.items.bytes);
@@ -206,7 +210,7 @@ bool is_split(const MatrixManifest& manifest) {
                              [](const SpecEntry& entry) { return entry.name == "split-name"; });
 }
 
-/// Whether two packs list the ratings of one training matrix: the packs of a split do.
+/// Returns whether two packs count the ratings of the same training matrix, as the packs of a split do.
 bool share_counts(const MatrixManifest& a, const MatrixManifest& b) {
   return is_split(a) && is_split(b) && a.input_xxh3 == b.input_xxh3 && a.items.xxh3 == b.items.xxh3;
 }
@@ -228,7 +232,7 @@ std::vector<std::uint64_t> sum_item_counts(const std::vector<PackSource>& source
   return sums;
 }
 
-/// What a chunk's bytes leave room for.
+/// Returns an upper bound of a chunk's entries: each takes at least one byte for its id and its value.
 std::uint64_t max_entries_of(const StoredChunk& chunk, const MatrixShape& shape) {
   const std::uint64_t least = min_row_block_bytes(chunk.sample_count, shape);
   return chunk.raw_bytes < least ? 0 : (chunk.raw_bytes - least) / (1 + value_bytes(shape.value_type));
@@ -258,12 +262,14 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
       max_nnz_ += max_entries_of(chunk, matrix());
     }
   item_counts_ = sum_item_counts(sources);
+  // A single pack's manifest knows the longest row exactly, which keeps batch buffers small.
   if (sources.size() > 1 || !first.matrix) return;
   longest_row_ = 0;
   for (const PackMatrix& record : first.matrix->matrices)
     longest_row_ = std::max(longest_row_, record.longest_row);
 }
 
+/// Bounds the entries of `rows` rows, without overflow, by the longest row and by the whole source.
 std::uint64_t SparseSource::max_entries(std::uint64_t rows) const {
   const std::uint64_t of_row = std::min(longest_row_, matrix().column_count);
   return of_row == 0 || rows <= max_nnz_ / of_row ? rows * of_row : max_nnz_;

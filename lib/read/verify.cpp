@@ -58,6 +58,7 @@ struct ContentSums {
   }
 };
 
+/// Decodes all matrices of a row block, which checks every id and value, and adds up their entries.
 void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   const MatrixShape& shape = *part.spec().matrix;
   const StoredChunk& chunk = part.chunks()[index];
@@ -81,7 +82,7 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Cont
   }
 }
 
-/// Adds a chunk's samples up; throws bad_data for a row block that is none.
+/// Adds up a chunk's samples; throws bad_data for a damaged row block.
 void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   const SampleShape& sample = part.spec().sample;
   if (part.spec().matrix) return check_row_block(part, index, raw, sums);
@@ -102,6 +103,7 @@ void compare_hash(const Expected& expected, std::uint64_t found, std::vector<std
                        hash_text(expected.listed().xxh3));
 }
 
+/// Compares what the part says of itself with what its pack's manifest lists.
 void compare_with_pack(const ChunkReader& part, const Expected& expected,
                        std::vector<std::string>& problems) {
   const PackSource& pack = *expected.pack;
@@ -124,8 +126,8 @@ std::unique_ptr<ChunkReader> open_expected(const Expected& expected, const Verif
                                   : open_part(expected.path, options.names, false);
 }
 
-/// Compares the hash of a part of matrices in HDF5, all bytes of which it stands for. Returns whether there
-/// is one.
+/// Checks the hash in the trailer of an HDF5 part of matrices, which covers all bytes of the file. Returns
+/// whether the file has a trailer.
 bool check_matrix_hash(const Expected& expected, std::vector<std::string>& problems) {
   const InputFile input(expected.path);
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
@@ -139,7 +141,7 @@ bool check_matrix_hash(const Expected& expected, std::vector<std::string>& probl
   return trailer.has_value();
 }
 
-/// Everything that needs the part's own reader.
+/// Runs all checks that need the part's own reader; returns the problems found.
 std::vector<std::string> check_part(const Expected& expected, const VerifyOptions& options,
                                     ContentSums& sums) {
   std::vector<std::string> problems;
@@ -156,18 +158,19 @@ std::vector<std::string> check_part(const Expected& expected, const VerifyOption
         *part, threads, problems,
         [&](std::size_t index, Bytes raw, ContentSums& found) { check_chunk(*part, index, raw, found); });
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::try_again) throw;  // nothing is known of the part
+    if (error.code() == ErrorCode::try_again) throw;  // says nothing about the part itself
     problems.emplace_back(error.what());
   }
   return problems;
 }
 
+/// Appends problems that are not listed yet: several checks can find the same one.
 void add(std::vector<std::string> more, std::vector<std::string>& problems) {
   for (std::string& error : more)
     if (std::ranges::find(problems, error) == problems.end()) problems.push_back(std::move(error));
 }
 
-/// Gives the part's own record where it can be read.
+/// Checks one part of a pack; returns the part's own record if it is readable.
 std::optional<PartManifest> check_part_of_pack(const PackSource& pack, std::uint32_t part_index,
                                                const VerifyOptions& options, ContentSums& total,
                                                VerifyReport& report) {
@@ -189,6 +192,7 @@ std::optional<PartManifest> check_part_of_pack(const PackSource& pack, std::uint
   return own;
 }
 
+/// Lists all file names that a pack can have, to find the unknown ones.
 std::set<std::string> known_files(const PackSource& pack) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRunName)};
   if (pack.matrix) {
@@ -205,7 +209,7 @@ std::set<std::string> known_files(const PackSource& pack) {
   return known;
 }
 
-/// Whether the HDF5 library reads the file, which crashes over some damaged ones.
+/// Returns whether libhdf5 has to parse the file, which crashes on some damaged files.
 bool may_crash(const std::string& path, const Hdf5Names& names) {
   return container_of(path).name == "hdf5" && (names != Hdf5Names{} || !read_hdf5_trailer(InputFile(path)));
 }
@@ -231,7 +235,7 @@ std::vector<std::string> check_single_part(const std::string& path, const Verify
   return check_part({path, options.names == Hdf5Names{} && is_matrix_part(path)}, options, sums);
 }
 
-/// Whether a file that could not be checked is an HDF5 file without the trailer that parts of ours have.
+/// Returns whether a file that could not be checked is an HDF5 file without our trailer.
 bool is_external_hdf5(const std::string& path) {
   try {
     return may_crash(path, {});
@@ -286,8 +290,7 @@ void check_normalize(const std::string& folder, const Manifest& manifest,
                      ": normalize: its mean and std are not those of " + manifest.normalize->from);
 }
 
-/// Whether a file is a pack's manifest whose seal is broken: not one of a later version, nor another
-/// program's.
+/// Returns whether a file is a damaged manifest of a pack, not one of a later version or another program.
 bool is_damaged_manifest(const std::filesystem::path& manifest) {
   std::error_code error;
   const std::filesystem::path folder = manifest.parent_path();
