@@ -22,9 +22,6 @@ struct EntryFormat {
   RowNorm normalize = RowNorm::none;
 };
 
-/// Asks for the memory of a row.
-void prefetch_row(const StoredRow& row, const EntryFormat& format);
-
 /// Calculates a row's values: (float) (stored · stored_scale), or 1; times `scale`; divided by the row's
 /// norm, which is summed up in double and rounded to float. Any thread may ask.
 class EntryValues {

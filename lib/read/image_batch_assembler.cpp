@@ -9,7 +9,7 @@ namespace chunkhit {
 namespace {
 
 /// Prefetches the first cache lines of a sample and its page's translation; the hardware prefetches the rest.
-void prefetch(const std::uint8_t* sample) {
+[[gnu::always_inline]] inline void prefetch(const std::uint8_t* sample) {
   constexpr std::size_t kLineBytes = 64;
   constexpr std::size_t kLines = 4;
   for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(sample + line * kLineBytes);
