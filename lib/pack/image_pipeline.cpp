@@ -18,8 +18,8 @@
 namespace chunkhit {
 
 void ChunkAssembler::take(const std::shared_ptr<ChunkBuffer>& buffer, std::uint64_t slot) {
-  // A new chunk begins in the buffer that holds the sample: its slot is never before the sample's own, and
-  // what stood there was taken already.
+  // A new chunk begins in the buffer that holds the sample. Samples only move towards the front of a buffer,
+  // so they never overwrite one that was not taken yet.
   if (current_.buffer == nullptr) current_ = {buffer, 0};
   const std::uint8_t* from = buffer->bytes.data() + slot * sample_bytes_;
   std::uint8_t* to = current_.buffer->bytes.data() + current_.sample_count * sample_bytes_;
@@ -52,6 +52,8 @@ struct StoredSamples {
   std::uint64_t xxh3 = 0;
 };
 
+/// Packs one part: list rows, decode (parallel), close gaps of rejected samples, compress (parallel), and
+/// write in order. Order and bytes do not depend on the number of threads.
 class PartPipeline {
  public:
   PartPipeline(const PartJob& job, ChunkWriter& writer)
@@ -95,15 +97,17 @@ class PartPipeline {
         }));
   }
 
-  /// As many blocks at once as keep all threads busy and the chunks in work within their bytes.
+  /// Returns how many blocks may be in work: enough for all threads, within the memory for chunks.
   [[nodiscard]] std::size_t token_count() const {
-    // Raw and encoded; three more are begun, encoded or written while all blocks lie in others.
+    // A chunk counts raw and encoded. Three chunks beyond those of the blocks can be begun, encoded or
+    // written.
     const std::uint64_t chunk_bytes = 2 * job_.chunk_samples * sample_bytes_;
     const std::uint64_t chunks = std::max<std::uint64_t>(4, job_.buffer_bytes / chunk_bytes) - 3;
     const std::uint64_t blocks = chunks * std::max<std::uint64_t>(1, job_.chunk_samples / kBlockSamples);
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, 4ull * job_.threads));
   }
 
+  /// Divides the rows into blocks of slots in one chunk buffer.
   Block next_block(tbb::flow_control& flow) {
     const bool stopped = job_.stop != nullptr && job_.stop->load(std::memory_order_relaxed);
     if (stopped) outcome_.interrupted = true;
@@ -167,6 +171,7 @@ class PartPipeline {
     return {job_.list.row(index), std::string(job_.list.file(index)), job_.list.label_text(index), reason};
   }
 
+  /// Records row, file and label of a sample that was packed.
   void keep(std::uint32_t index) {
     PartSamples& samples = outcome_.samples;
     samples.rows.push_back(job_.list.row(index));
@@ -199,6 +204,7 @@ class PartPipeline {
     if (job_.codec.name != "none") {
       stored.encoded = encoded_.get();
       job_.codec.encode(raw, job_.context.sample, job_.level, *stored.encoded);
+      // Incompressible chunks are stored raw.
       if (stored.encoded->size() >= raw.size()) stored.encoded.reset();
     }
     stored.xxh3 = chunkhit::xxh3(stored.encoded ? Bytes(*stored.encoded) : raw);

@@ -19,6 +19,7 @@
 namespace chunkhit {
 namespace {
 
+/// Adds what the split leaves out of a pack to the statistics, by pack.
 void add_left_out(const PackRows& pack, RatingStats& stats) {
   const std::string name = pack.name().empty() ? "" : pack.name() + ": ";
   if (pack.stats().users_left_out > 0)
@@ -87,10 +88,10 @@ namespace {
 constexpr std::uint64_t kMinChunkRows = 256;
 constexpr std::uint64_t kMaxChunkRows = 1024;
 constexpr std::uint64_t kWantedChunkBytes = 256 << 10;
-/// Rows that are made at a time for HDF5, whose chunks are not rows.
+/// Rows per piece for HDF5, whose chunks are ranges of entries and do not depend on it.
 constexpr std::uint64_t kHdf5PieceRows = 1024;
 
-/// Compressed bytes of a rating, about, by its value's type (measured on MovieLens-like ratings).
+/// Estimates the compressed bytes of a rating by the type of its value (measured on MovieLens-like ratings).
 double rating_bytes(ValueType type) {
   constexpr double kBytes[] = {0.8, 1.2, 2.2, 4};
   return kBytes[static_cast<std::size_t>(type)];
@@ -98,7 +99,7 @@ double rating_bytes(ValueType type) {
 
 PackMatrix record(const char* name, const MatrixStats& stats) { return {name, stats.nnz, stats.longest_row}; }
 
-/// Fewer where that many of the longest rows may be more than a part can hold.
+/// Limits the rows of a piece so that even the longest rows fit into one part.
 std::uint64_t hdf5_piece_rows(const PackStats& stats) {
   const std::uint64_t longest = std::max(stats.x.longest_row, stats.held_out.longest_row);
   return std::clamp<std::uint64_t>(kMaxCsrEntries / std::max<std::uint64_t>(1, longest), 1, kHdf5PieceRows);
@@ -106,6 +107,8 @@ std::uint64_t hdf5_piece_rows(const PackStats& stats) {
 
 }  // namespace
 
+/// Chooses chunks of about kWantedChunkBytes compressed, and small enough that a chunk of the longest rows
+/// stays below the limit of shards.
 std::uint64_t plan_chunk_rows(const PackStats& stats, std::uint64_t row_count, const MatrixShape& shape) {
   const auto nnz = static_cast<double>(stats.x.nnz + stats.held_out.nnz);
   const double row_bytes =
@@ -144,7 +147,8 @@ MatrixPackWriter::MatrixPackWriter(const MatrixRun& run, const PackRows& rows, c
       run.spec.chunk_rows > 0 ? run.spec.chunk_rows : plan_chunk_rows(rows.stats(), rows.row_count(), shape_);
 }
 
-// A rating has at least a byte beside its value; in a dense array it is one of the bytes that every row has.
+// Estimates the missing rows only: a rating takes at least a byte for its column beside its value, a dense
+// array has a byte for each column of a row.
 void MatrixPackWriter::check_space() const {
   const std::uint64_t ratings = rows_.stats().x.nnz + rows_.stats().held_out.nnz;
   const std::uint64_t raw_bytes = run_.spec.storage == MatrixStorage::dense
@@ -158,6 +162,8 @@ void MatrixPackWriter::check_space() const {
   if (!error.empty()) throw Error(ErrorCode::cannot_write, folder_.path() + ": " + error);
 }
 
+/// Keeps the finished parts at the front, packs the remaining rows, and publishes users.csv, items.csv and
+/// the manifest last.
 MatrixPackReport MatrixPackWriter::write() {
   const bool shard = run_.spec.container == "shard";
   const bool csr_hdf5 = !shard && run_.spec.storage == MatrixStorage::csr;
@@ -199,7 +205,8 @@ MatrixPackReport MatrixPackWriter::write() {
   return report;
 }
 
-// A part is kept with those before it alone: where the next one begins depends on them.
+// Keeps finished parts only as an unbroken sequence from the first: where a part begins depends on all parts
+// before it.
 void MatrixPackWriter::keep_parts(std::uint64_t piece_rows) {
   while (std::optional<PartRecord> part = pack_.finished_part(pack_.parts_kept())) {
     const std::uint64_t end_row = kept_rows_ + part->rows;
@@ -210,8 +217,8 @@ void MatrixPackWriter::keep_parts(std::uint64_t piece_rows) {
   }
 }
 
-// Before the first part: this file marks the folder as one of ratings. Not earlier: a run that
-// ends before it finished a part leaves nothing.
+// Published before the first part, because items.csv marks the folder as a pack of ratings, and not earlier,
+// so that a run that ends before its first part leaves nothing behind.
 void MatrixPackWriter::publish_items() {
   if (items_file_) items_file_->publish();
   items_file_.reset();
@@ -231,6 +238,7 @@ void MatrixPackWriter::publish() {
   pack_.publish(manifest, tables(manifest), matrix_manifest_text(manifest), run_.call);
 }
 
+/// Also counts the ratings of kept rows: users.csv lists all rows.
 void MatrixPackWriter::append(const RowPiece& piece) {
   if (!piece.is_kept) {
     if (part_ && piece.part_index != part_index_) finish_part();
@@ -243,6 +251,7 @@ void MatrixPackWriter::append(const RowPiece& piece) {
   run_.on_rows(piece.row_count);
 }
 
+/// A last check of the written rows against what was counted before packing.
 void MatrixPackWriter::check_counts() const {
   const std::uint64_t ratings = std::accumulate(row_ratings_.begin(), row_ratings_.end(), std::uint64_t{0});
   if (row_ratings_.size() != rows_.row_count() || ratings != rows_.stats().x.nnz)

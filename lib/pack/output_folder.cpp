@@ -28,7 +28,7 @@ std::string kind_text(PackKind kind) {
               path + ": holds " + kind_text(found) + "; `force` removes it, another `output` keeps both");
 }
 
-/// Other programs have a manifest.json, too.
+/// Returns whether a folder is a finished pack. A manifest alone is no proof: other programs write one, too.
 bool is_finished_pack(const std::filesystem::path& folder) {
   std::error_code error;
   return std::filesystem::exists(folder / kManifestName, error) &&
@@ -36,7 +36,7 @@ bool is_finished_pack(const std::filesystem::path& folder) {
           std::filesystem::exists(folder / kItemsName, error));
 }
 
-/// The folders of a path that are not there, the deepest first.
+/// Lists the folders of a path that do not exist, the deepest first.
 std::vector<std::string> missing_folders(const std::string& path) {
   std::vector<std::string> missing;
   std::error_code error;
@@ -50,7 +50,7 @@ std::vector<std::string> missing_folders(const std::string& path) {
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-/// Makes a folder and opens it; another run that made it may take it away meanwhile.
+/// Makes a folder and opens it; retries if another run that made it removes it in between.
 FileDescriptor open_made_folder(const std::string& path) {
   for (int tries = 1;; ++tries) {
     make_folders(path);
@@ -61,20 +61,21 @@ FileDescriptor open_made_folder(const std::string& path) {
 
 FileDescriptor lock_folder(const std::string& path, FileDescriptor lock, int operation = LOCK_EX) {
   if (!lock.is_open()) throw_write_error(path, "cannot open the folder", errno);
-  // A lock on the folder itself leaves no file behind and ends with the process. File systems without locks
-  // go without.
+  // A lock on the folder itself leaves no file behind and ends with the process. On file systems without
+  // locks there is none.
   if (::flock(lock.get(), operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw Error(ErrorCode::try_again, path + ": another process is writing this pack");
   return lock;
 }
 
+/// A folder with files of the other kind of pack is not overwritten.
 void check_kind(const std::string& path, PackKind kind) {
   const PackKind other = kind == PackKind::images ? PackKind::matrices : PackKind::images;
   for (const std::string& name : folder_entries(path))
     if (is_of_other_kind(name, kind)) refuse_other_kind(path, other);
 }
 
-/// Tells a manifest's format; where it is damaged, says what to do.
+/// Returns a manifest's format; the error for a damaged manifest says how to repair it.
 std::string format_of(std::string_view text, const std::string& path) {
   try {
     return manifest_format(text, path);
@@ -84,7 +85,7 @@ std::string format_of(std::string_view text, const std::string& path) {
   }
 }
 
-/// The text of a folder's manifest, which must have this format.
+/// Reads a folder's manifest, which must have this format; nullopt if there is none.
 std::optional<std::string> manifest_text(const std::string& folder, std::string_view format) {
   const std::string path = folder + "/" + std::string(kManifestName);
   std::error_code error;
@@ -96,7 +97,7 @@ std::optional<std::string> manifest_text(const std::string& folder, std::string_
   return text;
 }
 
-/// Throws cannot_write where a folder that is not there could not be made.
+/// Throws cannot_write if a missing folder could not be made.
 void check_can_be_made(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 && errno != ENOENT)
@@ -109,7 +110,7 @@ void check_can_be_made(const std::string& path) {
   if (::access(at.c_str(), W_OK | X_OK) != 0) throw_write_error(path, "cannot create the folder", errno);
 }
 
-/// Whether a left-over may be removed; `force` also takes what another machine wrote lately.
+/// Returns whether a temporary file may be removed; `force` includes recent ones of other machines.
 bool is_unowned(const std::string& folder, const std::string& name, bool force) {
   const AsideWriter writer = find_aside_writer(folder, name);
   return writer == AsideWriter::is_gone || (force && writer == AsideWriter::unknown);
@@ -138,6 +139,7 @@ void check_outside_packs(const std::string& output) {
   }
 }
 
+/// Tasks of a plan share the folder and remove nothing; a single run owns it and clears temporary files.
 OutputFolder::OutputFolder(const std::string& path, bool force, PackKind kind, bool is_shared) : path_(path) {
   if (is_shared) {
     lock_ = lock_folder(path_, open_made_folder(path_), LOCK_SH);
@@ -161,6 +163,7 @@ void OutputFolder::check(const std::string& path, bool force, PackKind kind) {
   if (!force) check_kind(path, kind);
 }
 
+/// Removes the folders that this run made, as long as they are empty.
 OutputFolder::~OutputFolder() {
   for (const std::string& folder : made_)
     if (::rmdir(folder.c_str()) != 0) break;
@@ -215,7 +218,7 @@ bool OutputFolder::is_part_whole(const PackManifest& manifest, std::size_t part_
     return own && own->pack_id == manifest.pack_id && own->part.file == listed.file &&
            own->part.xxh3 == listed.xxh3;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;  // nothing is known of the part
+    if (error.code() != ErrorCode::bad_data) throw;  // says nothing about the part itself
     return false;
   }
 }
@@ -229,6 +232,7 @@ bool OutputFolder::is_whole(const PackManifest& manifest, const std::vector<File
          std::ranges::all_of(tables, [&](const FileRecord& table) { return holds(table.file, table.bytes); });
 }
 
+/// Makes a finished pack unfinished again, without its damaged parts. The manifest goes first.
 void OutputFolder::reopen(const PackManifest& manifest) const {
   remove_file(file(kManifestName));
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
@@ -238,7 +242,7 @@ void OutputFolder::reopen(const PackManifest& manifest) const {
   }
 }
 
-// The record goes first: without it nobody takes the rest for a part.
+// The record is removed first: without it no run takes the other files for a finished part.
 void OutputFolder::remove_part(std::uint64_t part_index, std::string_view extension) const {
   for (const std::string_view end : {std::string_view(".json"), kInputsExtension, extension})
     remove_file(file(part_stem(part_index) + std::string(end)));

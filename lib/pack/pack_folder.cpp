@@ -45,12 +45,12 @@ PendingFile write_run(const std::string& folder, const std::string& tool, const 
 
 namespace {
 
-/// Parts and manifests have one of these near their begin: "chunkhit shard", "chunkhit_format",
+/// Our parts and manifests have this mark near their beginning: "chunkhit shard", "chunkhit_format",
 /// "chunkhit-matrix".
 constexpr std::string_view kOwnMark = "chunkhit";
 constexpr std::uint64_t kMarkedBytes = 64 << 10;
 
-/// How the other files begin, and what follows: labels' names are between.
+/// How the other files of a pack begin and continue; names of labels may be between the two.
 struct FileBegin {
   std::string_view name;
   std::string_view text;
@@ -62,6 +62,7 @@ constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, kUsersHeader, ""},
                                                 {kWarningsName, "row,", ",warning\n"},
                                                 {kRunName, "{\n  \"tool\": \"", "\n  \"command_line\": \""}}};
 
+/// Matches part-NNNNN with one of our extensions.
 bool is_part_file(std::string_view name) {
   if (!name.starts_with("part-")) return false;
   const std::size_t dot = name.find('.');
@@ -80,7 +81,7 @@ bool is_pack_file(std::string_view name) {
                      [&](const FileBegin& begin) { return name == begin.name; });
 }
 
-/// Gives the first bytes of a file; none of what cannot be read.
+/// Returns the first bytes of a file, or an empty text if it cannot be read.
 std::string first_text(const std::string& path) {
   try {
     const InputFile file(path);
@@ -92,13 +93,14 @@ std::string first_text(const std::string& path) {
   }
 }
 
-/// As a crash may leave it; nothing is lost with it.
+/// Returns whether a file is empty, as a crash may leave it; removing it loses nothing.
 bool is_empty_file(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path, error) == 0 &&
          !error;
 }
 
+/// Returns whether a file's beginning is one that a pack command writes.
 bool begins_as_ours(const std::string& folder, std::string_view name) {
   std::string path = folder;
   path.append("/").append(name);
@@ -109,7 +111,7 @@ bool begins_as_ours(const std::string& folder, std::string_view name) {
   return text.starts_with(begin->text) && text.find(begin->followed_by) != std::string::npos;
 }
 
-/// A part that was damaged or cut off is ours still by the file that a run writes along with it.
+/// Returns whether a file is ours. A damaged or truncated part still is if its record or items.csv is.
 bool is_own_file(const std::string& folder, const std::string& name) {
   if (begins_as_ours(folder, name)) return true;
   if (!is_part_file(name) || name.ends_with(".json")) return false;
@@ -136,7 +138,7 @@ std::vector<std::string> folder_entries(const std::string& folder) {
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error))
     names.push_back(entries->path().filename().string());
-  // Another run may have made it, and taken it away again.
+  // Another run may have made the folder and removed it again.
   if (error && error.value() != ENOENT) throw_write_error(folder, "cannot list the folder", error.value());
   return names;
 }
@@ -152,6 +154,8 @@ std::string held_format(const std::string& folder) {
   }
 }
 
+/// Returns the first file that no pack command wrote, by name, or by content if the folder has no manifest of
+/// ours; `force` must not remove such files.
 std::string unknown_file(const std::string& folder, const std::set<std::string>& except) {
   std::vector<std::string> names = folder_entries(folder);
   std::sort(names.begin(), names.end());
@@ -202,7 +206,7 @@ bool is_share_of(const std::string& folder, std::uint64_t input_xxh3) {
     const auto names_share = [](const SpecEntry& entry) { return entry.name == "split-name"; };
     return manifest.input_xxh3 == input_xxh3 && std::ranges::any_of(manifest.spec, names_share);
   } catch (const Error&) {
-    return false;  // nobody reads it as it is
+    return false;  // damaged: no loader reads it
   }
 }
 

@@ -21,7 +21,7 @@ void check_part(const std::string& folder, const PartManifest& part, const PackI
     throw_other_pack(folder, wanted.difference({part.pack_id, part.spec, std::nullopt}));
 }
 
-/// The number of a part whose record this is; nothing where it is none.
+/// Returns the number of the part whose record a file name is; nullopt for other names.
 std::optional<std::uint64_t> recorded_part(const std::string& name) {
   if (!name.starts_with("part-") || !name.ends_with(".json")) return std::nullopt;
   const std::string digits = name.substr(5, name.size() - 10);
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> recorded_part(const std::string& name) {
   return part_stem(index) + ".json" == name ? std::optional(index) : std::nullopt;
 }
 
-/// The manifest's fields that both kinds have.
+/// Reads the fields of a manifest that both kinds of packs have.
 std::optional<PackManifest> finished_pack(const std::string& folder, std::string_view format) {
   if (format == kImagesFormat) return OutputFolder::finished_pack(folder);
   return OutputFolder::finished_matrix_pack(folder);
@@ -39,6 +39,7 @@ std::optional<PackManifest> finished_pack(const std::string& folder, std::string
 
 }  // namespace
 
+/// An unfinished pack is identified by the records of its parts.
 void check_same_pack(const std::string& folder, const PackIdentity& wanted) {
   if (const std::optional<PackManifest> finished = finished_pack(folder, wanted.format)) {
     if (finished->pack_id != wanted.pack_id)
@@ -56,7 +57,7 @@ PackRun::PackRun(const OutputFolder& folder, PackIdentity identity)
   if (!identity_.check_plan) check_same_pack(folder_.path(), identity_);
 }
 
-/// The record of a part of this pack.
+/// Reads the record of a part of this pack. In a plan, damaged or other records count as missing.
 std::optional<PartManifest> PackRun::part_manifest(std::uint64_t part_index) const {
   try {
     std::optional<PartManifest> found = folder_.part_manifest(part_index);

@@ -53,6 +53,7 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
   return ids;
 }
 
+/// The spec records hashes of the lists: the same command with another list is another pack.
 RecordedIds recorded_ids(const GivenIds& ids) {
   RecordedIds recorded;
   if (ids.items) recorded.reuse_ids = hash_of(*ids.items);
@@ -98,7 +99,7 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
     throw Error(ErrorCode::usage, "`inputs` is required: one or more files of ratings");
   if (std::count(options.inputs.begin(), options.inputs.end(), "-") > 1)
     throw Error(ErrorCode::usage, "stdin can be read only once");
-  // Before anything is made of the output, and before other inputs are read for long.
+  // Checked before the output folder is made and before other inputs are read.
   for (const std::string& path : options.inputs)
     if (path != "-" && ::access(path.c_str(), R_OK) != 0)
       throw_failed_read(path, "cannot be opened: ", errno);
@@ -113,6 +114,7 @@ void check_has_rows(const PackRows& rows) {
     throw Error(ErrorCode::usage, "`split_by`: " + rows.name() + " gets no rows; give it more");
 }
 
+/// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
 class SparseRun {
  public:
   SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads)
@@ -202,6 +204,7 @@ class SparseRun {
     if (!others.empty()) report_.notices.push_back(others);
   }
 
+  /// Fills the report of a dry run with the same counts that packing would give.
   void foresee(SparseInput& input) {
     const RatingPacks packs = input.make_packs();
     static_cast<void>(input.labels());

@@ -18,9 +18,11 @@
 namespace chunkhit {
 namespace {
 
-/// Changed files that a notice names.
+/// Number of changed files that a notice names.
 constexpr std::size_t kNamedFiles = 3;
 
+/// Lists all classes of the list, also those without samples in this pack, so that ids mean the same in every
+/// pack of a split.
 std::vector<PackClass> class_records(const SampleList& list, const std::vector<PartRecord>& parts) {
   if (list.label_kind != LabelKind::class_id) return {};
   std::map<std::int64_t, std::uint64_t> counts;
@@ -104,6 +106,8 @@ PackWriter::PackWriter(RunContext& run, PackTask task)
       rejects_(task_.rejects),
       pack_(folder_, own_identity()) {}
 
+/// Resumes, repairs or starts a pack: a finished and unchanged one is only reported; changed or damaged parts
+/// are removed and packed again with those that are missing.
 PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();
   const std::vector<std::uint64_t> changed = changed_parts();
@@ -126,7 +130,7 @@ PackReport PackWriter::write() {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
     check_mounted(rejects_);
-    // The rows that ended the run are in the same position as after a whole one.
+    // The rejects so far are published as after a complete run, so that the user can look at them.
     static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
     static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
     throw Error(error.code(),
@@ -147,6 +151,7 @@ PackReport PackWriter::write() {
   return report();
 }
 
+/// The first pack of a split gives the mean and std that all packs of the split record.
 std::optional<SharedStats> PackWriter::shared_stats(const Manifest& manifest) const {
   if (task_.name.empty() || run_.normalize || manifest.samples == 0) return run_.normalize;
   return SharedStats{task_.name, manifest.mean, manifest.std};
@@ -177,6 +182,7 @@ PackIdentity PackWriter::own_identity() {
   return pack;
 }
 
+/// Checks a part against the plan of this run, beyond the equal pack_id.
 bool PackWriter::is_own(const PartRecord& part, std::uint64_t part_index) const {
   const std::vector<std::string>& classes = run_.list.classes;
   const auto has_name = [&](const auto& count) {
@@ -194,6 +200,7 @@ PartRows PackWriter::rows_of(std::uint64_t part_index) const {
   return task_.rows(part_index * plan_.part_samples, row_count(part_index));
 }
 
+/// Compares size and modification time of each packed file with those recorded when its part was written.
 std::vector<std::uint64_t> PackWriter::changed_parts() {
   std::vector<std::uint64_t> parts;
   if (run_.options.trust_inputs) return parts;
@@ -219,13 +226,16 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
   return parts;
 }
 
+/// Returns whether a file that the list named cannot be opened now.
 bool PackWriter::is_unreadable(const std::string& file) const {
-  // A CSV may name files that never were; class folders were listed.
+  // A CSV may name files that never existed; those of class folders were listed and did exist.
   const bool was_listed = run_.spec.labels.empty();
   const std::string error = run_.maker.root.open(file).error;
   return error.starts_with("may not be read") || (was_listed && error.starts_with("no such file"));
 }
 
+/// Distinguishes damaged images from a lost file system: rejects caused by the latter end the run with
+/// try_again, so that it does not pack without the images.
 void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   if (run_.maker.reject_unreadable) return;
   const RootFolder& root = run_.maker.root;
@@ -283,6 +293,7 @@ void PackWriter::report_phase(PackProgress::Phase phase) {
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
 
+/// Fails before the part is begun, not after hours of packing.
 void PackWriter::check_space(std::uint64_t row_count) const {
   const SpaceNeed need = needed_space(plan_, run_.maker.sample, run_.spec.container == "hdf5", row_count);
   const std::string error = space_error(need, folder_.free_bytes());
@@ -307,7 +318,7 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
 
 void PackWriter::write_part(std::uint64_t part_index) {
   const PartRows rows = rows_of(part_index);
-  // Others write the other parts of a planned pack.
+  // The other parts of a planned pack are written by other tasks.
   check_space(run_.is_planned ? rows.indices.size() : task_.sample_count - part_index * plan_.part_samples);
   std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.indices.size());
   const std::uint64_t rows_before = run_.progress.rows_done;
@@ -332,6 +343,7 @@ void PackWriter::write_part(std::uint64_t part_index) {
                     run_.call.threads,
                     run_.options.stop,
                     on_row};
+  // The part before is finished in the background; only one part may be in that state.
   PartOutcome outcome = pack_part(job, *writer);
   pack_.await_part();
   interrupted_ = outcome.interrupted;
@@ -373,6 +385,7 @@ Manifest PackWriter::manifest_so_far() const {
     part_rejects += part.rejects.size();
     pixels.add(part.pixels);
   }
+  // Rejects of parts are among the samples; those of the list come on top.
   manifest.rows = task_.sample_count + rejects_.size() - part_rejects;
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
@@ -386,7 +399,7 @@ FileRecord PackWriter::publish_rows(std::string_view name, const std::vector<Rej
   return {std::string(name), text.size(), xxh3(as_bytes(text))};
 }
 
-// They keep their ids, which were given before any file was opened.
+// Names the classes that lost all their images. They keep their ids, which were given before any was opened.
 std::string PackWriter::lost_classes_notice() const {
   if (interrupted_ || run_.list.classes.empty()) return "";
   std::set<std::string> rejected;

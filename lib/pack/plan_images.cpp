@@ -22,7 +22,7 @@ namespace chunkhit {
 
 namespace {
 
-/// Whether all packs are there already.
+/// Returns whether all packs are finished already.
 bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input) {
   return !options.force && std::ranges::all_of(input.packs, [&](const PackSamples& samples) {
     const auto finished = OutputFolder::finished_pack(pack_path(options, samples.name));
@@ -30,7 +30,7 @@ bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, 
   });
 }
 
-/// What plan.json says of a list; its packs and the file of rows follow.
+/// Fills what plan.json says of the list; its packs and the file of rows follow.
 PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const FirstImage& first) {
   PackPlan plan;
   plan.tool = "pack-images " + version();
@@ -49,7 +49,7 @@ PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const
   return plan;
 }
 
-/// Writes the rows of all parts, then the plan, which makes it one.
+/// Writes the rows of all parts, then plan.json, whose existence makes the folder a plan.
 void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input,
                 PackPlan plan, PlanReport& report) {
   make_folders(options.output);

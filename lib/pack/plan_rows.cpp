@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kZstdLevel = 1;
 constexpr std::size_t kPartsAtOnce = 64;
+// Skippable frames of zstd: `zstd -d` reads the file as one CSV text.
 constexpr std::uint32_t kHeaderMagic = 0x184D2A50;
 constexpr std::uint32_t kIndexMagic = 0x184D2A51;
 constexpr std::string_view kMark = "chunkhit plan\r\n";
@@ -50,8 +51,8 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
   }
 }
 
-/// Samples lie anywhere in the list: those ahead are fetched into the cache meanwhile. Always inlined: GCC
-/// takes a function that only prefetches for one without effect, and drops calls of it.
+/// Prefetches the data of a sample ahead: shuffled samples are spread over the whole list. Always inlined: GCC
+/// considers a function that only prefetches to be without effect and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const SampleList& list, std::uint32_t index) {
   const std::uint64_t begin = index == 0 ? 0 : list.files.ends[index - 1];
   __builtin_prefetch(list.files.text.data() + begin);
@@ -59,6 +60,7 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
   if (!list.rows.empty()) __builtin_prefetch(&list.rows[index]);
 }
 
+/// Writes the rows of one part as CSV: row, file and labels.
 std::string rows_text(const SampleList& list, std::span<const std::uint32_t> indices) {
   constexpr std::size_t kAhead = 16;
   std::string text;
@@ -84,7 +86,7 @@ Number parse_number(std::string_view field, const CsvReader& rows) {
   return number;
 }
 
-/// Calls `take(fields, rows)` for each row of a frame's text, whose rows have at least `min_fields`.
+/// Calls `take(fields, rows)` for each row of a frame's text; throws bad_data for fewer than `min_fields`.
 void read_rows(const std::string& text, const std::string& name, std::size_t min_fields,
                const std::function<void(const std::vector<std::string_view>&, const CsvReader&)>& take) {
   std::size_t taken = 0;
@@ -115,6 +117,7 @@ std::optional<PackPlan> read_plan(const std::string& folder) {
   return parse_plan(as_text(bytes), path);
 }
 
+/// The file of rows goes first: a plan that is interrupted here can be removed again.
 void remove_plan(const std::string& folder) {
   const std::string path = folder + "/" + std::string(kPlanName);
   struct stat status {};
@@ -141,6 +144,7 @@ void PlanRowsWriter::add_frame(Bytes stored) {
   file_.append(stored);
 }
 
+/// One frame a part, compressed in parallel and written in order, so that a task reads only its own parts.
 void PlanRowsWriter::add_parts(const SampleList& list, std::span<const std::uint32_t> indices,
                                std::uint64_t part_samples) {
   const std::size_t part_count = (indices.size() + part_samples - 1) / part_samples;
@@ -190,7 +194,7 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
     if (file.byte_count() != plan.rows_file.bytes)
       fail("has " + std::to_string(file.byte_count()) + " bytes, expected " +
            std::to_string(plan.rows_file.bytes));
-    // Before memory is taken: the index must fit into the file that is there.
+    // Checked before memory is allocated: the index must fit into the file.
     if (frames > file.byte_count() / sizeof(PlanFrame))
       fail("has no index of " + std::to_string(frames) + " frames");
     index_.resize(frames);
@@ -213,7 +217,7 @@ std::string PlanRows::frame_name(std::uint64_t frame) const {
 std::string PlanRows::read_frame(std::uint64_t frame) const {
   const PlanFrame& at = index_.at(frame);
   ByteBuffer stored;
-  // Opened anew each time: a plan that was written again has the same bytes in another file.
+  // Opened for each frame: a plan that was written again is another file, with the same bytes.
   with_retries([&] {
     const InputFile file(path_);
     if (at.offset > file.byte_count() || at.bytes > file.byte_count() - at.offset)

@@ -26,6 +26,7 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
+/// Copies a stream to an unnamed file, because HDF5 and NPZ are read at random offsets.
 InputCopy::InputCopy(TextStream& stream, const std::string& folder, const std::atomic<bool>* stop,
                      const std::function<void(std::uint64_t)>& on_bytes)
     : file_(folder), name_(stream.name()), path_(file_.open_path()) {
@@ -39,6 +40,7 @@ InputCopy::InputCopy(TextStream& stream, const std::string& folder, const std::a
   }
 }
 
+/// Replaces the path of the copy by the input's name; a longer number after it belongs to another descriptor.
 std::string InputCopy::own_words(std::string message) const {
   for (std::size_t at = message.find(path_); at != std::string::npos; at = message.find(path_, at + 1)) {
     const std::size_t end = at + path_.size();
@@ -50,6 +52,7 @@ std::string InputCopy::own_words(std::string message) const {
 
 namespace {
 
+/// A layer is `raw`, a name in layers/ or a path in the file.
 std::string path_of_layer(const std::string& layer) {
   if (layer.empty() || layer == "X" || layer.find('/') != std::string::npos) return layer;
   return layer == "raw" ? "raw/X" : "layers/" + layer;
@@ -67,6 +70,7 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
                                                                   .memory_bytes = spec.memory_bytes});
 }
 
+/// Options without meaning for a format are errors, not ignored.
 void check_options(RatingFormat format, const MatrixFileSpec& spec) {
   const std::string name = name_of(format);
   if (!is_matrix_format(format)) throw Error(ErrorCode::usage, "`format` " + name + ": is no matrix");
@@ -105,12 +109,12 @@ Bytes bytes_of(std::span<const Number> numbers) {
   return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size_bytes()};
 }
 
-struct ToldFormat {
+struct DetectedFormat {
   RatingFormat format = RatingFormat::text;
-  bool by_name = false;  ///< the content does not tell
+  bool by_name = false;  ///< decided by the name, because the content is ambiguous
 };
 
-/// The first flag that is given of those that only tables have; a recipe holds the defaults.
+/// Returns the first option given that only tables have. Defaults do not count: recipes list them.
 const char* given_table_flag(const RatingTableSpec& table) {
   const RatingTableSpec none;
   const std::pair<const char*, bool> flags[] = {{"`delimiter`", !table.delimiter.empty()},
@@ -127,7 +131,7 @@ const char* given_table_flag(const RatingTableSpec& table) {
   return nullptr;
 }
 
-/// The format that the first bytes tell; flags of tables make lines of integers one.
+/// Detects the format by the first bytes; options of tables decide for a table of integers.
 RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, bool name_decides) {
   const Bytes bytes = stream.head();
   const TextHead head{as_text(bytes), bytes.size() < TextStream::kHeadBytes, spec.table.comment};
@@ -142,7 +146,7 @@ RatingFormat content_format(const RatingInputSpec& spec, TextStream& stream, boo
   return detected;
 }
 
-ToldFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
+DetectedFormat format_of(const RatingInputSpec& spec, TextStream& stream) {
   if (const std::optional<RatingFormat> given = enum_of<RatingFormat>(spec.format)) return {*given, false};
   const std::optional<RatingFormat> named = rating_format_of_name(stream.name());
   const RatingFormat detected = content_format(spec, stream, named.has_value());
@@ -168,13 +172,13 @@ void check_matrix_flags(const RatingTableSpec& table, RatingFormat format) {
                 std::string(flag) + ": has no meaning for " + name_of(format) + ", only for text");
 }
 
-/// Whether such a reader opens its file by itself, and reads here and there.
+/// Returns whether the format is read at random offsets of a file and not as a stream.
 bool is_binary(RatingFormat format) { return format == RatingFormat::npz || format == RatingFormat::hdf5; }
 
 /// The inputs of a run as its readers see them.
 struct OpenedInputs {
-  std::vector<std::string> paths;  ///< that are opened
-  std::vector<MatrixFile> files;   ///< for progress and the account
+  std::vector<std::string> paths;  ///< paths to open: the inputs or their copies
+  std::vector<MatrixFile> files;   ///< names and sizes for progress and statistics
   std::deque<InputCopy> copies;
   std::unique_ptr<TextStream> from_stdin;  ///< text of a matrix, which cannot be opened again
 
@@ -184,7 +188,7 @@ struct OpenedInputs {
   }
 };
 
-/// Rows and columns of a single matrix that no rating is in.
+/// Notes how many rows and columns of a single matrix have no rating and are left out.
 void note_empty(const std::string& name, const MatrixFacts& facts, const RatingIntake& intake,
                 std::vector<std::string>& notices) {
   const std::uint64_t users =
@@ -199,7 +203,7 @@ void note_empty(const std::string& name, const MatrixFacts& facts, const RatingI
                     count_text(turned ? users : items, "column") + " without entries are left out");
 }
 
-/// Throws where values became others than small fractions do.
+/// Throws bad_data if values changed by more than the rounding of a fraction.
 void check_lost(const std::string& name, const RoundedValues& rounded) {
   if (rounded.lost_count == 0) return;
   throw Error(ErrorCode::bad_data, name + ": " + count_text(rounded.lost_count, "value") +
@@ -222,7 +226,7 @@ MatrixFile matrix_file(const std::string& input) {
   return {input, error ? 0 : bytes};
 }
 
-/// Makes ready what a matrix is read from, whose head was looked at.
+/// Prepares the file of a matrix after its format was detected; binary formats of streams are copied first.
 void open_matrix(std::unique_ptr<TextStream> stream, RatingFormat format, const InputPaths& inputs,
                  const std::atomic<bool>* stop, const RatingIntake& intake, OpenedInputs& opened) {
   const std::string& input = inputs.paths[opened.paths.size()];
@@ -243,7 +247,7 @@ void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInput
                    RatingIntake& intake, InputFacts& facts) {
   const std::vector<std::unique_ptr<RatingReader>> readers =
       open_matrix_files(format, opened.paths, files, std::move(opened.from_stdin));
-  // One reader of svmlight reads all files.
+  // All svmlight files share one reader, because their rows are numbered through.
   const std::size_t of_each = opened.files.size() / readers.size();
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
@@ -266,12 +270,13 @@ void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::
   if (!has_begun_) return;
   users_.update(bytes_of(users));
   items_.update(bytes_of(items));
-  // Blocks may leave out values that are all 1: how many there are tells which ones these are.
+  // Blocks leave out values that are all 1; hashing the counts distinguishes them from blocks with values.
   const std::array<std::uint64_t, 2> counts{users.size(), values.size()};
   values_.update(bytes_of(std::span<const std::uint64_t>(counts)));
   values_.update(bytes_of(values));
 }
 
+/// Hashes the content of matrices, so that the same matrix in another file format is the same input.
 std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
   Xxh3Stream all;
   std::string text = hash_text(users_.value()) + hash_text(items_.value()) + hash_text(values_.value());
@@ -323,6 +328,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   return facts;
 }
 
+/// A text is hashed by its bytes, a matrix by its content with labels.
 std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, const RatingHash& ratings) {
   if (is_matrix_format(facts.format)) {
     Xxh3Stream all;

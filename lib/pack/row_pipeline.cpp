@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::uint64_t kRowBytes = 8;        // of indptr
 constexpr std::uint64_t kEntryBytes = 4 + 4;  // of a column and a value
-// Of an entry while its row is made, and as a row, a block and a compressed block.
+// Memory of an entry while its row is made, and then as a row, a block and a compressed block.
 constexpr std::uint64_t kWorkBytes = kRowWorkBytes + 8;
 
+/// Makes rows in pieces: fill (parallel), choose the part (in order), compress (parallel), append (in order).
 class RowPipeline {
  public:
   explicit RowPipeline(const RowJob& job) : job_(job), part_index_(job.kept_parts) {}
@@ -49,7 +50,7 @@ class RowPipeline {
  private:
   using Piece = std::shared_ptr<RowPiece>;
 
-  /// Pieces at a time: as many as keep the threads busy, or as fit.
+  /// Returns how many pieces may be in work: two per thread, or fewer if the memory is short.
   [[nodiscard]] std::size_t piece_count() const {
     const PackStats& stats = job_.rows.stats();
     const std::uint64_t nnz = stats.x.nnz + stats.held_out.nnz;
@@ -88,6 +89,8 @@ class RowPipeline {
            (piece.x.nnz() + piece.held_out.nnz()) * kEntryBytes;
   }
 
+  /// Starts a new part when a piece no longer fits; sizes are of raw bytes, so that parts do not depend on
+  /// compression.
   Piece choose_part(Piece piece) {
     if (piece->is_kept) return piece;
     const std::uint64_t bytes = raw_bytes(*piece);

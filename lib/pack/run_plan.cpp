@@ -38,7 +38,8 @@ std::string folder_of(const std::string& folder, const PlannedPack& pack) {
   return pack.name.empty() ? folder : folder + "/" + pack.name;
 }
 
-/// Another version may write other bytes, and a pack of two versions would pass for one.
+/// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
+/// must be the same whichever machine wrote them.
 void check_versions(const PackPlan& plan, const std::string& folder) {
   const auto refuse = [&](const std::string& name, const std::string& here, const std::string& there) {
     throw Error(ErrorCode::bad_data, folder + ": " + name + " " + here + " here, " + there +
@@ -57,7 +58,7 @@ void check_versions(const PackPlan& plan, const std::string& folder) {
   refuse("libraries", count_text(libraries.size()), count_text(plan.libraries.size()));
 }
 
-/// Whether a finished pack of this id is there; throws bad_data for one of another id.
+/// Returns whether a pack of the plan is finished; throws bad_data if another pack is in its folder.
 bool is_finished(const std::string& folder, const PlannedPack& pack) {
   const auto finished = OutputFolder::finished_pack(folder_of(folder, pack));
   if (finished && finished->pack_id != pack.pack_id)
@@ -71,7 +72,8 @@ bool are_finished(const std::string& folder, const PackPlan& plan) {
   return std::ranges::all_of(plan.packs, [&](const auto& pack) { return is_finished(folder, pack); });
 }
 
-/// Throws where the plan that a task began with is no longer there: what it would publish may be of nobody.
+/// Throws bad_data if the plan that a task began with was replaced or removed: its parts then belong to no
+/// pack.
 void check_plan(const std::string& folder, const PackPlan& plan) {
   const std::optional<PackPlan> now = read_plan(folder);
   const auto same_id = [](const PlannedPack& a, const PlannedPack& b) { return a.pack_id == b.pack_id; };
@@ -81,8 +83,8 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
                                        " while this task ran; its unpublished parts are dropped");
 }
 
-/// The folder of the images, which must be the one that was planned: a machine on which it is not mounted
-/// would reject every image.
+/// Opens the folder of the images and checks that it is the planned one by the size of the first file: a
+/// machine on which it is not mounted would otherwise reject every image.
 RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, const PackImagesSpec& spec) {
   const auto fail = [&](const std::string& what) {
     throw Error(ErrorCode::try_again, options.root + "/" + plan.first_file + ": " + what +
@@ -109,14 +111,14 @@ PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan)
   options.threads = given.threads;
   options.memory_bytes = given.memory_bytes;
   options.on_io_error = given.on_io_error;
-  options.trust_inputs = true;  // the list is frozen, and finishing reads metadata alone
+  options.trust_inputs = true;  // the list is frozen, and finishing reads only metadata
   options.command_line = given.command_line;
   options.on_progress = given.on_progress;
   options.stop = given.stop;
   return options;
 }
 
-/// A pack of the plan, whose first part has this number.
+/// Describes one pack of the plan; `first_part` is the number of its first part among all parts of the plan.
 PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const PlanRows& rows,
                       std::size_t pack_index, std::uint64_t first_part, std::uint64_t part_samples) {
   const PlannedPack& pack = plan.packs[pack_index];
@@ -139,7 +141,7 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   return task;
 }
 
-/// The specs of the packs; throws bad_data where their parts are not those of the plan.
+/// Parses the specs of the packs; throws bad_data if they divide into other parts than the plan says.
 std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
@@ -166,6 +168,7 @@ class PlanRun {
 
   RunPlanReport run() {
     const RunStart start = start_run();
+    // Memory is planned for the pack with the largest chunks, which is enough for the others.
     ChunkPlan largest;
     for (std::size_t index = 0; index < specs_.size(); ++index) {
       const ChunkPlan chunks = plan_pack(specs_[index], plan_.sample, plan_.packs[index].samples);
@@ -216,6 +219,7 @@ class PlanRun {
     const PlannedPack& pack = plan_.packs[index];
     const std::uint64_t part_samples = plan_pack(specs_[index], plan_.sample, pack.samples).part_samples;
     std::vector<std::uint64_t> parts;
+    // Parts are dealt to the tasks in turn, so that every task gets about as many of every pack.
     for (std::uint64_t part = 0; part < pack.parts; ++part)
       if (tasks_.contains((first_part + part) % plan_.tasks)) parts.push_back(part);
     if (!tasks_.empty() && parts.empty()) return;
@@ -225,6 +229,7 @@ class PlanRun {
     report_.interrupted = writer.interrupted();
   }
 
+  /// Counts the rows of this run's tasks, for the progress display.
   [[nodiscard]] std::uint64_t rows_to_do() const {
     std::uint64_t rows = 0;
     std::uint64_t part = 0;
@@ -248,14 +253,14 @@ class PlanRun {
   RunPlanReport report_;
 };
 
-/// Removes what tasks that were killed left, and the plan.
+/// Removes the temporary files of killed tasks, then the plan.
 void clean_up(const std::string& folder, const PackPlan& plan) {
   for (const PlannedPack& pack : plan.packs)
     OutputFolder(folder_of(folder, pack), false, PackKind::images, true).remove_left_overs();
   remove_plan(folder);
 }
 
-/// Whether a folder holds finished packs of images and no plan: some run finished it.
+/// Returns whether a folder holds finished packs of images, which means that another run finished the plan.
 bool holds_finished_packs(const std::string& folder) {
   if (held_format(folder) == kImagesFormat) return true;
   return std::ranges::any_of(folder_entries(folder), [&](const std::string& name) {
@@ -263,8 +268,8 @@ bool holds_finished_packs(const std::string& folder) {
   });
 }
 
-/// The plan in a folder; nothing where its packs are finished. A shared file system shows what another
-/// machine wrote a second or two later. Throws bad_data where there is neither.
+/// Reads the plan in a folder; nullopt if its packs are finished. Retries, because a shared file system may
+/// show what another machine wrote a second or two late. Throws bad_data if there is neither.
 std::optional<PackPlan> await_plan(const std::string& folder) {
   constexpr int kTries = 4;
   for (int tries = 1;; ++tries) {
@@ -303,7 +308,7 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
     if (report.finished) clean_up(options.folder, *plan);
     return report;
   } catch (const Error& error) {
-    // Another process finished the packs meanwhile, and removed the plan.
+    // Another process finished the packs meanwhile and removed the plan.
     if (error.code() == ErrorCode::usage || !are_finished(options.folder, *plan)) throw;
     return done;
   }
@@ -311,7 +316,7 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
 
 namespace {
 
-/// The record of a part of a planned pack; nothing where it is missing, damaged or of another pack.
+/// Reads the record of a part; nullopt if it is missing, damaged or of another pack.
 std::optional<PartManifest> planned_part(const std::string& folder, const PlannedPack& pack,
                                          std::uint64_t part_index) {
   try {
@@ -323,7 +328,7 @@ std::optional<PartManifest> planned_part(const std::string& folder, const Planne
   return std::nullopt;
 }
 
-/// Adds the parts of a pack that are there, and the tasks of the others.
+/// Counts the finished parts of a pack and collects the tasks of the missing ones.
 void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t first_part,
               std::set<std::uint64_t>& missing, PlanStatus& status) {
   const std::string path = folder_of(folder, pack);

@@ -44,6 +44,7 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
                         effective_orientation(spec, header));
 }
 
+/// Plans the transform of an image; one that yields another shape than the pack's ends the run.
 void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header);
@@ -56,6 +57,7 @@ void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
                     " (width x height x channels); `resize` WxH, `crop` or `fit` make them alike");
 }
 
+/// The plan is for the upright image, decoders see it as it is stored: the region is turned back.
 DecodePlan SampleDecoder::decode_plan() const {
   const bool swapped = swaps_sides(orientation_);
   const std::uint32_t stored_width = swapped ? plan_.source_height : plan_.source_width;
@@ -64,6 +66,7 @@ DecodePlan SampleDecoder::decode_plan() const {
           plan_.channels};
 }
 
+/// Estimates the peak memory of decoding: file, decoder, decoded region (twice if it is turned), transform.
 std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const Rect& region) const {
   const std::uint64_t region_bytes = std::uint64_t{region.width} * region.height * plan_.channels;
   return file_.size() + header.extra_bytes + region_bytes * (orientation_ == 1 ? 1 : 2) +
@@ -91,7 +94,7 @@ void SampleDecoder::transform(std::uint8_t* slot) {
   transform_.apply(plan_, orientation_ != 1 ? upright_.view() : stored_.view(), slot);
 }
 
-// Takes what is missing without waiting: a thread that waits must hold nothing.
+// Takes the missing memory without waiting: a thread that waits must hold none, or threads could deadlock.
 bool SampleDecoder::may_hold(std::uint64_t bytes) {
   if (bytes <= std::max(context_.kept_bytes, share_.bytes())) return true;
   if (share_.bytes() > 0) return share_.try_grow(bytes);
@@ -99,6 +102,7 @@ bool SampleDecoder::may_hold(std::uint64_t bytes) {
   return share_.bytes() > 0;
 }
 
+/// Keeps buffers up to kept_bytes for the next image.
 void SampleDecoder::release_memory() {
   const std::uint64_t held =
       file_.capacity() + stored_.pixels.capacity() + upright_.pixels.capacity() + transform_.held_bytes();
@@ -111,7 +115,7 @@ void SampleDecoder::release_memory() {
   share_ = MemoryBudget::Share();
 }
 
-// Memory is released whatever happens: others may wait for it.
+// Memory is released also after an error, because other threads may wait for it.
 void SampleDecoder::read_and_decode(const RootFolder::File& opened, std::string_view file,
                                     std::uint8_t* slot) {
   struct Release {
@@ -137,7 +141,7 @@ void SampleDecoder::make(std::string_view file, std::uint8_t* slot) {
 }
 
 void SampleDecoder::try_make(std::string_view file, std::uint8_t* slot) {
-  // An image that finds too little memory left is put away, its memory waited for, and begun again.
+  // If too little memory is left, the thread releases everything, waits for the amount and starts over.
   for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
     awaited_bytes_ = 0;
     stamp_ = {};

@@ -31,7 +31,8 @@ std::vector<std::uint64_t> divide(std::uint64_t count, const std::vector<SplitSh
   return parts;
 }
 
-/// Divides files that some rows repeat, the most repeated ones first: each to the share that lacks most rows.
+/// Divides files that several rows repeat, most repeated first, each to the share that lacks most rows. All
+/// rows of a file stay in one share, so that no image is in both training and validation data.
 void assign_repeated(std::span<std::uint32_t> indices, const std::vector<std::uint32_t>& row_counts,
                      const std::vector<SplitShare>& split, std::vector<std::uint8_t>& shares) {
   std::stable_sort(indices.begin(), indices.end(),
@@ -48,7 +49,7 @@ void assign_repeated(std::span<std::uint32_t> indices, const std::vector<std::ui
   }
 }
 
-/// Divides the samples of one class; `row_counts` of their files, empty where each has one.
+/// Divides the samples of one class. `row_counts` has the rows of each file; empty if each has one.
 void assign_class(std::span<std::uint32_t> indices, std::int64_t id, const PackImagesSpec& spec,
                   const std::vector<std::uint32_t>& row_counts, std::vector<std::uint8_t>& shares) {
   shuffle(indices, spec.seed ^ mix_bits(static_cast<std::uint64_t>(id)), Purpose::split);
@@ -89,12 +90,13 @@ std::vector<std::uint8_t> assign_shares(const SampleList& list, const PackImages
   return shares;
 }
 
-/// The folder that a row was listed in.
+/// Returns the index of the folder that a row was listed in.
 std::size_t folder_of(const SampleList& list, std::uint64_t row) {
   return static_cast<std::size_t>(std::ranges::upper_bound(list.folders, row, {}, &ListedFolder::row_end) -
                                   list.folders.begin());
 }
 
+/// An input of train/ and val/ folders is packed folder by folder.
 std::vector<PackSamples> packs_of_folders(const SampleList& list, const std::vector<std::uint32_t>& order) {
   std::vector<PackSamples> packs;
   for (const ListedFolder& folder : list.folders) packs.push_back({folder.name, {}, {}});
@@ -114,6 +116,7 @@ std::vector<PackSamples> order_samples(const SampleList& list, const PackImagesS
 
   std::vector<PackSamples> packs;
   for (const SplitShare& share : spec.split) packs.push_back({share.name, {}, {}});
+  // Rejects of the list belong to no share; the first pack reports them.
   packs.front().rejects = list.rejects;
   const std::vector<std::uint8_t> shares = assign_shares(list, spec);
   for (const std::uint32_t index : order) packs[shares[index]].indices.push_back(index);

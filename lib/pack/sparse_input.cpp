@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kShownColumns = 20;
 
-/// Says it with the ids that the input has.
+/// Translates user and item numbers of the error into the ids of the input.
 Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdMap& items) {
   const std::string repeats = error.count == 1 ? " repeats" : " repeat";
   return {ErrorCode::bad_data, "user " + users.text(error.user) + " has several ratings of item " +
@@ -213,6 +213,7 @@ void SparseInput::count_given(std::span<const std::uint32_t> users) {
   }
 }
 
+/// Ids that are not in the input are an error: the list is most likely of another data set.
 std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::string>& ids,
                                                      const char* flag) const {
   std::vector<std::uint32_t> numbers;
@@ -232,7 +233,7 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
   return numbers;
 }
 
-/// What the split takes from the lists of users and from the order of the files.
+/// Collects what the split needs beside the ratings: listed users and the counts of each file's ratings.
 GivenSplit SparseInput::given_split() {
   GivenSplit parts = std::move(parts_);
   parts.validation_users = user_numbers(given_.validation_users, "`validation_users`");
@@ -246,6 +247,7 @@ GivenSplit SparseInput::given_split() {
   return parts;
 }
 
+/// Items of the other pack that do not occur here keep their column and have no number.
 std::vector<std::uint32_t> SparseInput::frozen_numbers() const {
   std::vector<std::uint32_t> numbers;
   for (const std::string& id : *given_.items) {
@@ -267,12 +269,14 @@ RatingPacks SparseInput::make_packs() {
     choice.sorted = sorted;
   }
   GivenSplit given = given_split();
+  // All ids have been looked up: the hash tables are freed before rows are sorted.
   intake_.drop_id_index();
   RatingPacksSpec packs = spec_.packs;
   if (packs.split.is_by_time() && !store_.has_times() && intake_.table() &&
       !intake_.table()->unread_time.empty())
     throw Error(ErrorCode::usage,
                 "`split_by` " + name_of(packs.split.kind) + ": " + intake_.table()->unread_time);
+  // `before` may be in another unit, which its size tells; it is converted to that of the input.
   if (packs.split.before && intake_.times().unit())
     packs.split.before = in_unit(*packs.split.before, *intake_.times().unit());
   try {

@@ -12,23 +12,23 @@ namespace {
 
 constexpr std::size_t kMinBlockBytes = 32 << 10;
 constexpr std::size_t kMaxBlockBytes = 4 << 20;
-/// A block's text, ratings and numbered ids, where each line has new ids.
+/// Memory of a block as a multiple of its text, if every line has new ids: text, ratings, numbered ids.
 constexpr std::uint64_t kBlockCopies = 6;
-/// Ratings and rows that are in work however small the limit is.
+/// Least memory for ratings, and for rows in work, however small the limit is.
 constexpr std::uint64_t kMinRatingBytes = 64 << 10;
 /// Of a user beside the table of ids: flags and order of rows (16), and what a part and its index hold while
 /// they are written and read again.
 constexpr std::uint64_t kUserBytes = 110;
 /// Of an item: flags, columns and counts (40), its name in each of the lists of a part and its index.
 constexpr std::uint64_t kItemBytes = 150;
-/// Copies of an id's text at that time.
+/// Copies of an id's text while a part is written.
 constexpr std::uint64_t kTextCopies = 3;
-/// Counts of an item, by each thread.
+/// A count of each item by each thread.
 constexpr std::uint64_t kItemThreadBytes = 4;
 /// Of a long row: as it is made, or its columns and values, its block and what is compressed of it.
 constexpr std::uint64_t kLongRowBytes = kRowWorkBytes + 8;
 
-/// Of labels while they grow, and of the table by user that is made of them.
+/// Copies of the labels: as they are read, and as a table by user.
 constexpr std::uint64_t kLabelCopies = 2;
 
 }  // namespace
@@ -39,6 +39,7 @@ std::uint64_t SparseMemory::max_block_share() const {
 
 std::uint64_t SparseMemory::block_share() const { return std::min(memory_bytes_ / 4, max_block_share()); }
 
+/// The inverse of block_share: the limit that has room for `ids` bytes of ids beside blocks and ratings.
 double SparseMemory::limit_for(double ids) const {
   const double rest = ids + 2 * static_cast<double>(kMinRatingBytes);
   return std::min(rest * 4 / 3, rest + static_cast<double>(max_block_share()));
@@ -69,6 +70,7 @@ void SparseMemory::check_listed(const std::string& flag, const BesideIds& listed
   refuse("the " + count_text(listed.listed_ids) + " ids of " + flag, bytes, read);
 }
 
+/// Stored ratings get a third of what ids and blocks leave: rows in work need memory as well.
 std::uint64_t SparseMemory::rating_bytes(std::uint64_t id_bytes) const {
   const std::uint64_t taken = std::min(memory_bytes_, id_bytes + block_share());
   return std::max(kMinRatingBytes, (memory_bytes_ - taken) / 3);
@@ -84,6 +86,7 @@ void SparseMemory::check_ids(const IdMap& users, const IdMap& items, const ReadS
   refuse(what, ids, read);
 }
 
+/// Suggests a limit by extrapolating from the share of the input that was read so far.
 void SparseMemory::refuse(const std::string& what, std::uint64_t bytes, const ReadShare& read) const {
   std::string text =
       "`memory_bytes` " + bytes_text(static_cast<double>(memory_bytes_)) + " cannot hold " + what;

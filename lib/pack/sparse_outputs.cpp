@@ -17,7 +17,7 @@
 namespace chunkhit {
 namespace {
 
-/// Which pack this is, as far as it is known before the input is.
+/// Returns the identity of a pack without its pack_id, which depends on the input's hash.
 PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, const std::string& name) {
   PackIdentity pack{kMatrixFormat, recorded_spec(spec, ids, name), 0, {}};
   pack.difference = [recorded = pack.spec](const EarlierPack& before) {
@@ -27,7 +27,7 @@ PackIdentity identity_of(const PackSparseSpec& spec, const RecordedIds& ids, con
   return pack;
 }
 
-/// Throws cannot_write where a finished pack has another spec.
+/// Throws cannot_write if a finished pack has another spec.
 void check_same_spec(const std::string& path, const std::optional<MatrixManifest>& finished,
                      const PackIdentity& wanted) {
   if (finished && !first_difference(finished->spec, wanted.spec).empty()) check_same_pack(path, wanted);
@@ -42,12 +42,13 @@ std::string pack_path(const PackSparseOptions& options, const std::string& name)
                                            "; `force` removes it, another `output` keeps both");
 }
 
-/// What runs with another split, or with none, left where the packs of this run are to be.
+/// Folders that runs with another split, or without one, left in the output.
 struct StaleFolders {
   std::vector<std::string> packs;
   std::vector<std::string> empty;  ///< a killed run may have got no further than to make its folders
 };
 
+/// Looks only at folders named like splits: other folders are never touched.
 StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   StaleFolders stale;
   for (const std::string_view part : kEnumWords<Split>) {
@@ -63,7 +64,7 @@ StaleFolders stale_folders(const PackSparseOptions& options, const std::vector<s
   return stale;
 }
 
-/// Throws cannot_write where a stale pack stays without `force`, or is not all that its folder holds.
+/// Throws cannot_write for a stale pack without `force`, or if its folder holds other files as well.
 void check_stale_packs(const std::vector<std::string>& packs, bool force, bool has_split) {
   if (!packs.empty() && !force)
     refuse_stale_pack(packs[0], has_split ? " of another split, which this run does not make"
@@ -75,7 +76,7 @@ void check_stale_packs(const std::vector<std::string>& packs, bool force, bool h
                                                "does not remove; give another `output`");
 }
 
-/// Throws cannot_write where the folders of a split are to lie in a pack that stays.
+/// Throws cannot_write if the folders of a split would be inside a pack that stays.
 void check_around_split(const PackSparseOptions& options) {
   if (is_matrix_pack(options.output)) {
     if (!options.force) refuse_stale_pack(options.output, " itself, and `split_by` makes folders in it");
@@ -88,7 +89,7 @@ void check_around_split(const PackSparseOptions& options) {
                     ") and more, and `split_by` makes folders in it; give another `output`");
 }
 
-/// Throws cannot_write where a folder that is to be written has an entry that is neither a pack's nor stale.
+/// Throws cannot_write if an output folder has an entry that is neither a pack's file nor stale.
 void check_wanted(const std::string& folder, const StaleFolders& stale) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) return;
@@ -98,8 +99,8 @@ void check_wanted(const std::string& folder, const StaleFolders& stale) {
   check_only_our_files(folder, gone);
 }
 
-/// Finds what stands in the way of the packs; throws cannot_write where it stays. A stale validation pack
-/// beside a new one for training would hold ratings that were trained on.
+/// Finds stale packs in the output; throws cannot_write if they would stay. A stale validation pack beside a
+/// new training pack would hold ratings that were trained on.
 StaleFolders check_stale_folders(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   const bool has_split = !wanted[0].empty();
   StaleFolders stale = stale_folders(options, wanted);
@@ -110,7 +111,7 @@ StaleFolders check_stale_folders(const PackSparseOptions& options, const std::ve
   return stale;
 }
 
-/// Nothing is removed before all was found to be a pack's.
+/// Removes stale packs with `force`, only after everything in the folders was identified as a pack's.
 void clear_stale_packs(const PackSparseOptions& options, const std::vector<std::string>& wanted) {
   const StaleFolders stale = check_stale_folders(options, wanted);
   if (!options.force) return;
@@ -140,7 +141,7 @@ SparseOutputs::SparseOutputs(const PackSparseSpec& spec, const PackSparseOptions
   }
 }
 
-// The first one made the folder of the split, which must be empty to be removed again.
+// The first output made the common folder, which can be removed only after those inside it: last to first.
 SparseOutputs::~SparseOutputs() {
   while (!outputs_.empty()) outputs_.pop_back();
 }
@@ -152,7 +153,7 @@ void SparseOutputs::check(const PackSparseSpec& spec, const PackSparseOptions& o
   for (const std::string& name : names) {
     const std::string path = pack_path(options, name);
     std::error_code error;
-    // With `force` all that is in a folder was found to be a pack's, and goes.
+    // With `force` everything in the folder was identified as a pack's and will be removed.
     if (options.force && std::filesystem::is_directory(path, error)) continue;
     OutputFolder::check(path, options.force, PackKind::matrices);
     const std::optional<MatrixManifest> finished = OutputFolder::finished_matrix_pack(path);

@@ -51,6 +51,8 @@ BatchPipeline::Plan::Plan(const ChunkGrid& grid, const PipelineSpec& spec, const
   end_slot = slots_of(batches.batch_count() - 1).end;
 }
 
+/// Lists the chunks of the first batch: at the start of a global shuffle the threads load them together
+/// instead of each waiting for its own.
 void BatchPipeline::Plan::list_first_chunks() {
   if (!has_batches()) return;
   const EpochBatches::Batch first = batches.batch(next_batch);
@@ -61,7 +63,7 @@ void BatchPipeline::Plan::list_first_chunks() {
   first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
 }
 
-// Positions behind the end begin at 0 again; these few samples are loaded when they are used.
+// Positions past the end wrap to 0 (rank padding); those few chunks are loaded when they are used.
 EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
   const EpochBatches::Batch wanted = batches.batch(batch);
   return order.slots_of(std::min(wanted.first_position, sample_count - 1),
@@ -119,8 +121,8 @@ void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
   }
 }
 
-// Under the lock. First the next batch, if its chunks are loaded, then chunks. A batch whose chunks are still
-// loading is left to the end: its thread can only wait.
+// Called under the lock. Prefers the next batch if its chunks are loaded, then loading chunks, and takes a
+// batch whose chunks are still loading last, because its thread can only wait.
 bool BatchPipeline::take_work(Work& work) {
   if (!plans_.back()->has_batches())
     plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
@@ -142,6 +144,7 @@ bool BatchPipeline::take_work(Work& work) {
   return has_room && !lacks_chunks && take_batch(work, plan);
 }
 
+/// Returns whether no chunk of a slot before `end_slot` is still being loaded.
 bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
   return std::ranges::none_of(
       loading_, [&](const Loading& each) { return each.epoch == plan.epoch && each.slot < end_slot; });
@@ -150,11 +153,12 @@ bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
   work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
   given_out(work.number) = {.plan = work.plan, .batch = work.batch};
-  // Others may find work that depended on this.
+  // Another thread may now find work: the following batch or its chunks.
   work_changed_.notify_one();
   return true;
 }
 
+/// Loads ahead in the order of slots, across the end of an epoch into the next one.
 bool BatchPipeline::take_load(Work& work) {
   for (const auto& plan : plans_) {
     if (plan->next_slot >= plan->end_slot) continue;
@@ -172,7 +176,7 @@ void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
   try {
     static_cast<void>(cache_.acquire(work.chunk, maker.stored()));
   } catch (...) {
-    // The thread that uses the chunk throws it.
+    // The error is thrown again by the thread that uses the chunk.
   }
 }
 
@@ -193,6 +197,7 @@ void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
   given_out(work.number).done = true;
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
   const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
+  // An epoch's plan is dropped when all its batches are done; its chunks are released with it.
   while (plans_.size() > 1 && plans_.front().get() != oldest && !plans_.front()->has_batches()) {
     release(*plans_.front(), plans_.front()->next_slot);
     plans_.pop_front();
@@ -204,7 +209,7 @@ void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
   if (spec_.loads_ahead) work_changed_.notify_all();  // released chunks make room for others
 }
 
-// Chunks of slots before `end_slot` are not needed any more.
+// Releases the chunks of slots before `end_slot`, which no batch needs any more.
 void BatchPipeline::release(Plan& plan, std::uint64_t end_slot) {
   for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
     cache_.unwant(plan.order.chunk_at(plan.first_slot));
@@ -212,8 +217,8 @@ void BatchPipeline::release(Plan& plan, std::uint64_t end_slot) {
   }
 }
 
-/// Notes for the threads that a slot was freed; at its end, where that was not told before: without the lock,
-/// for which a woken thread would only wait.
+/// Wakes threads for a freed slot, at the latest in its destructor: after the lock was released, because a
+/// woken thread would otherwise only wait for it.
 class BatchPipeline::RoomNotice {
  public:
   explicit RoomNotice(BatchPipeline& pipeline) : pipeline_(pipeline) {}
@@ -235,8 +240,8 @@ class BatchPipeline::RoomNotice {
   bool is_due_ = false;
 };
 
-// Gives the slot that the caller has to the threads, and returns the lock. A buffer that the caller retains
-// is replaced before, without the lock.
+// Takes the slot back from the caller and returns the lock. A retained buffer is replaced before, outside
+// the lock.
 std::unique_lock<std::mutex> BatchPipeline::take_back(RoomNotice& notice) {
   const bool is_freed = ring_.take_back();
   std::unique_lock lock(mutex_);
