@@ -51,8 +51,8 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
   }
 }
 
-/// Prefetches the data of a sample ahead: shuffled samples are spread over the whole list. Always inlined: GCC
-/// considers a function that only prefetches to be without effect and drops calls of it.
+/// Prefetches the data of a sample ahead: shuffled samples are spread over the whole list. Always inlined:
+/// GCC considers a function that only prefetches to be without effect and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const SampleList& list, std::uint32_t index) {
   const std::uint64_t begin = index == 0 ? 0 : list.files.ends[index - 1];
   __builtin_prefetch(list.files.text.data() + begin);
