@@ -18,6 +18,7 @@
 
 namespace chunkhit {
 
+/// Appends seven u64 for each chunk, 56 bytes (schemas/shard.md).
 void append_chunks(ByteBuffer& bytes, const std::vector<StoredChunk>& chunks) {
   for (const StoredChunk& chunk : chunks)
     for (const std::uint64_t number : {chunk.offset, chunk.stored_bytes, chunk.raw_bytes, chunk.first_sample,
@@ -76,7 +77,7 @@ Labels decode_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64_t samp
   return labels;
 }
 
-/// What images and matrices have in common.
+/// Decodes the fields that images and matrices have in common.
 PartSpec decode_common_spec(const PartSpecBytes& bytes) {
   PartSpec spec;
   spec.pack_id = load_little<std::uint64_t>(bytes.data());
@@ -89,6 +90,7 @@ PartSpec decode_common_spec(const PartSpecBytes& bytes) {
 
 }  // namespace
 
+/// The offsets are those of schemas/shard.md; bytes that are not set stay zero.
 PartSpecBytes encode_part_spec(const PartSpec& spec) {
   PartSpecBytes bytes{};
   store_little(bytes.data(), spec.pack_id);
@@ -187,14 +189,16 @@ using Integers = std::vector<std::uint64_t>;
 constexpr std::uint64_t kTexts = 0;
 constexpr std::uint64_t kIntegers = 1;
 
-/// Memory of a row: its label, its number, where its name ends and a decoded integer, beside the name, of
-/// which twice the index leaves 12 bytes open at most; and of an item, with a name of its own.
+/// Memory of a row beside its name (label, number, end of the name, decoded integer, and 12 bytes of the name
+/// that twice the index does not cover), and of an item with its name.
 constexpr std::uint64_t kRowMemory = 8 + 8 + 8 + 8 + 12;
 constexpr std::uint64_t kItemMemory = sizeof(std::string) + 8 + 16;
 
+/// Zigzag coding: small numbers of either sign have leading zero bytes, which compress well as planes.
 constexpr std::uint64_t fold_sign(std::uint64_t number) { return number << 1 ^ (0 - (number >> 63)); }
 constexpr std::uint64_t unfold_sign(std::uint64_t folded) { return folded >> 1 ^ (0 - (folded & 1)); }
 
+/// Collects an index in pieces of equal kind of bytes, each of which the compressor sees separately.
 class IndexWriter {
  public:
   void number(std::uint64_t number) { append_little(piece_, number); }
@@ -205,6 +209,8 @@ class IndexWriter {
     end_piece();
   }
 
+  /// Writes byte planes: first the lowest bytes of all integers, then the next ones. Compresses better than
+  /// whole integers.
   void planes(const Integers& integers) {
     std::uint64_t all_bits = 1;  // at least a plane
     for (const std::uint64_t integer : integers) all_bits |= integer;
@@ -237,7 +243,7 @@ class IndexWriter {
   ByteBuffer piece_;
 };
 
-/// Integers for ids, less `near` of each where that is given; nothing where some are texts.
+/// Returns the ids as folded integers, minus `near` of each if given; nullopt if one is text.
 std::optional<Integers> integers_of(const TextList& ids, const Integers* near) {
   Integers integers;
   integers.reserve(ids.size());
@@ -249,6 +255,8 @@ std::optional<Integers> integers_of(const TextList& ids, const Integers* near) {
   return integers;
 }
 
+/// Ids that are integers are stored as numbers, relative to the row number if that is known: they are often
+/// equal.
 void encode_ids(const TextList& ids, const Integers* near, IndexWriter& index) {
   if (const std::optional<Integers> integers = integers_of(ids, near)) {
     index.number(kIntegers);
@@ -284,7 +292,7 @@ TextList decode_texts(IndexCursor& cursor, std::uint64_t count) {
   return cursor.names(std::move(ends), text_bytes);
 }
 
-/// Integers as text, whose memory does not grow step by step.
+/// Formats integers as text into exactly reserved memory.
 TextList decimal_names(const Integers& integers) {
   TextList names;
   names.ends.reserve(integers.size());
@@ -326,7 +334,7 @@ Labels decode_matrix_labels(IndexCursor& cursor, std::uint64_t kind, std::uint64
   return labels;
 }
 
-/// What names take once more as strings, of which those beyond 15 bytes are on the heap.
+/// Returns the memory of names as std::string; those of more than 15 bytes are on the heap.
 std::uint64_t list_bytes(const TextList& names) {
   constexpr std::size_t kMaxInside = 15;
   std::uint64_t bytes = names.size() * sizeof(std::string);
@@ -335,7 +343,7 @@ std::uint64_t list_bytes(const TextList& names) {
   return bytes;
 }
 
-/// What is decoded before the items become strings.
+/// Returns the memory of what is decoded before the items become strings.
 std::uint64_t decoded_bytes(const PartContents& contents, const TextList& items) {
   const PartSamples& samples = contents.samples;
   return contents.chunks.size() * sizeof(StoredChunk) + samples.rows.size() * 3 * sizeof(std::uint64_t) +
@@ -383,7 +391,7 @@ void decode_matrix_index(Bytes bytes, PartContents& contents, std::uint64_t memo
   const std::uint64_t label_kind = cursor.number();
   const std::uint64_t label_columns = cursor.number();
   const std::uint64_t item_count = cursor.number();
-  // Each row has a label, a number and a name, each item a name; each takes a byte of the index at least.
+  // Every row and item takes at least a byte of the index: checked before memory is allocated.
   for (const std::uint64_t count : {sample_count, item_count})
     if (count > cursor.left()) throw_bad_index("ends early: " + std::to_string(count) + " rows or items");
   // The table of chunks takes as much memory as in the index.

@@ -18,6 +18,7 @@
 namespace chunkhit {
 namespace {
 
+// Skippable frames of zstd: `zstd -d` reads a shard as the bytes of its chunks.
 constexpr std::uint32_t kHeaderMagic = 0x184d2a50;
 constexpr std::uint32_t kIndexMagic = 0x184d2a51;
 constexpr std::uint32_t kPaddingMagic = 0x184d2a52;
@@ -90,6 +91,7 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
   return header;
 }
 
+/// Padding is a frame that decompressors skip; it is never smaller than a frame header.
 ByteBuffer encode_shard_padding(std::uint64_t bytes) {
   ByteBuffer frame(bytes);
   std::ranges::fill(frame, std::uint8_t{0});
@@ -103,6 +105,7 @@ std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(std::u
   return header;
 }
 
+/// The table of zstd's seekable format: stored and raw bytes of every frame, so that other readers can seek.
 ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
                              std::uint64_t index_bytes) {
   ByteBuffer table(kSkippableHeaderBytes);
@@ -143,6 +146,7 @@ ShardHeader read_header(const InputFile& file) {
   return header;
 }
 
+/// Checks bounds, frame header and hash of the index before it is decoded.
 ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   const std::uint64_t room = file.byte_count() - std::min(header.index_offset, file.byte_count());
   if (room < kSkippableHeaderBytes ||
@@ -160,8 +164,8 @@ ByteBuffer read_index(const InputFile& file, const ShardHeader& header) {
   return index;
 }
 
-/// Undoes the compression of a matrices' index. A row takes some bytes of the file and not many more of the
-/// index: what claims to be larger than kMaxShrinking files is refused before memory is taken for it.
+/// Decompresses the index of a part of matrices. An index that claims to be larger than kMaxShrinking times
+/// the file is damaged and rejected before memory is allocated.
 ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_t memory_bytes) {
   constexpr std::uint64_t kMaxShrinking = 1024;
   const std::uint64_t bytes = zstd_content_bytes(compressed);
@@ -174,7 +178,7 @@ ByteBuffer expand_index(Bytes compressed, std::uint64_t file_bytes, std::uint64_
   return index;
 }
 
-/// Chunks and index follow one another, with nothing but padding between them.
+/// Throws bad_data unless chunks and index follow one another with only padding between them.
 void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, std::uint64_t index_offset) {
   std::uint64_t expected = kShardAlignment;
   const auto check = [&](const std::string& what, std::uint64_t offset) {
@@ -247,7 +251,7 @@ constexpr int kIndexLevel = 3;
 class ShardWriter final : public ChunkWriter {
  public:
   ShardWriter(const std::string& path, const PartSpec& spec) : spec_(spec), file_(path) {
-    // The header's location; what it says is known at the end.
+    // Reserves the header's bytes; its numbers are known and written at the end.
     file_.append(encode_shard_header({.spec = spec}));
   }
 
@@ -274,7 +278,7 @@ class ShardWriter final : public ChunkWriter {
     if (index.size() > UINT32_MAX - kSkippableHeaderBytes)
       throw Error(ErrorCode::cannot_write, file_.path() + ": an index of " + std::to_string(index.size()) +
                                                " bytes, expected less than 4 GiB: make smaller parts");
-    spec_.classes = {};  // which are in the index now, and are about to be read again
+    spec_.classes = {};  // frees memory: they are in the index now, which is about to be read back
     ShardHeader header{.spec = spec_,
                        .sample_count = sample_count_,
                        .chunk_count = chunks_.size(),
@@ -293,7 +297,7 @@ class ShardWriter final : public ChunkWriter {
   }
 
  private:
-  /// Rows of matrices are so small that what stands beside them counts: their index is compressed.
+  /// The index of matrices is compressed, because it is large compared to their rows.
   [[nodiscard]] ByteBuffer encode_index(const PartSamples& samples) const {
     if (!spec_.matrix) return encode_part_index(spec_, chunks_, samples);
     const std::vector<ByteBuffer> pieces = encode_matrix_index(spec_, chunks_, samples);

@@ -11,14 +11,14 @@
 namespace chunkhit {
 namespace {
 
-/// Chunks that are held take at most this share of the memory, beside ids, blocks and ratings.
+/// Decoded chunks may take 1/kChunkShare of the memory; ids, blocks and ratings need the rest.
 constexpr std::uint64_t kChunkShare = 3;
-/// Of a name: ends in growing lists, and what finds equal names.
+/// Bytes of a name beside its text: ends in growing lists, and hash tables that find equal names.
 constexpr std::uint64_t kNameBytes = 80;
 constexpr std::uint64_t kNameCopies = 5;
-/// A byte of a file decompresses to at most so many (deflate's limit), and a name takes at least one.
+/// Largest expansion of deflate: a file of N bytes has at most N · kMaxInflation names.
 constexpr std::uint64_t kMaxInflation = 1032;
-/// Of a name that becomes an id, as pack-sparse counts users and items.
+/// Bytes of a name that becomes an id, as pack-sparse counts users and items.
 constexpr std::uint64_t kIdBytes = 240;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 16;
 
@@ -34,7 +34,7 @@ bool has_arrays(const Hdf5Check& check, hid_t file, const std::string& group) {
          has_object(check, file, below + "/indptr");
 }
 
-/// The matrix that is meant where none is named.
+/// Returns the path of the matrix if none is named: /X, /matrix, the root, or the only group with arrays.
 std::string find_matrix(const Hdf5Check& check, hid_t file) {
   for (const char* name : {"/X", "/matrix"})
     if (has_object(check, file, name)) return name;
@@ -49,7 +49,7 @@ std::string find_matrix(const Hdf5Check& check, hid_t file) {
                  "/X");
 }
 
-/// The format as AnnData names it now, and before 0.7; the root of a file may be encoded as something else.
+/// Reads the format by AnnData's attribute, or the one before 0.7. The root's attribute describes the file.
 std::string read_format(const Hdf5Check& check, hid_t group, const std::string& path) {
   if (path == "/") return "";
   std::string format = read_text_attribute(check, group, "encoding-type");
@@ -73,7 +73,7 @@ TextList read_name_list(const Hdf5Check& check, hid_t file, const std::string& p
   return read_names(check, file, path);
 }
 
-/// AnnData's categories: a name for each code.
+/// Reads a categorical column of AnnData: codes that index a list of names.
 TextList read_categories(const Hdf5Check& check, hid_t file, const std::string& path,
                          std::uint64_t expected) {
   const Hdf5Column codes = open_column(check, file, path + "/codes");
@@ -89,7 +89,7 @@ TextList read_categories(const Hdf5Check& check, hid_t file, const std::string& 
   return names;
 }
 
-/// Texts, whole numbers, AnnData's categories, or its texts that may be missing.
+/// Reads an index of texts or integers, of AnnData's categories, or of its nullable texts.
 TextList read_index_column(const Hdf5Check& check, hid_t file, const std::string& path,
                            std::uint64_t expected) {
   if (!has_group(check, file, path)) return read_name_list(check, file, path, expected);
@@ -126,6 +126,7 @@ TextList read_record_index(const Hdf5Check& check, hid_t dataset, const std::str
 
 }  // namespace
 
+/// The index is the column that `_index` names; older files have "_index" or "index" themselves.
 TextList read_table_index(const Hdf5Check& check, hid_t file, const std::string& path,
                           std::uint64_t expected) {
   if (!has_object(check, file, path)) return {};
@@ -194,7 +195,7 @@ void AnnDataMatrix::open_compressed() {
                  std::to_string(outer + 1));
 }
 
-/// Two sides from an attribute or a dataset of the group, or none.
+/// Reads the two sides from an attribute or a dataset of the group; empty if there is neither.
 std::vector<std::int64_t> AnnDataMatrix::read_shape() const {
   const Hdf5Check& check = source_.check();
   const Hdf5Handle group(check(H5Gopen2(source_.file(), facts_.path.c_str(), H5P_DEFAULT), "open a group"),
@@ -212,6 +213,7 @@ std::vector<std::int64_t> AnnDataMatrix::read_shape() const {
   return shape;
 }
 
+/// Without a format the length of indptr decides between CSR and CSC; without a shape only CSR is possible.
 void AnnDataMatrix::set_sides(const std::string& format, const std::vector<std::int64_t>& shape) {
   const std::uint64_t outer_count = indptr_->count() - 1;
   facts_.storage = format == "csc" ? CsrStorage::csc : CsrStorage::csr;
@@ -233,7 +235,7 @@ void AnnDataMatrix::set_sides(const std::string& format, const std::vector<std::
   }
 }
 
-/// While a chunk is decompressed it is there as it is stored, and again.
+/// Throws usage if the chunks read at a time do not fit: while decoding, one is in memory twice.
 void AnnDataMatrix::check_chunk_memory() const {
   std::uint64_t sum = 0;
   std::uint64_t largest = 0;

@@ -15,7 +15,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kMaxListedNames = 20;
-// Deflate, the best of HDF5's own filters, makes at most 1,032 bytes of one.
+// Deflate, the strongest of HDF5's own filters, expands one byte to at most 1,032.
 constexpr std::uint64_t kMaxInflation = 1100;
 // h5py's parameters: revision of the filter, version of LZF, bytes of a chunk before it was compressed.
 constexpr std::size_t kChunkBytesIndex = 2;
@@ -44,8 +44,7 @@ herr_t list_name(hid_t, const char* name, const H5L_info_t*, void* listed) {
 
 std::atomic<bool> is_lzf_registered = false;
 
-/// Compares the bytes of a chunk that LZF's parameters name with those that the array has. References to
-/// texts have none.
+/// Compares the chunk size in LZF's parameters with that of the array. It is 0 for references to texts.
 void check_lzf(const Hdf5Check& check, hid_t dataset, unsigned chunk_bytes, const std::string& path) {
   const Hdf5Handle type(check(H5Dget_type(dataset), "ask for a type"), H5Tclose);
   auto bytes = static_cast<double>(H5Tget_size(type.get()));
@@ -55,7 +54,7 @@ void check_lzf(const Hdf5Check& check, hid_t dataset, unsigned chunk_bytes, cons
                  number_text(bytes));
 }
 
-/// Refuses data of other files, and filters that would load a plug-in, with what to do about it.
+/// Rejects data in other files and filters that need a plug-in; the message says what to do.
 void check_filters(const Hdf5Check& check, hid_t dataset, const std::string& path) {
   const Hdf5Handle list(check(H5Dget_create_plist(dataset), "ask for a storage"), H5Pclose);
   if (H5Pget_layout(list.get()) == H5D_VIRTUAL || H5Pget_external_count(list.get()) != 0)
@@ -75,7 +74,7 @@ void check_filters(const Hdf5Check& check, hid_t dataset, const std::string& pat
   }
 }
 
-/// Refuses links to elsewhere on a path.
+/// Rejects soft and external links on a path: they could lead to other files.
 void check_links(const Hdf5Check& check, hid_t file, const std::string& path) {
   for (std::size_t end = 0; end < path.size();) {
     end = std::min(path.find('/', end + 1), path.size());
@@ -86,7 +85,7 @@ void check_links(const Hdf5Check& check, hid_t file, const std::string& path) {
   }
 }
 
-/// Refuses dimensions whose numbers could not come from what is stored.
+/// Rejects dimensions that the stored bytes cannot fill, even at the best compression.
 void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                 std::uint64_t item_bytes, const std::string& path) {
   std::uint64_t most = H5Dget_storage_size(dataset) / item_bytes;
@@ -98,8 +97,7 @@ void check_size(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> 
   if (most == 0) check.refuse(path + ": its storage is smaller than its dimensions");
 }
 
-/// Refuses a list of which chunks are missing and have no fill value, as all lists of ours: HDF5 would make
-/// up zeros.
+/// Rejects a list with missing chunks and without fill value, as our lists are: HDF5 would return zeros.
 void check_chunks(const Hdf5Check& check, hid_t dataset, hsize_t length, const std::string& path) {
   const std::vector<hsize_t> chunk = chunk_sides(check, dataset);
   if (chunk.empty()) return;
@@ -136,7 +134,7 @@ bool has_object(const Hdf5Check& check, hid_t file, const std::string& name) {
     if (check(H5Lexists(file, step.c_str(), H5P_DEFAULT), "look for an object") == 0) return false;
     H5L_info_t link;
     check(H5Lget_info(file, step.c_str(), &link, H5P_DEFAULT), "look for an object");
-    if (link.type != H5L_TYPE_HARD) return true;  // what lies behind it is not looked at: it will be refused
+    if (link.type != H5L_TYPE_HARD) return true;  // not followed: opening it will be an error
   }
   return true;
 }
@@ -153,6 +151,7 @@ std::vector<std::string> child_names(const Hdf5Check& check, hid_t file, const s
   return names;
 }
 
+/// Lists what the nearest existing group has, so that the message shows the right name.
 void refuse_missing(const Hdf5Check& check, hid_t file, const std::string& what, const std::string& path,
                     const std::string& advice) {
   std::string group = hdf5_path(path);
@@ -244,15 +243,15 @@ std::string codec_name(const Hdf5Check& check, hid_t dataset) {
 
 namespace {
 
-// More than any program makes a chunk (numbers.cpp has the same limit for a row's chunks).
+// Larger than the chunks of any known program (numbers.cpp has the same limit for the chunks of a row).
 constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{1} << 30;
 
 void push_reason(const char* reason) {
   H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_PLINE, H5E_READERROR, "%s", reason);
 }
 
-/// Undoes a chunk; 0 where that fails, as HDF5 wants it. Shorter chunks than HDF5 expects would be read
-/// beyond their end.
+/// Decodes a chunk; returns 0 on failure, as HDF5 requires. The result has exactly the expected size, because
+/// HDF5 would read past the end of a shorter one.
 std::size_t undo_lzf(unsigned flags, std::size_t count, const unsigned* parameters, std::size_t bytes,
                      std::size_t* buffer_bytes, void** buffer) {
   if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;

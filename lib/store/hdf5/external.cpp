@@ -25,7 +25,7 @@ namespace chunkhit {
 namespace {
 
 constexpr const char* kNameAdvice = "; `images` and `labels` name those to read";
-// As many channels as images have; a side of so few pixels is unlikely.
+// A dimension of at most so many is taken as the channels: images are not that small.
 constexpr std::uint64_t kMaxChannels = 4;
 
 /// Reads the attribute `layout` as our parts have it; external files may have another meaning there.
@@ -36,7 +36,7 @@ std::string said_layout(const Hdf5Check& check, hid_t images) {
   return H5Tis_variable_str(type.get()) > 0 ? read_text_attribute(check, images, "layout") : "";
 }
 
-/// Where nothing is said, few channels tell which side they are.
+/// Returns the layout by the attribute, or guesses it: the dimension of few values has the channels.
 Layout guess_layout(const Hdf5Check& check, hid_t images, const std::vector<std::uint64_t>& dimensions) {
   if (dimensions.size() != 4) return Layout::nhwc;
   const std::string said = said_layout(check, images);
@@ -45,8 +45,8 @@ Layout guess_layout(const Hdf5Check& check, hid_t images, const std::vector<std:
   return dimensions[1] <= kMaxChannels ? Layout::nchw : Layout::nhwc;
 }
 
-/// The sample's shape: (H, W, C), (C, H, W), (H, W), (W) or one value; of more dimensions the first ones make
-/// the height.
+/// Returns the shape of a sample: (H, W, C), (C, H, W), (H, W), (W) or one value. Further dimensions in front
+/// are multiplied into the first side.
 SampleShape shape_of(const Hdf5Check& check, hid_t images, const Hdf5Array& array) {
   std::vector<std::uint64_t> sides(array.dimensions.begin() + 1, array.dimensions.end());
   const Layout layout = guess_layout(check, images, array.dimensions);
@@ -64,6 +64,7 @@ SampleShape shape_of(const Hdf5Check& check, hid_t images, const Hdf5Array& arra
   return {side(1), side(2), side(0), layout};
 }
 
+/// Returns whether a name is a list of this kind and length in the file itself, not behind a link.
 bool is_column(const Hdf5Source& source, const char* name, H5T_class_t kind, std::uint64_t length) {
   const Hdf5Check& check = source.check();
   if (!has_object(check, source.file(), name)) return false;
@@ -78,8 +79,8 @@ bool is_column(const Hdf5Source& source, const char* name, H5T_class_t kind, std
          (length == 0 || dimensions[0] == length);
 }
 
-/// Takes what our own parts call rows, files and classes where it is as there; in external files the names
-/// may mean anything.
+/// Reads rows, files and classes if they look like those of our own parts; in external files these names may
+/// mean anything.
 void read_columns_beside(const Hdf5Source& source, std::uint64_t sample_count, PartContents& contents) {
   PartSamples& samples = contents.samples;
   samples.rows.resize(sample_count);
@@ -143,7 +144,7 @@ PartContents read_external_file(Hdf5Source& source, const InputFile& input, cons
 
 namespace {
 
-/// Class ids; the library makes the largest id of those above it.
+/// Reads class ids. libhdf5 clamps larger ones to INT64_MAX, which is therefore checked.
 std::vector<std::int64_t> read_ids(const Hdf5Check& check, const Hdf5Column& column,
                                    const std::string& path) {
   std::vector<std::int64_t> ids = read_column<std::int64_t>(check, column);
@@ -154,6 +155,7 @@ std::vector<std::int64_t> read_ids(const Hdf5Check& check, const Hdf5Column& col
   return ids;
 }
 
+/// Labels of whole numbers in several columns are served as floats and must be exact.
 std::vector<float> read_values(const Hdf5Check& check, const Hdf5Column& column, const std::string& path) {
   std::vector<float> values = read_column<float>(check, column);
   if (column.is_floating) return values;
@@ -165,7 +167,7 @@ std::vector<float> read_values(const Hdf5Check& check, const Hdf5Column& column,
   return values;
 }
 
-/// The name that is wanted: where none is given, the labels next to the images.
+/// Returns the name of the labels: as given, or `labels` in the group of the images.
 std::string labels_name(const Hdf5Names& names) {
   return names.labels.value_or(names.images.substr(0, names.images.rfind('/') + 1) + kLabelsName);
 }

@@ -18,7 +18,7 @@
 namespace chunkhit {
 namespace {
 
-/// Keeps the description of the deepest failure, and the system's own words where a description quotes them.
+/// Keeps the description of the deepest failure, or the system's error text if a description quotes one.
 herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   constexpr std::string_view kQuoted = "error message = '";
   auto& text = *static_cast<std::string*>(reason);
@@ -33,7 +33,7 @@ herr_t keep_reason(unsigned, const H5E_error2_t* error, void* reason) {
   return 0;
 }
 
-/// Notes whether a call failed because the system denied memory.
+/// Notes whether a call failed for lack of memory.
 herr_t look_for_memory(unsigned, const H5E_error2_t* error, void* denied) {
   const bool is_memory = error->maj_num == H5E_RESOURCE || error->min_num == H5E_NOSPACE;
   if (is_memory) *static_cast<bool*>(denied) = true;
@@ -51,7 +51,8 @@ void note_machine_error(const Error& error) { machine_error = error; }
 void forget_machine_error() { machine_error.reset(); }
 
 Hdf5Session::Hdf5Session() : lock_(library_mutex) {
-  // HDF5 1.10 crashes when it runs out of memory while it starts, which takes some 3 MiB.
+  // HDF5 1.10 crashes if it runs out of memory during its start, which needs some 3 MiB: allocated and freed
+  // here, so that the lack is an exception.
   static const std::size_t room = ByteBuffer(8 << 20).size();
   static_cast<void>(room);
   H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
@@ -73,7 +74,7 @@ void Hdf5Check::refuse(const std::string& what) const {
 
 void Hdf5Check::fail(const char* what) const {
   bool denied = false;
-  // Without a limit the system denies only what no machine has, and what only a damaged file asks for.
+  // Without a memory limit only absurd sizes are denied, which come from a damaged file.
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_for_memory, &denied);
   if (denied && has_memory_limit()) throw Error(ErrorCode::try_again, path_ + ": " + memory_limit_text());
   std::string reason;
@@ -88,7 +89,7 @@ Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path) {
   return {check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), "open"), H5Fclose};
 }
 
-/// While it is on, reads of array data are noted instead of done.
+/// While it is on, the driver records reads of array data instead of executing them.
 struct ReadWatch {
   const InputFile* input = nullptr;
   bool is_on = false;
@@ -100,15 +101,15 @@ struct ReadWatch {
 
 namespace {
 
-// HDF5's own drivers go as far.
+// The same limit as in HDF5's own drivers.
 constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 
-/// What HDF5 hands to the driver's `open`, copied byte by byte.
+/// Settings that HDF5 passes to the driver's `open`, copied bytewise.
 struct DriverSettings {
   ReadWatch* watch = nullptr;
 };
 
-/// What the driver keeps of an open file.
+/// The driver's state of an open file.
 struct DriverFile : H5FD_t {
   ReadWatch* watch = nullptr;
 };
@@ -117,7 +118,7 @@ DriverFile& driver_file(H5FD_t* file) { return *static_cast<DriverFile*>(file); 
 
 const DriverFile& driver_file(const H5FD_t* file) { return *static_cast<const DriverFile*>(file); }
 
-/// Reads like HDF5's own driver: zeros behind the file's end. No exception may pass through C.
+/// Reads like HDF5's own driver, with zeros past the end of the file. Exceptions must not pass through C.
 herr_t read_bytes(const InputFile& input, haddr_t at, std::size_t bytes, void* to) {
   const std::uint64_t there =
       std::min<std::uint64_t>(bytes, input.byte_count() - std::min(at, input.byte_count()));
@@ -208,6 +209,8 @@ Hdf5Source::~Hdf5Source() = default;
 
 std::uint64_t Hdf5Source::end_address() const { return watch_->end_of_addresses; }
 
+/// Finds a chunk's file offset without walking over the chunks before it, which HDF5 1.10 has no call for: a
+/// raw read of the chunk is started while the driver only records where it would read.
 std::optional<Hdf5ChunkLocation> Hdf5Source::find_chunk(hid_t dataset, std::span<const hsize_t> first) {
   hsize_t bytes = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &bytes) < 0 || bytes == 0) return std::nullopt;
@@ -241,7 +244,7 @@ Hdf5Handle create_hdf5_file(const Hdf5Check& check, const std::string& path,
   const Hdf5Handle creation(check(H5Pcreate(H5P_FILE_CREATE), "create a property list"), H5Pclose);
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, H5F_LIBVER_V18), "set the version bounds");
   check(H5Pset_meta_block_size(access.get(), metadata_block_bytes), "set the metadata block");
-  // Small chunks lie where the file ended, as large ones do, so that their addresses are known.
+  // Small chunks are written at the end of the file like large ones, so that their offsets are known.
   check(H5Pset_small_data_block_size(access.get(), 0), "set the data block");
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "set the way of closing");
   check(H5Pset_file_locking(access.get(), false, true), "leave out file locks");
@@ -255,6 +258,8 @@ std::uint64_t end_of_hdf5_file(const Hdf5Check& check, hid_t file) {
   return bytes;
 }
 
+/// Allocates disk space before HDF5 writes, because a full disk inside HDF5 is not always reported. File
+/// systems without fallocate go without.
 void reserve(const PendingFile& file, std::uint64_t end, std::uint64_t bytes) {
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&

@@ -43,6 +43,7 @@ void check_type(const Hdf5Check& check, hid_t dataset, const std::string& name) 
 
 bool is_codec(H5Z_filter_t filter) { return filter == H5Z_FILTER_DEFLATE || filter == kZstdFilter; }
 
+/// Accepts the filters that our own readers can undo.
 H5Z_filter_t known_filter(const Hdf5Check& check, hid_t list, unsigned index, const std::string& name) {
   std::array<unsigned, 1> element_bytes{1};
   std::size_t values = element_bytes.size();
@@ -97,16 +98,17 @@ Hdf5Array describe_array(const Hdf5Check& check, hid_t dataset, const std::strin
 
 namespace {
 
-// An array in one piece is cut to chunks of about this size.
+// A contiguous array is divided into chunks of about this size.
 constexpr std::uint64_t kCutBytes = 1 << 20;
-// Chunks of the file that are smaller are taken several at a time.
+// Smaller chunks of the file are joined to chunks of at least this size.
 constexpr std::uint64_t kMinChunkBytes = 1 << 16;
-// Finding one takes about a microsecond, remembering it 16 bytes.
+// Looking up one takes about a microsecond and 16 bytes.
 constexpr std::uint64_t kMaxTiles = 1 << 24;
 constexpr std::size_t kFletcherBytes = 4;
 
 std::uint64_t ceiling(std::uint64_t value, std::uint64_t step) { return value / step + (value % step != 0); }
 
+/// Divides the samples into chunks of chunk_samples, raw for now.
 void cut_samples(std::uint64_t sample_count, PartContents& contents) {
   const std::uint64_t chunk_samples = contents.spec.chunk_samples;
   contents.chunks.resize(ceiling(sample_count, chunk_samples));
@@ -120,7 +122,7 @@ void cut_samples(std::uint64_t sample_count, PartContents& contents) {
   }
 }
 
-/// Cuts an array in one piece, whose bytes the file must have before memory is taken for the chunks.
+/// Divides a contiguous array. The file must have all of its bytes, checked before memory is allocated.
 void cut_one_piece(const Hdf5Source& source, const Hdf5Array& array, PartContents& contents) {
   const std::uint64_t sample_bytes = contents.spec.sample.byte_count();
   const std::uint64_t samples = array.dimensions[0];
@@ -131,7 +133,7 @@ void cut_one_piece(const Hdf5Source& source, const Hdf5Array& array, PartContent
   for (StoredChunk& chunk : contents.chunks) chunk.offset = array.offset + chunk.first_sample * sample_bytes;
 }
 
-/// Multiplies sides; refuses what is larger than a chunk may be.
+/// Multiplies the sides; throws bad_data above the size limit of a chunk.
 std::uint64_t checked_bytes(const Hdf5Check& check, const Hdf5Array& array,
                             const std::vector<std::uint64_t>& sides) {
   std::uint64_t bytes = 1;
@@ -143,6 +145,7 @@ std::uint64_t checked_bytes(const Hdf5Check& check, const Hdf5Array& array,
   return bytes;
 }
 
+/// Counts the chunks of the file by the dimensions, which may be damaged, without overflow.
 std::uint64_t checked_tile_count(const Hdf5Check& check, const Hdf5Array& array) {
   std::uint64_t count = 1;
   for (std::size_t side = 0; side < array.chunk.size(); ++side) {
@@ -154,7 +157,7 @@ std::uint64_t checked_tile_count(const Hdf5Check& check, const Hdf5Array& array)
   return count;
 }
 
-/// Moves to the next chunk's first element, the last side fastest.
+/// Moves to the first element of the next chunk in row-major order.
 void advance(std::vector<hsize_t>& first, const Hdf5Array& array) {
   for (std::size_t side = first.size(); side-- > 0;) {
     first[side] += array.chunk[side];
@@ -163,7 +166,7 @@ void advance(std::vector<hsize_t>& first, const Hdf5Array& array) {
   }
 }
 
-/// Whether the chunks of the file are whole samples with at most one codec.
+/// Returns whether our decoders can read the chunks: whole samples, at most one codec, no checksums.
 bool is_plain(const Hdf5Array& array) {
   const bool is_whole = std::equal(array.chunk.begin() + 1, array.chunk.end(), array.dimensions.begin() + 1,
                                    array.dimensions.end());
@@ -171,7 +174,7 @@ bool is_plain(const Hdf5Array& array) {
          std::ranges::count(array.filters, H5Z_FILTER_FLETCHER32) == 0;
 }
 
-/// Finds all chunks of the file, and makes sure that those that are missing were never written.
+/// Finds all chunks of the file; throws bad_data if written ones are missing at their positions.
 std::vector<StoredPiece> find_pieces(Hdf5Source& source, hid_t dataset, const Hdf5Array& array) {
   const Hdf5Check& check = source.check();
   std::vector<StoredPiece> pieces(checked_tile_count(check, array));
@@ -206,7 +209,7 @@ void join_pieces(std::vector<StoredPiece> all, std::uint64_t raw_bytes, std::uin
     chunk.raw_bytes = own.size() * raw_bytes;
     chunk.stored_bytes = 0;
     for (const StoredPiece& piece : own) {
-      // Those that are stored raw, one behind the other, are the samples.
+      // Raw pieces that follow one another are the samples themselves and need no copy.
       chunk.filtered = chunk.filtered || piece.filtered || piece.stored_bytes != raw_bytes ||
                        piece.offset != chunk.offset + chunk.stored_bytes;
       chunk.stored_bytes += piece.stored_bytes;
@@ -216,7 +219,7 @@ void join_pieces(std::vector<StoredPiece> all, std::uint64_t raw_bytes, std::uin
     contents.pieces = std::move(pieces);
 }
 
-/// Reads what has no positions of its own through the HDF5 library, one thread at a time.
+/// Reads samples that have no file offset of their own through libhdf5, one thread at a time.
 class ArrayRows {
  public:
   ArrayRows(const InputFile& input, Hdf5Array array)
@@ -244,8 +247,8 @@ class ArrayRows {
   }
 
  private:
-  /// HDF5 1.10 reads behind the end of a chunk that is shorter than the array says once it is decoded, and
-  /// crashes: every chunk is decoded before it is handed to the library.
+  /// Decodes every chunk of the samples before libhdf5 does: version 1.10 reads past the end of a chunk that
+  /// decodes to fewer bytes than the array has, and crashes.
   void check_row(std::vector<hsize_t> at, std::uint64_t end) {
     for (; at[0] < end; advance(at, array_)) {
       hsize_t bytes = 0;
@@ -259,6 +262,7 @@ class ArrayRows {
     }
   }
 
+  /// Chunks at the array's edges may be stored unfiltered.
   [[nodiscard]] bool is_filtered(const std::vector<hsize_t>& at) const {
     if (array_.filters_partial_chunks) return true;
     for (std::size_t side = 0; side < at.size(); ++side)
@@ -266,7 +270,7 @@ class ArrayRows {
     return true;
   }
 
-  /// Undoes what changes the size of `stored_`; the library compares the checksums.
+  /// Undoes the filters that change the size of `stored_`; libhdf5 compares the checksums itself.
   void check_chunk(std::uint32_t mask, std::size_t filter_count) {
     Bytes bytes = stored_;
     std::uint64_t sums = 0;  // bytes of checksums before the codec

@@ -61,8 +61,8 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
           H5Dclose};
 }
 
-/// Asks the library where the chunk with `chunk.first_sample` is: sets offset, stored bytes and `filtered`.
-/// The library takes longer the further back the chunk is (it walks over all chunks before it).
+/// Asks the library for the location of the chunk of `chunk.first_sample`: sets offset, stored bytes and
+/// `filtered`. The time is linear in the chunk's index, because the library walks over all chunks before it.
 void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, StoredChunk& chunk) {
   const ImageDimensions at{chunk.first_sample, 0, 0, 0};
   unsigned mask = 0;
@@ -76,7 +76,7 @@ void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, S
   chunk.filtered = spec.codec != "none" && (mask & 1) == 0;
 }
 
-/// Puts the path before what a step says.
+/// Runs a step; prefixes the messages of its errors by the path.
 template <class Step>
 auto with_path(const std::string& path, Step step) {
   try {
@@ -87,7 +87,7 @@ auto with_path(const std::string& path, Step step) {
   }
 }
 
-/// Chunks lie in the HDF5 file, one behind the other.
+/// Throws bad_data unless the chunks are at ascending offsets without overlap.
 void check_order(const std::vector<StoredChunk>& chunks) {
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
@@ -114,8 +114,7 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
   return contents;
 }
 
-/// Reads what lies behind the HDF5 end of a part of ours; nothing where another program made or changed the
-/// file.
+/// Reads our index behind the HDF5 end of the file; nullopt if another program made or changed the file.
 std::optional<PartContents> read_own_contents(const InputFile& input) {
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (!trailer) return std::nullopt;
@@ -125,7 +124,7 @@ std::optional<PartContents> read_own_contents(const InputFile& input) {
   return with_path(input.path(), [&] { return decode_index(index, *trailer); });
 }
 
-/// With one, addresses count from its end.
+/// Rejects a user block, because addresses would then count from its end.
 void refuse_user_block(const Hdf5Source& source) {
   const Hdf5Check& check = source.check();
   const Hdf5Handle creation(check(H5Fget_create_plist(source.file()), "ask how it was created"), H5Pclose);
@@ -226,7 +225,7 @@ void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartS
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
 
-/// Looks every chunk up in the library's own index, through which others read.
+/// Looks up every chunk in HDF5's own index, through which other programs read the file.
 void check_library_index(const Hdf5Check& check, hid_t images, const std::vector<StoredChunk>& chunks) {
   for (const StoredChunk& chunk : chunks) {
     const ImageDimensions at{chunk.first_sample, 0, 0, 0};
@@ -236,7 +235,7 @@ void check_library_index(const Hdf5Check& check, hid_t images, const std::vector
   }
 }
 
-/// Compares what others will read through the library beside the pixels.
+/// Compares what other programs read through HDF5 beside the pixels with what was to be written.
 void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
                    const PartSamples& samples) {
   const auto require = [&](bool is_whole, const char* name) {
@@ -273,7 +272,7 @@ class Hdf5PartWriter final : public ChunkWriter {
   }
 
   ~Hdf5PartWriter() override {
-    // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
+    // An unfinished part is discarded; errors of HDF5 while closing do not matter.
     const Hdf5Session session;
     images_.close();
     file_.close();
@@ -314,7 +313,7 @@ class Hdf5PartWriter final : public ChunkWriter {
         H5Dwrite_chunk(images_.get(), H5P_DEFAULT, mask, at.data(), chunk.stored.size(), chunk.stored.data()),
         "write");
     stored.offset = before;
-    // The library took more than the chunk, for its own tables: where the chunk went only it can tell.
+    // HDF5 also wrote tables of its own, so the chunk's offset is not known without asking.
     if (end_of_hdf5_file(check_, file_.get()) - before != chunk.stored.size())
       look_up_chunk(check_, images_.get(), spec_, stored);
   }
@@ -330,7 +329,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_hdf5_file(samples);
   }
 
-  /// HDF5 does not always tell when the disk was full, so what it wrote by itself is read again.
+  /// Reads again what HDF5 wrote by itself, because it does not always report a full disk.
   void check_hdf5_file(const PartSamples& samples) const {
     const Hdf5Handle file = open_hdf5_file(check_, pending_.aside_path());
     const Hdf5Handle images = open_dataset(check_, file.get(), kImagesName);
@@ -338,7 +337,8 @@ class Hdf5PartWriter final : public ChunkWriter {
     check_columns(check_, file.get(), images.get(), spec_, samples);
   }
 
-  /// An upper bound of what HDF5 writes beside the pixels, so that a full disk shows before.
+  /// Returns an upper bound of what HDF5 writes beside the pixels, which is reserved to detect a full disk
+  /// early.
   [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
     std::size_t longest = 1;
     for (std::size_t i = 0; i < samples.files.size(); ++i)

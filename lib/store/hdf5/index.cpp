@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::string_view kMagic = "chunkhit index\r\n";
 constexpr std::size_t kHashAt = kHdf5TrailerBytes - 8;
-// As of a shard; what claims more is not read into memory.
+// The limit of a shard's index; a larger one is not read into memory.
 constexpr std::uint64_t kMaxIndexBytes = UINT32_MAX;
 
-// Of a superblock of version 0, the only one that our writer makes (HDF5 file format, II.A).
+// Offsets in a superblock of version 0, the only one that our writer makes (HDF5 file format, II.A).
 constexpr std::size_t kSuperblockBytes = 48;
 constexpr std::size_t kSuperblockVersionAt = 8;
 constexpr std::size_t kAddressSizeAt = 13;
@@ -42,7 +42,7 @@ TrailerBytes encode_trailer(const Hdf5Trailer& trailer) {
   return bytes;
 }
 
-/// Reads a trailer that begins as one, and checks all of its numbers.
+/// Decodes a trailer with the right magic and checks all of its numbers.
 Hdf5Trailer decode_trailer(const InputFile& file, const TrailerBytes& bytes) {
   const auto version = load_little<std::uint32_t>(bytes.data() + 16);
   const auto kind = load_little<std::uint32_t>(bytes.data() + 20);

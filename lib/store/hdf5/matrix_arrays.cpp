@@ -30,7 +30,7 @@ struct GrowingArraySpec {
   int deflate_level = 4;         ///< 1..12; 0: stored raw
 };
 
-/// HDF5's shuffle: the first bytes of all values, then their second bytes, and so on.
+/// Shuffles bytes as HDF5's filter does: the first bytes of all values, then their second bytes, and so on.
 void shuffle(Bytes raw, std::size_t value_bytes, ByteBuffer& shuffled) {
   shuffled.resize(raw.size());
   const std::size_t count = raw.size() / value_bytes;
@@ -74,7 +74,7 @@ class Hdf5GrowingArray {
   }
   /// Writes what is left and closes the array.
   void finish();
-  /// Reads every chunk again from a file that was opened anew; throws cannot_write where it is another.
+  /// Reads every chunk back from the reopened file; throws cannot_write if one differs.
   void check_written(hid_t file) const;
   [[nodiscard]] std::uint64_t row_count() const { return row_count_; }
   [[nodiscard]] std::uint64_t chunk_count() const { return hashes_.size(); }
@@ -179,7 +179,7 @@ void Hdf5GrowingArray::check_written(hid_t file) const {
   }
 }
 
-/// The type of /X/data, which keeps ratings and not stored numbers.
+/// Returns the type of /X/data, which has the ratings themselves: AnnData knows no scale.
 ValueType type_of_data(const MatrixShape& shape) {
   if (shape.value_type == ValueType::none) return ValueType::u8;
   return shape.scale == 1 ? shape.value_type : ValueType::f32;
@@ -240,7 +240,7 @@ class CsrGroup final : public MatrixOutput {
   }
 
  private:
-  // scipy and anndata take rows of a matrix only where indices and indptr are of one type.
+  // indptr has 32 bits like indices: scipy and anndata slice rows only if both have the same type.
   static void check_entries(std::uint64_t count) {
     if (count > kMaxCsrEntries)
       throw Error(ErrorCode::bad_data, std::to_string(count) + " ratings in one part, more than the " +

@@ -29,12 +29,12 @@ namespace {
 constexpr std::uint64_t kNumbersAtOnce = 1 << 20;
 // Each row has at least a byte of indptr or of names, and deflate makes 1,032 bytes of one.
 constexpr std::uint64_t kMaxRowsOfByte = 1100;
-// From this on not every whole number is an f32.
+// Whole numbers from here on may not be exact as f32.
 constexpr float kMaxExact = 1 << 24;
 // Rows of a block of an external file.
 constexpr std::uint64_t kExternalChunkRows = 256;
 
-/// More rows than a file of that size can have are a damaged number; memory would be taken for each.
+/// Rejects more rows than a file of its size can have: a damaged number, for which memory would be allocated.
 void check_sides(const Hdf5Source& source, const CsrFacts& facts) {
   if (facts.column_count == UINT64_MAX) source.check().refuse(facts.path + " does not say its shape");
   if (facts.row_count / kMaxRowsOfByte > source.byte_count() || facts.column_count == 0 ||
@@ -73,6 +73,7 @@ void for_each_value_block(const Hdf5Check& check, AnnDataMatrix& matrix, std::ui
       });
 }
 
+/// Reads the row (or column) pointers; they must ascend from 0 to the number of entries.
 std::vector<std::uint64_t> read_indptr(const Hdf5Check& check, AnnDataMatrix& matrix, std::uint64_t lines) {
   const CsrFacts& facts = matrix.facts();
   std::vector<std::int64_t> found(lines + 1);
@@ -84,6 +85,7 @@ std::vector<std::uint64_t> read_indptr(const Hdf5Check& check, AnnDataMatrix& ma
   return {found.begin(), found.end()};
 }
 
+/// Reads the compressed lines, which are rows of CSR or columns of CSC, and checks every index.
 CsrRows read_lines(const Hdf5Check& check, AnnDataMatrix& matrix) {
   const CsrFacts& facts = matrix.facts();
   const bool by_rows = facts.storage == CsrStorage::csr;
@@ -108,7 +110,7 @@ CsrRows read_lines(const Hdf5Check& check, AnnDataMatrix& matrix) {
   return lines;
 }
 
-/// Rows from columns; they come sorted.
+/// Turns columns into rows by a counting sort; the columns of each row come out ascending.
 CsrRows transpose(const CsrRows& columns, std::uint64_t row_count) {
   CsrRows rows;
   rows.indptr.assign(row_count + 1, 0);
@@ -136,7 +138,7 @@ void sort_row(CsrRows& rows, std::uint64_t begin, std::uint64_t end,
     std::tie(rows.indices[at], rows.values[at]) = entries[at - begin];
 }
 
-/// Sorts what is not, and refuses a column that is twice in a row.
+/// Sorts the rows that are not sorted; throws bad_data if a row has a column twice.
 void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
   std::vector<std::pair<std::uint32_t, float>> entries;
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
@@ -150,6 +152,7 @@ void sort_rows(const Hdf5Check& check, const std::string& path, CsrRows& rows) {
   }
 }
 
+/// Keeps the nonzero cells only. Blocks are whole rows, so that `at` modulo the width is the column.
 CsrRows read_dense(const Hdf5Check& check, AnnDataMatrix& matrix) {
   const std::uint64_t width = matrix.facts().column_count;
   CsrRows rows;
@@ -191,7 +194,7 @@ ValueType read_value_type(const Hdf5Check& check, hid_t file) {
   return *found;
 }
 
-/// What the root of a part of ours says.
+/// Reads the attributes at the root of our own parts.
 PartSpec read_spec(const Hdf5Check& check, hid_t file, std::uint64_t column_count) {
   const auto version = one_number<std::uint64_t>(check, file, kMatrixVersionAttribute);
   if (version != kMatrixVersion)
@@ -233,7 +236,7 @@ Labels read_labels(const Hdf5Check& check, hid_t file, std::uint64_t row_count, 
       const std::string path = "obs/" + names[column];
       const auto numbers = read_column<float>(check, open_column(check, file, path));
       check_length(check, "/" + path, numbers.size(), row_count);
-      // Not before the first column was seen to be there.
+      // Allocated only after the first column was found to have the expected length.
       labels.values.resize(row_count * names.size());
       for (std::size_t row = 0; row < row_count; ++row)
         labels.values[row * names.size() + column] = numbers[row];
@@ -258,11 +261,12 @@ void check_ratings(const Hdf5Check& check, const CsrRows& rows, const MatrixShap
   }
 }
 
-/// A dense part keeps stored numbers.
+/// Turns the stored numbers of a dense part into ratings.
 void apply_scale(CsrRows& rows, double scale) {
   for (float& value : rows.values) value = static_cast<float>(value * scale);
 }
 
+/// The held-out matrix has the rows and columns of X.
 CsrRows read_held_out(const Hdf5Source& source, bool dense, const CsrFacts& x) {
   AnnDataMatrix matrix(source, dense ? kDenseHeldOutName : kHeldOutName);
   const CsrFacts& facts = matrix.facts();
@@ -373,6 +377,7 @@ class MemoryFile {
   std::uint64_t bytes_ = 0;
 };
 
+/// Returns the spec of our own part, or one made up for an external file.
 PartSpec spec_of(const Hdf5Matrix& matrix) {
   if (matrix.spec) return *matrix.spec;
   PartSpec spec;
@@ -385,6 +390,7 @@ PartSpec spec_of(const Hdf5Matrix& matrix) {
   return spec;
 }
 
+/// Encodes rows [first, end) as a row block, as a shard stores them, and appends it uncompressed.
 StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std::uint64_t first,
                          std::uint64_t end, MemoryFile& file) {
   const CsrView views[2] = {matrix.x.view(first, end),

@@ -19,7 +19,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kMetadataBlockBytes = 16 << 10;
-// Of one name: its reference, and its place in a heap.
+// Bytes of a name beside its text: the reference to it and its entry in a heap.
 constexpr std::uint64_t kNameBytes = 48;
 
 Hdf5Check checked_shape(const std::string& path, const PartSpec& spec) {
@@ -31,7 +31,7 @@ Hdf5Check checked_shape(const std::string& path, const PartSpec& spec) {
   return {ErrorCode::cannot_write, path};
 }
 
-/// The items' own ids, or their columns where they have none.
+/// Returns the items' ids, or their column numbers if they have none: AnnData needs names.
 TextList item_names(const PartSpec& spec) {
   TextList names;
   for (const std::string& name : spec.classes) names.add(name);
@@ -40,7 +40,7 @@ TextList item_names(const PartSpec& spec) {
   return names;
 }
 
-/// Columns of an item must ascend, or what is written is no CSR matrix.
+/// Throws bad_data unless the columns of each row ascend, as CSR requires.
 void check_rows(const CsrView& rows, std::uint64_t column_count) {
   for (std::size_t row = 0; row < rows.row_count(); ++row) {
     std::uint64_t least = 0;
@@ -65,7 +65,7 @@ void write_root(const Hdf5Check& check, hid_t file, const PartSpec& spec) {
   write_attribute(check, file, kChunkRowsAttribute, spec.chunk_samples);
 }
 
-/// Labels that are all -1 are none.
+/// Writes the labels as columns of obs. Labels that are all -1 stand for none.
 void write_labels(DataFrameWriter& obs, const PartSpec& spec, const Labels& labels) {
   if (std::ranges::any_of(labels.ids, [](std::int64_t id) { return id != -1; })) obs.add("label", labels.ids);
   if (labels.values.empty()) return;
@@ -78,7 +78,7 @@ void write_labels(DataFrameWriter& obs, const PartSpec& spec, const Labels& labe
   }
 }
 
-/// What AnnData expects beside the matrix; `uns` also keeps the names of label columns.
+/// Writes the groups that AnnData expects beside the matrix; `uns` also has the names of label columns.
 void write_groups(const Hdf5Check& check, hid_t file, const PartSpec& spec, const PartSamples& samples) {
   for (const char* name : {"obsm", "obsp", "varm", "varp", "uns"})
     static_cast<void>(create_group(check, file, name, "dict", "0.1.0"));
@@ -128,6 +128,7 @@ struct MatrixHdf5Writer::State {
                   pending.path() + ": users, items or labels are not as many as rows and columns");
   }
 
+  /// Reserves an upper bound of the bytes first, then writes obs, var and the remaining groups.
   void write_beside(const PartSamples& samples) {
     const std::uint64_t numbers = samples.rows.size() * (8 + 8 + 4 * spec.label_columns.size());
     reserve(pending, end_of_hdf5_file(check, file.get()),
@@ -143,7 +144,7 @@ struct MatrixHdf5Writer::State {
     write_groups(check, file.get(), spec, samples);
   }
 
-  /// HDF5 does not always tell when the disk was full, so what it wrote is read again.
+  /// Reads again what HDF5 wrote, because it does not always report a full disk.
   void check_written(const PartSamples& samples) const {
     const Hdf5Handle written = open_hdf5_file(check, pending.aside_path());
     for (const auto& matrix : matrices) matrix->check_written(written.get());
@@ -170,7 +171,7 @@ MatrixHdf5Writer::MatrixHdf5Writer(const std::string& path, const PartSpec& spec
 }
 
 MatrixHdf5Writer::~MatrixHdf5Writer() {
-  // What was not finished is thrown away; HDF5 may complain that it cannot write the rest.
+  // An unfinished part is discarded; errors of HDF5 while closing do not matter.
   const Hdf5Session session;
   state_.reset();
 }

@@ -8,13 +8,13 @@
 namespace chunkhit {
 namespace {
 
-// More than any program makes a chunk, and what a reader must have room for.
+// Largest memory for the chunks of one row of numbers.
 constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kDefaultCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kDefaultSlots = 521;
 
-/// Sets a cache that holds all chunks which rows of numbers go through, so that none is decoded twice.
-/// Gives its bytes; 0 for HDF5's own.
+/// Sets a chunk cache for all chunks that a row of numbers crosses, so that none is decoded twice. Returns
+/// its bytes, or 0 if HDF5's default is enough.
 std::uint64_t set_cache(const Hdf5Check& check, hid_t access, const Hdf5Column& column,
                         const std::string& path) {
   const std::vector<hsize_t> chunk = chunk_sides(check, column.dataset.get());
@@ -32,8 +32,8 @@ std::uint64_t set_cache(const Hdf5Check& check, hid_t access, const Hdf5Column& 
   return room > kDefaultCacheBytes ? room : 0;
 }
 
-/// Refuses chunks that do not lie where the dimensions ask for them: HDF5 makes up zeros for what is missing.
-/// Of a table some may never have been written, of a list none.
+/// Rejects chunks that are not at the positions of the dimensions: HDF5 would return zeros for them. A table
+/// may have chunks that were never written, a list may not.
 void check_chunk_positions(const Hdf5Check& check, const Hdf5Column& column, const std::string& path) {
   const hid_t dataset = column.dataset.get();
   const std::vector<hsize_t> chunk = chunk_sides(check, dataset);
@@ -104,7 +104,7 @@ Hdf5Numbers::Hdf5Numbers(const Hdf5Check& check, hid_t file, const std::string& 
     check.refuse(path_ + " has " + std::to_string(dimensions().size()) + " dimensions, expected 1 or 2");
   const Hdf5Handle access(check(H5Pcreate(H5P_DATASET_ACCESS), "create a property list"), H5Pclose);
   chunk_bytes_ = set_cache(check, access.get(), column_, path_);
-  // A dataset has the cache of its first handle: no other may be open.
+  // The cache is that of the dataset's first open handle, so this one is closed and opened again.
   check(column_.dataset.close(), "close a dataset");
   column_.dataset = open_dataset(check, file, path, access.get());
   check_chunk_positions(check, column_, path_);
@@ -116,7 +116,7 @@ void Hdf5Numbers::read(std::span<std::int64_t> numbers) {
 }
 
 void Hdf5Numbers::read(std::span<float> numbers) {
-  // Of as many bytes every number is a float.
+  // Numbers of so few bytes are all exact as floats.
   if (column_.item_bytes <= (is_floating() ? sizeof(float) : sizeof(std::uint16_t)))
     return read_as(H5T_NATIVE_FLOAT, sizeof(float), numbers.size(), numbers.data());
   wide_.resize(numbers.size());
@@ -124,7 +124,7 @@ void Hdf5Numbers::read(std::span<float> numbers) {
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = rounded_.take(wide_[i]);
 }
 
-/// Reads up to the end of a row, whole rows, and the beginning of one.
+/// Reads numbers in the order of rows: the rest of a row, whole rows, and the beginning of one.
 void Hdf5Numbers::read_as(hid_t type, std::size_t item_bytes, std::uint64_t count, void* numbers) {
   const Hdf5Session session;
   auto* to = static_cast<std::uint8_t*>(numbers);
