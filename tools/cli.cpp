@@ -28,7 +28,7 @@
 namespace chunkhit {
 namespace {
 
-/// TOML that ends: of a device like /dev/zero no more is read than a recipe can have.
+/// TOML of bounded size, so that a device like /dev/zero is not read forever.
 class BoundedToml : public CLI::ConfigTOML {
  public:
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
@@ -87,7 +87,7 @@ bool read_number(const std::string& text, Number& value) {
   return read.ec == std::errc() && read.ptr == end;
 }
 
-/// A number that what it counts may follow.
+/// A number and the unit after it, which may be empty.
 struct Quantity {
   double number = -1;  ///< below 0: the text does not begin with a number
   std::string unit;
@@ -217,6 +217,7 @@ namespace {
 
 std::atomic<int> seen_signal{0};
 
+/// The first signal asks for an orderly stop, the second one exits at once. Only async-signal-safe calls.
 extern "C" void on_signal(int signal) {
   if (seen_signal.exchange(signal) != 0) ::_exit(128 + signal);
   stop_requested = true;
@@ -230,15 +231,15 @@ std::string version_text(const std::string& command) {
   return text;
 }
 
-// A descriptor below 3 that is closed would be given to the next file that is opened, and messages would be
-// written into a part.
+// Opens closed standard descriptors on /dev/null: otherwise the next file opened would get one of them, and
+// messages would be written into a part.
 void open_standard_descriptors() {
   int fd = ::open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
   if (fd > STDERR_FILENO) ::close(fd);
 }
 
-// Where the system gives oneTBB no thread, it throws in a function that must not throw.
+// oneTBB throws from a noexcept function if the system denies a thread, so the message is printed here.
 [[noreturn]] void on_terminate() {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -254,8 +255,7 @@ void open_standard_descriptors() {
   std::abort();
 }
 
-/// What a command prints is its work too, so a full disk behind `>` is a failure; a reader that went away had
-/// enough.
+/// Returns the exit code after flushing stdout: a full disk behind `>` is an error, a closed pipe is not.
 int check_output(const std::string& name, int code) {
   errno = 0;
   if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || errno == EPIPE) return code;
@@ -264,13 +264,13 @@ int check_output(const std::string& name, int code) {
   return code != 0 ? code : static_cast<int>(ErrorCode::cannot_write);
 }
 
-/// The recipe that --config names, for messages.
+/// Returns the name of the recipe for messages.
 std::string recipe_name(const CLI::App& app) {
   const CLI::Option* config = app.get_config_ptr();
   return config == nullptr || config->count() == 0 ? "the recipe" : config->as<std::string>();
 }
 
-/// Says in this project's words what CLI11 found.
+/// Words CLI11's errors like our own messages.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   constexpr std::string_view kUnknownKey = "INI was not able to parse ";
   std::string text = error.what();
@@ -403,7 +403,7 @@ std::string value_text(float value) {
 }
 
 void handle_signals() {
-  // A run continues without a reader of its progress.
+  // A run continues when the reader of its progress exits.
   std::signal(SIGPIPE, SIG_IGN);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
@@ -418,6 +418,7 @@ void handle_signals() {
 
 int signal_exit_code() { return seen_signal == 0 ? 0 : 128 + seen_signal; }
 
+/// Quotes arguments for a shell, so that the recorded command can be pasted.
 std::string command_line(int argc, char** argv) {
   std::string line;
   for (int index = 0; index < argc; ++index) {

@@ -46,7 +46,7 @@ std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& 
   return warnings;
 }
 
-/// Returns the loader's verdict; an empty loop can only wait, which says nothing of a training.
+/// Returns the loader's verdict. Without simulated steps there is none: an empty loop waits all the time.
 std::string verdict_text(const BenchSpec& spec, const LoaderStats& stats) {
   if (spec.step_seconds > 0) return stats.verdict();
   return "no verdict: an empty loop only waits; --step-ms N simulates a training step";
@@ -142,7 +142,7 @@ Json settings_json(const BenchSpec& spec) {
   return settings;
 }
 
-/// The rates that epochs and all of them together have.
+/// The rates of an epoch, or of all epochs together.
 Json rates_json(const BenchSpec& spec, const EpochTimes& times) {
   Json rates;
   rates["samples_per_second"] = samples_per_second(times);
@@ -181,7 +181,7 @@ Json stats_json(const LoaderStats& stats) {
           {"threads", stats.threads}};
 }
 
-/// A path need not be UTF-8.
+/// Serializes JSON; replaces bytes of paths that are not UTF-8.
 std::string dump(const Json& object) {
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -56,13 +56,15 @@ std::optional<LoaderSetting> step(const LoaderSetting& from, const NumberKnob& k
 
 bool is_oversubscribed(const TuneTry& tried) { return tried.setting.threads > allowed_cpus(); }
 
-/// What `tried` must gain over `best` to take its place.
+/// Returns the factor by which `tried` must be faster than `best` to replace it.
 double needed_gain(const TuneTry& tried, const TuneTry& best) {
   return is_oversubscribed(tried) && !is_oversubscribed(best) ? kOversubscribedGain : kMoveGain;
 }
 
 bool is_slower(const TuneTry& a, const TuneTry& b) { return a.samples_per_second < b.samples_per_second; }
 
+/// Hill climbing over threads, prefetch, window and cache, one knob at a time, until a round gains little;
+/// then the best settings are measured again in turns.
 class Search {
  public:
   Search(const BenchSpec& spec, const OnTry& on_try) : spec_(spec), on_try_(on_try) {}
@@ -104,7 +106,7 @@ class Search {
   LoaderStats stats_;  // of the last try
 };
 
-/// Measures after a first epoch, which checks hashes and fills the memory; cold epochs are all alike.
+/// Measures after a first epoch, which checks hashes and fills the cache. Cold epochs need no such epoch.
 void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) const {
   if (!spec_.cold)
     static_cast<void>(loop.run_epoch(
@@ -115,7 +117,7 @@ void Search::time_epochs(BenchLoop& loop, TuneTry& tried, double pace_to_beat) c
     const double taken = seconds + more_seconds;
     const double min_pace = kBehind * pace_to_beat;
     const auto in_epoch = static_cast<double>(loop.batch_count() * tried.setting.batch_size);
-    // Even if all the rest of the last epoch came at once.
+    // The try is lost if it could not catch up even if the rest of the epoch took no time.
     const bool is_lost = taken >= kMinSeconds && static_cast<double>(samples) + in_epoch < taken * min_pace;
     const bool is_slow =
         taken > kJudgeSeconds && static_cast<double>(samples + more_samples) < taken * min_pace;
@@ -168,7 +170,7 @@ const TuneTry* Search::find(const LoaderSetting& setting) const {
   return nullptr;
 }
 
-/// What a setting gives, tried now if it was not before; nothing once the search is over.
+/// Returns the result of a setting, measured now if it was not before; nullopt once the search is over.
 std::optional<TuneTry> Search::result_of(const LoaderSetting& setting) {
   if (const TuneTry* const before = find(setting)) return *before;
   if (!goes_on()) return std::nullopt;
@@ -182,7 +184,7 @@ void Search::move_to(const std::optional<TuneTry>& tried) {
     report_.best = *tried;
 }
 
-/// Goes in both directions, over plateaus, too: only where a try is far behind, it stops.
+/// Steps in both directions, also over plateaus, until a try is far behind the best.
 void Search::climb(const NumberKnob& knob) {
   const LoaderSetting start = report_.best.setting;
   for (const bool up : {true, false})
@@ -213,7 +215,7 @@ void Search::climb_cache() {
   }
 }
 
-/// The best of what was measured, fastest first; one without more threads than CPUs is among them.
+/// Returns the fastest settings, fastest first, at least one of them with no more threads than CPUs.
 std::vector<TuneTry> Search::finalists() const {
   std::vector<TuneTry> measured;
   for (const TuneTry& each : report_.tries)
@@ -230,7 +232,7 @@ std::vector<TuneTry> Search::finalists() const {
   return best;
 }
 
-/// Measures each once more; false: it was cut short.
+/// Measures each setting once more; returns false if it was interrupted or ran out of time.
 bool Search::measure_again(const std::vector<TuneTry>& best, std::vector<std::vector<double>>& rates) {
   std::vector<double> round;
   for (const TuneTry& each : best) {
@@ -244,7 +246,7 @@ bool Search::measure_again(const std::vector<TuneTry>& best, std::vector<std::ve
   return true;
 }
 
-/// A single measure is noise; what is nearly as fast is measured in turns, and the best median wins.
+/// Measures the finalists in turns and takes the best median, because a single measurement is noisy.
 void Search::compare_finalists() {
   std::vector<TuneTry> best = finalists();
   if (best.size() < 2) return;

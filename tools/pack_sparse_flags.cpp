@@ -156,6 +156,7 @@ void add_pack_sparse_flags(CLI::App& app, PackSparseFlags& flags) {
   add_run_flags(app, flags);
 }
 
+/// A preset changes defaults only: flags that are given win.
 void apply_preset(CLI::App& app, const PackSparseFlags& flags) {
   if (flags.preset.empty()) return;
   const PackSparseSpec plain;
@@ -177,13 +178,13 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
-/// The files that are given: a recipe has an empty name where there are none.
+/// Returns the files without empty names, which a recipe has for an empty list.
 std::vector<std::string> named(std::vector<std::string> files) {
   std::erase(files, "");
   return files;
 }
 
-/// A limit on values; none where no text is given.
+/// Parses a limit on values; nullopt for an empty text or `none`.
 std::optional<float> parse_limit(const std::string& flag, const std::string& text) {
   if (text.empty() || text == "none") return std::nullopt;
   float limit = 0;

@@ -7,7 +7,7 @@
 namespace chunkhit {
 namespace {
 
-// What each rank gets of the rest that makes no full block.
+// Returns what each rank gets of the rest that does not fill a block of all ranks.
 std::uint64_t share_of(std::uint64_t rest, const BatchSpec& spec) {
   const bool one_more = spec.rank_remainder == RankRemainder::pad && rest % spec.world_size != 0;
   const std::uint64_t share = rest / spec.world_size + (one_more ? 1 : 0);
@@ -45,6 +45,7 @@ EpochBatches::Batch EpochBatches::batch(std::uint64_t index) const {
   return batch;
 }
 
+/// A block has echo · echo batches: `echo` batches of new positions, passed `echo` times in different orders.
 void EpochBatches::fill_full_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t echo = spec_.echo;
   const std::uint64_t block_positions = echo * spec_.batch_size;
@@ -59,6 +60,7 @@ void EpochBatches::fill_full_batch(std::uint64_t index, Batch& batch) const {
   batch.ends_block = in_block + 1 == echo * echo;
 }
 
+/// The rest is a last, smaller block that is passed as often.
 void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   const std::uint64_t pass_batches = rest_pass_batches();
   const std::uint64_t full_positions = full_blocks_ * spec_.world_size * spec_.echo * spec_.batch_size;
@@ -71,6 +73,7 @@ void EpochBatches::fill_rest_batch(std::uint64_t index, Batch& batch) const {
   batch.ends_block = index + 1 == spec_.echo * pass_batches;
 }
 
+/// Each pass over a block has its own order, by the block's first position and the pass.
 Permutation EpochBatches::pass_order(const Batch& batch) const {
   const std::uint64_t block_seed = random_bits(echo_seed_, Purpose::echo_order, batch.first_position);
   return {batch.end_position - batch.first_position,

@@ -24,6 +24,7 @@ Permutation::Permutation(std::uint64_t count, std::uint64_t key)
     step_keys_[step] = mix_bits(start + kKeyStride * (step + 1));
 }
 
+/// Cycle walking: the Feistel network permutes a slightly larger range; numbers outside are permuted again.
 std::uint64_t Permutation::operator()(std::uint64_t index) const {
   do index = apply_steps(index);
   while (index >= count_);
@@ -36,6 +37,8 @@ std::uint64_t Permutation::inverse(std::uint64_t position) const {
   return position;
 }
 
+/// An unbalanced Feistel network of two halves: each step adds a hash of one half to the other, modulo its
+/// range.
 std::uint64_t Permutation::apply_steps(std::uint64_t number) const {
   std::uint64_t low = number & low_mask_;
   std::uint64_t high = number >> low_bits_;
@@ -58,6 +61,7 @@ std::uint64_t Permutation::undo_steps(std::uint64_t number) const {
   return high << low_bits_ | low;
 }
 
+/// Maps a hash to [0, high_count) by multiplying, without the bias and cost of a modulo.
 std::uint64_t Permutation::high_shift(std::uint64_t low, std::uint64_t step_key) const {
   return static_cast<std::uint64_t>(
       (static_cast<unsigned __int128>(mix_bits(step_key ^ low)) * high_count_) >> 64);
@@ -65,6 +69,7 @@ std::uint64_t Permutation::high_shift(std::uint64_t low, std::uint64_t step_key)
 
 namespace {
 
+/// Sums the samples; throws bad_data for an empty chunk or an overflow.
 std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts) {
   std::uint64_t sum = 0;
   for (std::size_t chunk = 0; chunk < sample_counts.size(); ++chunk) {
@@ -76,7 +81,7 @@ std::uint64_t sum_of(std::span<const std::uint64_t> sample_counts) {
   return sum;
 }
 
-// The value that comes most often; the smallest of several.
+// Returns the most frequent value, the smallest one of several.
 std::uint64_t max_frequent(std::span<const std::uint64_t> values) {
   std::vector<std::uint64_t> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
@@ -95,6 +100,7 @@ std::uint64_t max_frequent(std::span<const std::uint64_t> values) {
 
 }  // namespace
 
+/// Keeps only the chunks whose size differs from the usual one: typically the last of each part.
 ChunkGrid::ChunkGrid(std::span<const std::uint64_t> sample_counts)
     : chunk_count_(sample_counts.size()),
       sample_count_(sum_of(sample_counts)),
@@ -141,6 +147,7 @@ ChunkGrid::Location ChunkGrid::find(std::uint64_t sample) const {
   return {before.chunk + 1 + rest / chunk_samples_, rest % chunk_samples_};
 }
 
+/// Returns the grid with chunks in the order visited, so that positions map to visits.
 ChunkGrid ChunkGrid::reordered(const Permutation& visited) const {
   ChunkGrid other = *this;
   for (Exception& exception : other.exceptions_) exception.chunk = visited.inverse(exception.chunk);
@@ -160,7 +167,7 @@ double ChunkGrid::pairs_in_chunks() const {
 }
 
 namespace {
-// Listing more would take longer than the first samples of the window may wait.
+// Listing more chunks would delay the first samples of a window too long.
 constexpr std::uint64_t kMaxListedChunks = 4096;
 }  // namespace
 
@@ -174,7 +181,7 @@ EpochOrder::EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64
 
 ChunkGrid::Location EpochOrder::operator()(std::uint64_t position, Window& window) const {
   if (shuffle_ != Shuffle::window) return find_outside_windows(position);
-  // Unsigned, so that one comparison sees both sides.
+  // Unsigned: the subtraction wraps, so that one comparison checks both bounds.
   const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
   if (!inside || window.window_seed_ != window_seed_) {
     enter_window(position, window);
@@ -250,7 +257,7 @@ MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec) {
   if (grid.sample_count() < 2) return info;
   const auto samples = static_cast<double>(grid.sample_count());
   const auto chunks = static_cast<double>(info.chunks);
-  // Chunk after chunk, only a chunk's last sample has a neighbour from another one.
+  // Read in sequence, only the last sample of a chunk is followed by one of another chunk.
   const double unmixed = (samples - chunks) / (samples - 1);
   // In a window of n samples a position's successor is any other sample alike: Σ c (c - 1) / n such pairs for
   // chunks of c.

@@ -11,8 +11,8 @@
 namespace chunkhit {
 namespace {
 
-/// A draw that hits one of the row's own items is drawn again, up to so often; then the items that are left
-/// are counted through.
+/// A draw of one of the row's own items is repeated up to kTries times; then the exact distribution of the
+/// remaining items is used.
 constexpr std::uint64_t kTries = 64;
 
 double weight_of(std::uint64_t count, double power) {
@@ -80,7 +80,7 @@ void check_rows(const std::string& name, const RowItems& rows, std::size_t row_c
                           std::to_string(column_count) + " items");
 }
 
-/// An item by the running sums of weights.
+/// Draws an item by the cumulative sums of weights.
 std::uint32_t draw_by_sums(const std::vector<double>& sums, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t bits = random_bits(seed, Purpose::rare_negatives, index);
   const double position = static_cast<double>(bits >> 11) * 0x1p-53 * sums.back();
@@ -91,7 +91,7 @@ std::uint32_t draw_by_sums(const std::vector<double>& sums, std::uint64_t seed, 
 
 }  // namespace
 
-/// All items of a row, which are not drawn for it.
+/// All items of a row, which are not drawn as its negatives.
 struct PopularitySampler::OwnItems {
   ItemsOfRow x;
   ItemsOfRow held_out;
@@ -120,7 +120,7 @@ RowItems::RowItems(const SparseMatrix& matrix) {
   }
 }
 
-// Vose's way: slots that are too small are filled up by those that are too large.
+// Builds the tables of Vose's alias method: slots below the mean are filled up by those above it.
 PopularitySampler::PopularitySampler(std::span<const std::uint64_t> item_counts, double power)
     : keep_(item_counts.size()), other_(item_counts.size()) {
   if (item_counts.size() > INT32_MAX)
@@ -162,7 +162,7 @@ std::uint32_t PopularitySampler::draw_any(std::uint64_t seed, std::uint64_t inde
   return position < keep_[slot] ? slot : other_[slot];
 }
 
-// For rows that own nearly everything that is drawn: the weights of the others, summed up.
+// Returns cumulative weights without the row's own items, for rows that have nearly all popular items.
 std::vector<double> PopularitySampler::sum_weights(const OwnItems& own) const {
   std::vector<double> sums(keep_.size());
   for (std::uint32_t slot = 0; slot < keep_.size(); ++slot) {
@@ -177,7 +177,7 @@ std::vector<double> PopularitySampler::sum_weights(const OwnItems& own) const {
 
 void PopularitySampler::draw_row(const OwnItems& own, std::uint64_t seed, std::uint64_t index,
                                  std::span<std::int32_t> items) const {
-  std::vector<double> sums;  // made once it is needed
+  std::vector<double> sums;  // computed only if rejection fails
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::uint64_t first = (index + i) * kTries;
     std::uint64_t attempt = 0;

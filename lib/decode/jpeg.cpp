@@ -83,7 +83,8 @@ class JpegSession {
     std::longjmp(return_here_, 1);
   }
 
-  // What libjpeg-turbo lacks is no damage. SOF markers: ITU-T T.81, table B.1; JPEG-LS: T.87.
+  // Distinguishes formats that libjpeg-turbo does not support from damage. SOF markers: ITU-T T.81, table
+  // B.1; JPEG-LS: T.87.
   void describe_unsupported(std::array<char, JMSG_LENGTH_MAX + 32>& reason) const {
     const int number = errors_.msg_parm.i[0];
     constexpr int kJpegLs = 0xf7;
@@ -100,8 +101,8 @@ class JpegSession {
     }
   }
 
-  // Oddities of the header that cost no pixel. Bytes before a marker count only between header segments: in
-  // the data of a scan they are what is left of damaged codes.
+  // Returns whether a warning of the header affects no pixel. Extraneous bytes before a marker are harmless
+  // only between header segments; in the data of a scan they are the remains of damaged codes.
   [[nodiscard]] bool is_harmless() const {
     switch (errors_.msg_code) {
       case JWRN_JFIF_MAJOR:
@@ -127,6 +128,7 @@ class JpegSession {
       warn(text.data());
   }
 
+  /// Names the row near which the data ends, by libjpeg's count of MCU rows.
   void describe_end(std::array<char, JMSG_LENGTH_MAX>& text) const {
     if (!has_header) {
       std::snprintf(text.data(), text.size(), "truncated: the data ends in the header");
@@ -169,7 +171,7 @@ void read_header(JpegSession& session) {
   session.has_header = true;
 }
 
-// libjpeg holds the coefficients of every block where the scans do not come block by block.
+// Returns the memory for the coefficients of all blocks, which libjpeg keeps if there are several scans.
 std::uint64_t coefficient_bytes(const jpeg_decompress_struct& info) {
   std::uint64_t samples = 0;
   for (int c = 0; c < info.num_components; ++c) {
@@ -180,7 +182,7 @@ std::uint64_t coefficient_bytes(const jpeg_decompress_struct& info) {
   return samples * sizeof(JCOEF);
 }
 
-// Buffers of a few rows of blocks of all components, before and after upsampling, and libjpeg's tables.
+// Estimates libjpeg's buffers of a few block rows of all components, before and after upsampling, and tables.
 std::uint64_t working_bytes(const jpeg_decompress_struct& info) {
   constexpr std::uint64_t kTables = 128 << 10;
   constexpr std::uint64_t kRowsHeld = 4;
@@ -213,7 +215,8 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
 }
 
-// A progressive file that lacks refining scans is smoothed across blocks, which looks beyond any margin.
+// Returns whether libjpeg smooths across blocks, as for progressive files that lack refining scans: cropping
+// would then change pixels at any margin.
 bool smooths_blocks(const jpeg_decompress_struct& info) {
   if (!info.progressive_mode || info.coef_bits == nullptr) return false;
   for (int c = 0; c < info.num_components; ++c)
@@ -233,8 +236,8 @@ bool crops_exactly(const jpeg_decompress_struct& info) {
                      });
 }
 
-// Fancy upsampling looks one pixel beyond the wanted columns, and gives way to plain upsampling where only a
-// few pixels are left.
+// Decodes one column more on each side, because fancy upsampling reads the neighbours, and at least kMinWidth
+// columns, because libjpeg upsamples a few columns differently.
 void crop_columns(JpegSession& session) {
   constexpr JDIMENSION kMinWidth = 64;
   if (!crops_exactly(session.info)) return;

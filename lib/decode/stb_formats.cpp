@@ -50,6 +50,8 @@ void check_bmp(const BmpHeader& header, std::uint32_t compression) {
     throw ImageError("damaged BMP: its palette has " + std::to_string(header.color_count) + " entries");
 }
 
+/// Reads the headers of Windows (40 to 124 bytes) and OS/2 (12 bytes); offsets count from the start of the
+/// file.
 BmpHeader read_bmp_header(Bytes file) {
   const auto at16 = [&](std::size_t offset) { return load_little<std::uint16_t>(file.data() + offset); };
   const auto at32 = [&](std::size_t offset) { return load_little<std::uint32_t>(file.data() + offset); };
@@ -116,7 +118,7 @@ std::unique_ptr<OpenedImage> open_bmp(Bytes file, DecodeMonitor& monitor) {
   BmpHeader header = read_bmp_header(file);
   const std::uint64_t palette_bytes = header.entry_bytes() * header.color_count;
   require_bytes(file, header.end() + palette_bytes, "palette");
-  // Some writers forget the palette when they say where the pixels begin.
+  // Some writers do not count the palette in the offset of the pixels.
   if (header.pixels_offset == header.end()) header.pixels_offset += palette_bytes;
   const Bytes palette = file.subspan(header.end(), palette_bytes);
   const Bytes rows = file.subspan(std::min<std::uint64_t>(file.size(), header.pixels_offset));
@@ -161,7 +163,7 @@ class GifWalk {
   [[nodiscard]] std::uint32_t channels() const {
     return (is_gray(palette_, 3) ? 1 : 3) + (transparent_ ? 1 : 0);
   }
-  /// What Pillow shows where the frame draws nothing: the transparent color, else color 0.
+  /// Returns what Pillow shows outside the frame: the transparent color, or color 0.
   [[nodiscard]] Pixel background() const {
     const std::size_t color = transparent_.value_or(0);
     const auto value = static_cast<std::uint8_t>(color);
@@ -180,8 +182,8 @@ class GifWalk {
   void take_palette(unsigned flags) {
     if ((flags & 0x80) != 0) palette_ = take(std::size_t{6} << (flags & 7));
   }
-  // A label and blocks up to an empty one; of label 0xf9 (graphic control) the lowest bit says that a color
-  // is transparent.
+  // Skips a label and its blocks up to an empty one. In a graphic control extension (0xf9) the lowest bit
+  // says that a color is transparent.
   void take_extension() {
     const unsigned label = take(1)[0];
     bool is_first = true;
@@ -191,6 +193,7 @@ class GifWalk {
       transparent_ = (block[0] & 1) != 0 ? std::optional<std::size_t>(block[3]) : std::nullopt;
     }
   }
+  /// The canvas grows to hold a frame that leaves it, as in Pillow.
   void take_descriptor() {
     const Bytes frame = take(9);
     const auto at = [&](std::size_t offset) { return load_little<std::uint16_t>(frame.data() + offset); };
@@ -263,7 +266,8 @@ void check_psd(std::uint32_t channels, std::uint32_t bits, std::uint32_t mode, s
                      " is not supported");
 }
 
-/// Bytes of the first `row_count` rows; packed, a table at the begin of `data` has their sizes.
+/// Returns the bytes of the first `row_count` rows. The sizes of packed rows are in a table at the beginning
+/// of `data`.
 std::uint64_t row_bytes(Bytes data, std::uint64_t row_count, std::uint64_t unpacked_bytes, bool is_packed) {
   if (!is_packed) return row_count * unpacked_bytes;
   std::uint64_t bytes = 0;
@@ -357,6 +361,7 @@ bool is_one_of(std::uint32_t value, std::initializer_list<std::uint32_t> known) 
   return std::ranges::find(known, value) != known.end();
 }
 
+/// TGA has no signature: a file counts as TGA only if all fields of its header have valid values.
 bool is_plausible(const TgaHeader& header) {
   if ((header.flags & 0xc0) != 0 || header.width == 0 || header.height == 0) return false;
   if (header.has_palette != (header.kind == palette_kind)) return false;
@@ -383,7 +388,7 @@ bool is_tga(Bytes file) {
 std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor) {
   const TgaHeader header = read_tga_header(file);
   require_bytes(file, header.pixels_offset() + 1);
-  // stb_image ignores the one and takes the other for a number of bytes.
+  // stb_image ignores the direction, and takes the first palette index for a number of bytes.
   if ((header.flags & 0x10) != 0) throw ImageError("TGA from right to left is not supported");
   if (header.palette_first != 0) throw ImageError("TGA whose palette begins late is not supported");
   const std::uint32_t bits = header.has_palette ? header.palette_bits : header.bits;

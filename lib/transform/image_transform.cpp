@@ -9,7 +9,7 @@
 namespace chunkhit {
 namespace {
 
-// Divides a product of two 8-bit values by 255, rounded.
+// Divides a product of two 8-bit values by 255, rounded: Pillow's MULDIV255.
 constexpr std::uint8_t divide_by_255(unsigned product) {
   product += 128;
   return static_cast<std::uint8_t>(((product >> 8) + product) >> 8);
@@ -57,6 +57,7 @@ Pixel opaque_pixel(const std::array<std::uint8_t, 3>& color, std::uint32_t chann
   return {static_cast<std::uint8_t>(gray), 255, 0, 0};
 }
 
+/// Fills the first row pixel by pixel and copies it to the other rows.
 void fill_pixels(const SampleShape& shape, Rect rect, const Pixel& pixel, std::uint8_t* sample) {
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
   std::uint8_t* const first_row = sample + rect.y * row_bytes + std::size_t{rect.x} * shape.channels;
@@ -78,7 +79,7 @@ void fill_rect(const SampleShape& shape, Rect rect, const Pixel& pixel, std::uin
   fill_pixels(shape, rect, pixel, sample);
 }
 
-// Zeros around the canvas, pad colour on it; the window is written over both afterwards.
+// Fills zeros around the canvas and the pad colour on it; the image is then written over it.
 void fill_surroundings(const TransformPlan& plan, const std::array<std::uint8_t, 3>& pad_color,
                        std::uint8_t* sample) {
   const Rect whole{0, 0, plan.sample.width, plan.sample.height};
@@ -94,6 +95,7 @@ bool changes_size(const TransformPlan& plan) {
          plan.box_height != static_cast<float>(plan.source_height);
 }
 
+/// Copies the region, because the decoded pixels are not ours to change.
 void multiply_region(ImageView region, Image& multiplied) {
   multiplied.reshape(region.width, region.height, region.channels);
   for (std::uint32_t y = 0; y < region.height; ++y) {

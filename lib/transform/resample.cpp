@@ -11,6 +11,7 @@
 namespace chunkhit {
 namespace {
 
+// The curves are those of Pillow (src/libImaging/Resample.c), so that results are equal bit by bit.
 double box_curve(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
 
 double bilinear_curve(double x) {
@@ -58,13 +59,15 @@ constexpr std::array<FilterCurve, 5> kCurves{{
     {hamming_curve, 1.0},
 }};
 
-// Where the weights of one output pixel come from.
+// The source pixels that one output pixel is mixed of: `centre` in source pixels, `count` taps from `first`.
 struct Taps {
   double centre;
   std::uint32_t first;
   std::uint32_t count;
 };
 
+/// Maps output pixels to source pixels along one axis. When shrinking, the curve is stretched by the scale,
+/// so that it averages all source pixels (antialiasing).
 class AxisScale {
  public:
   AxisScale(const FilterCurve& curve, const AxisRequest& request)
@@ -111,6 +114,7 @@ std::int32_t fixed_point(double weight) {
   return static_cast<std::int32_t>(weight < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
+/// Splits two weights into 16 low and 8 high bits each, as the vector code multiplies them.
 WeightPair pair_of(std::int32_t first, std::int32_t second) {
   const auto low = [](std::int32_t weight) { return static_cast<std::int16_t>(weight & 0xffff); };
   const auto high = [](std::int32_t weight) { return static_cast<std::int8_t>((weight + 0x8000) >> 16); };
@@ -131,6 +135,7 @@ std::vector<std::uint32_t> nearest_pixels(const AxisRequest& request) {
   return pixels;
 }
 
+/// Returns whether the axis is neither scaled nor moved: its pixels are copied.
 bool is_unchanged(const AxisRequest& request) {
   return request.box_first == 0 && request.box_length == static_cast<float>(request.out_length);
 }
@@ -157,7 +162,7 @@ AxisWeights axis_weights(Filter filter, const AxisRequest& request) {
     const Taps taps = scale.taps(request.out_first + i);
     axis.first.push_back(taps.first);
     axis.count.push_back(taps.count);
-    axis.stride = std::max(axis.stride, taps.count + taps.count % 2);
+    axis.stride = std::max(axis.stride, taps.count + taps.count % 2);  // even: weights are used in pairs
   }
   axis.weights.assign(std::size_t{request.out_count} * axis.stride, 0);
   std::vector<double> values;
@@ -186,8 +191,8 @@ AxisSpan axis_span(Filter filter, const AxisRequest& request) {
 
 namespace {
 
-// Rows that are mixed side by side: one vector register of most machines, and a strip of a usual image
-// stays in cache.
+// Rows that are mixed at the same time: they fill one vector register on most machines, and a strip of a
+// typical image stays in the cache.
 constexpr std::uint32_t kStripRows = 32;
 
 AxisRequest horizontal_axis(const ResampleRequest& request) {
@@ -200,6 +205,7 @@ AxisRequest vertical_axis(const ResampleRequest& request) {
           request.window.y,      request.window.height, request.box_y};
 }
 
+/// Returns whether the copied pixels are consecutive, so that one memcpy copies a row.
 bool is_run(const AxisWeights& axis) { return axis.first.back() - axis.first.front() + 1 == axis.size(); }
 
 template <std::uint32_t kChannels>
@@ -237,7 +243,7 @@ Rect source_region(const ResampleRequest& request) {
 
 std::uint64_t resample_bytes(const ResampleRequest& request, std::uint32_t channels) {
   const Rect region = source_region(request);
-  // First and last pixel and weights, each twice, of windows that overlap: at most so much for a pixel.
+  // Upper bound for a pixel: first tap, tap count and weights in both forms, with overlapping windows.
   constexpr std::uint64_t kWeightBytes = 64;
   const std::uint64_t rows = std::uint64_t{request.window.width} * region.height;
   const std::uint64_t strips = (std::uint64_t{region.width} + request.window.width) * kStripRows;
@@ -279,6 +285,7 @@ void Resampler::resample(const ResampleRequest& request, ImageView region_pixels
   mix_rows(vertical_, rows_.data(), row_bytes, row_bytes, out, out_row_bytes);
 }
 
+/// Most images of a data set have the same size: their weights are computed once.
 void Resampler::keep_weights(const ResampleRequest& request) {
   if (request == request_) return;
   const Rect region = source_region(request);

@@ -62,7 +62,7 @@ Size resized_size(const TransformSpec& spec, Size source) {
   return source;
 }
 
-// Whether a resize that does not enlarge a side would have to after shrinking.
+// Returns whether a resize that keeps or reduces a side would have to enlarge it after shrinking.
 bool comes_to_enlarge(std::uint64_t source, std::uint64_t resized, std::uint64_t shrink) {
   return resized <= source && resized * shrink > source;
 }
@@ -80,7 +80,7 @@ std::uint32_t shrink_for(Size source, Size resized) {
   return 1;
 }
 
-// The common part of the sample, [0, sample), and of [start, start + length), which may begin before it.
+// The intersection of the sample, [0, sample), with [start, start + length), which may begin before it.
 struct Overlap {
   std::uint32_t first_in_sample;
   std::uint32_t first_in_other;
@@ -95,6 +95,7 @@ Overlap overlap(std::int64_t start, std::uint64_t length, std::uint64_t sample) 
           static_cast<std::uint32_t>(end - begin)};
 }
 
+/// The sample's length along one axis, and where canvas and image overlap it.
 struct AxisPlacement {
   std::uint32_t sample;
   Overlap canvas;
@@ -134,6 +135,7 @@ std::string error_of(Size size, const char* what) {
          std::to_string(kMaxSidePixels);
 }
 
+/// Sides after decoding at 1/shrink round up; the box keeps the exact size, which may be fractional.
 void plan_source(Size source, Size resized, std::uint32_t shrink, int orientation, TransformPlan& plan) {
   plan.shrink = shrink;
   plan.source_width = static_cast<std::uint32_t>((source.width + shrink - 1) / shrink);
@@ -147,6 +149,7 @@ void plan_source(Size source, Size resized, std::uint32_t shrink, int orientatio
   plan.resized_height = static_cast<std::uint32_t>(resized.height);
 }
 
+/// Finds the part of the resized image that is needed, and its position in the sample.
 void plan_sample(const TransformSpec& spec, Size resized, TransformPlan& plan) {
   const bool fits = spec.resize == Resize::fit;
   const AxisPlacement across =
