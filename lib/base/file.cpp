@@ -34,8 +34,8 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Creates a file that nobody else writes, with a lock by which other processes see that its writer lives; -1
-/// where that cannot be.
+/// Creates a temporary file with a lock, by which other processes see that its writer is alive; returns -1 on
+/// failure.
 int create_aside(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd >= 0) ::flock(fd, LOCK_SH | LOCK_NB);  // shared: HDF5's own readers take such a lock, too
@@ -46,7 +46,7 @@ int create_aside(const std::string& path) {
   throw Error(ErrorCode::bad_data, path + ": " + what);
 }
 
-/// What a failed call says of the machine; empty where it says something of the file.
+/// Returns the reason if a failed call is an error of the machine; empty if it is one of the file.
 std::string machine_reason(int error_number) {
   switch (error_number) {
     case EMFILE:
@@ -89,10 +89,10 @@ struct stat status_of(const std::string& path, const FileDescriptor& fd) {
   return status;
 }
 
-// File systems note times in steps of the system's tick.
+// Resolution of file times: file systems record them in steps of the system's tick.
 constexpr std::chrono::milliseconds kTimeTick{20};
 
-/// Whether a file was changed so lately that another change may get the same time.
+/// Returns whether a file changed so recently that another change may get the same time.
 bool is_fresh(const struct stat& status) {
   const auto changed =
       std::chrono::seconds(status.st_ctim.tv_sec) + std::chrono::nanoseconds(status.st_ctim.tv_nsec);
@@ -100,10 +100,11 @@ bool is_fresh(const struct stat& status) {
   return age.count() >= 0 && age < kTimeTick;
 }
 
-/// Files that InputFile keeps open.
+/// Number of files that InputFile keeps open, at most half of the process's limit.
 std::atomic<std::uint64_t> kept_count{0};
 
-/// Gives an owner that counts the file among those, or none where there is no room for it.
+/// Returns an owner that counts the open file; null if the limit is reached, and the file is then reopened
+/// for each read.
 std::shared_ptr<const FileDescriptor> kept_open(std::shared_ptr<const FileDescriptor> fd) {
   if (kept_count.fetch_add(1) < open_files_limit() / 2)
     return {fd.get(), [fd](const FileDescriptor*) mutable {
@@ -180,11 +181,12 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
   }
 }
 
+/// A bad sector fails while other bytes of the file can be read; lost storage fails for all of them.
 bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   std::uint8_t byte = 0;
   const auto reads = [&](std::uint64_t at) {
-    // Not from the page cache: the storage itself must answer.
+    // Drops the page from the cache, so that the storage itself has to answer.
     ::posix_fadvise(fd->get(), static_cast<off_t>(at), 1, POSIX_FADV_DONTNEED);
     return ::pread(fd->get(), &byte, 1, static_cast<off_t>(at)) == 1;
   };
@@ -240,7 +242,7 @@ std::uint64_t hash_file(const std::string& path) {
 PendingFile::PendingFile(std::string path) : path_(std::move(path)), aside_path_(make_aside_path(path_)) {
   fd_ = FileDescriptor(create_aside(aside_path_));
   if (!fd_.is_open() && errno == ENOENT) {
-    // Another run that made the folder, and put nothing into it, has taken it away again.
+    // Another run that made the folder has removed it again while it was empty.
     make_folders(folder_of(path_));
     fd_ = FileDescriptor(create_aside(aside_path_));
   }
@@ -320,7 +322,7 @@ std::string error_text(int error_number) { return std::generic_category().messag
 
 std::uint64_t free_bytes(const std::string& path) {
   struct statvfs space {};
-  // A network file system may say nothing, or not yet.
+  // A network file system may report nothing.
   if (::statvfs(path.c_str(), &space) != 0 || space.f_blocks == 0) return UINT64_MAX;
   return std::uint64_t{space.f_bavail} * space.f_frsize;
 }

@@ -1,4 +1,4 @@
-// How much memory this process may still take, and what is said where it does not suffice.
+// Memory that this process may still allocate, and the messages if it is not enough.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Randomness as a function of where it is used, never a state: the same for any number of threads.
+// Random numbers as a function of seed and purpose, without state: the same for any number of threads.
 #pragma once
 
 #include <cstddef>

@@ -38,14 +38,15 @@ constexpr std::uint8_t kName = 8;
 constexpr std::uint8_t kComment = 16;
 constexpr std::uint8_t kReserved = 0xe0;
 
-/// Where a text that ends with NUL ends; nothing where it is not whole.
+/// Returns the end of a NUL-terminated text; nullopt if it is incomplete.
 std::optional<std::size_t> text_end(Bytes header, std::size_t begin) {
   const auto nul = std::find(header.begin() + static_cast<std::ptrdiff_t>(begin), header.end(), 0);
   if (nul == header.end()) return std::nullopt;
   return static_cast<std::size_t>(nul - header.begin()) + 1;
 }
 
-/// The bytes of the header that `header` begins with, without its checksum; nothing where it is not whole.
+/// Returns the size of the gzip header at the front of `header` (RFC 1952, 2.3), without its CRC-16; nullopt
+/// if it is incomplete.
 std::optional<std::size_t> header_bytes(Bytes header) {
   if (header.size() < kFixedHeaderBytes) return std::nullopt;
   const std::uint8_t flags = header[3];
@@ -140,7 +141,7 @@ void GzipText::read_header(Bytes& stored) {
   if (has_crc && load_little<std::uint16_t>(pending_.data() + *bytes) !=
                      (libdeflate_crc32(0, pending_.data(), *bytes) & 0xffff))
     fail("has a header whose CRC-16 differs from the stored one");
-  // What follows the header is given again: it is at the end of what was just taken.
+  // The bytes after the header are handed back: they are at the end of those just taken.
   stored = {more.data() + (whole - before), stored.data() + stored.size()};
   pending_.clear();
   inflateReset(&inflater_->stream);
@@ -225,7 +226,7 @@ class StoredFile {
     throw Error(ErrorCode::bad_data, name + ": " + what);
   }
 
-  /// Reads the first bytes; false with errno when that fails.
+  /// Reads the first bytes; returns false and sets errno on failure.
   [[nodiscard]] bool fill_head() {
     head_.resize(kReadBytes);
     std::size_t filled = 0;
@@ -239,7 +240,7 @@ class StoredFile {
   [[nodiscard]] Bytes head() const { return head_; }
   [[nodiscard]] std::optional<std::uint64_t> byte_count() const { return byte_count_; }
 
-  /// Fills the front of `out`; -1 with errno when that fails.
+  /// Fills the front of `out`; returns -1 and sets errno on failure.
   [[nodiscard]] ssize_t read(MutableBytes out) {
     if (head_at_ == head_.size()) return read_file(out);
     const std::size_t count = std::min(out.size(), head_.size() - head_at_);
@@ -259,7 +260,7 @@ class StoredFile {
     return count;
   }
 
-  /// Waits until something can be read; false when it is to stop before.
+  /// Waits until bytes can be read; returns false if `stop` is set before.
   [[nodiscard]] bool await_input() const {
     struct pollfd input {
       fd(), POLLIN, 0
@@ -318,7 +319,7 @@ struct TextStream::State {
   [[nodiscard]] std::size_t read_text(MutableBytes out);
 };
 
-// What libarchive calls for more bytes of the file.
+// libarchive's callback for more bytes of the file.
 la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, const void** bytes) {
   auto& state = *static_cast<State*>(data);
   state.piece.resize(kReadBytes);
@@ -344,6 +345,7 @@ void TextStream::State::open_zstd() {
   if (!at_end) check(header);
 }
 
+/// GzipText consumes stored bytes without giving text for headers and trailers, hence the loop.
 std::size_t TextStream::State::read_gzip(MutableBytes out) {
   for (;;) {
     const std::size_t count = gzip->read(stored, out);

@@ -15,9 +15,9 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kLineBytes = 64;
-// Files that are written to without an end are not waited for.
+// Number of changes of a file during reading after which it is given up.
 constexpr int kMaxChanges = 8;
-// Stands for samples that are read one by one.
+// A marker address for samples that are read one by one from the file.
 constexpr std::uint8_t kInFile = 0;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -49,12 +49,12 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
   }
 }
 
-// Whether a chunk's samples are used where its stored bytes are.
+// Returns whether a chunk's samples are used directly where its stored bytes are.
 bool ChunkCache::is_in_place(ChunkSet::Location location) const {
   return spec_.reads_samples || (spec_.cache == Cache::compressed && chunks_.is_raw(location.part));
 }
 
-// Whether a chunk, once there, is there for ever.
+// Returns whether a chunk stays cached once it was loaded.
 bool ChunkCache::stays(ChunkSet::Location location) const {
   return spec_.cache == Cache::decoded ||
          (is_in_place(location) && spec_.check_hashes != CheckHashes::always);

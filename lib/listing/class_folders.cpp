@@ -22,8 +22,8 @@
 namespace chunkhit {
 namespace {
 
-// What operating systems, annotators and people leave beside images. No format of images is among them: a
-// file of any other name is opened and detected by its bytes.
+// Extensions of files that operating systems, annotators and people leave beside images. None is a format of
+// images: a file of any other name is opened and detected by its bytes.
 constexpr auto kExtensions = std::to_array<std::string_view>(
     {".7z",   ".avi",     ".bib",         ".bz2",    ".c",     ".cfg",    ".ckpt", ".cpp",  ".css",
      ".csv",  ".db",      ".doc",         ".docx",   ".exe",   ".flac",   ".gz",   ".h",    ".h5",
@@ -61,6 +61,8 @@ std::string evident_kind(std::string_view name) {
   return std::ranges::find(kExtensions, extension) != kExtensions.end() ? extension : "";
 }
 
+/// A glob without a slash matches names, one with a slash whole paths; without globs evident non-images are
+/// skipped.
 bool FileNames::take(const std::string& path) {
   const std::string name(name_of(path));
   if (include_.empty()) {
@@ -142,7 +144,7 @@ class ClassFolders {
     return kind == EntryKind::folder || (follow_symlinks_ && kind == EntryKind::link_to_folder);
   }
 
-  // The class folders in the root, or in one of its folders.
+  // Lists the class folders in the root, or in one of its split folders.
   void list_folder(const std::string& folder) {
     std::set<std::int64_t>& classes = classes_of_folders_.emplace_back();
     const std::size_t before = list_.size();
@@ -171,7 +173,7 @@ class ClassFolders {
                                          "give a list with `labels`)");
   }
 
-  // Gives what may be a class, sorted; files beside the class folders have none.
+  // Returns the possible class folders, sorted; files beside them have no class.
   std::vector<NamedEntry> entries_of(const std::string& folder) {
     std::vector<NamedEntry> entries;
     std::uint64_t file_count = 0;
@@ -194,6 +196,8 @@ class ClassFolders {
     return entries;
   }
 
+  /// Lists the files of a class folder at any depth; links to folders and odd names are rejected, not
+  /// skipped.
   void list_class(const std::string& folder, const std::string& name, std::set<std::int64_t>& classes) {
     with_retries([&] { tree_.read(fd_.get(), root_, folder, follow_symlinks_); });
     const std::size_t before = list_.size();
@@ -225,7 +229,7 @@ class ClassFolders {
                                               : "a link to a folder, which is not followed");
   }
 
-  // From the order in which class folders were found to that of their names, without those that are empty.
+  // Renumbers the classes from the order in which they were found to that of their names, without empty ones.
   void number_classes() {
     std::vector<std::int64_t> new_ids(ids_.size(), -1);
     for (const auto& [name, id] : ids_) {
@@ -237,7 +241,7 @@ class ClassFolders {
     for (std::int64_t& id : list_.class_ids) id = new_ids[static_cast<std::size_t>(id)];
   }
 
-  // Training that never sees a class, or a validation that never asks for one.
+  // Notes classes that are missing in a split folder: training would never see them, or validation not ask.
   void notice_missing_classes() {
     if (spec_.split_folders.size() < 2) return;
     for (std::size_t folder = 0; folder < spec_.split_folders.size(); ++folder) {

@@ -27,13 +27,14 @@ std::uint32_t TextPool::add(std::string_view text) {
   return slots_[slot] - 1;
 }
 
-// Gives the slot that holds the text, or the free one where it belongs.
+// Returns the slot that holds the text, or the free one where it is to be inserted.
 std::size_t TextPool::slot_of(std::string_view text) const {
   std::size_t slot = xxh3(as_bytes(text)) & (slots_.size() - 1);
   while (slots_[slot] != 0 && (*this)[slots_[slot] - 1] != text) slot = (slot + 1) & (slots_.size() - 1);
   return slot;
 }
 
+/// Doubles the table; texts keep their numbers.
 void TextPool::grow() {
   slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), 0);
   for (std::uint32_t index = 0; index < count(); ++index) slots_[slot_of((*this)[index])] = index + 1;
@@ -43,7 +44,7 @@ namespace {
 
 constexpr float kFirstGap = 16777216;  // 2^24: behind it a float skips whole numbers
 
-// Programs without integers with gaps (pandas) write 123456789.0.
+// pandas writes integers of a column with missing values as 123456789.0.
 std::string_view without_zeros(std::string_view text) {
   const std::size_t dot = text.find('.');
   const bool is_whole = dot != text.npos && text.find_first_not_of('0', dot + 1) == text.npos;
@@ -99,7 +100,7 @@ void notice_key_column(SampleList& list, std::size_t different_count) {
                          " samples; is it the right column?");
 }
 
-// A column that went through a program without integers with gaps (pandas) reads 7.0 where 7 was meant.
+// pandas writes 7.0 for 7 if the column has missing values.
 void notice_whole_numbers(SampleList& list) {
   const bool whole =
       std::all_of(list.values.begin(), list.values.end(), [](float x) { return x == std::trunc(x); });

@@ -43,7 +43,7 @@ std::string file_name_of(int fd) {
   return bytes < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(bytes));
 }
 
-// Does what `open_beneath` does where a kernel or a sandbox lacks openat2, and follows absolute links, too:
+// Replaces `open_beneath` if the kernel or a sandbox lacks openat2, and also follows absolute links:
 // finds the file without opening it, asks the kernel where it is, and only then opens it for reading. Sets
 // errno to EXDEV for what leads out, as openat2 does.
 int open_and_compare(int folder, const std::string& real_root, const char* path, bool follow_symlinks) {
@@ -62,7 +62,7 @@ int open_and_compare(int folder, const std::string& real_root, const char* path,
   throw MachineError(what + error_text(error_number));
 }
 
-/// Whether a path leads out of its folder by its text alone.
+/// Returns whether the text of a path alone leads out of its folder, by `/` or by too many `..`.
 bool leads_out(std::string_view path) {
   if (path.starts_with('/')) return true;
   int depth = 0;
@@ -76,8 +76,8 @@ bool leads_out(std::string_view path) {
   return false;
 }
 
-/// What is known to be of the file itself; any other error is the machine's: a disk, a network or a limit
-/// that looked like a few bad images would make a pack without them.
+/// Returns the reason if the error is certainly one of the file. All others are errors of the machine: a
+/// disk, a network or a limit must not look like a few bad images, which the pack would then lack.
 std::string open_error(int error_number) {
   switch (error_number) {
     case ENOENT:
@@ -118,7 +118,7 @@ std::string kind_error(const FileDescriptor& file, FileStamp& stamp) {
   return "";
 }
 
-/// The folder that a relative path is in.
+/// Returns the folder that a relative path is in.
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
@@ -148,7 +148,7 @@ RootFolder::RootFolder(const std::string& path, bool follow_symlinks)
   real_path_ = real.get();
 }
 
-/// An absolute path below the folder, as it was given or as it really is, as one relative to it.
+/// Makes an absolute path below the folder, by its given or its real path, relative to it.
 std::string RootFolder::below_root(std::string_view path) const {
   for (std::string root : {path_, real_path_}) {
     if (!root.ends_with('/')) root.push_back('/');
@@ -188,6 +188,8 @@ FileStamp RootFolder::stamp(std::string_view path) const {
   }
 }
 
+/// An unmounted file system leaves an empty folder at its mount point: an empty folder above a missing file
+/// is an error of the machine.
 void RootFolder::check_mounted(std::string_view missing_file) const {
   struct stat opened {};
   struct stat named {};
@@ -206,7 +208,7 @@ void RootFolder::check_mounted(std::string_view missing_file) const {
   }
 }
 
-// Asks for one byte more than there should be, so that a file that has grown is seen without another call.
+// Reads one byte more than expected, so that a file that has grown is detected without another call.
 std::string RootFolder::File::read(ByteBuffer& buffer) const {
   if (bytes + 1 > buffer.capacity()) ByteBuffer().swap(buffer);  // never holds old and new bytes together
   buffer.resize(bytes + 1);
@@ -255,8 +257,8 @@ FolderId FolderReader::id() const {
   return {status.st_dev, status.st_ino};
 }
 
-// Asks the file itself only where the folder does not say what it is, and what a link leads to. An entry that
-// is gone by then counts as a file: opening it fails.
+// Calls stat only for entries whose type the folder does not give, and for links. An entry that has vanished
+// counts as a file: opening it fails.
 EntryKind FolderReader::kind_of(const char* name, unsigned char type) const {
   if (type == DT_REG) return EntryKind::file;
   if (type == DT_DIR) return EntryKind::folder;
@@ -298,6 +300,7 @@ void FolderTree::read(int root_fd, const std::string& root, const std::string& r
   sort_entries();
 }
 
+/// Detects circles of links by device and inode of the folders above.
 bool FolderTree::leads_back(std::uint32_t folder) const {
   for (std::uint32_t above = folder; above != 0;) {
     above = folders_[above].parent;
@@ -319,6 +322,7 @@ std::string FolderTree::path(std::size_t index) const {
   return path;
 }
 
+/// Sorts folders by path, then entries by folder and name: the order of torchvision.
 void FolderTree::sort_entries() {
   std::vector<std::uint32_t> order(folders_.size());
   std::iota(order.begin(), order.end(), 0u);

@@ -15,7 +15,7 @@
 
 namespace chunkhit {
 
-/// Size and time by which a changed file is detected; all 0 where it cannot be opened.
+/// Size and modification time, to detect a changed file; all 0 if it cannot be opened.
 struct FileStamp {
   std::uint64_t bytes = 0;
   std::int64_t mtime_ns = 0;
@@ -83,7 +83,7 @@ class RootFolder {
 /// What a folder's entry is.
 enum class EntryKind : std::uint8_t { file, folder, link_to_folder, special };
 
-/// Tells a folder from all others of the machine.
+/// Identifies a folder among all others of the machine.
 struct FolderId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -43,6 +43,7 @@ std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShap
   return stats;
 }
 
+/// Parses the fields that packs of images and of matrices have in common.
 void parse_common(const Json& json, PackManifest& manifest) {
   manifest.pack_id = hash_field(json, "pack_id");
   manifest.tool = json.at("tool").get<std::string>();
@@ -81,6 +82,7 @@ bool parse_class_labels(const Json& labels) {
   return kind == "class_id";
 }
 
+/// Compares two recorded specs entry by entry, for the message why a pack is another one.
 std::string first_difference(const std::vector<SpecEntry>& before, const std::vector<SpecEntry>& now) {
   for (std::size_t index = 0; index < std::max(before.size(), now.size()); ++index) {
     if (index >= before.size()) return now[index].name + ": absent before, " + now[index].value + " now";
@@ -245,14 +247,14 @@ std::string manifest_format(std::string_view text, const std::string& name) {
   return with_name(name, [&] { return open_sealed_json(text, name).at("format").get<std::string>(); });
 }
 
-// part-NNNNN.json: a finished part, what a restart trusts.
+// part-NNNNN.json: the record of a finished part, by which a rerun keeps it.
 
 namespace {
 
 /// Behind the format of the pack.
 constexpr std::string_view kPartSuffix = "-part";
 
-// A warning's key differs, as its column does in its table.
+// The key of the reason is `reason` or `warning`, like the column of the CSV file.
 Json rejects_json(const std::vector<Reject>& rejects, const char* reason_key) {
   Json list = Json::array();
   for (const Reject& reject : rejects)
@@ -278,7 +280,7 @@ PixelSums parse_sums(const Json& object) {
   return sums;
 }
 
-// What a part of images holds beside the record that its manifest lists.
+// Adds the fields of an image part that the pack's manifest does not list.
 void add_image_fields(const PartRecord& record, Json& part) {
   part["pixels"] = {{"pixel_count", record.pixels.pixel_count},
                     {"sum", record.pixels.sum},
@@ -295,7 +297,7 @@ void parse_image_fields(const Json& part, PartRecord& record) {
   for (const Json& entry : list_field(part, "classes"))
     record.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
   record.rejects = parse_rejects(list_field(part, "rejects"), "reason");
-  if (part.contains("warnings"))  // builds that listed none lack them
+  if (part.contains("warnings"))  // older builds did not write them
     record.warnings = parse_rejects(list_field(part, "warnings"), "warning");
 }
 

@@ -20,12 +20,12 @@ template <>
 
 namespace {
 
-/// A word that stands for one of two states of a bool.
+/// Takes a word that stands for one of the two states of a bool.
 void take_choice(OptionDict& from, const char* name, bool& field, const char* off, const char* on) {
   if (const auto index = from.take_index(name, std::array<std::string_view, 2>{off, on})) field = *index == 1;
 }
 
-/// A text, or several.
+/// Takes one text or a list of texts.
 void take_texts(OptionDict& from, const char* name, std::vector<std::string>& texts) {
   const py::object value = from.take_value(name);
   if (value.is_none()) return;
@@ -132,7 +132,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   return spec;
 }
 
-/// A count as an int, a share as a float.
+/// Takes a count given as an int, or a share given as a float.
 template <class Amount>
 void take_amount(OptionDict& from, const char* name, Amount& amount) {
   const py::object value = from.take_value(name);
@@ -148,7 +148,7 @@ void take_amount(OptionDict& from, const char* name, Amount& amount) {
   }
 }
 
-/// What both ways of packing have in common.
+/// Takes the options that both ways of packing have in common.
 template <class Options>
 void take_run_options(OptionDict& from, Options& options) {
   from.take("output", options.output);

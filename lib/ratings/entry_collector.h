@@ -36,7 +36,7 @@ class EntryCollector {
   void add(std::uint64_t row, std::uint64_t column, float value);
   /// Whether the block has as many entries as a block should have.
   [[nodiscard]] bool is_full() const;
-  /// Ends the block; false where nothing was added.
+  /// Ends the block; returns false if nothing was added.
   [[nodiscard]] bool finish();
 
  private:
@@ -71,7 +71,7 @@ class EntryCollector {
 using IntegerSource = std::function<void(std::span<std::int64_t>)>;
 using ValueSource = std::function<void(std::span<float>)>;
 
-/// Adds entries until a block is full; false where none are left.
+/// Adds entries until a block is full; returns false if none are left.
 using EntrySource = std::function<bool(EntryCollector&)>;
 
 /// How large a matrix is that arrays hold. Where nothing tells the number of columns it is found on the way.

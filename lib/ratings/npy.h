@@ -19,7 +19,7 @@ struct NpyType {
   bool big_endian = false;
 };
 
-/// What a header says.
+/// Fields of an npy header.
 struct NpyHeader {
   std::string descr;  ///< the type as written
   NpyType type;

@@ -56,7 +56,7 @@ class TimeUnits {
   std::string difference_;
 };
 
-/// What was read of one input.
+/// Counts of one input.
 struct RatingInput : InputStats {
   std::uint64_t xxh3 = 0;  ///< hash of the input's bytes
   std::uint64_t bad_lines = 0;
@@ -74,7 +74,7 @@ struct BadLineLimit {
   ErrorLimit max_errors{};           ///< of all lines, once all are read
 };
 
-/// What was read of all inputs.
+/// Counts of all inputs.
 class ReadStats {
  public:
   explicit ReadStats(BadLineLimit limit) : limit_(limit) {}

@@ -31,7 +31,7 @@ class ItemCounter {
       : counts_([item_count] { return std::vector<std::uint32_t>(item_count); }), item_count_(item_count) {}
   /// The calling thread's counts.
   [[nodiscard]] std::vector<std::uint32_t>& local() { return counts_.local(); }
-  /// What all threads have counted; call when they have ended.
+  /// Returns the sums of all threads; call it when they have ended.
   [[nodiscard]] std::vector<std::uint32_t> sum() const {
     std::vector<std::uint32_t> sum(item_count_);
     for (const std::vector<std::uint32_t>& counts : counts_)

@@ -108,7 +108,7 @@ inline constexpr std::size_t kRecordTimeAt = 10;
 inline constexpr std::uint64_t kRowWorkBytes = 8 + 8 + 4 + (4 + 4 + 4);
 inline constexpr std::uint64_t kTimedRowWorkBytes = kRowWorkBytes + 8 + 8;
 
-/// What records have, and what is wanted of them.
+/// Fields of the records, and the form wanted of the rows.
 struct RecordFields {
   bool times = false;   ///< there are times, in records and rows
   bool values = false;  ///< wanted
@@ -132,7 +132,7 @@ void rows_of_records(const RecordScan& scan, RecordFields fields, std::uint32_t 
 struct RatingStoreSpec {
   /// Of ratings in memory, what is more goes to a file; and as much of rows in work.
   std::uint64_t memory_bytes = 1ull << 30;
-  std::string folder{};  ///< folder of that file, which has no name and leaves nothing behind
+  std::string folder{};  ///< folder of that file, which has no name and vanishes with the process
   bool keeps_times = false;
 };
 
@@ -158,9 +158,9 @@ class RatingStore {
   [[nodiscard]] bool is_spilled() const { return file_ != nullptr; }
   [[nodiscard]] const RatingStoreSpec& spec() const { return spec_; }
   [[nodiscard]] std::size_t bucket_count() const { return buckets_.size(); }
-  /// Takes less memory from now on; what is too much goes to the file with the next ratings.
+  /// Lowers the memory limit; the excess is spilled when the next ratings are appended.
   void limit_memory(std::uint64_t bytes) { spec_.memory_bytes = bytes; }
-  /// Writes what is in memory to the file. Throws cannot_write.
+  /// Spills all ratings in memory to the file. Throws cannot_write.
   void spill();
   /// Cuts a bucket into users whose rows are made at a time: [n, n + 1) of the result, in no more than
   /// `bytes` unless one user has more.

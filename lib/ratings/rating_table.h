@@ -1,4 +1,4 @@
-// A table of ratings as its first lines and the wishes of who gives it → how it is to be parsed.
+// First lines of a table of ratings, and the options given for it → how the table is to be parsed.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace chunkhit {
 
-/// What was told of a table.
+/// Detected properties of a table.
 struct RatingTable {
   RatingTextSpec text;
-  std::vector<std::string> column_names;  ///< empty: there is no header
-  std::vector<std::string> notices;       ///< what was seen and not used
+  std::vector<std::string> column_names;  ///< empty: no header
+  std::vector<std::string> notices;       ///< columns that were found and not used
   std::string unread_time;  ///< why a column that is named as times are is not used; empty: there is none
 };
 

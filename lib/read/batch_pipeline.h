@@ -1,4 +1,4 @@
-// Makes batches on threads, in their order, ahead of who uses them.
+// Prepares batches on worker threads, in order, ahead of the caller.
 #pragma once
 
 #include <chrono>

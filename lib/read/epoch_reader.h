@@ -1,4 +1,4 @@
-// Whether a state fits a loader, and where it stands.
+// Checks whether a state fits a loader, and returns its position.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@
 
 namespace chunkhit {
 
-/// What the options of all loaders say alike; checked.
+/// Checks and takes the options that all loaders have in common.
 struct EpochReaderSpec {
   OrderSpec order;
   BatchSpec batches;
@@ -37,7 +37,7 @@ struct EpochReaderSpec {
   std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
 };
 
-/// Throws usage with `what` where something does not hold.
+/// Throws usage with `what` unless `holds`.
 void require_option(bool holds, const char* what);
 
 /// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
@@ -65,7 +65,7 @@ template <class Options>
           .on_corrupt = options.on_corrupt};
 }
 
-/// What is said where there is no memory even for a source's index.
+/// Message if there is no memory even for a source's index.
 inline constexpr const char* kNoMemory =
     "opening it needs more memory than can be had: fewer or smaller sources need less";
 

@@ -1,4 +1,4 @@
-// Tells how long a stretch of work took, and how much of that the system read pages.
+// Measures how long work took, and how much of that time the system read pages from disk.
 #pragma once
 
 #include <chrono>

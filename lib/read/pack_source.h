@@ -20,10 +20,10 @@ namespace chunkhit {
 
 /// A path that was distinguished; exactly one of manifest, matrix and part is set.
 struct PackSource {
-  std::string path;                      ///< as it was given
-  std::string folder;                    ///< of the pack
-  std::optional<Manifest> manifest;      ///< of a pack of images
-  std::optional<MatrixManifest> matrix;  ///< of a pack of matrices
+  std::string path;                      ///< path as given
+  std::string folder;                    ///< folder of the pack
+  std::optional<Manifest> manifest;      ///< manifest of a pack of images
+  std::optional<MatrixManifest> matrix;  ///< manifest of a pack of matrices
   std::string part;                      ///< path of a single part
 };
 

@@ -14,7 +14,7 @@
 
 namespace chunkhit {
 
-/// What is said where there is no memory even for a source's index.
+/// Message if there is no memory even for a source's index.
 inline constexpr const char* kNoDatasetMemory =
     "opening it needs more memory than can be had: lower cache_bytes";
 

@@ -1,4 +1,4 @@
-// What pack_images makes of images; recorded in the manifest.
+// Spec of a pack of images: what pack_images makes of its input. Recorded in the manifest.
 #pragma once
 
 #include <chunkhit/error.h>

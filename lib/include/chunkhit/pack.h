@@ -15,7 +15,7 @@
 
 namespace chunkhit {
 
-/// What a bad input does, an image or a line: it is skipped and counted, or fails the run.
+/// Effect of a bad image or line: it is skipped and counted, or fails the run.
 enum class OnError { skip, fail };
 
 /// What a file does that the machine cannot read: the run fails with try_again after several tries, or the

@@ -80,7 +80,7 @@ struct PackMatrix {
 /// Input file of ratings.
 struct InputStats {
   std::string file;         ///< name without folders
-  std::uint64_t bytes = 0;  ///< of a text after decompression, of a matrix as stored; 0: not known
+  std::uint64_t bytes = 0;  ///< decompressed bytes of a text, stored bytes of a matrix; 0: unknown
   std::uint64_t lines = 0;
   std::uint64_t blank_lines = 0;
   std::uint64_t comment_lines = 0;
@@ -102,7 +102,7 @@ struct ValueCount {
   std::uint64_t ratings = 0;
 };
 
-/// What became of the ratings of the input, for all packs of a run.
+/// Counts of the input's ratings after each step, for all packs of a run.
 struct RatingStats {
   std::vector<InputStats> inputs;
   std::uint64_t bad_lines = 0;

@@ -1,4 +1,4 @@
-// What pack_sparse makes of user-item ratings; recorded in the manifest.
+// Spec of packs of user-item ratings: what pack_sparse makes of its input. Recorded in the manifest.
 #pragma once
 
 #include <chunkhit/error.h>
@@ -86,7 +86,7 @@ struct CHUNKHIT_API SplitAmount {
   [[nodiscard]] std::uint64_t of(std::uint64_t all) const;
 };
 
-/// Numbers of inputs that belong to each pack of SplitKind::given, which come in this order.
+/// Numbers of inputs that belong to each pack of SplitKind::given; inputs are given in this order.
 struct GivenFiles {
   std::uint64_t train = 0;
   std::uint64_t validation = 0;
@@ -123,7 +123,7 @@ struct RatingPacksSpec {
   RatingRules rules{};
   RatingSplitSpec split{};
   ItemOrder item_order = ItemOrder::popularity;
-  bool shuffles_rows = true;  ///< by seed; else users come as the input has them
+  bool shuffles_rows = true;  ///< by seed; false: users in the order of the input
   std::uint64_t seed = 0;     ///< seed of the shuffle and the split
 };
 

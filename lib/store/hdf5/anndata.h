@@ -23,12 +23,12 @@ enum class CsrStorage : std::uint8_t { csr, csc, dense };
 
 /// What a file says of a matrix. Rows are AnnData's observations: what users are here.
 struct CsrFacts {
-  std::string path;  ///< of the matrix in the file: "/X"
+  std::string path;  ///< path of the matrix in the file: "/X"
   CsrStorage storage = CsrStorage::csr;
   std::uint64_t row_count = 0;
   std::uint64_t column_count = 0;  ///< UINT64_MAX where the file does not say
-  std::uint64_t entry_count = 0;   ///< of a dense matrix: its cells
-  TextList row_names;              ///< as many as rows, or none
+  std::uint64_t entry_count = 0;   ///< entries, or cells of a dense matrix
+  TextList row_names;              ///< one per row; empty: no names
   TextList column_names;
   std::vector<std::string> notices;  ///< what was assumed
 };

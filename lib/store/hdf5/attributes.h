@@ -42,13 +42,13 @@ void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name
 void write_text_attribute(const Hdf5Check& check, hid_t object, const char* name,
                           const std::vector<std::string>& texts);
 
-/// Counts the values of an attribute: 0 where there is none of that name.
+/// Returns the number of values of an attribute; 0 if it does not exist.
 [[nodiscard]] std::size_t attribute_count(const Hdf5Check& check, hid_t object, const char* name);
 
 /// Reads all values of an attribute as an HDF5 type; the caller has made room for `attribute_count` of them.
 void read_attribute(const Hdf5Check& check, hid_t object, const char* name, hid_t type, void* values);
 
-/// Reads one number or an array of them; nothing where there is no such attribute.
+/// Reads one number or an array of them; empty if the attribute does not exist.
 template <class Number>
 [[nodiscard]] std::vector<Number> read_attribute(const Hdf5Check& check, hid_t object, const char* name) {
   std::vector<Number> numbers(attribute_count(check, object, name));
@@ -56,7 +56,7 @@ template <class Number>
   return numbers;
 }
 
-/// Reads one text of either kind; nothing where there is no such attribute.
+/// Reads one text of fixed or variable length; empty if the attribute does not exist.
 [[nodiscard]] std::string read_text_attribute(const Hdf5Check& check, hid_t object, const char* name);
 
 /// Marks an object with AnnData's name of its kind.

@@ -23,7 +23,7 @@ inline hid_t hdf5_type(std::uint64_t) { return H5T_NATIVE_UINT64; }
 inline hid_t hdf5_type(float) { return H5T_NATIVE_FLOAT; }
 inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 
-/// Names a filter: "deflate"; nothing where it has no name here.
+/// Returns the name of a filter ("deflate"); empty if it is unknown here.
 [[nodiscard]] std::string_view filter_name(H5Z_filter_t filter);
 
 /// The same with its number, for messages: "lzf (32000)".
@@ -46,7 +46,7 @@ inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 [[noreturn]] void refuse_missing(const Hdf5Check& check, hid_t file, const std::string& what,
                                  const std::string& path, const std::string& advice = "");
 
-/// Opens a group or a dataset that lies in this very file; a link to elsewhere on the way is refused.
+/// Opens a group or a dataset of this file; soft and external links on the path are an error.
 [[nodiscard]] Hdf5Handle open_object(const Hdf5Check& check, hid_t file, const std::string& path);
 
 /// Opens a dataset in the same way.
@@ -56,7 +56,7 @@ inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 /// Asks for the dimensions of a dataset.
 [[nodiscard]] std::vector<hsize_t> dataset_dimensions(const Hdf5Check& check, hid_t dataset);
 
-/// Asks for the sides of a dataset's chunks, as many as its dimensions; none where it has no chunks.
+/// Returns the sides of a dataset's chunks, one per dimension; empty if it is not chunked.
 [[nodiscard]] std::vector<hsize_t> chunk_sides(const Hdf5Check& check, hid_t dataset);
 
 /// Counts the chunks that were written.
@@ -75,7 +75,7 @@ inline hid_t hdf5_type(double) { return H5T_NATIVE_DOUBLE; }
 void check_storage(const Hdf5Check& check, hid_t dataset, std::span<const hsize_t> dimensions,
                    std::uint64_t item_bytes, const std::string& path);
 
-/// Names the filter that compresses an array's chunks: "deflate", "none", a number where it has no name.
+/// Returns the codec of an array's chunks: "deflate", "none", or a number for an unknown filter.
 [[nodiscard]] std::string codec_name(const Hdf5Check& check, hid_t dataset);
 
 /// Makes HDF5 undo LZF in this process from now on, unless h5py or a plug-in already does; it writes none.

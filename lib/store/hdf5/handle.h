@@ -81,7 +81,7 @@ void forget_machine_error();
 /// Opens the file at `path` for reading, without locks; closing the handle closes all that was opened in it.
 [[nodiscard]] Hdf5Handle open_hdf5_file(const Hdf5Check& check, const std::string& path);
 
-/// Where a chunk's stored bytes lie. Bit i of the mask: filter i was left out.
+/// Location of a chunk's stored bytes. Bit i of the mask: filter i was skipped.
 struct Hdf5ChunkLocation {
   std::uint64_t offset = 0;
   std::uint64_t stored_bytes = 0;

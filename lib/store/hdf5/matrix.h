@@ -23,7 +23,7 @@ struct MatrixHdf5Options {
   int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};
-  std::uint64_t max_dense_bytes = std::uint64_t{64} << 30;  ///< of all cells of a dense part
+  std::uint64_t max_dense_bytes = std::uint64_t{64} << 30;  ///< limit for all cells of a dense part
 };
 
 /// Writes a part of matrices aside. One thread at a time.
@@ -54,10 +54,10 @@ struct Hdf5Matrix {
   CsrRows x;
   std::optional<CsrRows> held_out;
   PartSamples samples;                    ///< of an external file: files = the row names, rows = 0, 1, ...
-  std::string codec = "none";             ///< that compresses the values, or the cells
+  std::string codec = "none";             ///< codec of the values, or of the cells
   std::vector<std::string> column_names;  ///< the items' own ids; as many as columns, or none
   std::optional<PartSpec> spec;           ///< of a part of ours: with `matrix` and `classes` (= column_names)
-  std::vector<std::uint64_t> item_counts;  ///< as they were written
+  std::vector<std::uint64_t> item_counts;  ///< ratings per item, as written
 };
 
 /// Which array of an AnnData file is read.
