@@ -96,7 +96,7 @@ std::string kind_text(const PackInfo& info, const char* of_what) {
   return std::string(kind).append(of_what) + ", pack " + info.pack_id;
 }
 
-/// What the parts' sizes tell; the hashes are pack-verify's.
+/// Prints missing parts and wrong sizes; comparing hashes is left to pack-verify.
 void print_problems(const PackInfo& info) {
   for (const std::string& error : info.problems)
     std::printf("damaged    %s\n", printable_text(error).c_str());
@@ -272,7 +272,7 @@ void print_plan_status(const PlanStatus& status) {
     std::printf("next: pack-run %s finishes it\n", path.c_str());
 }
 
-/// Whether there is something to say of an unfinished pack; says it, or gives it as JSON.
+/// Prints an unfinished pack, or gives it as JSON; returns whether the path is one.
 bool say_how_far(const std::string& path, bool json, std::string& text) {
   const std::optional<UnfinishedPack> pack = read_unfinished_pack(path);
   if (pack && json) text = unfinished_pack_json(*pack);
@@ -280,7 +280,7 @@ bool say_how_far(const std::string& path, bool json, std::string& text) {
   return pack.has_value();
 }
 
-/// Says what a path holds; returns the exit code.
+/// Prints the contents of a path; returns the exit code.
 int show(const std::string& path, const Hdf5Names& names, bool json) {
   if (has_plan(path)) {
     const PlanStatus status = read_plan_status(path);

@@ -22,7 +22,7 @@ std::string duration_text(double seconds) {
   return text;
 }
 
-/// Bytes in units, all else with commas.
+/// Formats bytes with a unit, other amounts with thousands separators.
 std::string amount_text(const ShownProgress& progress, std::uint64_t amount) {
   return progress.things == "bytes" ? bytes_text(static_cast<double>(amount)) : count_text(amount);
 }
@@ -44,6 +44,8 @@ ProgressStyle progress_style(const std::string& choice) {
   return ::isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
+/// Limits the output rate: a bar ten times, JSON once a second, lines every 30 seconds; rates count from the
+/// first number of a phase.
 bool ProgressDisplay::is_due(const ShownProgress& progress) {
   const Clock::time_point now = Clock::now();
   if (phase_shown_ != progress.phase) {
@@ -63,6 +65,7 @@ bool ProgressDisplay::is_due(const ShownProgress& progress) {
   return true;
 }
 
+/// Rows that an earlier run packed do not count: they took no time now.
 double ProgressDisplay::rate(const ShownProgress& progress) const {
   const double seconds = std::chrono::duration<double>(Clock::now() - counting_since_).count();
   return seconds > 0 ? static_cast<double>(progress.done - progress.skipped) / seconds : 0;

@@ -18,7 +18,7 @@ namespace chunkhit::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The same as the vectors, for what is left beside them.
+// Does the same as the vector code, for the values before and after whole vectors.
 void normalize_plainly(const ValueConstants& constants, const std::uint8_t* values, std::size_t begin,
                        std::size_t end, float* out) {
   for (std::size_t i = begin, position = begin % constants.period; i < end; ++i) {
@@ -57,7 +57,7 @@ HWY_INLINE hn::Vec<Floats> normalized(const ValueConstants& constants, std::size
   return corrected_quotient(hn::Sub(share, mean), std, hn::LoadU(floats, constants.reciprocal + position));
 }
 
-// Whole vectors from `begin` on; returns where they end.
+// Normalizes whole vectors from `begin`; returns their end.
 template <bool kDivide, bool kStream>
 HWY_INLINE std::size_t normalize_vectors(const ValueConstants& constants, const std::uint8_t* values,
                                          std::size_t begin, std::size_t end, float* out) {
@@ -128,7 +128,7 @@ float corrected_quotient(float value, float divisor, float reciprocal) {
   return std::fma(std::fma(-quotient, divisor, value), reciprocal, quotient);
 }
 
-// Whether multiplying gives the bits of dividing for each of the 256 values.
+// Returns whether the corrected product equals the division bit by bit for each of the 256 pixel values.
 bool divides_exactly(float mean, float std) {
   for (int value = 0; value < 256; ++value) {
     const auto x = static_cast<float>(value);

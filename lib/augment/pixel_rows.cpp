@@ -39,7 +39,7 @@ constexpr std::size_t kMaxPixelBytes = 8;
 
 using Order = std::array<std::uint8_t, 16>;
 
-// Takes the first whole pixels of 16 bytes in reverse order, behind bytes of 0 where some are left over.
+// Byte order that reverses the first whole pixels of 16 bytes, after zeros for the bytes left over.
 constexpr Order first_pixels(std::size_t pixel_bytes) {
   Order order{};
   const std::size_t count = 16 / pixel_bytes, rest = 16 % pixel_bytes;
@@ -50,7 +50,7 @@ constexpr Order first_pixels(std::size_t pixel_bytes) {
   return order;
 }
 
-// Takes the last whole pixels of 16 bytes in reverse order, before bytes of 0.
+// Byte order that reverses the last whole pixels of 16 bytes, before zeros.
 constexpr Order last_pixels(std::size_t pixel_bytes) {
   const std::size_t rest = 16 % pixel_bytes;
   const Order first = first_pixels(pixel_bytes);

@@ -8,7 +8,7 @@
 namespace chunkhit {
 namespace {
 
-// Keeps positions and sizes far from where sums of them overflow; no image is as large.
+// Keeps sums of positions and sizes far from overflow; no image is that large.
 constexpr std::uint32_t kMaxPadding = 1u << 24;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }

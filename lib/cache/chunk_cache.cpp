@@ -120,7 +120,8 @@ void ChunkCache::release(Entry& entry) {
   buffers_.give_back(std::exchange(entry.decoded, nullptr));
 }
 
-// Under the lock; false when the chunk is there, or known to be damaged.
+// Called under the lock. Waits while another thread loads the chunk; returns false if it is loaded or
+// corrupt.
 bool ChunkCache::begin_loading(Entry& entry, std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [&] { return entry.state.load(std::memory_order_relaxed) != State::loading; });
   if (entry.state.load(std::memory_order_relaxed) != State::absent) return false;
@@ -136,7 +137,7 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
     if (state == State::corrupt) ++stats_.corrupt_chunks;
     if (state != State::ready) {
       if (entry.decoded != nullptr) buffers_.give_back(std::exchange(entry.decoded, nullptr));
-      // Nothing of what could not be read or decoded is believed when it is tried again.
+      // A failed chunk is read again from the file at the next try.
       entry.stored = ByteBuffer();
     }
     settle(chunk);
@@ -148,7 +149,7 @@ bool ChunkCache::checks(const ChunkReader& part) const {
   return spec_.check_hashes != CheckHashes::never && part.has_hashes();
 }
 
-// Where a chunk's stored bytes are read to: where they are needed, if they are the samples.
+// Returns where to read a chunk's stored bytes: directly to the samples if they are raw, else to a buffer.
 MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   const std::uint64_t bytes = chunks_.stored(location).stored_bytes;
   Entry& entry = entries_[chunk];
@@ -161,7 +162,8 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, 
   return buffer;
 }
 
-// What comes from the file is hashed on its way; what stayed in memory only where it is to be always.
+// Hashes stored bytes while they are read; bytes kept in memory are hashed again only with
+// CheckHashes::always.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   const ChunkReader& part = chunks_.part(location);
   Entry& entry = entries_[chunk];
@@ -178,7 +180,7 @@ Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuff
   return stored;
 }
 
-// The stamp is of before: what is written meanwhile is noticed by the next one.
+// The stamp is taken before hashing, so that a write in between is detected by the next comparison.
 void ChunkCache::hash_in_file(std::size_t chunk, ChunkSet::Location location) {
   const ChunkReader& part = chunks_.part(location);
   if (!checks(part)) return;
@@ -223,6 +225,7 @@ void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location,
   }
 }
 
+/// Evicts an idle chunk if no buffer is free.
 void ChunkCache::take_buffer(Entry& entry) {
   const std::lock_guard lock(mutex_);
   if (!buffers_.has_free()) let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
@@ -245,6 +248,7 @@ void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer
   stats_.decode_seconds += all_seconds - fetch_seconds;
 }
 
+/// The first test is lock-free: chunks that stay cached need no pin count.
 ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
   const ChunkSet::Location location = chunks_.find(chunk);
   Entry& entry = entries_[chunk];
@@ -264,7 +268,7 @@ ChunkCache::Pin ChunkCache::acquire(std::size_t chunk, ByteBuffer& scratch) {
   return pin;
 }
 
-// By the one who has begun loading.
+// Loads a chunk; called by the thread for which begin_loading returned true.
 void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   try {
     read(chunk, location, scratch);
@@ -283,7 +287,7 @@ bool ChunkCache::leaves_out(const Error& error) const {
   return error.code() == ErrorCode::bad_data && spec_.on_corrupt == OnCorrupt::skip;
 }
 
-// Read first and stamped then: bytes that were written before they were read are noticed.
+// Reads first and compares the stamp afterwards, so that a write before the read is detected.
 void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out) {
   const ChunkSet::Location location = chunks_.find(chunk);
   const ChunkReader& part = chunks_.part(location);

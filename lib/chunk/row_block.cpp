@@ -12,6 +12,7 @@ namespace {
 
 [[noreturn]] void throw_bad(const std::string& what) { throw Error(ErrorCode::bad_data, what); }
 
+/// Returns rating / scale; throws bad_data unless number · scale gives the rating exactly.
 template <class Number>
 Number stored_number(float rating, double scale) {
   const double number = std::nearbyint(rating / scale);
@@ -58,7 +59,7 @@ void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, Mu
   switch (shape.value_type) {
     case ValueType::none:
       if (std::ranges::any_of(ratings, [](float rating) { return rating != 1; }))
-        throw_bad("a rating is not 1, and there is no place for its value");
+        throw_bad("a rating is not 1, but value type none stores no values");
       return;
     case ValueType::u8:
       return encode_numbers<std::uint8_t>(ratings, shape.scale, numbers);
@@ -85,7 +86,7 @@ constexpr std::size_t kHeaderBytes = 24;
 constexpr std::size_t kMatrixHeaderBytes = 152;
 constexpr std::size_t kGroupsAt = 24;  // in a matrix's header
 
-/// A piece that is shorter is not worth a beginning of its own.
+/// Shorter pieces are joined with the next: a compressed block of their own would cost more.
 constexpr std::size_t kMinPieceBytes = 64;
 
 [[noreturn]] void throw_broken(const std::string& what) {

@@ -40,6 +40,8 @@ std::array<std::uint8_t, kRawBlockHeaderBytes> block_header(std::uint64_t bytes,
 
 }  // namespace
 
+/// Frames raw bytes as zstd without compressing them: headers, raw blocks and checksum, so that `zstd -d`
+/// reads the shard.
 RawFrameParts frame_raw_bytes(Bytes raw) {
   RawFrameParts parts;
   parts.header = frame_header(raw.size());
@@ -51,6 +53,8 @@ RawFrameParts frame_raw_bytes(Bytes raw) {
   return parts;
 }
 
+/// Compares all headers with the expected ones; the checksum is not needed, because chunks have a hash of
+/// their own.
 void decode_raw_frame(Bytes frame, MutableBytes raw) {
   if (raw.empty() || frame.size() != raw_frame_bytes(raw.size()))
     throw_bad_frame("has " + std::to_string(frame.size()) + " bytes, expected " +
@@ -93,7 +97,7 @@ void encode_zstd_chunk(Bytes raw, const SampleShape&, int level, ByteBuffer& sto
 
 void decode_zstd_chunk(Bytes stored, const SampleShape&, MutableBytes raw) { decode_zstd(stored, raw); }
 
-/// One buffer for each thread that uses the photo codec, as large as the largest chunk that it saw.
+/// Returns this thread's buffer for the residuals of the photo codec; it grows to the largest chunk.
 MutableBytes residual_buffer(std::size_t bytes) {
   thread_local ByteBuffer buffer;
   if (buffer.size() < bytes) buffer.resize(bytes);

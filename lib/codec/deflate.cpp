@@ -17,7 +17,7 @@ struct FreeCodec {
   void operator()(libdeflate_decompressor* codec) const { libdeflate_free_decompressor(codec); }
 };
 
-/// Throws where memory was lacking, before the thread registers what it must free at its end.
+/// Throws bad_alloc for a null codec, before the thread registers its destructor.
 libdeflate_decompressor* require(libdeflate_decompressor* made) {
   if (made == nullptr) throw std::bad_alloc();
   return made;
@@ -75,7 +75,7 @@ constexpr std::size_t kMinCopy = 2;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::bad_data, "LZF stream: " + what); }
 
-/// Literal bytes, or a copy of what was restored before.
+/// Literal bytes, or a copy of bytes decoded before.
 struct Run {
   Bytes literals;            ///< empty: a copy
   std::size_t length = 0;    ///< of either

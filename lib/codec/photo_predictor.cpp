@@ -17,6 +17,7 @@ namespace chunkhit::HWY_NAMESPACE {
 // The arithmetic is linear modulo 256, so that its steps may be done in any order: rows are predicted as they
 // lie, then pulled apart; planes are summed up, then put together.
 
+/// Writes the residuals of interleaved pixels as one plane per channel.
 void predict_pixels(const std::uint8_t* sample, const SampleShape& shape, MutableBytes scratch,
                     std::uint8_t* residuals) {
   const std::size_t channels = shape.channels, row_bytes = shape.width * channels;
@@ -47,6 +48,7 @@ void restore_pixels(const std::uint8_t* residuals, const SampleShape& shape, Mut
   }
 }
 
+/// Writes the residuals of planes; red and blue are stored as differences to green, which is similar.
 void predict_planes(const std::uint8_t* sample, const SampleShape& shape, MutableBytes scratch,
                     std::uint8_t* residuals) {
   const std::size_t width = shape.width, plane_bytes = std::size_t{shape.height} * width;

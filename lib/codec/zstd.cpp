@@ -66,13 +66,13 @@ std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes) {
 void encode_zstd(std::span<const Bytes> pieces, int level, ByteBuffer& stored) {
   constexpr int kLongMatch = 7;
   constexpr int kMinHashLog = 6;  // log2 of the hash table size, the smallest that zstd accepts
-  // What ending a block early costs at most: its header, and an empty one behind it.
+  // Upper bound of the cost of ending a block early: its header and that of an empty block after it.
   constexpr std::size_t kBytesPerPiece = 64;
   std::size_t raw_bytes = 0;
   for (const Bytes piece : pieces) raw_bytes += piece.size();
   ZSTD_CCtx* context = prepare_context(level);
   if (level == 1) {
-    // Level 1 takes repetitions of 4 bytes that are there by chance, and cost more than the bytes do.
+    // Level 1 would encode chance repetitions of 4 bytes, which cost more than the bytes themselves.
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, kLongMatch);
     ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, kMinHashLog);
   }
