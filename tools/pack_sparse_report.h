@@ -5,7 +5,7 @@
 
 namespace chunkhit {
 
-/// Prints the account of a run, or of what --dry-run foresees.
+/// Prints the statistics of a run, or those that --dry-run expects.
 void print_report(const PackSparseReport& report, bool dry_run);
 
 }  // namespace chunkhit

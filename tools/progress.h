@@ -20,7 +20,7 @@ struct ShownProgress {
   bool is_first = false;    ///< printed where there is no terminal, too
   std::string_view things;  ///< what is counted: "rows"; empty: nothing yet
   std::string_view rate;    ///< and its rate: "img/s"
-  std::string subject;      ///< what is worked on
+  std::string subject;      ///< pack or input in work
   std::uint64_t done = 0;
   std::uint64_t total = 0;    ///< 0: not known
   std::uint64_t skipped = 0;  ///< of those done, by an earlier run

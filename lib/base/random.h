@@ -20,9 +20,9 @@ namespace chunkhit {
 enum class Purpose : std::uint64_t {
   pack_order = 1,
   split = 2,
-  epoch_order = 3,   ///< of the samples (global) or chunks (window)
-  window_order = 4,  ///< of the samples inside a window
-  echo_order = 5,    ///< of a block's samples in each of its uses
+  epoch_order = 3,   ///< order of the samples (global) or chunks (window)
+  window_order = 4,  ///< order of the samples inside a window
+  echo_order = 5,    ///< order of a block's samples in each of its passes
   flip = 6,
   crop = 7,
   fold_in = 8,          ///< which items of a held-out user are held out

@@ -1,4 +1,4 @@
-// Keeps the chunks that are about to be used, decoded; knows who still wants them and never guesses.
+// Caches the decoded chunks that will be used next; eviction follows the known order of the epoch.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class ChunkCache {
   ChunkCache(const ChunkCache&) = delete;
   ChunkCache& operator=(const ChunkCache&) = delete;
 
-  /// Holds a chunk's samples in place until it is destroyed.
+  /// Pins a chunk: its samples stay at their address until the pin is destroyed.
   class Pin {
    public:
     Pin() = default;

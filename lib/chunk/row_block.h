@@ -35,7 +35,7 @@ void check_finite(Bytes numbers);
 void encode_row_block(std::span<const CsrView> matrices, const MatrixShape& shape, std::uint64_t first_row,
                       ByteBuffer& raw);
 
-/// Changes where an encoded block says that it begins, for who learns it only then.
+/// Changes the first row in an encoded block, for callers that learn it only after encoding.
 inline void set_first_row(MutableBytes block, std::uint64_t first_row) {
   store_little(block.data() + 16, first_row);
 }

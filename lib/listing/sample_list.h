@@ -19,7 +19,7 @@ namespace chunkhit {
 
 class CsvReader;
 
-/// A folder of the root whose samples make a pack of their own, and where its rows end.
+/// A folder of the root whose samples become a pack of their own, and the end of its rows.
 struct ListedFolder {
   std::string name;
   std::uint64_t row_end = 0;

@@ -68,8 +68,8 @@ struct BatchTask {
 /// What became of it.
 struct MadeBatch {
   std::uint64_t samples = 0;
-  std::uint64_t bytes = 0;            ///< that are handed out
-  std::uint64_t corrupt_samples = 0;  ///< that were left out
+  std::uint64_t bytes = 0;            ///< bytes handed out
+  std::uint64_t corrupt_samples = 0;  ///< samples left out
 };
 
 /// Makes batches in the slots of a ring; each thread has its own, because it keeps tables between batches.
@@ -105,7 +105,7 @@ class BatchSamples {
   struct Sample {
     std::uint64_t chunk;
     std::uint64_t in_chunk;
-    std::uint32_t at;             ///< in the batch
+    std::uint32_t at;             ///< position in the batch
     const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
   };
   /// Finds the samples of a batch.

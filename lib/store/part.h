@@ -29,7 +29,7 @@ enum class SampleKind : std::uint32_t { images = 1, matrices = 2 };
 
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
-  SampleShape sample;                      ///< of images; unused with `matrix`
+  SampleShape sample;                      ///< shape of the images; unused with `matrix`
   std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
   std::string codec = "none";              ///< a name of chunk_codecs()
   std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last
@@ -47,7 +47,7 @@ struct Labels {
   std::vector<float> values;
 };
 
-/// What stands beside the pixels of a part's samples, in their order.
+/// Rows, files and labels of a part's samples, in the order of the samples.
 struct PartSamples {
   Labels labels;
   std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
@@ -58,22 +58,22 @@ struct PartSamples {
 
 /// One chunk as it is stored.
 struct StoredChunk {
-  std::uint64_t offset = 0;  ///< of its first stored byte in the file
+  std::uint64_t offset = 0;  ///< offset of the first stored byte in the file
   std::uint64_t stored_bytes = 0;
   std::uint64_t raw_bytes = 0;  ///< after decoding; in our HDF5 parts always whole chunks, padded with zeros
-  std::uint64_t first_sample = 0;  ///< in the part
+  std::uint64_t first_sample = 0;  ///< index of the first sample in the part
   std::uint64_t sample_count = 0;
-  std::uint64_t xxh3 = 0;  ///< of the stored bytes
+  std::uint64_t xxh3 = 0;  ///< hash of the stored bytes
   bool filtered = true;    ///< false: stored raw, as without a codec or where it did not make it smaller
   bool operator==(const StoredChunk&) const = default;
 };
 
-/// A chunk on its way to the file: encoded by the part's codec, or raw where that is not larger.
+/// A chunk to be written: encoded by the part's codec, or raw if that is not larger.
 struct EncodedChunk {
   Bytes stored;
   std::uint64_t raw_bytes = 0;
   std::uint64_t sample_count = 0;
-  std::uint64_t xxh3 = 0;  ///< of `stored`
+  std::uint64_t xxh3 = 0;  ///< hash of `stored`
   bool filtered = true;
 };
 
@@ -83,7 +83,7 @@ struct PartReport {
   std::uint64_t xxh3 = 0;  ///< as ChunkReader::hash_of_all
   std::uint64_t sample_count = 0;
   std::uint64_t chunk_count = 0;
-  std::uint64_t stored_bytes = 0;  ///< of all chunks
+  std::uint64_t stored_bytes = 0;  ///< sum over all chunks
 };
 
 /// A part that is whole and on disk, but exists only once its file is published.
@@ -108,11 +108,11 @@ class ChunkWriter {
 /// The end of an HDF5 part of ours (store/hdf5/index.h).
 struct Hdf5Trailer {
   SampleKind kind = SampleKind::images;
-  std::uint64_t hdf5_bytes = 0;  ///< of the HDF5 file, which the index follows
+  std::uint64_t hdf5_bytes = 0;  ///< size of the HDF5 file, which the index follows
   std::uint64_t index_bytes = 0;
   std::uint64_t index_xxh3 = 0;
   std::uint64_t hdf5_xxh3 = 0;  ///< `hash_beside_chunks` of the HDF5 file
-  std::uint64_t xxh3 = 0;       ///< of the trailer before it; stands for every byte of the part
+  std::uint64_t xxh3 = 0;       ///< hash of the trailer before it, which covers every byte of the part
 };
 
 /// A chunk of an external HDF5 file that is one of several in a chunk.
@@ -125,7 +125,7 @@ struct StoredPiece {
 /// The pieces of all chunks, as many in each but the last.
 struct StoredPieces {
   std::uint64_t in_chunk = 1;
-  std::uint64_t raw_bytes = 0;  ///< of a piece
+  std::uint64_t raw_bytes = 0;  ///< raw bytes of a piece
   std::vector<StoredPiece> all;
   [[nodiscard]] std::span<const StoredPiece> of_chunk(std::size_t index) const {
     const std::uint64_t first = index * in_chunk;
@@ -139,10 +139,10 @@ struct PartContents {
   std::vector<StoredChunk> chunks;
   PartSamples samples;
   bool has_hashes = true;              ///< false for files that someone else made
-  std::optional<StoredPieces> pieces;  ///< of which chunks are made that are `filtered`
+  std::optional<StoredPieces> pieces;  ///< pieces that `filtered` chunks consist of
   /// Reads samples of chunks that have no position, on any thread: where set, all chunks are read by it.
   std::function<void(std::uint64_t first_sample, MutableBytes samples)> read_rows;
-  std::optional<Hdf5Trailer> trailer;  ///< of an HDF5 part of ours
+  std::optional<Hdf5Trailer> trailer;  ///< trailer of our own HDF5 parts
 };
 
 /// Hashes the first `end` bytes of a file with each chunk's stored bytes replaced by their recorded hash;
@@ -190,7 +190,7 @@ class ChunkReader {
     return chunks()[chunk_index].offset;
   }
   [[nodiscard]] const InputFile& file() const { return file_; }
-  /// Nothing where every chunk is stored as a whole.
+  /// Returns nothing if every chunk is stored as a whole.
   [[nodiscard]] const std::optional<StoredPieces>& pieces() const { return contents_.pieces; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
   [[nodiscard]] std::string location(std::size_t chunk_index) const;

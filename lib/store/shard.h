@@ -22,7 +22,7 @@ struct ShardHeader {
   PartSpec spec;
   std::uint64_t sample_count = 0;
   std::uint64_t chunk_count = 0;
-  std::uint64_t index_offset = 0;  ///< of the index's frame
+  std::uint64_t index_offset = 0;  ///< offset of the index's frame
   std::uint64_t index_bytes = 0;   ///< without the frame's own 8
   std::uint64_t index_xxh3 = 0;
   std::uint64_t file_bytes = 0;
