@@ -342,6 +342,17 @@ std::string flag_text(const std::string& message) {
   return text.append(message, at);
 }
 
+std::string shell_word(const std::string& path) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+=:,@").find(c) != std::string_view::npos;
+  };
+  if (!path.empty() && std::ranges::all_of(path, is_plain)) return path;
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
   open_standard_descriptors();
   std::set_terminate(on_terminate);

@@ -100,6 +100,9 @@ template <class Enum>
 /// …".
 [[nodiscard]] std::string flag_text(const std::string& message);
 
+/// Writes a path as one word of a shell, in quotes where it needs them.
+[[nodiscard]] std::string shell_word(const std::string& path);
+
 /// Runs a command: parses, calls `body`, turns every failure into a message on stderr and the documented exit
 /// code.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<int()>& body);

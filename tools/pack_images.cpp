@@ -51,6 +51,8 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
   PackImagesOptions options = pack_images_options(flags);
   options.command_line = command_line;
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
+  if (app.count("--plan") > 0 && flags.dry_run)
+    throw Error(ErrorCode::usage, "--plan and --dry-run exclude each other");
   if (app.count("--plan") > 0) {
     const PlanReport plan = with_progress(options, flags, [&](const PackImagesOptions& how) {
       return plan_images(spec, how, parse_count("--plan", flags.plan, {1, UINT32_MAX}));

@@ -126,12 +126,12 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
-           "Write a plan for pack-run: so many tasks, on any number of machines")
+           "Write a plan for pack-run instead of packing, of at most TASKS tasks (one per part)")
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing")
       ->configurable(false);
   // A recipe must not remove another user's pack.
-  group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
+  group.add_switch("--force", flags.options.force, "Delete the pack in --output first")->configurable(false);
   add_config_flag(app, "Run");
   group
       .add("--save-config", "FILE", flags.save_config, "Write all options, defaults included, to a TOML file")

@@ -128,18 +128,6 @@ void print_next(const std::string& folder) {
   std::printf("next: pack-info %s; pack-verify %s\n", path.c_str(), path.c_str());
 }
 
-/// A path as one word of a shell.
-std::string shell_word(const std::string& path) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._-+=:,@").find(c) != std::string_view::npos;
-  };
-  if (!path.empty() && std::ranges::all_of(path, is_plain)) return path;
-  std::string word = "'";
-  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 void print_space(const std::string& output, const PackImagesPreview& preview) {
   SpaceNeed all;
   for (const PackImagesPlan& plan : preview.packs) {
@@ -207,8 +195,8 @@ void print_report(const PlanReport& report) {
   std::printf("  Slurm        sbatch --array=0-%llu slurm.sh %s\n", last, folder.c_str());
   std::printf("  Kubernetes   completions: %llu; pack-run %s --task $JOB_COMPLETION_INDEX\n", last + 1,
               folder.c_str());
-  std::printf("  GNU parallel parallel --retries 3 pack-run %s --task {} ::: {0..%llu}\n", folder.c_str(),
-              last);
+  std::printf("  GNU parallel parallel -q --retries 3 pack-run %s --task {} ::: $(seq 0 %llu)\n",
+              folder.c_str(), last);
   std::printf("  Dask         python3 dask_run.py %s %llu\n", folder.c_str(), last + 1);
   std::printf("finish: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
               folder.c_str(), folder.c_str());

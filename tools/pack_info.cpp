@@ -264,12 +264,16 @@ void print_plan_status(const PlanStatus& status) {
               count_text(status.max_rejected).c_str());
   for (const std::string& file : status.begun) std::printf("begun      %s\n", printable_text(file).c_str());
   const std::string missing = task_list(status.missing_tasks);
-  if (!missing.empty())
+  const std::string folder = printable_text(shell_word(status.path));
+  if (!missing.empty()) std::printf("missing    tasks %s, those that run now among them\n", missing.c_str());
+  if (status.rejected > status.max_rejected)
     std::printf(
-        "missing    tasks %s\nnext: sbatch --array=%s …, or pack-run %s --task %s; then pack-run %s\n",
-        missing.c_str(), missing.c_str(), path.c_str(), missing.c_str(), path.c_str());
+        "next: too many images are rejected: repair them, then run the pack-images command without --plan\n");
+  else if (!missing.empty())
+    std::printf("next, once no task runs: sbatch --array=%s …, or pack-run %s\n", missing.c_str(),
+                folder.c_str());
   else
-    std::printf("next: pack-run %s finishes it\n", path.c_str());
+    std::printf("next: pack-run %s finishes it\n", folder.c_str());
 }
 
 /// Prints an unfinished pack, or gives it as JSON; returns whether the path is one.
@@ -329,7 +333,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   bool json = false;
   bool is_watched = false;
   add_common_flags(app);
-  app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
+  app.add_option("PATH", path, "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
   app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");

@@ -16,7 +16,8 @@ constexpr const char* kDescription =
     "Packs what pack-images --plan planned: the parts of some tasks, or all that is missing.\nAny number of "
     "processes on any number of machines may work on one plan, also on the same task.";
 constexpr const char* kExamples =
-    "Without --task it packs what is still missing and finishes the packs; a finished pack stays.\n"
+    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it "
+    "is.\n"
     "Exit code 75: this machine cannot read the images now; run the task again, there or elsewhere.\n"
     "Examples:\n"
     "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
@@ -38,11 +39,11 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
       ->option_text(" ");
   FlagGroup group(app, "Options");
   group.add("--task", "LIST", flags.task,
-            "Pack the parts of these tasks alone: 17, or 3,17,40-42 (all, and finish)");
-  group.add("--root", "FOLDER", flags.options.root, "Folder of the images on this machine (the plan's)");
+            "Pack only the parts of these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
+  group.add("--root", "FOLDER", flags.options.root, "Folder of the images on this machine (as in the plan)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry, then stop with exit code 75; or reject (retry)")
+           "Read errors: retry, then exit code 75; or reject the file for good (retry)")
       ->check(one_of<OnIoError>());
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");
@@ -61,9 +62,8 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
   return options;
 }
 
-int run_pack_run(const CLI::App& app, const PackRunFlags& flags, const std::string& command_line) {
+int run_pack_run(const CLI::App& app, const PackRunFlags& flags) {
   RunPlanOptions options = run_options(app, flags);
-  options.command_line = command_line;
   handle_signals();
   options.stop = &stop_requested;
   ProgressDisplay display(progress_style(flags.progress));
@@ -93,5 +93,5 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   add_flags(app, flags);
   add_common_flags(app);
   app.footer(kExamples);
-  return run_command(app, argc, argv, [&] { return run_pack_run(app, flags, command_line(argc, argv)); });
+  return run_command(app, argc, argv, [&] { return run_pack_run(app, flags); });
 }

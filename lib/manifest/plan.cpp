@@ -78,6 +78,7 @@ std::string plan_text(const PackPlan& plan) {
                     {"version", kManifestVersion},
                     {"tool", plan.tool},
                     {"libraries", spec_json(plan.libraries)},
+                    {"command_line", plan.command_line},
                     {"root", plan.root},
                     {"tasks", plan.tasks},
                     {"input_xxh3", hash_text(plan.input_xxh3)},
@@ -98,6 +99,7 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     PackPlan plan;
     plan.tool = json.at("tool").get<std::string>();
     plan.libraries = parse_spec(json.at("libraries"));
+    plan.command_line = json.at("command_line").get<std::string>();
     plan.root = json.at("root").get<std::string>();
     plan.tasks = count_field(json, "tasks");
     plan.input_xxh3 = hash_field(json, "input_xxh3");

@@ -29,6 +29,7 @@ struct PlannedPack {
 struct PackPlan {
   std::string tool;                  ///< "pack-images 0.1.0"
   std::vector<SpecEntry> libraries;  ///< name, version
+  std::string command_line;          ///< that planned; for run.json
   std::string root;                  ///< absolute path of the folder of the images
   std::uint64_t tasks = 1;
   std::uint64_t input_xxh3 = 0;

@@ -237,6 +237,8 @@ void check_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
   const std::optional<PackPlan> plan = read_plan(options.output);
   if (!plan) return;
   std::string error = options.force ? "`force`: " + options.output + " holds a plan" : "";
+  if (const std::string difference = version_difference(*plan); error.empty() && !difference.empty())
+    error = options.output + ": holds the plan of another build (" + difference + ")";
   for (std::size_t index = 0; error.empty() && index < input.packs.size(); ++index) {
     const PackIdentity wanted = image_pack(spec, input.first.sample, input.list, input.packs[index]);
     if (index >= plan->packs.size() || plan->packs.size() != input.packs.size())

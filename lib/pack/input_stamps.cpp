@@ -40,7 +40,8 @@ bool is_changed(const RootFolder& root, std::string_view file, const FileStamp& 
 
 }  // namespace
 
-void publish_stamps(const std::string& path, const StampedPart& part, std::span<const FileStamp> stamps) {
+PendingFile write_stamps(const std::string& path, const StampedPart& part,
+                         std::span<const FileStamp> stamps) {
   ByteBuffer bytes = encode_header(part, stamps.size());
   bytes.reserve(bytes.size() + stamps.size() * kRowBytes + kHashBytes);
   for (const FileStamp& stamp : stamps) {
@@ -48,7 +49,10 @@ void publish_stamps(const std::string& path, const StampedPart& part, std::span<
     append_number(bytes, static_cast<std::uint64_t>(stamp.mtime_ns));
   }
   append_number(bytes, xxh3(bytes));
-  publish_file(path, as_text(bytes));
+  PendingFile file(path);
+  file.append(bytes);
+  file.flush();
+  return file;
 }
 
 std::optional<std::vector<FileStamp>> read_stamps(const std::string& path, const StampedPart& part,

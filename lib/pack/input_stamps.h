@@ -19,8 +19,9 @@ struct StampedPart {
   std::uint64_t part_index = 0;
 };
 
-/// Publishes the stamps of a part's rows, in the order of packing.
-void publish_stamps(const std::string& path, const StampedPart& part, std::span<const FileStamp> stamps);
+/// Writes aside the stamps of a part's rows, in the order of packing.
+[[nodiscard]] PendingFile write_stamps(const std::string& path, const StampedPart& part,
+                                       std::span<const FileStamp> stamps);
 
 /// Reads them; nothing where the file is missing, damaged, of another part or of other rows.
 [[nodiscard]] std::optional<std::vector<FileStamp>> read_stamps(const std::string& path,

@@ -93,6 +93,7 @@ PartRecord PackRun::publish_part(std::uint64_t part_index, CompleteRecord part) 
   // Another run of the same pack may have been here first; what it published has the same bytes.
   if (std::optional<PartRecord> published = finished_part(part_index)) return std::move(*published);
   if (identity_.check_plan) identity_.check_plan();
+  if (part.stamps) part.stamps->publish();
   part.file.publish();
   publish_file(
       folder_.file(part_stem(part_index) + ".json"),

@@ -54,6 +54,7 @@ struct RunCall {
 struct CompleteRecord {
   PartRecord record;
   PendingFile file;
+  std::optional<PendingFile> stamps{};  ///< of its inputs, published before it
 };
 
 /// Publishes a pack part by part. A run that ends early leaves the parts that it finished; the next run of

@@ -112,6 +112,7 @@ PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();
   const std::vector<std::uint64_t> changed = changed_parts();
   if (finished) {
+    check_own(*finished);
     const std::optional<SharedStats> normalize = shared_stats(*finished);
     repaired_ = !folder_.is_whole(*finished, tables(*finished)) || finished->normalize != normalize;
     if (!repaired_ && changed.empty()) {
@@ -129,12 +130,15 @@ PackReport PackWriter::write() {
     pack_parts(all);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::too_many_rejects) throw;
-    check_mounted(rejects_);
     // The rejects so far are published as after a complete run, so that the user can look at them.
     static_cast<void>(publish_rows(kRejectsName, rejects_, "reason"));
     static_cast<void>(publish_rows(kWarningsName, warnings_, "warning"));
-    throw Error(error.code(),
-                std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)");
+    throw Error(
+        error.code(),
+        std::string(error.what()) + "; see " + folder_.file(kRejectsName) + " (rows so far)" +
+            (run_.is_planned ? "; once they are repaired, the pack-images command without `plan` packs "
+                               "changed images again"
+                             : ""));
   }
   if (interrupted_) return report();
   Manifest manifest = manifest_so_far();
@@ -268,12 +272,14 @@ void PackWriter::keep_part(PartRecord finished) {
   pack_.keep_part(std::move(finished));
 }
 
-void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
+void PackWriter::pack_missing(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
   std::vector<std::optional<PartRecord>> finished(part_indices.size());
   for_each_file(finished.size(),
                 [&](std::size_t at) { finished[at] = pack_.finished_part(part_indices[at]); });
   for (std::size_t at = 0; at < finished.size() && !interrupted_; ++at) {
+    // Another process may have packed it meanwhile.
+    if (!finished[at] && run_.is_planned) finished[at] = pack_.finished_part(part_indices[at]);
     if (finished[at])
       keep_part(*std::exchange(finished[at], std::nullopt));
     else
@@ -283,9 +289,40 @@ void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
   pack_.await_part();
 }
 
+void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
+  try {
+    pack_missing(part_indices);
+  } catch (const Error& error) {
+    // Rejects while listing say nothing of the file system: they are in front.
+    if (error.code() == ErrorCode::too_many_rejects)
+      check_mounted({rejects_.begin() + static_cast<std::ptrdiff_t>(task_.rejects.size()), rejects_.end()});
+    throw;
+  }
+  take_records();
+}
+
 PackReport PackWriter::write_parts(std::span<const std::uint64_t> part_indices) {
+  if (const std::optional<Manifest> finished = folder_.finished_pack()) check_own(*finished);
   pack_parts(part_indices);
   return report();
+}
+
+// Another process may have published a part first, whose record counts then: it may have rejected what this
+// one could read.
+void PackWriter::take_records() {
+  rejects_ = task_.rejects;
+  warnings_.clear();
+  for (const PartRecord& part : pack_.parts()) {
+    rejects_.insert(rejects_.end(), part.rejects.begin(), part.rejects.end());
+    warnings_.insert(warnings_.end(), part.warnings.begin(), part.warnings.end());
+  }
+}
+
+void PackWriter::check_own(const Manifest& finished) const {
+  if (finished.pack_id != pack_.identity().pack_id)
+    throw Error(ErrorCode::bad_data, folder_.path() + ": holds a finished pack, " +
+                                         hash_text(finished.pack_id) + ", that is not the plan's, " +
+                                         hash_text(pack_.identity().pack_id));
 }
 
 void PackWriter::report_phase(PackProgress::Phase phase) {
@@ -360,9 +397,9 @@ void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWrit
     CompletePart part = writer->complete(outcome.samples);
     const std::string stem = part_stem(part_index);
     add_written(part.report, stem + std::string(container(run_.spec.container).extension), outcome.record);
-    publish_stamps(folder_.file(stem + std::string(kInputsExtension)), {pack_.identity().pack_id, part_index},
-                   outcome.inputs);
-    return CompleteRecord{std::move(outcome.record), std::move(part.file)};
+    PendingFile stamps = write_stamps(folder_.file(stem + std::string(kInputsExtension)),
+                                      {pack_.identity().pack_id, part_index}, outcome.inputs);
+    return CompleteRecord{std::move(outcome.record), std::move(part.file), std::move(stamps)};
   });
 }
 
@@ -379,14 +416,11 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
   manifest.classes = class_records(run_.list, pack_.parts());
   PixelSums pixels;
-  std::uint64_t part_rejects = 0;
   for (const PartRecord& part : pack_.parts()) {
     manifest.samples += part.samples;
-    part_rejects += part.rejects.size();
     pixels.add(part.pixels);
   }
-  // Rejects of parts are among the samples; those of the list come on top.
-  manifest.rows = task_.sample_count + rejects_.size() - part_rejects;
+  manifest.rows = task_.sample_count + task_.rejects.size();
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
   return manifest;

@@ -82,6 +82,11 @@ class PackWriter {
   /// Whether a row's file could not be read though nothing is known to be wrong with it.
   [[nodiscard]] bool is_unreadable(const std::string& file) const;
   void pack_parts(std::span<const std::uint64_t> part_indices);
+  void pack_missing(std::span<const std::uint64_t> part_indices);
+  /// Takes rejects and warnings from the records of the parts.
+  void take_records();
+  /// Throws bad_data where a finished pack is another one.
+  void check_own(const Manifest& finished) const;
   void keep_part(PartRecord finished);
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;

@@ -1,3 +1,6 @@
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -6,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -35,6 +39,7 @@ PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const
   PackPlan plan;
   plan.tool = "pack-images " + version();
   for (const auto& [name, number] : library_versions()) plan.libraries.push_back({name, number});
+  plan.command_line = options.command_line;
   plan.root = std::filesystem::canonical(options.root).string();
   plan.input_xxh3 = list.xxh3;
   plan.rows = list.row_count;
@@ -53,6 +58,7 @@ PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const
 void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, const ImageInput& input,
                 PackPlan plan, PlanReport& report) {
   make_folders(options.output);
+  remove_plan_left_overs(options.output);
   PlanRowsWriter rows(options.output);
   for (const PackSamples& samples : input.packs) {
     const std::span<const std::uint32_t> all(samples.indices);
@@ -64,8 +70,10 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
   for (const PackSamples& samples : input.packs) rows.add_rejects(samples.rejects);
   plan.rows_file = rows.publish();
   if (plan.tasks > plan.parts())
-    report.notices.push_back("`plan` " + count_text(plan.tasks) + ": there are only " +
-                             count_text(plan.parts(), "part") + ", so as many tasks");
+    report.notices.push_back("`plan` " + count_text(plan.tasks) + ": the packs have " +
+                             count_text(plan.parts(), "part") +
+                             ", which is the most tasks that they can have; a smaller "
+                             "`part_bytes` makes more parts");
   plan.tasks = std::min(plan.tasks, plan.parts());
   const std::string text = plan_text(plan);
   publish_file(options.output + "/" + std::string(kPlanName), text);
@@ -101,7 +109,13 @@ PlanReport plan_images(const PackImagesSpec& spec, const PackImagesOptions& give
     OutputFolder(pack_path(options, samples.name), options.force);
   PackPlan plan = plan_of(options, input->list, input->first);
   plan.tasks = tasks;
-  write_plan(spec, options, *input, std::move(plan), report);
+  if (const auto before = read_plan(options.output); before && before->tasks != tasks)
+    report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +
+                             ": numbers of its tasks mean other parts now");
+  const std::uint32_t threads = options.threads > 0 ? options.threads : allowed_cpus();
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  arena.execute([&] { write_plan(spec, options, *input, std::move(plan), report); });
   report.seconds = start.seconds();
   return report;
 }

@@ -11,18 +11,22 @@
 #include <functional>
 #include <utility>
 
+#include "base/aside_name.h"
 #include "base/csv_reader.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "chunkhit/error.h"
+#include "chunkhit/version.h"
 #include "codec/zstd.h"
 #include "listing/root_folder.h"
+#include "pack/pack_folder.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr int kZstdLevel = 1;
-constexpr std::size_t kPartsAtOnce = 64;
+/// Rows that are formatted and compressed at once.
+constexpr std::uint64_t kRowsAtOnce = 1 << 20;
 // Skippable frames of zstd: `zstd -d` reads the file as one CSV text.
 constexpr std::uint32_t kHeaderMagic = 0x184D2A50;
 constexpr std::uint32_t kIndexMagic = 0x184D2A51;
@@ -114,7 +118,11 @@ std::optional<PackPlan> read_plan(const std::string& folder) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   const ByteBuffer bytes = with_retries([&] { return read_file(path, kMaxManifestBytes); });
-  return parse_plan(as_text(bytes), path);
+  try {
+    return parse_plan(as_text(bytes), path);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + "; remove it and plan again: finished parts stay");
+  }
 }
 
 /// The file of rows goes first: a plan that is interrupted here can be removed again.
@@ -125,6 +133,31 @@ void remove_plan(const std::string& folder) {
   for (const std::string_view name : {kPlanRowsName, kPlanName})
     if (::unlink((folder + "/" + std::string(name)).c_str()) != 0 && errno != ENOENT)
       throw_write_error(folder + "/" + std::string(name), "cannot remove", errno);
+}
+
+std::string version_difference(const PackPlan& plan) {
+  const auto text = [](const std::string& name, const std::string& here, const std::string& there) {
+    return name + " " + here + " here, " + there + " in the plan";
+  };
+  const std::string tool = "pack-images " + version();
+  if (plan.tool != tool) return text("tool", tool, plan.tool);
+  const auto libraries = library_versions();
+  for (const auto& [name, number] : libraries) {
+    const auto there = std::ranges::find(plan.libraries, name, &SpecEntry::name);
+    const std::string found = there == plan.libraries.end() ? "none" : there->value;
+    if (found != number) return text(name, number, found);
+  }
+  if (plan.libraries.size() == libraries.size()) return "";
+  return text("libraries", std::to_string(libraries.size()), std::to_string(plan.libraries.size()));
+}
+
+void remove_plan_left_overs(const std::string& folder) {
+  for (const std::string& name : folder_entries(folder)) {
+    const std::string_view written = name_written_aside(name);
+    const bool is_plans = written == kPlanName || written == kPlanRowsName;
+    if (is_plans && find_aside_writer(folder, name) == AsideWriter::is_gone)
+      ::unlink((folder + "/" + name).c_str());
+  }
 }
 
 PlanRowsWriter::PlanRowsWriter(const std::string& folder) : file_(folder + "/" + std::string(kPlanRowsName)) {
@@ -148,7 +181,7 @@ void PlanRowsWriter::add_frame(Bytes stored) {
 void PlanRowsWriter::add_parts(const SampleList& list, std::span<const std::uint32_t> indices,
                                std::uint64_t part_samples) {
   const std::size_t part_count = (indices.size() + part_samples - 1) / part_samples;
-  std::vector<ByteBuffer> frames(kPartsAtOnce);
+  std::vector<ByteBuffer> frames(std::max<std::uint64_t>(2, kRowsAtOnce / part_samples));
   for (std::size_t first = 0; first < part_count; first += frames.size()) {
     frames.resize(std::min(frames.size(), part_count - first));
     tbb::parallel_for(std::size_t{0}, frames.size(), [&](std::size_t at) {

@@ -23,6 +23,13 @@ namespace chunkhit {
 /// Removes the plan in a folder, plan.json last; a folder without one stays as it is.
 void remove_plan(const std::string& folder);
 
+/// Says in which version this build differs from the one that planned ("zstd 1.5.5 here, 1.5.4 in the plan");
+/// empty where it is the same.
+[[nodiscard]] std::string version_difference(const PackPlan& plan);
+
+/// Removes what killed runs left of a plan's files.
+void remove_plan_left_overs(const std::string& folder);
+
 /// A frame of plan.rows.
 struct PlanFrame {
   std::uint64_t offset = 0;

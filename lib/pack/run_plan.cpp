@@ -9,7 +9,9 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,7 +22,6 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
-#include "chunkhit/version.h"
 #include "listing/root_folder.h"
 #include "manifest/plan.h"
 #include "pack/memory_plan.h"
@@ -41,35 +42,38 @@ std::string folder_of(const std::string& folder, const PlannedPack& pack) {
 /// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
 /// must be the same whichever machine wrote them.
 void check_versions(const PackPlan& plan, const std::string& folder) {
-  const auto refuse = [&](const std::string& name, const std::string& here, const std::string& there) {
-    throw Error(ErrorCode::bad_data, folder + ": " + name + " " + here + " here, " + there +
-                                         " in the plan: bytes could differ; use the build that planned");
-  };
-  const std::string tool = "pack-images " + version();
-  if (plan.tool != tool) refuse("tool", tool, plan.tool);
-  std::vector<SpecEntry> libraries;
-  for (const auto& [name, number] : library_versions()) libraries.push_back({name, number});
-  if (plan.libraries == libraries) return;
-  for (const SpecEntry& here : libraries) {
-    const auto there = std::ranges::find(plan.libraries, here.name, &SpecEntry::name);
-    if (there == plan.libraries.end()) refuse(here.name, here.value, "absent");
-    if (there->value != here.value) refuse(here.name, here.value, there->value);
+  const std::string difference = version_difference(plan);
+  if (difference.empty()) return;
+  throw Error(ErrorCode::bad_data,
+              folder + ": " + difference + ": bytes could differ; use the build that planned");
+}
+
+/// Throws bad_data where a part of a finished pack is not there in its size.
+void check_parts(const std::string& folder, const Manifest& finished) {
+  for (const PartRecord& part : finished.parts) {
+    std::error_code error;
+    if (std::filesystem::file_size(folder + "/" + part.file, error) == part.bytes && !error) continue;
+    throw Error(ErrorCode::bad_data, folder + "/" + part.file + ": is missing, or not of its " +
+                                         count_text(part.bytes, "byte") +
+                                         ", in a finished pack; pack-verify says how to repair it");
   }
-  refuse("libraries", count_text(libraries.size()), count_text(plan.libraries.size()));
 }
 
 /// Returns whether a pack of the plan is finished; throws bad_data if another pack is in its folder.
 bool is_finished(const std::string& folder, const PlannedPack& pack) {
-  const auto finished = OutputFolder::finished_pack(folder_of(folder, pack));
+  const std::string path = folder_of(folder, pack);
+  const auto finished = OutputFolder::finished_pack(path);
   if (finished && finished->pack_id != pack.pack_id)
-    throw Error(ErrorCode::bad_data, folder_of(folder, pack) + ": holds a finished pack, " +
-                                         hash_text(finished->pack_id) + ", that is not the plan's, " +
-                                         hash_text(pack.pack_id));
+    throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished->pack_id) +
+                                         ", that is not the plan's, " + hash_text(pack.pack_id));
   return finished.has_value();
 }
 
+/// Whether all packs are finished; looks at each, because one may be of another plan.
 bool are_finished(const std::string& folder, const PackPlan& plan) {
-  return std::ranges::all_of(plan.packs, [&](const auto& pack) { return is_finished(folder, pack); });
+  const auto unfinished =
+      std::ranges::count_if(plan.packs, [&](const auto& pack) { return !is_finished(folder, pack); });
+  return unfinished == 0;
 }
 
 /// Throws bad_data if the plan that a task began with was replaced or removed: its parts then belong to no
@@ -77,7 +81,7 @@ bool are_finished(const std::string& folder, const PackPlan& plan) {
 void check_plan(const std::string& folder, const PackPlan& plan) {
   const std::optional<PackPlan> now = read_plan(folder);
   const auto same_id = [](const PlannedPack& a, const PlannedPack& b) { return a.pack_id == b.pack_id; };
-  if (now && std::ranges::equal(now->packs, plan.packs, same_id)) return;
+  if (now && version_difference(*now).empty() && std::ranges::equal(now->packs, plan.packs, same_id)) return;
   if (!now && are_finished(folder, plan)) return;
   throw Error(ErrorCode::bad_data, folder + ": the plan was " + (now ? "replaced" : "removed") +
                                        " while this task ran; its unpublished parts are dropped");
@@ -86,22 +90,21 @@ void check_plan(const std::string& folder, const PackPlan& plan) {
 /// Opens the folder of the images and checks that it is the planned one by the size of the first file: a
 /// machine on which it is not mounted would otherwise reject every image.
 RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, const PackImagesSpec& spec) {
-  const auto fail = [&](const std::string& what) {
-    throw Error(ErrorCode::try_again, options.root + "/" + plan.first_file + ": " + what +
-                                          "; is the file system mounted on this machine? `root` names "
-                                          "another folder with the same files");
-  };
+  const std::string path = options.root + "/" + plan.first_file;
+  std::string found;
   try {
     RootFolder root(options.root, spec.follow_symlinks);
-    const std::uint64_t bytes = with_retries([&] { return root.open(plan.first_file).bytes; });
-    if (bytes != plan.first_file_bytes)
-      fail("found " + count_text(bytes) + " bytes, expected " + count_text(plan.first_file_bytes));
-    return root;
+    const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
+    if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
+    found = !file.error.empty() ? file.error
+                                : "has " + count_text(file.bytes, "byte") + ", " +
+                                      count_text(plan.first_file_bytes) + " when it was planned";
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;
-    fail(error.what());
-    throw;
+    found = error.what();
   }
+  throw Error(ErrorCode::try_again, path + ": " + found +
+                                        "; is its file system mounted on this machine? `root`, where the "
+                                        "images have another folder here");
 }
 
 PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan) {
@@ -111,8 +114,8 @@ PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan)
   options.threads = given.threads;
   options.memory_bytes = given.memory_bytes;
   options.on_io_error = given.on_io_error;
-  options.trust_inputs = true;  // the list is frozen, and finishing reads only metadata
-  options.command_line = given.command_line;
+  options.trust_inputs = true;               // the list is frozen, and finishing reads metadata alone
+  options.command_line = plan.command_line;  // run.json says how to make the pack again
   options.on_progress = given.on_progress;
   options.stop = given.stop;
   return options;
@@ -145,7 +148,11 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
 std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
-    specs.push_back(spec_of(pack.spec));
+    try {
+      specs.push_back(spec_of(pack.spec));
+    } catch (const Error& error) {
+      throw Error(ErrorCode::bad_data, std::string("plan.json: ") + error.what());
+    }
     const std::uint64_t parts = plan_pack(specs.back(), plan.sample, pack.samples).part_count;
     if (parts != pack.parts)
       throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
@@ -257,15 +264,43 @@ class PlanRun {
 void clean_up(const std::string& folder, const PackPlan& plan) {
   for (const PlannedPack& pack : plan.packs)
     OutputFolder(folder_of(folder, pack), false, PackKind::images, true).remove_left_overs();
+  remove_plan_left_overs(folder);
   remove_plan(folder);
 }
 
-/// Returns whether a folder holds finished packs of images, which means that another run finished the plan.
+std::string spec_value(const Manifest& manifest, std::string_view name) {
+  const auto entry = std::ranges::find(manifest.spec, name, &SpecEntry::name);
+  return entry == manifest.spec.end() || entry->value == "none" ? "" : entry->value;
+}
+
+/// The packs of the split that a finished one belongs to: "train=0.9,val=0.1", "train,val".
+std::vector<std::string> split_names(const Manifest& manifest) {
+  std::istringstream entries(spec_value(manifest, "split") + "," + spec_value(manifest, "split-folders"));
+  std::vector<std::string> names;
+  for (std::string entry; std::getline(entries, entry, ',');)
+    if (!entry.empty()) names.push_back(entry.substr(0, entry.find('=')));
+  return names;
+}
+
+/// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
 bool holds_finished_packs(const std::string& folder) {
-  if (held_format(folder) == kImagesFormat) return true;
-  return std::ranges::any_of(folder_entries(folder), [&](const std::string& name) {
-    return held_format(folder + "/" + name) == kImagesFormat;
-  });
+  if (held_format(folder) == kImagesFormat) {
+    check_parts(folder, *OutputFolder::finished_pack(folder));
+    return true;
+  }
+  for (const std::string& name : folder_entries(folder)) {
+    if (held_format(folder + "/" + name) != kImagesFormat) continue;
+    const Manifest first = *OutputFolder::finished_pack(folder + "/" + name);
+    const std::vector<std::string> names = split_names(first);
+    const auto is_there = [&](const std::string& other) {
+      if (held_format(folder + "/" + other) != kImagesFormat) return false;
+      const Manifest manifest = *OutputFolder::finished_pack(folder + "/" + other);
+      check_parts(folder + "/" + other, manifest);
+      return manifest.input_xxh3 == first.input_xxh3 && spec_value(manifest, "split-name") == other;
+    };
+    return std::ranges::find(names, name) != names.end() && std::ranges::all_of(names, is_there);
+  }
+  return false;
 }
 
 /// Reads the plan in a folder; nullopt if its packs are finished. Retries, because a shared file system may
@@ -299,6 +334,9 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
   if (!plan) return done;
   check_tasks(options.tasks, *plan);
   if (are_finished(options.folder, *plan)) {
+    for (const PlannedPack& pack : plan->packs)
+      check_parts(folder_of(options.folder, pack),
+                  *OutputFolder::finished_pack(folder_of(options.folder, pack)));
     if (options.tasks.empty()) clean_up(options.folder, *plan);
     return done;
   }
@@ -321,7 +359,10 @@ std::optional<PartManifest> planned_part(const std::string& folder, const Planne
                                          std::uint64_t part_index) {
   try {
     std::optional<PartManifest> found = OutputFolder::part_manifest(folder, part_index);
-    if (found && found->pack_id == pack.pack_id) return found;
+    std::error_code error;
+    if (found && found->pack_id == pack.pack_id &&
+        std::filesystem::file_size(folder + "/" + found->part.file, error) == found->part.bytes && !error)
+      return found;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
   }
@@ -348,8 +389,8 @@ void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t 
 }  // namespace
 
 bool has_plan(const std::string& folder) {
-  std::error_code error;
-  return std::filesystem::exists(folder + "/" + std::string(kPlanName), error);
+  const std::optional<PackPlan> plan = read_plan(folder);
+  return plan && !are_finished(folder, *plan);
 }
 
 PlanStatus read_plan_status(const std::string& folder) {

@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs the tasks of a plan by GNU parallel, here or on hosts that share FOLDER and the images, then finishes the pack:
-#   bash parallel.sh FOLDER TASKS [-S host1,host2] [-j 4]
-# The log lists the tasks; parallel's --resume-failed runs those again that failed.
+#   bash parallel.sh FOLDER TASKS [-j 4] [-S host1,host2]
+# One task at a time on each host, as a task uses all CPUs. FOLDER.log lists the tasks.
 set -euo pipefail
-folder=$1 tasks=$2
+folder=${1:?FOLDER} tasks=${2:?TASKS, the number that pack-images --plan printed}
+folder=${folder%/}
 shift 2
-parallel "$@" --retries 3 --joblog "$folder.log" pack-run "$folder" --task {} --progress none ::: $(seq 0 $((tasks - 1))) ||
+parallel -q -j 1 "$@" --retries 3 --joblog "$folder.log" pack-run "$folder" --task {} --progress none ::: $(seq 0 $((tasks - 1))) ||
   echo "some tasks failed; pack-run packs what is missing" >&2
 pack-run "$folder"

@@ -172,7 +172,6 @@ struct RunPlanOptions {
   std::uint32_t threads = 0;  ///< as in PackImagesOptions
   std::uint64_t memory_bytes = 2ull << 30;
   OnIoError on_io_error = OnIoError::retry;
-  std::string command_line;  ///< for run.json
   std::function<void(const PackProgress&)> on_progress;
   const std::atomic<bool>* stop = nullptr;
 };

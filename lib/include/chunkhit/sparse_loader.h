@@ -133,9 +133,9 @@ class CHUNKHIT_API SparseLoader {
   [[nodiscard]] Epoch epoch(std::uint64_t epoch);
   /// Returns the next batch of the current epoch, or null at its end. Throws bad_data for a corrupt chunk.
   [[nodiscard]] const SparseBatch* next();
-  /// Waits up to `timeout` for the next batch; returns whether it is ready, as ImageLoader::wait.
+  /// Waits up to `timeout` for the next batch; returns whether it is ready, as ImageLoader::wait_for.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
-  /// Shares ownership of the current batch, as ImageLoader::keep.
+  /// Shares ownership of the current batch, as ImageLoader::retain.
   [[nodiscard]] std::shared_ptr<const SparseBatch> retain() const;
 
   [[nodiscard]] std::uint64_t size() const;          ///< rows of the source

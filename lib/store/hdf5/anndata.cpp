@@ -204,10 +204,13 @@ std::vector<std::int64_t> AnnDataMatrix::read_shape() const {
   for (const char* name : {"shape", "h5sparse_shape"})
     if (shape.empty()) shape = read_attribute<std::int64_t>(check, group.get(), name);
   const std::string dataset = (facts_.path == "/" ? "" : facts_.path) + "/shape";
-  if (shape.empty() && has_object(check, source_.file(), dataset))
-    shape = read_column<std::int64_t>(check, open_column(check, source_.file(), dataset));
-  else if (shape.empty())
+  if (shape.empty() && has_object(check, source_.file(), dataset)) {
+    const Hdf5Column column = open_column(check, source_.file(), dataset);
+    // Checked before it is read: a compressed one may claim any size.
+    if (column.count() == 2) shape = read_column<std::int64_t>(check, column);
+  } else if (shape.empty()) {
     return shape;
+  }
   if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0 || shape[0] == INT64_MAX || shape[1] == INT64_MAX)
     check.refuse(facts_.path + " has a shape that is not two counts");
   return shape;

@@ -231,6 +231,7 @@ class ArrayRows {
   /// Fills with the samples from `first` on, with which rows of chunks begin and end.
   void read(std::uint64_t first, MutableBytes samples) {
     const Hdf5Session session;
+    forget_machine_error();  // of another file that this thread read
     const Hdf5Check& check = source_.check();
     std::vector<hsize_t> from(array_.dimensions.size());
     std::vector<hsize_t> sides(array_.dimensions.begin(), array_.dimensions.end());

@@ -50,7 +50,7 @@ void check_chunk_positions(const Hdf5Check& check, const Hdf5Column& column, con
     }
   const std::uint64_t expected = is_list && found != looked_up ? looked_up : written_chunks(check, dataset);
   if (found != expected)
-    check.refuse(path + " has " + std::to_string(found) + " chunks in their positions, expected " +
+    check.refuse(path + " has " + std::to_string(found) + " chunks at their positions, expected " +
                  std::to_string(expected));
 }
 
@@ -127,6 +127,7 @@ void Hdf5Numbers::read(std::span<float> numbers) {
 /// Reads numbers in the order of rows: the rest of a row, whole rows, and the beginning of one.
 void Hdf5Numbers::read_as(hid_t type, std::size_t item_bytes, std::uint64_t count, void* numbers) {
   const Hdf5Session session;
+  forget_machine_error();  // of another file that this thread read
   auto* to = static_cast<std::uint8_t*>(numbers);
   while (count > 0) {
     const std::uint64_t rest_of_row = width() - position_ % width();
