@@ -164,7 +164,7 @@ class AnnData(FormatsTest):
             "expected 6": change("obs/_index", ["a"]), "infinity": change("X/data", matrix.data.astype(float) * 1e300),
             "NaN": change("X/data", matrix.data * np.nan), "lacks data, indices": lambda file: file["X"].pop("indices"),
             "chunks, expected 3": leave_out_a_chunk,
-            "has 2 chunks in their positions, expected 3": leave_out_a_chunk_that_would_be_zeros, "index is \"_indes\"": lose_the_index,
+            "has 2 chunks at their positions, expected 3": leave_out_a_chunk_that_would_be_zeros, "index is \"_indes\"": lose_the_index,
         }
         for words, apply in cases.items():
             with self.subTest(words):
@@ -186,7 +186,7 @@ class AnnData(FormatsTest):
         self.assertEqual(text.count(sides), 1)
         with open(self.path("a.h5ad"), "wb") as file:
             file.write(text.replace(sides, struct.pack("<II", 1 << 20, 4)))
-        self.assert_refused(probe("hdf5", self.path("a.h5ad")), "/X/indices has 1 chunks in their positions, expected 2")
+        self.assert_refused(probe("hdf5", self.path("a.h5ad")), "/X/indices has 1 chunks at their positions, expected 2")
 
     def test_lzf_is_read_as_without_compression(self):
         matrix = random_matrix(900, 60, 0.2)
