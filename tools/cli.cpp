@@ -429,6 +429,11 @@ void handle_signals() {
 
 int signal_exit_code() { return seen_signal == 0 ? 0 : 128 + seen_signal; }
 
+int exit_code(bool interrupted) {
+  if (!interrupted) return 0;
+  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
+}
+
 /// Quotes arguments for a shell, so that the recorded command can be pasted.
 std::string command_line(int argc, char** argv) {
   std::string line;

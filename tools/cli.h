@@ -126,6 +126,9 @@ void handle_signals();
 /// 128 + the signal that was seen, 0 without one.
 [[nodiscard]] int signal_exit_code();
 
+/// The exit code of a run that was stopped, or was not: that of the signal, 0.
+[[nodiscard]] int exit_code(bool interrupted);
+
 /// The command line as it could be typed again.
 [[nodiscard]] std::string command_line(int argc, char** argv);
 

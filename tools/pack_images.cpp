@@ -22,30 +22,6 @@ constexpr const char* kExamples =
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train\n"
     "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
-/// Runs `pack` and shows how far it is.
-template <class Pack>
-auto with_progress(PackImagesOptions options, const PackImagesFlags& flags, const Pack& pack) {
-  ProgressDisplay display(progress_style(flags.progress));
-  options.on_progress = [&](const PackProgress& progress) {
-    display.show(shown(progress, flags.spec.labels == "-"));
-  };
-  handle_signals();
-  options.stop = &stop_requested;
-  try {
-    auto report = pack(options);
-    display.end();
-    return report;
-  } catch (...) {
-    display.end();
-    throw;
-  }
-}
-
-int exit_code(bool interrupted) {
-  if (!interrupted) return 0;
-  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
-}
-
 int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std::string& command_line) {
   const PackImagesSpec spec = pack_images_spec(flags);
   PackImagesOptions options = pack_images_options(flags);
@@ -53,8 +29,10 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
   if (app.count("--plan") > 0 && flags.dry_run)
     throw Error(ErrorCode::usage, "--plan and --dry-run exclude each other");
+  const auto show = [&](const PackProgress& progress) { return shown(progress, spec.labels == "-"); };
+  const ProgressStyle style = progress_style(flags.progress);
   if (app.count("--plan") > 0) {
-    const PlanReport plan = with_progress(options, flags, [&](const PackImagesOptions& how) {
+    const PlanReport plan = with_progress(style, options, show, [&](const PackImagesOptions& how) {
       return plan_images(spec, how, parse_count("--plan", flags.plan, {1, UINT32_MAX}));
     });
     print_report(plan);
@@ -64,8 +42,8 @@ int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std
     print_preview(spec, options, preview_images(spec, options));
     return 0;
   }
-  const PackImagesReport report =
-      with_progress(options, flags, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
+  const PackImagesReport report = with_progress(
+      style, options, show, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
   print_report(report);
   return exit_code(report.interrupted);
 }

@@ -63,22 +63,12 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
 }
 
 int run_pack_run(const CLI::App& app, const PackRunFlags& flags) {
-  RunPlanOptions options = run_options(app, flags);
-  handle_signals();
-  options.stop = &stop_requested;
-  ProgressDisplay display(progress_style(flags.progress));
-  options.on_progress = [&](const PackProgress& progress) { display.show(shown(progress, false)); };
-  RunPlanReport report;
-  try {
-    report = run_plan(options);
-  } catch (...) {
-    display.end();
-    throw;
-  }
-  display.end();
+  const RunPlanOptions options = run_options(app, flags);
+  const auto show = [](const PackProgress& progress) { return shown(progress, false); };
+  const RunPlanReport report = with_progress(progress_style(flags.progress), options, show,
+                                             [](const RunPlanOptions& how) { return run_plan(how); });
   print_report(options, report);
-  if (!report.interrupted) return 0;
-  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
+  return exit_code(report.interrupted);
 }
 
 }  // namespace

@@ -47,31 +47,6 @@ ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
   return shown;
 }
 
-/// Does `work` and shows how far it is.
-template <class Work>
-PackSparseReport with_progress(PackSparseOptions options, ProgressStyle style, Work work) {
-  ProgressDisplay display(style);
-  const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
-  options.on_progress = [&](const PackSparseProgress& progress) {
-    display.show(shown(progress, is_from_stdin));
-  };
-  handle_signals();
-  options.stop = &stop_requested;
-  try {
-    PackSparseReport report = work(options);
-    display.end();
-    return report;
-  } catch (...) {
-    display.end();
-    throw;
-  }
-}
-
-int exit_code(const PackSparseReport& report) {
-  if (!report.interrupted) return 0;
-  return signal_exit_code() != 0 ? signal_exit_code() : static_cast<int>(ErrorCode::try_again);
-}
-
 /// Calls `work`; an error of flags that a preset gave names the preset, too.
 template <class Work>
 PackSparseReport naming_preset(const std::string& preset, Work work) {
@@ -90,13 +65,15 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
   PackSparseOptions options = pack_sparse_options(flags);
   options.command_line = command_line;
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
+  const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
+  const auto show = [&](const PackSparseProgress& progress) { return shown(progress, is_from_stdin); };
   const PackSparseReport report = naming_preset(flags.preset, [&] {
-    return with_progress(options, progress_style(flags.progress), [&](const PackSparseOptions& how) {
+    return with_progress(progress_style(flags.progress), options, show, [&](const PackSparseOptions& how) {
       return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
     });
   });
   print_report(report, flags.dry_run);
-  return exit_code(report);
+  return exit_code(report.interrupted);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli.h"
+
 namespace chunkhit {
 
 enum class ProgressStyle { bar, lines, json, none };
@@ -54,5 +56,22 @@ class ProgressDisplay {
   std::string phase_shown_;
   bool bar_shown_ = false;
 };
+
+/// Calls `run(options)`, which shows by `shown(progress)` how far it is and stops at the first signal.
+template <class Options, class Shown, class Run>
+auto with_progress(ProgressStyle style, Options options, const Shown& shown, const Run& run) {
+  ProgressDisplay display(style);
+  options.on_progress = [&](const auto& progress) { display.show(shown(progress)); };
+  handle_signals();
+  options.stop = &stop_requested;
+  try {
+    auto report = run(options);
+    display.end();
+    return report;
+  } catch (...) {
+    display.end();
+    throw;
+  }
+}
 
 }  // namespace chunkhit

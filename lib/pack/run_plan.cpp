@@ -144,7 +144,7 @@ PackTask planned_pack(const RunPlanOptions& given, const PackPlan& plan, const P
   return task;
 }
 
-/// Parses the specs of the packs; throws bad_data if they divide into other parts than the plan says.
+/// Parses the specs of the packs.
 std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
   std::vector<PackImagesSpec> specs;
   for (const PlannedPack& pack : plan.packs) {
@@ -153,12 +153,21 @@ std::vector<PackImagesSpec> pack_specs(const PackPlan& plan) {
     } catch (const Error& error) {
       throw Error(ErrorCode::bad_data, std::string("plan.json: ") + error.what());
     }
-    const std::uint64_t parts = plan_pack(specs.back(), plan.sample, pack.samples).part_count;
-    if (parts != pack.parts)
-      throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
-                                           " parts, expected " + std::to_string(parts));
   }
   return specs;
+}
+
+/// Plans the chunks of the packs; throws bad_data if they divide into other parts than the plan says.
+std::vector<ChunkPlan> pack_chunks(const PackPlan& plan, const std::vector<PackImagesSpec>& specs) {
+  std::vector<ChunkPlan> chunks;
+  for (std::size_t index = 0; index < specs.size(); ++index) {
+    const PlannedPack& pack = plan.packs[index];
+    chunks.push_back(plan_pack(specs[index], plan.sample, pack.samples));
+    if (chunks.back().part_count != pack.parts)
+      throw Error(ErrorCode::bad_data, "plan.json: packs: " + std::to_string(pack.parts) +
+                                           " parts, expected " + std::to_string(chunks.back().part_count));
+  }
+  return chunks;
 }
 
 /// Packs the parts of some tasks, or everything that is missing.
@@ -169,6 +178,7 @@ class PlanRun {
         plan_(plan),
         options_(run_options(given, plan)),
         specs_(pack_specs(plan)),
+        chunks_(pack_chunks(plan, specs_)),
         rows_(given.folder, plan),
         root_(open_root(plan, options_, specs_.front())),
         tasks_(given.tasks.begin(), given.tasks.end()) {}
@@ -176,12 +186,8 @@ class PlanRun {
   RunPlanReport run() {
     const RunStart start = start_run();
     // Memory is planned for the pack with the largest chunks, which is enough for the others.
-    ChunkPlan largest;
-    for (std::size_t index = 0; index < specs_.size(); ++index) {
-      const ChunkPlan chunks = plan_pack(specs_[index], plan_.sample, plan_.packs[index].samples);
-      if (chunks.chunk_bytes > largest.chunk_bytes) largest = chunks;
-    }
-    const MemoryPlan memory = plan_memory(specs_.front(), options_, largest);
+    const MemoryPlan memory = plan_memory(specs_.front(), options_,
+                                          *std::ranges::max_element(chunks_, {}, &ChunkPlan::chunk_bytes));
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, memory.threads);
     tbb::task_arena arena(static_cast<int>(memory.threads));
     arena.execute([&] { run_packs(memory, start); });
@@ -224,13 +230,13 @@ class PlanRun {
 
   void run_pack(RunContext& run, std::size_t index, std::uint64_t first_part) {
     const PlannedPack& pack = plan_.packs[index];
-    const std::uint64_t part_samples = plan_pack(specs_[index], plan_.sample, pack.samples).part_samples;
     std::vector<std::uint64_t> parts;
     // Parts are dealt to the tasks in turn, so that every task gets about as many of every pack.
     for (std::uint64_t part = 0; part < pack.parts; ++part)
       if (tasks_.contains((first_part + part) % plan_.tasks)) parts.push_back(part);
     if (!tasks_.empty() && parts.empty()) return;
-    PackWriter writer(run, planned_pack(given_, plan_, rows_, index, first_part, part_samples));
+    PackWriter writer(run,
+                      planned_pack(given_, plan_, rows_, index, first_part, chunks_[index].part_samples));
     report_.packs.push_back(tasks_.empty() ? writer.write() : writer.write_parts(parts));
     report_.samples_packed_now += writer.samples_packed_now();
     report_.interrupted = writer.interrupted();
@@ -242,7 +248,7 @@ class PlanRun {
     std::uint64_t part = 0;
     for (std::size_t index = 0; index < plan_.packs.size(); ++index) {
       const PlannedPack& pack = plan_.packs[index];
-      const std::uint64_t part_samples = plan_pack(specs_[index], plan_.sample, pack.samples).part_samples;
+      const std::uint64_t part_samples = chunks_[index].part_samples;
       for (std::uint64_t at = 0; at < pack.parts; ++at, ++part)
         if (tasks_.empty() || tasks_.contains(part % plan_.tasks))
           rows += std::min(part_samples, pack.samples - at * part_samples);
@@ -254,6 +260,7 @@ class PlanRun {
   const PackPlan& plan_;
   PackImagesOptions options_;
   std::vector<PackImagesSpec> specs_;
+  std::vector<ChunkPlan> chunks_;  ///< of each pack
   PlanRows rows_;
   RootFolder root_;
   std::set<std::uint64_t> tasks_;
