@@ -8,6 +8,7 @@
 #include <string>
 
 #include "augment/pixel_rows.h"
+#include "base/per_thread.h"
 #include "chunkhit/error.h"
 #include "transform/transpose.h"
 
@@ -97,7 +98,8 @@ void SampleWriter::write_rows(const std::uint8_t* stored, const Crop& crop, cons
   const bool bytes_as_stored = format_.dtype == Dtype::uint8 && keeps_layout();
   if (bytes_as_stored && !crop.flipped) return copy_rows(stored, crop, range, written_rows(out, range.first));
   // Kept, so that a thread allocates once.
-  thread_local ByteBuffer room;
+  static PerThread<ByteBuffer> buffer;
+  ByteBuffer& room = buffer.get();
   const std::size_t pixel_count = range.count * shape_.width, bytes = pixel_count * shape_.channels;
   if (room.size() < 2 * bytes) room.resize(2 * bytes);
   Rows rows = crop_rows(stored, crop, range, room.data());

@@ -2,10 +2,17 @@
 
 #include <xxhash.h>
 
+#include <new>
+
 namespace chunkhit {
 
 struct Xxh3Stream::State {
   XXH3_state_t* xxh = XXH3_createState();
+  State() {
+    if (xxh == nullptr) throw std::bad_alloc();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
   ~State() { XXH3_freeState(xxh); }
 };
 

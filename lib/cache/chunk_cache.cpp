@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/memory.h"
+#include "base/per_thread.h"
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
@@ -212,7 +213,8 @@ void ChunkCache::decode_images(std::size_t chunk, ChunkSet::Location location, B
 
 void ChunkCache::decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored) {
   // Kept, so that a thread allocates once.
-  thread_local ByteBuffer raw;
+  static PerThread<ByteBuffer> buffer;
+  ByteBuffer& raw = buffer.get();
   raw.resize(chunks_.stored(location).raw_bytes);
   decode_chunk(chunks_.part(location), location.chunk, stored, raw);
   const MutableBytes rows(

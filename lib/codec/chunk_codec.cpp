@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/per_thread.h"
 #include "chunkhit/error.h"
 #include "codec/deflate.h"
 #include "codec/photo_predictor.h"
@@ -99,7 +100,8 @@ void decode_zstd_chunk(Bytes stored, const SampleShape&, MutableBytes raw) { dec
 
 /// Returns this thread's buffer for the residuals of the photo codec; it grows to the largest chunk.
 MutableBytes residual_buffer(std::size_t bytes) {
-  thread_local ByteBuffer buffer;
+  static PerThread<ByteBuffer> kept;
+  ByteBuffer& buffer = kept.get();
   if (buffer.size() < bytes) buffer.resize(bytes);
   return MutableBytes(buffer).first(bytes);
 }

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "base/per_thread.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -17,27 +18,26 @@ struct FreeCodec {
   void operator()(libdeflate_decompressor* codec) const { libdeflate_free_decompressor(codec); }
 };
 
-/// Throws bad_alloc for a null codec, before the thread registers its destructor.
-libdeflate_decompressor* require(libdeflate_decompressor* made) {
-  if (made == nullptr) throw std::bad_alloc();
-  return made;
-}
+/// The compressor of a thread, of the level that was asked for last.
+struct Compressor {
+  std::unique_ptr<libdeflate_compressor, FreeCodec> codec;
+  int level = 0;
+};
 
-/// Keeps one compressor for each thread, of the level that was asked for last.
 libdeflate_compressor* compressor(int level) {
-  thread_local std::unique_ptr<libdeflate_compressor, FreeCodec> codec;
-  thread_local int codec_level = 0;
-  if (codec == nullptr || codec_level != level) {
-    codec.reset(libdeflate_alloc_compressor(level));
-    codec_level = level;
-  }
-  if (codec == nullptr) throw std::bad_alloc();
-  return codec.get();
+  static PerThread<Compressor> compressors;
+  Compressor& kept = compressors.get();
+  if (kept.codec == nullptr || kept.level != level) kept = {{}, level};
+  if (kept.codec == nullptr) kept.codec.reset(libdeflate_alloc_compressor(level));
+  if (kept.codec == nullptr) throw std::bad_alloc();
+  return kept.codec.get();
 }
 
 libdeflate_decompressor* decompressor() {
-  thread_local const std::unique_ptr<libdeflate_decompressor, FreeCodec> codec(
-      require(libdeflate_alloc_decompressor()));
+  static PerThread<std::unique_ptr<libdeflate_decompressor, FreeCodec>> decompressors;
+  std::unique_ptr<libdeflate_decompressor, FreeCodec>& codec = decompressors.get();
+  if (codec == nullptr) codec.reset(libdeflate_alloc_decompressor());
+  if (codec == nullptr) throw std::bad_alloc();
   return codec.get();
 }
 

@@ -9,6 +9,7 @@
 // After foreach_target.h, as Highway wants it.
 #include <hwy/highway.h>
 
+#include "base/per_thread.h"
 #include "codec/photo_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -102,7 +103,8 @@ void for_each_sample(SampleFunction function, Bytes from, const SampleShape& sha
   const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
   // A row of zeros, the one above the first row, and room for two rows. Kept, so that a thread allocates
   // once.
-  thread_local ByteBuffer kept;
+  static PerThread<ByteBuffer> buffer;
+  ByteBuffer& kept = buffer.get();
   if (kept.size() < row_bytes * 3) kept.resize(row_bytes * 3);
   const MutableBytes scratch(kept.data(), row_bytes * 3);
   std::memset(scratch.data(), 0, row_bytes);

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "base/per_thread.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -17,24 +18,19 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-/// Throws where memory was lacking, before the thread registers what it must free at its end: where even that
-/// lacks memory, the C library ends the process.
-template <class Context>
-Context* require(Context* made) {
-  if (made == nullptr) throw std::bad_alloc();
-  return made;
-}
-
 /// One context for each thread: making one costs more than compressing a small chunk.
-ZSTD_CCtx* compression_context() {
-  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(require(ZSTD_createCCtx()));
+template <class Context, Context* (*create)()>
+Context* thread_context() {
+  static PerThread<std::unique_ptr<Context, FreeContext>> contexts;
+  std::unique_ptr<Context, FreeContext>& context = contexts.get();
+  if (context == nullptr) context.reset(create());
+  if (context == nullptr) throw std::bad_alloc();
   return context.get();
 }
 
-ZSTD_DCtx* decompression_context() {
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(require(ZSTD_createDCtx()));
-  return context.get();
-}
+ZSTD_CCtx* compression_context() { return thread_context<ZSTD_CCtx, ZSTD_createCCtx>(); }
+
+ZSTD_DCtx* decompression_context() { return thread_context<ZSTD_DCtx, ZSTD_createDCtx>(); }
 
 ZSTD_CCtx* prepare_context(int level) {
   ZSTD_CCtx* context = compression_context();

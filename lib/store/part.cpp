@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/per_thread.h"
 #include "chunkhit/error.h"
 #include "codec/chunk_codec.h"
 #include "store/hdf5/image_part.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kRecognisedBytes = 32;
 constexpr std::uint64_t kHashBlockBytes = 256 << 10;
+PerThread<Xxh3Stream> hashes;
 constexpr std::array<std::string_view, 3> kHdf5Codecs{"none", "deflate", "zstd"};
 constexpr std::array<std::string_view, 3> kShardCodecs{"photo", "zstd", "none"};
 
@@ -117,7 +119,7 @@ void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool check
   if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
   if (!checks || !has_hashes()) return read_stored(chunk_index, chunk.offset, stored);
   // Hashed block by block, while they are in the processor's cache.
-  thread_local Xxh3Stream hash;
+  Xxh3Stream& hash = hashes.get();
   hash.reset();
   for (std::uint64_t at = 0; at < stored.size(); at += kHashBlockBytes) {
     const MutableBytes block =
@@ -155,8 +157,9 @@ void ChunkReader::check_in_file(std::size_t chunk_index) const {
   if (!has_hashes()) return;
   const StoredChunk& chunk = chunks()[chunk_index];
   file_.read_ahead(chunk.offset, chunk.stored_bytes);
-  thread_local Xxh3Stream hash;
-  thread_local ByteBuffer block;
+  static PerThread<ByteBuffer> buffer;
+  Xxh3Stream& hash = hashes.get();
+  ByteBuffer& block = buffer.get();
   hash.reset();
   for (std::uint64_t at = 0; at < chunk.stored_bytes; at += block.size()) {
     block.resize(std::min(kHashBlockBytes, chunk.stored_bytes - at));

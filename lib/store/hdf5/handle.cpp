@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/per_thread.h"
 
 namespace chunkhit {
 namespace {
@@ -40,15 +41,15 @@ herr_t look_for_memory(unsigned, const H5E_error2_t* error, void* denied) {
   return is_memory ? 1 : 0;
 }
 
-thread_local std::optional<Error> machine_error;
+PerThread<std::optional<Error>> machine_error;
 
 std::recursive_mutex library_mutex;
 
 }  // namespace
 
-void note_machine_error(const Error& error) { machine_error = error; }
+void note_machine_error(const Error& error) { machine_error.get() = error; }
 
-void forget_machine_error() { machine_error.reset(); }
+void forget_machine_error() { machine_error.get().reset(); }
 
 Hdf5Session::Hdf5Session() : lock_(library_mutex) {
   // HDF5 1.10 crashes if it runs out of memory during its start, which needs some 3 MiB: allocated and freed
@@ -68,7 +69,7 @@ herr_t Hdf5Handle::close() {
 Hdf5Session::~Hdf5Session() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
 
 void Hdf5Check::refuse(const std::string& what) const {
-  if (machine_error) throw Error(*machine_error);
+  if (const std::optional<Error>& noted = machine_error.get()) throw Error(*noted);
   throw Error(code_, path_ + ": " + what);
 }
 
