@@ -12,6 +12,7 @@
 #include "ratings/rating_format.h"
 #include "ratings/rating_packs.h"
 #include "ratings/rating_table.h"
+#include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -46,10 +47,6 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
   group.add("--decimal", "CHAR", flags.decimal, "Decimal mark of values: (.) ,")
       ->check(CLI::IsMember(Names{".", ","}));
-  group
-      .add("--values", "WORD", flags.values,
-           "Values that float32 cannot hold: auto: an error; f32: rounded (auto)")
-      ->check(CLI::IsMember(Names{"auto", "f32"}));
   group.add_switch("--transpose", flags.transpose,
                    "Matrix inputs have items as rows, users as columns (detected)");
   group.add_switch("--no-transpose", flags.no_transpose,
@@ -72,6 +69,8 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of<Zeros>());
   group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
   group.add("--above", "V", flags.above, "Keep ratings > V");
+  group.add("--values", "TYPE", flags.values,
+            "Stored type: (auto), none, u8, u16, with a scale u8:0.5; f32: rounds what float32 cannot hold");
   group.add_switch("--binarize", flags.binarize, "Replace every rating by 1");
   group.add("--min-user", "N", flags.min_user, "Minimum ratings per user (0)");
   group.add("--min-item", "N", flags.min_item, "Minimum ratings per item; with --min-user: k-core (0)");
@@ -227,7 +226,6 @@ RatingInputSpec input_spec(const PackSparseFlags& flags) {
   input.table.header = parse_choice<Header>(flags.header);
   input.table.quoting = parse_choice<Quoting>(flags.quote);
   input.table.decimal_point = flags.decimal[0];
-  input.table.rounds_values = flags.values == "f32";
   if (flags.transpose && flags.no_transpose) refuse("--transpose and --no-transpose exclude each other");
   if (flags.transpose) input.transpose = Transpose::yes;
   if (flags.no_transpose) input.transpose = Transpose::no;
@@ -242,7 +240,7 @@ RatingRules rating_rules(const PackSparseFlags& flags) {
   rules.min_value = parse_limit("--min-value", flags.min_value);
   rules.above = parse_limit("--above", flags.above);
   rules.binarize = flags.binarize;
-  rules.rounds_values = flags.values == "f32";
+  rules.values = parse_stored_values(flags.values);
   rules.min_user = parse_count("--min-user", flags.min_user, {});
   rules.min_item = parse_count("--min-item", flags.min_item, {});
   rules.filter_once = flags.filter_once;

@@ -15,12 +15,11 @@ namespace {
 /// Returns rating / scale; throws bad_data unless number · scale gives the rating exactly.
 template <class Number>
 Number stored_number(float rating, double scale) {
-  const double number = std::nearbyint(rating / scale);
-  if (!(number >= 0 && number <= double{static_cast<Number>(-1)}) ||
-      static_cast<float>(number * scale) != rating)
+  Number number = 0;
+  if (!find_stored_number(rating, scale, number))
     throw_bad("rating " + std::to_string(rating) + " is no number of " + std::to_string(8 * sizeof(Number)) +
               " bits times " + std::to_string(scale));
-  return static_cast<Number>(number);
+  return number;
 }
 
 template <class Number>

@@ -10,6 +10,7 @@
 #include "ratings/rating_format.h"
 #include "ratings/rating_packs.h"
 #include "ratings/rating_table.h"
+#include "ratings/stored_values.h"
 #include "store/part.h"
 #include "types/enum_names.h"
 
@@ -30,7 +31,8 @@ std::string amount_text(const SplitAmount& amount) {
 
 std::string limit_text(const std::optional<float>& limit) { return limit ? number_text(*limit) : "none"; }
 
-void add_input(const RatingInputSpec& input, std::vector<SpecEntry>& entries) {
+void add_input(const RatingInputSpec& input, const std::optional<StoredValues>& values,
+               std::vector<SpecEntry>& entries) {
   const RatingTableSpec& table = input.table;
   entries.push_back({"format", or_auto(input.format)});
   entries.push_back({"delimiter", or_auto(table.delimiter)});
@@ -42,7 +44,7 @@ void add_input(const RatingInputSpec& input, std::vector<SpecEntry>& entries) {
   entries.push_back({"quote", name_of(table.quoting)});
   entries.push_back({"comment", table.comment});
   entries.push_back({"decimal", std::string(1, table.decimal_point)});
-  entries.push_back({"values", table.rounds_values ? "f32" : "auto"});
+  entries.push_back({"values", stored_values_text(values)});
   entries.push_back({"transpose", name_of(input.transpose)});
   entries.push_back({"layer", input.layer});
   entries.push_back({"index-base", input.index_base ? std::to_string(*input.index_base) : "auto"});
@@ -95,7 +97,7 @@ void check_sizes(const PackSparseSpec& spec) {
 std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                      const std::string& split_name) {
   std::vector<SpecEntry> entries;
-  add_input(spec.input, entries);
+  add_input(spec.input, spec.packs.rules.values, entries);
   add_rules(spec.packs.rules, entries);
   add_split(spec.packs.split, ids, entries);
   entries.push_back({"id-order", name_of(spec.packs.item_order)});

@@ -317,7 +317,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
   hash.begin();
   try {
-    const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, spec.table.rounds_values,
+    const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, intake.rules().rounds_values(),
                                inputs.memory_bytes};
     read_matrices(facts.format, files, opened, intake, facts);
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -21,6 +22,13 @@ Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdM
   return {ErrorCode::bad_data, "user " + users.text(error.user) + " has several ratings of item " +
                                    items.text(error.item) + "; " + count_text(error.count, "rating") +
                                    repeats + " a user and item; choose `duplicates` sum, last, first or max"};
+}
+
+Error misfit_error(const MisfitError& error, const StoredValues& values, const IdMap& users,
+                   const IdMap& items) {
+  return {ErrorCode::bad_data, "user " + users.text(error.user) + ", item " + items.text(error.item) +
+                                   ": rating: expected " + expected_rating_text(values) + " (`values` " +
+                                   stored_values_text(values) + "), found " + number_text(error.rating)};
 }
 
 }  // namespace
@@ -49,6 +57,7 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   intake.threads = threads;
   intake.block_bytes = memory_.block_bytes();
   intake.limit = {options_.on_error, options_.max_errors};
+  intake.rules = spec_.packs.rules;
   intake.stop = options_.stop;
   intake.on_ids = [this](const IdMap& users, const IdMap& items, const IntakeProgress& read) {
     fit_ids(users, items, read);
@@ -283,6 +292,8 @@ RatingPacks SparseInput::make_packs() {
     return make_rating_packs(store_, packs, choice, std::move(given));
   } catch (const DuplicateError& error) {
     throw duplicate_error(error, intake_.users(), intake_.items());
+  } catch (const MisfitError& error) {
+    throw misfit_error(error, *packs.rules.values, intake_.users(), intake_.items());
   }
 }
 

@@ -186,7 +186,6 @@ RatingInputSpec rating_input(OptionDict& from) {
   from.take_word("quote", table.quoting);
   from.take("comment", table.comment);
   take_character(from, "decimal", table.decimal_point);
-  take_choice(from, "values", table.rounds_values, "auto", "f32");
   std::optional<bool> transpose;
   from.take("transpose", transpose);
   if (transpose) input.transpose = *transpose ? Transpose::yes : Transpose::no;
@@ -229,7 +228,9 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   if (is_vae_cf) spec.packs = vae_cf_spec();
   spec.input = rating_input(from);
   RatingRules& rules = spec.packs.rules;
-  rules.rounds_values = spec.input.table.rounds_values;
+  std::string values = "auto";
+  from.take("values", values);
+  rules.values = parse_stored_values(values);
   from.take_word("duplicates", rules.duplicates);
   from.take_word("zeros", rules.zeros);
   from.take("min_value", rules.min_value);

@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_text.h"
+#include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -157,6 +158,7 @@ struct Work {
   std::optional<std::int64_t> netflix_item;  ///< that its first lines are below
   RatingBlock block;
   std::size_t file_index = 0;               ///< that the block is of
+  std::optional<std::size_t> misfit;        ///< rating whose value the rules' type cannot hold
   std::vector<std::uint32_t> user_numbers;  ///< of the block's users
   std::vector<std::uint32_t> item_numbers;
   std::exception_ptr
@@ -168,6 +170,27 @@ void rewrite(std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& 
 }
 
 }  // namespace
+
+/// Returns the line, from 1, of a text's rating `index`: the first one behind which there are as many
+/// ratings.
+std::uint64_t line_of_rating(Work& work, std::size_t index, const std::function<void(Work&)>& parse) {
+  const ByteBuffer text = std::move(work.text);
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 0; at < text.size(); ++at)
+    if (text[at] == '\n') ends.push_back(at + 1);
+  const auto has_fewer = [&](std::size_t end) {
+    work.text.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end));
+    parse(work);
+    return work.block.size() <= index;
+  };
+  return static_cast<std::uint64_t>(std::ranges::partition_point(ends, has_fewer) - ends.begin()) + 1;
+}
+
+/// Names the user or item of a rating.
+std::string id_text(const BlockIds& ids, std::size_t rating) {
+  const std::uint32_t id = ids.of_rating[rating];
+  return ids.are_text() ? std::string(ids.texts[id]) : std::to_string(ids.numbers[id]);
+}
 
 /// Takes one input through the intake. Blocks are used again and again: no more are under way than there are,
 /// and they leave in order. What oneTBB passes on are pointers, so that nothing is lost when it gives up.
@@ -258,6 +281,8 @@ class RatingIntake::Pipeline {
     if (work.error) return;
     try {
       parse_(work);
+      const std::size_t misfit = find_misfit(work.block.values, intake_.rules());
+      work.misfit = misfit < work.block.values.size() ? std::optional(misfit) : std::nullopt;
     } catch (...) {
       work.error = std::current_exception();
     }
@@ -266,6 +291,7 @@ class RatingIntake::Pipeline {
   void number(Work& work) {
     if (work.error) std::rethrow_exception(work.error);
     go_to_file(work.file_index);
+    if (work.misfit) refuse_misfit(work);
     intake_.stats_.add(work.block, has_line_offsets ? lines_ : 0);
     intake_.times_.add(work.block.times);
     lines_ += work.block.line_count;
@@ -277,6 +303,18 @@ class RatingIntake::Pipeline {
     numbered_.bytes_done += work.text.size();
     numbered_.kept_bytes = work.block.kept_bytes;
     intake_.options_.on_ids(intake_.users_, intake_.items_, numbered_);
+  }
+
+  [[noreturn]] void refuse_misfit(Work& work) {
+    const StoredValues& values = *intake_.rules().values;
+    const std::size_t rating = *work.misfit;
+    const std::string found = number_text(work.block.values[rating]);
+    const std::string at =
+        files.empty() ? progress.input + ":" + std::to_string(lines_ + line_of_rating(work, rating, parse_))
+                      : files[work.file_index].name + ": user " + id_text(work.block.users, rating) +
+                            ", item " + id_text(work.block.items, rating);
+    throw Error(ErrorCode::bad_data, at + ": value: expected " + expected_rating_text(values) +
+                                         " (`values` " + stored_values_text(values) + "), found " + found);
   }
 
   void renumber(Work& work) {
@@ -318,6 +356,7 @@ void RatingIntake::read_text(TextStream& input, RatingFormat format) {
     const Bytes head = input.head();
     table_ = detect_rating_table({as_text(head), head.size() < TextStream::kHeadBytes, spec_.comment}, spec_,
                                  input.name(), table_ ? &*table_ : nullptr);
+    table_->text.rounds_values = rules().rounds_values();
   }
   const Quoting quoting = format == RatingFormat::text ? table_->text.quoting : Quoting::none;
   TextBlocks blocks(input, quoting, options_.block_bytes);

@@ -130,6 +130,7 @@ struct IntakeOptions {
   std::uint32_t threads = 1;
   std::size_t block_bytes = std::size_t{4} << 20;  ///< size of the text that is parsed at a time
   BadLineLimit limit;
+  RatingRules rules{};                                     ///< says which values are an error; applied later
   std::function<void(const IntakeProgress&)> on_progress;  ///< called by one thread at a time
   /// Called with the ids so far and the text that they are of, by one thread at a time, while ratings that
   /// were numbered before are handed over.
@@ -148,7 +149,8 @@ struct MatrixFile {
 class RatingIntake {
  public:
   RatingIntake(RatingTableSpec spec, IntakeOptions options, RatingSink sink);
-  /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw.
+  /// Reads a text: format text, user_items or netflix. Throws what parsing, the limit or the sink throw, and
+  /// bad_data for a value that does not fit the rules' type.
   void read_text(TextStream& input, RatingFormat format);
   /// Reports progress: so many bytes of an input were copied so that they can be read.
   void report_copied(const std::string& name, std::uint64_t bytes) const;
@@ -166,6 +168,7 @@ class RatingIntake {
   [[nodiscard]] const IdMap& users() const { return users_; }
   [[nodiscard]] const IdMap& items() const { return items_; }
   [[nodiscard]] const ReadStats& stats() const { return stats_; }
+  [[nodiscard]] const RatingRules& rules() const { return options_.rules; }
   /// How the last table was parsed; none where no input was one.
   [[nodiscard]] const std::optional<RatingTable>& table() const { return table_; }
   [[nodiscard]] const TimeUnits& times() const { return times_; }

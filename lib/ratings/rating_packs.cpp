@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/rating_rules.h"
+#include "ratings/stored_values.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -113,6 +114,16 @@ void ValueStats::change_to_ranges() {
 
 namespace {
 
+/// The first rating that a type of values cannot hold.
+struct Misfit {
+  std::uint32_t user = UINT32_MAX;  ///< the lowest one; UINT32_MAX: there is none
+  std::uint32_t item = 0;
+  float rating = 0;
+  void add(const Misfit& other) {
+    if (other.user < user) *this = other;
+  }
+};
+
 /// Statistics of all live ratings.
 struct TrainingStats {
   std::vector<std::uint32_t> item_counts;  ///< of ratings for training
@@ -125,6 +136,23 @@ class RowScan {
   RowScan(const LiveRatings& live, const RatingSplit& split) : live_(live), split_(split) {}
   void look(const RatingRow& row, std::vector<std::uint32_t>& item_counts, ValueStats& values) {
     list_live(row, live_, entries_);
+    count(row, item_counts);
+    if (!row.values.empty())
+      for (const std::uint32_t entry : entries_) values.add(row.values[entry]);
+    else if (!entries_.empty())
+      values.add(1, entries_.size());
+  }
+  /// Finds what `type` cannot hold in the row that was looked at last.
+  [[nodiscard]] Misfit misfit(const RatingRow& row, const StoredValues& type) const {
+    for (const std::uint32_t entry : entries_) {
+      const float value = row.values.empty() ? 1.0F : row.values[entry];
+      if (!holds(type, value)) return {row.user, row.items[entry], value};
+    }
+    return {};
+  }
+
+ private:
+  void count(const RatingRow& row, std::vector<std::uint32_t>& item_counts) {
     if (split_.divides_rows()) {
       split_.divide(row, entries_, splits_);
       for (std::size_t at = 0; at < entries_.size(); ++at)
@@ -132,29 +160,34 @@ class RowScan {
     } else if (split_.split_of(row.user) == Split::train) {
       for (const std::uint32_t entry : entries_) ++item_counts[row.items[entry]];
     }
-    if (!row.values.empty())
-      for (const std::uint32_t entry : entries_) values.add(row.values[entry]);
-    else if (!entries_.empty())
-      values.add(1, entries_.size());
   }
 
- private:
   const LiveRatings& live_;
   const RatingSplit& split_;
   std::vector<std::uint32_t> entries_;
   std::vector<Split> splits_;
 };
 
-TrainingStats scan_ratings(const CleanRows& rows, const LiveRatings& live, const RatingSplit& split) {
+/// Scans all ratings; throws MisfitError where `type` is given and cannot hold one of them.
+TrainingStats scan_ratings(const CleanRows& rows, const LiveRatings& live, const RatingSplit& split,
+                           const std::optional<StoredValues>& type) {
   ItemCounter counter(live.items.size());
   tbb::enumerable_thread_specific<ValueStats> values;
+  tbb::enumerable_thread_specific<Misfit> misfits;
   rows.for_each_bucket([&](const RatingRows& bucket) {
     std::vector<std::uint32_t>& counts = counter.local();
     ValueStats& local = values.local();
     RowScan look(live, split);
-    for (std::size_t index = 0; index < bucket.row_count(); ++index)
-      look.look(bucket.row(index), counts, local);
+    Misfit& misfit = misfits.local();
+    for (std::size_t index = 0; index < bucket.row_count(); ++index) {
+      const RatingRow row = bucket.row(index);
+      look.look(row, counts, local);
+      if (type) misfit.add(look.misfit(row, *type));
+    }
   });
+  Misfit first;
+  for (const Misfit& misfit : misfits) first.add(misfit);
+  if (first.user != UINT32_MAX) throw MisfitError(first.user, first.item, first.rating);
   TrainingStats stats{counter.sum(), {}};
   for (const ValueStats& local : values) stats.values.add(local);
   return stats;
@@ -263,6 +296,14 @@ RatingPacksSpec vae_cf_spec() {
   return spec;
 }
 
+MisfitError::MisfitError(std::uint32_t user_number, std::uint32_t item_number, float found)
+    : Error(ErrorCode::bad_data, "user number " + std::to_string(user_number) + ", item number " +
+                                     std::to_string(item_number) + ": `values` cannot hold " +
+                                     number_text(found)),
+      user(user_number),
+      item(item_number),
+      rating(found) {}
+
 /// `sum` keeps the time of the latest of the summed ratings.
 bool needs_times(const RatingPacksSpec& spec) {
   const Duplicates duplicates = spec.rules.duplicates;
@@ -284,9 +325,9 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
                     std::move(given));
-  const TrainingStats stats = scan_ratings(rows, live, split);
+  const TrainingStats stats = scan_ratings(rows, live, split, spec.rules.values);
   made.values = stats.values.histogram();
-  made.stored = stats.values.stored();
+  made.stored = spec.rules.values.value_or(stats.values.stored());
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.item_order, items.sorted);
   leave_out_dropped(live, columns);

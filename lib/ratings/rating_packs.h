@@ -85,10 +85,19 @@ struct ItemChoice {
   std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
 };
 
+/// A rating, as the rules left it, that the spec's type of values cannot hold.
+class MisfitError : public Error {
+ public:
+  MisfitError(std::uint32_t user_number, std::uint32_t item_number, float found);
+  std::uint32_t user;  ///< the lowest one; and of this user
+  std::uint32_t item;  ///< the first one
+  float rating;
+};
+
 /// Makes the packs of all that is in `store`, which is emptied. Needs memory for the rows, 8 bytes a rating
 /// and 12 more where the split goes by time, or where `store` was spilled for a few buckets. The same for any
 /// number of threads. `given` is for lists of users and given files only. Throws usage, bad_data
-/// (DuplicateError; nothing is left), cannot_write.
+/// (DuplicateError; MisfitError; nothing is left), cannot_write.
 [[nodiscard]] RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec,
                                             const ItemChoice& items, GivenSplit given = {});
 

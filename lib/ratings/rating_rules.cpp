@@ -125,7 +125,7 @@ class BucketRules {
     if (rules_.duplicates == Duplicates::sum)
       for (std::uint64_t at = begin; at < end; ++at) sum += rows_.values.empty() ? 1 : rows_.values[at];
     move(chosen, begin);
-    if (rules_.duplicates == Duplicates::sum && !rules_.rounds_values &&
+    if (rules_.duplicates == Duplicates::sum && !rules_.rounds_values() &&
         is_lost(sum, static_cast<float>(sum)))
       refuse_sum(row, rows_.items[begin], sum);
     if (rules_.duplicates == Duplicates::sum) set_value(row, begin, static_cast<float>(sum));

@@ -90,7 +90,6 @@ class TableDetector {
     RatingTextSpec& text = table_.text;
     text.comment = spec_.comment;
     text.decimal_point = spec_.decimal_point;
-    text.rounds_values = spec_.rounds_values;
     text.delimiter = delimiter();
     text.quoting = quoting(text.delimiter);
     if (lines_.empty()) return without_lines();

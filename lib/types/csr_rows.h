@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,6 +23,15 @@ struct StoredRow {
 [[nodiscard]] constexpr std::size_t value_bytes(ValueType type) {
   constexpr std::array<std::size_t, 4> kBytes{0, 1, 2, 4};
   return kBytes[static_cast<std::size_t>(type)];
+}
+
+/// Finds the stored number of a rating; false unless number · scale, rounded to f32, is the rating.
+template <class Number>
+[[nodiscard]] bool find_stored_number(float rating, double scale, Number& number) {
+  const double nearest = std::nearbyint(rating / scale);
+  if (!(nearest >= 0 && nearest <= double{static_cast<Number>(-1)})) return false;
+  number = static_cast<Number>(nearest);
+  return static_cast<float>(nearest * scale) == rating;
 }
 
 /// Views rows of a sparse matrix. `indptr` has one number more than there are rows; its first need not be 0:

@@ -232,6 +232,51 @@ def test_values_that_no_float_holds_are_errors_unless_rounding_is_asked_for(spac
     pack(plays, "-o", space("sum"), "--duplicates", "sum", "--values", "f32")
 
 
+def test_a_frozen_type_of_values_stores_the_same_bytes_or_names_the_line_that_does_not_fit(space):
+    ratings = random_ratings(5)
+    source = write_csv(space("r.csv"), ratings)
+    small = ["--chunk-rows", "16", "--part-bytes", "3000"]
+    pack(source, "-o", space("detected"), *small)
+    pack(source, "-o", space("frozen"), "--values", "u8:0.5", *small)
+    before, after = (Pack(space(name)) for name in ("detected", "frozen"))
+    check(after.manifest["values"] == before.manifest["values"] == {"type": "u8", "scale": 0.5}, after.manifest["values"])
+    check(after.manifest["spec"]["values"] == "u8:0.5" and before.manifest["spec"]["values"] == "auto", after.manifest["spec"])
+    check(all((a.chunks == b.chunks).all() for a, b in zip(after.shards, before.shards)), "chunks differ")
+    for memory in ("2G", "40M"):
+        pack(source, "-o", space("wide"), "--values", "u16:0.25", "--memory", memory, "--threads", "1", "--force", *small)
+        wide = Pack(space("wide"))
+        check(wide.manifest["values"] == {"type": "u16", "scale": 0.25} and wide.x == before.x, memory)
+    ones = write(space, "ones.csv", "user,item\n" + "".join(f"{r[0]},{r[1]}\n" for r in ratings))
+    pack(ones, "-o", space("ones"), "--values", "u8", *small)
+    check(Pack(space("ones")).manifest["values"]["type"] == "u8" and set(Pack(space("ones")).x.values()) == {1}, "ones")
+    pack(ones, "-o", space("dense"), "--values", "u8:0.5", "--container", "hdf5", "--storage", "dense")
+
+
+def test_a_value_that_does_not_fit_the_frozen_type_is_named_with_its_line(space):
+    rows = [f"u{n},i{n % 7},{n % 5 + 1}" for n in range(300_000)]
+    rows[250_000] = "u7,i7,300"
+    said = pack(write(space, "late.csv", "user,item,value\n" + "\n".join(rows)), "-o", space("out"), "--values", "u8",
+                "--on-error", "skip", expect=65)
+    check("late.csv:250002: value: expected a whole number from 0 to 255 (--values u8), found 300" in said, said)
+    quoted = write(space, "quoted.csv", 'user,item,value\n"a\nb",1,2\n"c",2,2.5\n')
+    said = pack(quoted, "-o", space("out"), "--values", "u8", "--quote", "double", expect=65)
+    check("quoted.csv:4: value:" in said and "found 2.5" in said, said)
+    netflix = write(space, "n.txt", "1:\n5,3,2005-01-01\n2:\n5,4.5,2005-01-01\n")
+    check("n.txt:4: value:" in pack(netflix, "-o", space("out"), "--values", "u8", "--format", "netflix", expect=65), netflix)
+    sp.save_npz(space("m.npz"), sp.csr_matrix(np.array([[1, 2], [0, 2.5]])))
+    said = pack(space("m.npz"), "-o", space("out"), "--values", "u8", expect=65)
+    check("m.npz: user 1, item 1: value:" in said and "found 2.5" in said, said)
+    plays = write(space, "plays.csv", "user,item,plays\nx,1,200\nx,1,100\n")
+    said = pack(plays, "-o", space("out"), "--values", "u8", "--duplicates", "sum", expect=65)
+    check("user x, item 1: rating: expected a whole number from 0 to 255 (--values u8), found 300" in said, said)
+    dropped = write(space, "dropped.csv", "user,item,value\nx,1,0.5\nx,2,0\nx,3,4\n")
+    pack(dropped, "-o", space("kept"), "--values", "u8", "--min-value", "1")
+    check(Pack(space("kept")).x == {("x", "3"): 4}, Pack(space("kept")).x)
+    said = pack(dropped, "-o", space("out"), "--values", "u8:half", expect=2)
+    check("expected auto, none, u8, u16 or f32" in said and "found 'u8:half'" in said, said)
+    check(not os.path.exists(space("out")), "an output was made")
+
+
 def main():
     for name, test in list(globals().items()):
         if name.startswith("test_"):

@@ -206,3 +206,10 @@ def test_the_folder_of_a_split_is_described_as_the_commands_do(ratings, tmp_path
 def test_a_wrong_input_of_ratings_is_named_as_the_argument(tmp_path):
     with pytest.raises(TypeError, match="^inputs: expected a path"):
         chunkhit.pack_sparse({1: 2}, tmp_path / "packs")
+
+
+def test_a_frozen_type_of_values_is_stored_and_other_values_are_an_error(ratings, tmp_path):
+    info = chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "frozen", values="u16:0.5")
+    assert info["values"] == {"type": "u16", "scale": 0.5} and info["spec"]["values"] == "u16:0.5"
+    with pytest.raises(chunkhit.Error, match=r"ratings.csv:\d+: value: expected 1 \(values none\), found"):
+        chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "none", values="none")

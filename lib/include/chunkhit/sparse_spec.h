@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chunkhit/error.h>
+#include <chunkhit/pack_info.h>
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,6 @@ struct RatingTableSpec {
   Quoting quoting = Quoting::automatic;
   std::string comment;  ///< lines that start with it are skipped; empty: none
   char decimal_point = '.';
-  bool rounds_values = false;  ///< round values that float32 cannot hold; else they are an error
 };
 
 /// Whether the columns of a matrix are users; automatic: as the file says, else its rows are.
@@ -64,9 +64,17 @@ struct RatingRules {
   bool binarize = false;             ///< replace every rating by 1
   std::uint64_t min_user = 0;        ///< minimum ratings per user
   std::uint64_t min_item = 0;        ///< minimum ratings per item
-  bool rounds_values = false;        ///< round sums that float32 cannot hold
   bool filter_once = false;          ///< apply min_item, then min_user, once; else until both hold (k-core)
+  /// Type that the ratings are stored as; one that these rules keep and that it cannot hold is an error. f32:
+  /// values and sums that float32 cannot hold are rounded. Not set: the smallest type that holds all; values
+  /// that float32 cannot hold are an error.
+  std::optional<StoredValues> values{};
+  [[nodiscard]] bool rounds_values() const { return values && values->type == ValueType::f32; }
 };
+
+/// Parses RatingRules::values: "none", "u8", "u8:SCALE", "u16", "u16:SCALE", "f32"; nothing for "auto".
+/// Throws usage.
+[[nodiscard]] CHUNKHIT_API std::optional<StoredValues> parse_stored_values(const std::string& text);
 
 /// How ratings are divided. users: whole users are held out; a share of their items is X, the rest held_out.
 /// ratio: a share of each user's ratings is held out. leave_one_out: one rating of each user. time: the

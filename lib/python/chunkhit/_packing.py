@@ -162,8 +162,9 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
 
     The options are those of the command pack-sparse; None means the default:
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
-              comment, decimal, values, transpose (bool), layer, index_base
-    ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once
+              comment, decimal, transpose (bool), layer, index_base
+    ratings   preset="vae-cf", duplicates, zeros, min_value, above, binarize, min_user, min_item, filter_once, values
+              (stored type, as "u8:0.5")
     split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
               has it), validation_users, test_users, train_file, validation_file, test_file
     output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
