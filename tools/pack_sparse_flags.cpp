@@ -28,12 +28,13 @@ Names format_names() {
 
 void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingTableSpec& table = flags.spec.input.table;
-  app.add_option("INPUT", flags.options.inputs, "Rating files, all of one format; - reads stdin")
+  app.add_option("INPUT", flags.options.inputs,
+                 "Rating files, all of one format, or folders of packs; - reads stdin")
       ->option_text("...");
   FlagGroup group(app, "Input");
   group
       .add("--format", "WORD", flags.format,
-           "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5")
+           "(auto), text, user-items, netflix, matrix-market, svmlight, npz, hdf5, pack")
       ->check(CLI::IsMember(format_names()));
   group.add("--delimiter", "TEXT", table.delimiter, "Field delimiter: , :: tab blanks ... (detected)");
   group.add("--header", "WORD", flags.header, "Whether the first line is a header: (auto), yes, no")

@@ -69,6 +69,30 @@ void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, Mu
   }
 }
 
+namespace {
+
+template <class Number>
+void decode_numbers(Bytes numbers, double scale, std::span<float> ratings) {
+  for (std::size_t i = 0; i < ratings.size(); ++i)
+    ratings[i] = static_cast<float>(load_little<Number>(numbers.data() + i * sizeof(Number)) * scale);
+}
+
+}  // namespace
+
+void decode_ratings(Bytes numbers, const MatrixShape& shape, std::span<float> ratings) {
+  switch (shape.value_type) {
+    case ValueType::none:
+      std::ranges::fill(ratings, 1.0F);
+      return;
+    case ValueType::u8:
+      return decode_numbers<std::uint8_t>(numbers, shape.scale, ratings);
+    case ValueType::u16:
+      return decode_numbers<std::uint16_t>(numbers, shape.scale, ratings);
+    case ValueType::f32:
+      return decode_numbers<float>(numbers, 1, ratings);
+  }
+}
+
 void check_finite(Bytes numbers) {
   bool finite = true;
   for (std::size_t at = 0; at < numbers.size(); at += sizeof(float))

@@ -27,6 +27,9 @@ void check_matrix_shape(const MatrixShape& shape);
 /// for a rating that is not exactly such a number times the scale.
 void encode_ratings(std::span<const float> ratings, const MatrixShape& shape, MutableBytes numbers);
 
+/// Reads stored numbers as ratings, which fill `ratings`; `numbers` has as many.
+void decode_ratings(Bytes numbers, const MatrixShape& shape, std::span<float> ratings);
+
 /// Throws bad_data when an f32 among stored numbers is not finite.
 void check_finite(Bytes numbers);
 

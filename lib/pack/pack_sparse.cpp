@@ -21,6 +21,7 @@
 #include "chunkhit/version.h"
 #include "pack/id_lists.h"
 #include "pack/matrix_pack_writer.h"
+#include "pack/pack_ratings.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
@@ -112,6 +113,22 @@ void check_inputs(const PackSparseSpec& spec, const PackSparseOptions& options) 
 void check_has_rows(const PackRows& rows) {
   if (rows.row_count() == 0)
     throw Error(ErrorCode::usage, "`split_by`: " + rows.name() + " gets no rows; give it more");
+}
+
+/// Throws usage where the output would be written over a pack that is an input: it is cleared before that is
+/// read.
+void check_inputs_outside(const PackSparseOptions& options) {
+  if (options.output.empty()) return;
+  std::error_code error;
+  const std::filesystem::path output = std::filesystem::weakly_canonical(options.output, error);
+  for (const std::string& path : options.inputs) {
+    if (path == "-" || !is_pack_path(path)) continue;
+    const std::filesystem::path input = std::filesystem::weakly_canonical(pack_folder_of(path), error);
+    const auto [end, at] = std::ranges::mismatch(output, input);
+    if (end == output.end())
+      throw Error(ErrorCode::usage, "`output`: " + options.output + " is or holds the input " + path +
+                                        "; choose another folder");
+  }
 }
 
 /// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
@@ -263,6 +280,7 @@ PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions 
   check_spec(spec);
   check_inputs(spec, options);
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  check_inputs_outside(options);
   if (!options.output.empty()) check_outside_packs(options.output);
   options.threads = fitting_threads(options);
   return options;

@@ -14,6 +14,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/hdf5_ratings.h"
+#include "pack/pack_ratings.h"
 #include "ratings/matrix_market.h"
 #include "ratings/npz.h"
 #include "ratings/svmlight.h"
@@ -64,6 +65,7 @@ std::unique_ptr<RatingReader> open_one(RatingFormat format, const std::string& p
     return std::make_unique<MatrixMarketReader>(
         path, MatrixMarketSpec{.transpose = spec.transpose, .rounds_values = spec.rounds_values},
         std::move(opened));
+  if (format == RatingFormat::pack) return std::make_unique<PackRatingReader>(path, spec.memory_bytes);
   if (format == RatingFormat::npz) return std::make_unique<NpzReader>(path, spec.transpose);
   return std::make_unique<Hdf5RatingReader>(path, Hdf5RatingsSpec{.transpose = spec.transpose,
                                                                   .hdf5_path = path_of_layer(spec.layer),
@@ -80,6 +82,8 @@ void check_options(RatingFormat format, const MatrixFileSpec& spec) {
     throw Error(ErrorCode::usage, "`layer`: has no meaning for " + name + ", only for hdf5");
   if (spec.transpose == Transpose::yes && format == RatingFormat::svmlight)
     throw Error(ErrorCode::usage, "`transpose`: rows of svmlight have labels and stay rows");
+  if (spec.transpose == Transpose::yes && format == RatingFormat::pack)
+    throw Error(ErrorCode::usage, "`transpose`: rows of packs are users");
 }
 
 }  // namespace
@@ -182,6 +186,10 @@ struct OpenedInputs {
   std::deque<InputCopy> copies;
   std::unique_ptr<TextStream> from_stdin;  ///< text of a matrix, which cannot be opened again
 
+  void add_pack(const std::string& folder) {
+    paths.push_back(folder);
+    files.push_back({folder, 0});
+  }
   [[nodiscard]] std::string own_words(std::string message) const {
     for (const InputCopy& copy : copies) message = copy.own_words(std::move(message));
     return message;
@@ -250,6 +258,10 @@ void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInput
   // All svmlight files share one reader, because their rows are numbered through.
   const std::size_t of_each = opened.files.size() / readers.size();
   for (std::size_t index = 0; index < readers.size() && !intake.interrupted(); ++index) {
+    if (const std::optional<PackFacts>& pack = readers[index]->facts().pack) {
+      opened.files[index].bytes = pack->bytes;
+      facts.pack_ids.push_back(pack->pack_id);
+    }
     const auto own = std::span<const MatrixFile>(opened.files).subspan(index * of_each, of_each);
     intake.read_blocks(own, *readers[index]);
     if (!files.rounds_values) check_lost(own[0].name, readers[index]->facts().rounded);
@@ -289,23 +301,51 @@ std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
   return all.value();
 }
 
+namespace {
+
+/// Detects the format of one input and opens its stream, which folders have none of.
+DetectedFormat open_input(const RatingInputSpec& spec, const std::string& path, const std::atomic<bool>* stop,
+                          std::unique_ptr<TextStream>& stream) {
+  const std::string pack = name_of(RatingFormat::pack);
+  if (!is_pack_path(path)) {
+    stream = std::make_unique<TextStream>(path, stop);
+    if (spec.format == pack)
+      throw Error(ErrorCode::bad_data, stream->name() + ": is a file, expected the folder of a pack");
+    return format_of(spec, *stream);
+  }
+  if (!spec.format.empty() && spec.format != pack)
+    throw Error(ErrorCode::usage, "`format` " + spec.format + ": " + path + " is a folder, expected a file");
+  return {RatingFormat::pack, false};
+}
+
+void check_one_format(RatingFormat format, const std::string& name, RatingFormat first) {
+  if (format == first) return;
+  const bool has_pack = format == RatingFormat::pack || first == RatingFormat::pack;
+  throw Error(ErrorCode::bad_data, name + ": is " + name_of(format) + ", the inputs before are " +
+                                       name_of(first) +
+                                       (has_pack ? "; pack files by themselves first, then give packs alone"
+                                                 : "; `format` takes all as one kind"));
+}
+
+}  // namespace
+
 InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, RatingIntake& intake,
                        RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;
   bool is_detected_by_name = false;
   OpenedInputs opened;
   for (std::size_t index = 0; index < inputs.paths.size() && !intake.interrupted(); ++index) {
-    auto stream = std::make_unique<TextStream>(inputs.paths[index], stop);
-    const auto [format, by_name] = format_of(spec, *stream);
+    std::unique_ptr<TextStream> stream;
+    const auto [format, by_name] = open_input(spec, inputs.paths[index], stop, stream);
     if (index == 0) facts.format = format;
-    if (format != facts.format)
-      throw Error(ErrorCode::bad_data, stream->name() + ": is " + name_of(format) +
-                                           ", the inputs before are " + name_of(facts.format) +
-                                           "; `format` takes all as one kind");
+    check_one_format(format, stream ? stream->name() : inputs.paths[index], facts.format);
     is_detected_by_name = is_detected_by_name || by_name;
     if (is_matrix_format(format)) {
       check_matrix_flags(spec.table, format);
-      open_matrix(std::move(stream), format, inputs, stop, intake, opened);
+      if (stream)
+        open_matrix(std::move(stream), format, inputs, stop, intake, opened);
+      else
+        opened.add_pack(pack_folder_of(inputs.paths[index]));
       continue;
     }
     check_text_flags(spec, format);
@@ -315,7 +355,7 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
     throw Error(ErrorCode::usage,
                 "`train_file`: has no meaning for svmlight, whose rows are numbered through all files");
   if (!is_matrix_format(facts.format) || intake.interrupted()) return facts;
-  hash.begin();
+  if (facts.format != RatingFormat::pack) hash.begin();
   try {
     const MatrixFileSpec files{spec.transpose, spec.layer, spec.index_base, intake.rules().rounds_values(),
                                inputs.memory_bytes};
@@ -328,8 +368,13 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
   return facts;
 }
 
-/// A text is hashed by its bytes, a matrix by its content with labels.
+/// A text is hashed by its bytes, a pack by its id, another matrix by its content with labels.
 std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake, const RatingHash& ratings) {
+  if (facts.format == RatingFormat::pack) {
+    std::string text;
+    for (const std::uint64_t id : facts.pack_ids) text += hash_text(id) + "\n";
+    return xxh3(as_bytes(text));
+  }
   if (is_matrix_format(facts.format)) {
     Xxh3Stream all;
     const std::string hash = hash_text(ratings.value(intake.users(), intake.items()));

@@ -47,7 +47,7 @@ struct MatrixFileSpec {
   std::string layer;              ///< HDF5: a layer's name, "raw", or a path; empty: X
   std::optional<int> index_base;  ///< svmlight: 0 or 1; not given: detected from the indices
   bool rounds_values = false;     ///< text: values that 32-bit floats do not hold become the nearest
-  std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< HDF5: limit for names and chunks; packs: for a part
 };
 
 /// Whether files of a format are read by `open_matrix_files`; the others are text of ratings.
@@ -82,6 +82,7 @@ struct InputFacts {
   RatingFormat format = RatingFormat::text;
   std::optional<RowLabels> labels;         ///< labels of svmlight's rows
   std::optional<std::int64_t> first_item;  ///< first number of the items of a matrix without names
+  std::vector<std::uint64_t> pack_ids;     ///< of packs
   std::vector<std::string> notices;
 };
 
@@ -90,7 +91,7 @@ struct InputPaths {
   const std::vector<std::string>& paths;
   const std::string& spill_folder;          ///< folder for copies of streams and for spilled ratings
   bool are_parts = false;                   ///< some are for training, others are held out
-  std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of an HDF5 reader
+  std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of a reader of HDF5 or packs
 };
 
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
@@ -98,7 +99,8 @@ struct InputPaths {
 [[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs,
                                      RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop);
 
-/// Stands for all that was read: of texts of ratings their bytes, undone; of matrices `ratings` and ids.
+/// Stands for all that was read: of texts of ratings their bytes, undone; of packs their ids; of other
+/// matrices `ratings` and ids.
 [[nodiscard]] std::uint64_t hash_inputs(const InputFacts& facts, const RatingIntake& intake,
                                         const RatingHash& ratings);
 

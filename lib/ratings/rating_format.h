@@ -21,10 +21,11 @@ enum class RatingFormat : std::uint8_t {
   svmlight,       ///< "label index:value index:value ..."
   npz,            ///< a ZIP archive
   hdf5,
+  pack,  ///< a folder: a finished pack of pack-sparse
 };
 template <>
-[[gnu::visibility("hidden")]] inline constexpr Words<7> kEnumWords<RatingFormat>{
-    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"};
+[[gnu::visibility("hidden")]] inline constexpr Words<8> kEnumWords<RatingFormat>{
+    "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"};
 
 /// How much of the beginning of a file is at hand.
 struct TextHead {

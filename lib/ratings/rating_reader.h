@@ -15,6 +15,12 @@ namespace chunkhit {
 /// About how many ratings a block has; whole lines and rows may make it larger.
 inline constexpr std::size_t kBlockRatings = std::size_t{1} << 20;
 
+/// What stands for all of a pack.
+struct PackFacts {
+  std::uint64_t pack_id = 0;
+  std::uint64_t bytes = 0;  ///< bytes of all parts
+};
+
 /// What a file says of its matrix beside the entries.
 struct MatrixFacts {
   std::uint64_t user_count = 0;  ///< users of the shape; users and items without an entry get no id
@@ -22,6 +28,7 @@ struct MatrixFacts {
   bool is_transposed = false;              ///< the shape's columns are users
   std::optional<std::int64_t> first_item;  ///< items have no names but numbers, which count from here
   RoundedValues rounded;             ///< values that no 32-bit float is equal to: the nearest one was taken
+  std::optional<PackFacts> pack;     ///< of a pack
   std::vector<std::string> notices;  ///< what was assumed, made up or left out; a sentence each
 };
 

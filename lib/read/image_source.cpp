@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "chunkhit/error.h"
+#include "manifest/listed_part.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 

@@ -112,14 +112,6 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
   return paths;
 }
 
-void check_part_hash(const ChunkReader& part, const PartRecord& listed) {
-  const std::uint64_t found = part.hash_of_all();
-  if (found != listed.xxh3)
-    throw Error(ErrorCode::bad_data, part.path() + ": checksum of the part " + hash_text(found) +
-                                         ", expected " + hash_text(listed.xxh3) +
-                                         " as its pack's manifest says: damaged, or of another pack");
-}
-
 /// All parts need the same labels, because a batch can have samples of several parts.
 std::size_t count_label_columns(const ChunkSet& chunks) {
   const ChunkReader& first = *chunks.parts().front();

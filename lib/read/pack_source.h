@@ -40,10 +40,6 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,
                                                   const std::vector<PartRecord>& parts);
 
-/// Throws bad_data when a part's own hash, with its index and the recorded hashes of its chunks, is not the
-/// manifest's: it is of another pack with an equal list, or changed. No pixel is read.
-void check_part_hash(const ChunkReader& part, const PartRecord& listed);
-
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.
 [[nodiscard]] std::size_t count_label_columns(const ChunkSet& chunks);

@@ -14,6 +14,7 @@
 #include "chunk/row_block.h"
 #include "chunkhit/error.h"
 #include "manifest/id_list.h"
+#include "manifest/listed_part.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 
@@ -110,28 +111,6 @@ std::optional<std::uint64_t> SourceIds::find(std::string_view id) const {
 }
 
 namespace {
-
-/// Throws bad_data if a part is not the one that the manifest lists at this index.
-void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::size_t index) {
-  const PartSpec& spec = part.spec();
-  const auto check = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
-    if (found != expected)
-      throw Error(ErrorCode::bad_data, part.path() + ": " + what + " " + std::to_string(found) +
-                                           ", expected " + std::to_string(expected) +
-                                           " as its pack's manifest says");
-  };
-  const PartRecord& listed = manifest.parts[index];
-  if (spec.pack_id != manifest.pack_id)
-    throw Error(ErrorCode::bad_data, part.path() + ": belongs to pack " + hash_text(spec.pack_id) +
-                                         ", expected " + hash_text(manifest.pack_id));
-  check("is part", spec.part_index, index);
-  check("rows", part.samples().rows.size(), listed.samples);
-  check("columns", spec.matrix->column_count, manifest.columns);
-  check("matrices", spec.matrix->matrix_count, manifest.matrices.size());
-  // The rows of HDF5 parts are in memory; the hash of a trailer stands for the bytes of its file, too.
-  if (manifest.container == "shard") check("bytes", part.byte_count(), listed.bytes);
-  check_part_hash(part, listed);
-}
 
 /// Returns a magnitude that some rating is known to reach. Many distinct values are listed as ranges between
 /// powers of two by their lower end, which for negative ranges is the far end, hence the half.

@@ -213,3 +213,12 @@ def test_a_frozen_type_of_values_is_stored_and_other_values_are_an_error(ratings
     assert info["values"] == {"type": "u16", "scale": 0.5} and info["spec"]["values"] == "u16:0.5"
     with pytest.raises(chunkhit.Error, match=r"ratings.csv:\d+: value: expected 1 \(values none\), found"):
         chunkhit.pack_sparse(ratings[0] / "ratings.csv", tmp_path / "none", values="none")
+
+
+def test_packs_are_inputs_of_a_pack(ratings, tmp_path):
+    day = tmp_path / "day"
+    chunkhit.pack_sparse(ratings[0] / "ratings.csv", day)
+    info = chunkhit.pack_sparse([day], tmp_path / "again", container="hdf5")
+    assert info["matrices"] == chunkhit.pack_info(day)["matrices"]
+    with pytest.raises(chunkhit.Error, match="output: .* is or holds the input"):
+        chunkhit.pack_sparse(day, day, force=True)

@@ -230,9 +230,10 @@ struct PackSparseProgress {
 
 /// How pack_sparse runs; not recorded, except in run.json.
 struct PackSparseOptions {
-  std::vector<std::string> inputs;  ///< files, or "-" for stdin; SplitKind::given: train, validation, test
-  std::string output;               ///< folder of the pack, or of the packs of a split
-  std::uint32_t threads = 0;        ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
+  /// Files, folders of packs, or "-" for stdin; SplitKind::given: train, validation, test.
+  std::vector<std::string> inputs;
+  std::string output;         ///< folder of the pack, or of the packs of a split
+  std::uint32_t threads = 0;  ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
   std::uint64_t memory_bytes = 2ull << 30;  ///< memory limit: ratings spill to disk, ids must fit
   OnError on_error = OnError::fail;
   ErrorLimit max_errors{};                                     ///< bad lines

@@ -39,7 +39,8 @@ enum class Transpose : std::uint8_t { automatic, no, yes };
 
 /// How the inputs are read; they have one format.
 struct RatingInputSpec {
-  /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5"; empty: detected by content.
+  /// "text", "user-items", "netflix", "matrix-market", "svmlight", "npz", "hdf5", "pack"; empty: detected by
+  /// content; folders are packs.
   std::string format;
   RatingTableSpec table;
   Transpose transpose = Transpose::automatic;

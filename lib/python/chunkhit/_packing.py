@@ -153,7 +153,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once.
 
-    inputs    one file or several, all of one format; None if a split is given as files: train_file="u1.base",
+    inputs    one file or several, all of one format, or folders of packs; None if a split is given as files: train_file="u1.base",
               test_file="u1.test", each one file or several
     output    folder of the pack, or of the packs of a split
     progress, dry_run
