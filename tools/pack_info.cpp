@@ -12,6 +12,7 @@
 #include "chunkhit/pack.h"
 #include "cli.h"
 #include "pack_list.h"
+#include "read/list_samples.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
 #include "types/sample_shape.h"
@@ -305,6 +306,23 @@ int show(const std::string& path, const Hdf5Names& names, bool json) {
   });
 }
 
+/// Prints the samples as a label CSV; what it leaves out goes to stderr.
+int list(const std::string& path) {
+  const ListedSamples listed =
+      list_samples(path, [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  const std::string name = printable_text(shell_word(path));
+  if (listed.rejected > 0)
+    std::fprintf(
+        stderr, "note: %s not listed: see rejects.csv in %s\n",
+        (count_text(listed.rejected, "rejected row") + (listed.rejected == 1 ? " is" : " are")).c_str(),
+        name.c_str());
+  if (listed.are_names_numbers)
+    std::fprintf(
+        stderr, "note: the names of classes are numbers: pack-images reads them as names with --classes %s\n",
+        name.c_str());
+  return 0;
+}
+
 /// Shows a pack again and again until it is finished.
 int watch(const std::string& path, const Hdf5Names& names, bool json) {
   constexpr auto kPause = std::chrono::milliseconds(100);
@@ -332,16 +350,25 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   Hdf5Names names;
   bool json = false;
   bool is_watched = false;
+  bool is_listed = false;
   add_common_flags(app);
   app.add_option("PATH", path, "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
-  app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
-  app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished");
+  CLI::Option* const as_json =
+      app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
+  CLI::Option* const watches =
+      app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished");
+  app.add_flag("--list", is_listed, "Print the samples of images as CSV, which pack-images --labels takes")
+      ->excludes(as_json)
+      ->excludes(watches);
   app.footer(
       "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
-      "train/part-00000.h5 --json\n  pack-info theirs.h5 --images "
+      "train/part-00000.h5 --json\n  pack-info train --list > list.csv\n  pack-info theirs.h5 --images "
       "x --labels y");
-  const auto describe = [&] { return is_watched ? watch(path, names, json) : show(path, names, json); };
+  const auto describe = [&] {
+    if (is_listed) return list(path);
+    return is_watched ? watch(path, names, json) : show(path, names, json);
+  };
   return run_command(app, argc, argv, [&] { return json ? with_json_error(describe) : describe(); });
 }

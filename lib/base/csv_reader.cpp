@@ -206,4 +206,8 @@ void append_csv_field(std::string& row, std::string_view field) {
   row += '"';
 }
 
+std::string harmless_path(std::string_view path) {
+  return (path.find_first_of("=+-@") == 0 ? "./" : "") + std::string(path);
+}
+
 }  // namespace chunkhit

@@ -67,4 +67,7 @@ class CsvReader {
 /// Appends a field to a row that is being written, quoted where RFC 4180 asks for it.
 void append_csv_field(std::string& row, std::string_view field);
 
+/// Writes a path that a spreadsheet would take for a formula as "./path", which names the same file.
+[[nodiscard]] std::string harmless_path(std::string_view path);
+
 }  // namespace chunkhit

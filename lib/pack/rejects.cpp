@@ -14,11 +14,6 @@ void append_field(std::string& line, const std::string& field) {
   append_csv_field(line, escape_bytes(field));
 }
 
-/// A path that a spreadsheet would take for a formula is written as "./path", which names the same file.
-std::string harmless_path(const std::string& path) {
-  return path.find_first_of("=+-@") == 0 ? "./" + path : path;
-}
-
 std::uint64_t allowed_rejects(const PackImagesOptions& options, std::uint64_t row_count) {
   if (options.on_error == OnError::fail) return 0;
   if (options.max_errors.count > 0) return options.max_errors.count;

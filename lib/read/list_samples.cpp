@@ -1,0 +1,142 @@
+#include "read/list_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/csv_reader.h"
+#include "base/text.h"
+#include "chunkhit/error.h"
+#include "read/image_source.h"
+#include "read/pack_source.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kWrittenBytes = 1 << 16;
+
+/// Throws bad_data for what has no names of files.
+void check_listable(const std::vector<std::string>& packs) {
+  for (const PackSource& source : open_sources(packs)) {
+    if (source.matrix)
+      throw Error(ErrorCode::bad_data, source.folder + ": holds ratings; " + source.matrix->users.file +
+                                           " and " + source.matrix->items.file +
+                                           " in it list rows and columns, and pack-sparse takes it as input");
+    if (source.part.empty()) continue;
+    const auto part = open_part(source.part);
+    if (!part->has_hashes())
+      throw Error(ErrorCode::bad_data, source.part + ": an external file, which names no files of images");
+  }
+}
+
+/// The samples in the order of their rows; in a merged pack, pack by pack.
+std::vector<std::uint64_t> order_by_row(const ChunkSet& chunks, bool is_one_pack) {
+  std::vector<std::uint64_t> rows;
+  std::vector<std::size_t> packs;
+  std::vector<std::uint64_t> known;
+  for (const auto& part : chunks.parts()) {
+    const std::uint64_t id = is_one_pack ? part->spec().pack_id : 0;
+    const auto found = std::ranges::find(known, id);
+    const auto pack = static_cast<std::size_t>(found - known.begin());
+    if (found == known.end()) known.push_back(id);
+    rows.insert(rows.end(), part->samples().rows.begin(), part->samples().rows.end());
+    packs.resize(rows.size(), pack);
+  }
+  std::vector<std::uint64_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::ranges::sort(order, [&](std::uint64_t a, std::uint64_t b) {
+    return packs[a] != packs[b] ? packs[a] < packs[b] : rows[a] < rows[b];
+  });
+  return order;
+}
+
+/// Writes a label so that it is read as the same number, and not as a class.
+std::string label_text(float value, bool is_only_one) {
+  std::array<char, 32> text;
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
+  std::string label(text.data(), written.ptr);
+  if (is_only_one && parse_integer(label)) label += ".0";
+  return label;
+}
+
+/// Names of the table's columns: as in the CSV that the pack is of, else as pack-images expects them.
+struct Columns {
+  std::string file = "file";
+  std::vector<std::string> labels;
+  bool has_row = true;  ///< false: another column is named so
+
+  explicit Columns(const ImageSource& source) : labels(source.info().label_columns) {
+    for (const auto& [name, value] : source.info().spec)
+      if (name == "file-column") file = value;
+    if (labels.empty()) labels = {"label"};
+    has_row = file != "row" && std::ranges::find(labels, "row") == labels.end();
+  }
+  [[nodiscard]] std::string header() const {
+    std::string line;
+    append_csv_field(line, file);
+    for (const std::string& label : labels) append_csv_field(line += ',', label);
+    return line + (has_row ? ",row\n" : "\n");
+  }
+};
+
+/// Writes one sample after the other.
+class SampleLines {
+ public:
+  explicit SampleLines(const ImageSource& source) : source_(source), columns_(source) {
+    for (const PackClass& each : source.info().images().classes) names_.emplace(each.id, each.name);
+  }
+  [[nodiscard]] std::string header() const { return columns_.header(); }
+  void append(std::uint64_t sample, std::string& text) const {
+    const ChunkSet::SampleLocation location = source_.chunks().find_sample(sample);
+    const PartSamples& samples = source_.chunks().parts()[location.part]->samples();
+    append_csv_field(text, harmless_path(samples.files[location.sample]));
+    if (source_.label_columns() == 0) append_csv_field(text += ',', class_text(source_.label(sample)));
+    for (const float value : source_.label_values(sample))
+      text += ',' + label_text(value, source_.label_columns() == 1);
+    if (columns_.has_row) text += ',' + std::to_string(samples.rows[location.sample]);
+    text += '\n';
+  }
+  [[nodiscard]] bool are_names_numbers() const {
+    return !names_.empty() && std::ranges::all_of(names_, [](const auto& each) {
+      return parse_integer(each.second).has_value();
+    });
+  }
+
+ private:
+  [[nodiscard]] std::string class_text(std::int64_t id) const {
+    const auto found = names_.find(id);
+    return found == names_.end() || found->second.empty() ? std::to_string(id) : found->second;
+  }
+
+  const ImageSource& source_;
+  Columns columns_;
+  std::unordered_map<std::int64_t, std::string> names_;
+};
+
+}  // namespace
+
+ListedSamples list_samples(const std::string& path, const std::function<void(std::string_view)>& write) {
+  const std::vector<std::string> packs = packs_of(path);
+  check_listable(packs);
+  const ImageSource source(packs, {}, true);
+  const SampleLines lines(source);
+  std::string text = lines.header();
+  for (const std::uint64_t sample : order_by_row(source.chunks(), packs.size() == 1)) {
+    lines.append(sample, text);
+    if (text.size() < kWrittenBytes) continue;
+    write(text);
+    text.clear();
+  }
+  write(text);
+  ListedSamples listed{source.size(), 0, lines.are_names_numbers()};
+  for (const PackSource& pack : open_sources(packs))
+    if (pack.manifest) listed.rejected += pack.manifest->rejected;
+  return listed;
+}
+
+}  // namespace chunkhit
