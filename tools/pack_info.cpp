@@ -113,6 +113,14 @@ void print_provenance(const PackInfo& info) {
     std::printf("made by    (a single part: the manifest of its pack knows)\n");
     return;
   }
+  for (std::size_t index = 0; index < std::min(info.sources.size(), kShownParts); ++index) {
+    const MergedPack& source = info.sources[index];
+    std::printf("%-10s pack %s: %s in %s, codec %s, by %s\n", index == 0 ? "merged" : "",
+                source.pack_id.c_str(), count_text(source.samples, "sample").c_str(),
+                count_text(source.parts, "part").c_str(), source.codec.c_str(), source.tool.c_str());
+  }
+  if (info.sources.size() > kShownParts)
+    std::printf("           … %s more\n", count_text(info.sources.size() - kShownParts).c_str());
   std::printf("made by    %s\n           ", info.tool.c_str());
   for (const auto& [name, value] : info.spec)
     std::printf(" %s=%s", name.c_str(), printable_text(value).c_str());

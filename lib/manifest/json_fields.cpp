@@ -115,13 +115,16 @@ nlohmann::ordered_json open_sealed_json(std::string_view text, const std::string
   }
 }
 
-Json open_format(std::string_view text, const std::string& name, std::string_view format) {
+Json open_format(std::string_view text, const std::string& name, std::string_view format,
+                 std::uint64_t max_version) {
   Json json = open_sealed_json(text, name);
   const auto found = json.at("format").get<std::string>();
   if (found != format)
     throw Error(ErrorCode::bad_data, "format: expected " + std::string(format) + ", found " + found);
-  if (count_field(json, "version") != kManifestVersion)
-    throw Error(ErrorCode::bad_data, "version: expected 1, found " + json.at("version").dump());
+  const std::uint64_t version = count_field(json, "version");
+  if (version < 1 || version > max_version)
+    throw Error(ErrorCode::bad_data, std::string("version: expected 1") + (max_version > 1 ? " or 2" : "") +
+                                         ", found " + json.at("version").dump());
   return json;
 }
 
@@ -241,10 +244,10 @@ Json file_json(const FileRecord& file) {
   return {{"file", file.file}, {"bytes", file.bytes}, {"xxh3", hash_text(file.xxh3)}};
 }
 
-FileRecord parse_file(const Json& object, std::string_view expected) {
+FileRecord parse_file(const Json& object, std::string_view expected, bool is_merged) {
   FileRecord file{object.at("file").get<std::string>(), count_field(object, "bytes"),
                   hash_field(object, "xxh3")};
-  if (file.file != expected)
+  if (file.file != expected && !(is_merged && plain_table_name(file.file) == expected))
     throw Error(ErrorCode::bad_data, "file: expected " + std::string(expected) + ", found " + file.file);
   return file;
 }

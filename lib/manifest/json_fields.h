@@ -36,11 +36,14 @@ namespace chunkhit {
 /// Checks the hash and parses; throws bad_data naming `name`.
 [[nodiscard]] nlohmann::ordered_json open_sealed_json(std::string_view text, const std::string& name);
 
-inline constexpr int kManifestVersion = 1;
+inline constexpr std::uint64_t kManifestVersion = 1;
+/// Version of the manifest of a merged pack.
+inline constexpr std::uint64_t kMergedVersion = 2;
 
-/// Opens sealed JSON of a format and of `kManifestVersion`; throws bad_data for another.
+/// Opens sealed JSON of a format and of a version up to `max_version`; throws bad_data for another.
 [[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
-                                                 std::string_view format);
+                                                 std::string_view format,
+                                                 std::uint64_t max_version = kManifestVersion);
 
 /// Writes and reads a spec: flag → value.
 [[nodiscard]] nlohmann::ordered_json spec_json(const std::vector<SpecEntry>& spec);
@@ -64,9 +67,11 @@ inline constexpr int kManifestVersion = 1;
 [[nodiscard]] nlohmann::ordered_json part_json(const PackPart& part);
 [[nodiscard]] PartRecord parse_part(const nlohmann::ordered_json& object);
 
-/// Writes and reads the record of a file beside the parts, which must have the name that is expected.
+/// Writes and reads the record of a file beside the parts, which must have the name that is expected, or that
+/// of a merged pack's table.
 [[nodiscard]] nlohmann::ordered_json file_json(const FileRecord& file);
-[[nodiscard]] FileRecord parse_file(const nlohmann::ordered_json& object, std::string_view expected);
+[[nodiscard]] FileRecord parse_file(const nlohmann::ordered_json& object, std::string_view expected,
+                                    bool is_merged = false);
 
 /// Runs `parse`; adds the file's name to whatever is wrong inside the file.
 template <class Parse>

@@ -24,10 +24,10 @@ void check_listed(const ChunkReader& part, const MatrixManifest& manifest, std::
                                            " as its pack's manifest says");
   };
   const PartRecord& listed = manifest.parts[index];
-  if (spec.pack_id != manifest.pack_id)
+  if (spec.pack_id != manifest.pack_id_of(listed))
     throw Error(ErrorCode::bad_data, part.path() + ": belongs to pack " + hash_text(spec.pack_id) +
-                                         ", expected " + hash_text(manifest.pack_id));
-  check("is part", spec.part_index, index);
+                                         ", expected " + hash_text(manifest.pack_id_of(listed)));
+  check("is part", spec.part_index, listed.number);
   check("rows", part.samples().rows.size(), listed.samples);
   check("columns", spec.matrix->column_count, manifest.columns);
   check("matrices", spec.matrix->matrix_count, manifest.matrices.size());

@@ -1,6 +1,7 @@
 #include "manifest/manifest.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -43,8 +44,46 @@ std::optional<SharedStats> parse_shared_stats(const Json& json, const SampleShap
   return stats;
 }
 
-/// Parses the fields that packs of images and of matrices have in common.
-void parse_common(const Json& json, PackManifest& manifest) {
+std::vector<SourcePack> parse_sources(const Json& list, const char* chunk_key) {
+  std::vector<SourcePack> sources;
+  for (const Json& entry : list) {
+    SourcePack& source = sources.emplace_back();
+    source.pack_id = hash_field(entry, "pack_id");
+    source.tool = entry.at("tool").get<std::string>();
+    source.spec = parse_spec(entry.at("spec"));
+    source.input_xxh3 = hash_field(entry, "input_xxh3");
+    source.rows = count_field(entry, "rows");
+    source.codec = entry.at("codec").get<std::string>();
+    source.chunk_samples = count_field(entry, chunk_key);
+    if (!entry.contains("classes")) continue;
+    for (const Json& id : list_field(entry, "classes"))
+      source.class_ids.push_back(integer_field(Json{{"classes", id}}, "classes"));
+  }
+  return sources;
+}
+
+Json sources_json(const PackManifest& manifest, const char* chunk_key) {
+  Json list = Json::array();
+  for (const SourcePack& source : manifest.sources) {
+    Json entry{{"pack_id", hash_text(source.pack_id)},
+               {"tool", source.tool},
+               {"spec", spec_json(source.spec)},
+               {"input_xxh3", hash_text(source.input_xxh3)},
+               {"rows", source.rows},
+               {"codec", source.codec},
+               {chunk_key, source.chunk_samples}};
+    if (!source.class_ids.empty()) entry["classes"] = source.class_ids;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+constexpr const char* kChunkSamples = "chunk_samples";
+constexpr const char* kChunkRows = "chunk_rows";
+
+/// Parses the fields that packs of images and of matrices have in common. A pack that is not merged is its
+/// own and only source.
+void parse_common(const Json& json, const char* chunk_key, PackManifest& manifest) {
   manifest.pack_id = hash_field(json, "pack_id");
   manifest.tool = json.at("tool").get<std::string>();
   manifest.spec = parse_spec(json.at("spec"));
@@ -52,13 +91,40 @@ void parse_common(const Json& json, PackManifest& manifest) {
   manifest.container = json.at("container").get<std::string>();
   manifest.codec = json.at("codec").get<std::string>();
   manifest.rows = count_field(json, "rows");
-  for (const Json& part : list_field(json, "parts")) manifest.parts.push_back(parse_part(part));
+  for (const Json& part : list_field(json, "parts")) {
+    manifest.parts.push_back(parse_part(part));
+    manifest.parts.back().number = manifest.parts.size() - 1;
+  }
+  manifest.is_merged = count_field(json, "version") == kMergedVersion;
+  if (!manifest.is_merged) {
+    manifest.sources = {{manifest.pack_id,
+                         manifest.tool,
+                         manifest.spec,
+                         manifest.input_xxh3,
+                         manifest.rows,
+                         manifest.codec,
+                         count_field(json, chunk_key),
+                         {}}};
+    return;
+  }
+  manifest.sources = parse_sources(list_field(json, "sources"), chunk_key);
+  for (std::size_t i = 0; i < manifest.parts.size(); ++i) {
+    manifest.parts[i].source = count_field(json.at("parts")[i], "source");
+    manifest.parts[i].number = count_field(json.at("parts")[i], "number");
+  }
 }
 
 Json parts_json(const PackManifest& manifest) {
   Json parts = Json::array();
-  for (const PartRecord& part : manifest.parts) parts.push_back(part_json(part));
+  for (const PartRecord& part : manifest.parts) {
+    parts.push_back(part_json(part));
+    if (manifest.is_merged) parts.back().update(Json{{"source", part.source}, {"number", part.number}});
+  }
   return parts;
+}
+
+std::uint64_t version_of(const PackManifest& manifest) {
+  return manifest.is_merged ? kMergedVersion : kManifestVersion;
 }
 
 }  // namespace
@@ -97,7 +163,7 @@ std::string first_difference(const std::vector<SpecEntry>& before, const std::ve
 
 std::string manifest_text(const Manifest& manifest) {
   Json json{{"format", kImagesFormat},
-            {"version", kManifestVersion},
+            {"version", version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -116,6 +182,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"mean", manifest.mean},
             {"std", manifest.std}};
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
+  if (manifest.is_merged) json["sources"] = sources_json(manifest, kChunkSamples);
   json["parts"] = parts_json(manifest);
   json["rejects"] = file_json(manifest.rejects);
   if (manifest.warnings) json["warnings"] = file_json(*manifest.warnings);
@@ -124,9 +191,9 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kImagesFormat);
+    const Json json = open_format(text, name, kImagesFormat, kMergedVersion);
     Manifest manifest;
-    parse_common(json, manifest);
+    parse_common(json, kChunkSamples, manifest);
     manifest.sample = parse_sample(json.at("sample"));
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
@@ -139,8 +206,9 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();
     manifest.normalize = parse_shared_stats(json, manifest.sample);
-    manifest.rejects = parse_file(json.at("rejects"), kRejectsName);
-    if (json.contains("warnings")) manifest.warnings = parse_file(json.at("warnings"), kWarningsName);
+    manifest.rejects = parse_file(json.at("rejects"), kRejectsName, manifest.is_merged);
+    if (json.contains("warnings"))
+      manifest.warnings = parse_file(json.at("warnings"), kWarningsName, manifest.is_merged);
     check_numbers(manifest);
     return manifest;
   });
@@ -196,43 +264,64 @@ ValueType parse_value_type(const Json& values) {
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
-  return seal_json({{"format", kMatrixFormat},
-                    {"version", kManifestVersion},
-                    {"pack_id", hash_text(manifest.pack_id)},
-                    {"tool", manifest.tool},
-                    {"spec", spec_json(manifest.spec)},
-                    {"input_xxh3", hash_text(manifest.input_xxh3)},
-                    {"rows", manifest.rows},
-                    {"columns", manifest.columns},
-                    {"matrices", matrices_json(manifest.matrices)},
-                    {"values", values_json({manifest.value_type, manifest.scale})},
-                    {"container", manifest.container},
-                    {"codec", manifest.codec},
-                    {"chunk_rows", manifest.chunk_rows},
-                    {"label_columns", manifest.label_columns},
-                    {"parts", parts_json(manifest)},
-                    {"users", file_json(manifest.users)},
-                    {"items", file_json(manifest.items)},
-                    {"stats", stats_json(manifest.stats)}});
+  Json json{{"format", kMatrixFormat},
+            {"version", version_of(manifest)},
+            {"pack_id", hash_text(manifest.pack_id)},
+            {"tool", manifest.tool},
+            {"spec", spec_json(manifest.spec)},
+            {"input_xxh3", hash_text(manifest.input_xxh3)},
+            {"rows", manifest.rows},
+            {"columns", manifest.columns},
+            {"matrices", matrices_json(manifest.matrices)},
+            {"values", values_json({manifest.value_type, manifest.scale})},
+            {"container", manifest.container},
+            {"codec", manifest.codec},
+            {"chunk_rows", manifest.chunk_rows},
+            {"label_columns", manifest.label_columns}};
+  if (manifest.is_merged) json["sources"] = sources_json(manifest, kChunkRows);
+  json.update(Json{{"parts", parts_json(manifest)},
+                   {"users", file_json(manifest.users)},
+                   {"items", file_json(manifest.items)},
+                   {"stats", stats_json(manifest.stats)}});
+  return seal_json(json);
 }
 
 MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kMatrixFormat);
+    const Json json = open_format(text, name, kMatrixFormat, kMergedVersion);
     MatrixManifest manifest;
-    parse_common(json, manifest);
+    parse_common(json, kChunkRows, manifest);
     manifest.columns = count_field(json, "columns");
     manifest.matrices = parse_matrices(list_field(json, "matrices"));
     manifest.value_type = parse_value_type(json.at("values"));
     manifest.scale = json.at("values").at("scale").get<double>();
     manifest.chunk_rows = count_field(json, "chunk_rows");
     manifest.label_columns = json.at("label_columns").get<std::vector<std::string>>();
-    manifest.users = parse_file(json.at("users"), kUsersName);
-    manifest.items = parse_file(json.at("items"), kItemsName);
+    manifest.users = parse_file(json.at("users"), kUsersName, manifest.is_merged);
+    manifest.items = parse_file(json.at("items"), kItemsName, manifest.is_merged);
     manifest.stats = parse_stats(json.at("stats"));
     check_numbers(manifest);
     return manifest;
   });
+}
+
+std::string part_record_name(const std::string& part_file) {
+  return part_file.substr(0, part_file.rfind('.')) + ".json";
+}
+
+std::string merged_table_name(std::string_view table, std::uint64_t pack_id) {
+  const std::size_t dot = table.rfind('.');
+  return std::string(table.substr(0, dot)) + '-' + hash_text(pack_id) + std::string(table.substr(dot));
+}
+
+std::string plain_table_name(std::string_view name) {
+  const std::size_t dash = name.find('-');
+  std::uint64_t pack_id = 0;
+  if (dash == std::string_view::npos || !parse_hash(name.substr(dash + 1, 16), pack_id))
+    return std::string(name);
+  const std::string table = std::string(name.substr(0, dash)) + std::string(name.substr(dash + 17));
+  constexpr std::array kTables{kRejectsName, kWarningsName, kUsersName, kItemsName};
+  return std::ranges::find(kTables, table) == kTables.end() ? std::string(name) : table;
 }
 
 std::vector<FileRecord> tables(const Manifest& manifest) {

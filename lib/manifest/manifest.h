@@ -42,6 +42,8 @@ struct SpecEntry {
 
 /// A finished part, as its part-NNNNN.json has it.
 struct PartRecord : PackPart {
+  std::size_t source = 0;    ///< index of its pack in PackManifest::sources
+  std::uint64_t number = 0;  ///< its number in that pack, which the part itself records
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
   std::vector<Reject> rejects;
@@ -63,6 +65,23 @@ struct FileRecord {
   std::uint64_t xxh3 = 0;
 };
 
+/// A pack that the parts of a manifest were packed for: the manifest's own, or one that pack-merge joined.
+struct SourcePack {
+  std::uint64_t pack_id = 0;
+  std::string tool;
+  std::vector<SpecEntry> spec;
+  std::uint64_t input_xxh3 = 0;
+  std::uint64_t rows = 0;
+  std::string codec;
+  std::uint64_t chunk_samples = 0;      ///< samples, or rows, of every chunk but a part's last
+  std::vector<std::int64_t> class_ids;  ///< its classes' ids in the merged pack, by own id; empty: its own
+  /// The id that one of its classes has in the merged pack.
+  [[nodiscard]] std::int64_t class_id(std::int64_t own_id) const {
+    const auto index = static_cast<std::size_t>(own_id);
+    return own_id >= 0 && index < class_ids.size() ? class_ids[index] : own_id;
+  }
+};
+
 /// What the manifests of both kinds of packs hold.
 struct PackManifest {
   std::uint64_t pack_id = 0;
@@ -74,6 +93,13 @@ struct PackManifest {
   std::uint64_t rows = 0;  ///< input rows of images; users
   std::vector<std::string> label_columns;
   std::vector<PartRecord> parts;  ///< without class counts, rejects, warnings and sums
+  bool is_merged = false;
+  std::vector<SourcePack>
+      sources;  ///< of a manifest that was parsed: the packs of its parts, itself if not merged
+  /// The pack that a part was packed for.
+  [[nodiscard]] std::uint64_t pack_id_of(const PartRecord& part) const {
+    return is_merged ? sources[part.source].pack_id : pack_id;
+  }
 };
 
 /// What manifest.json of a pack of images holds.
@@ -130,6 +156,14 @@ struct MatrixManifest : PackManifest {
   FileRecord items;
   RatingStats stats;
 };
+
+/// Returns the name of a part's record: "part-00000.json".
+[[nodiscard]] std::string part_record_name(const std::string& part_file);
+
+/// Name of a table of a merged pack that replaces an earlier one: "rejects-0123456789abcdef.csv".
+[[nodiscard]] std::string merged_table_name(std::string_view table, std::uint64_t pack_id);
+/// The table that such a name stands for ("rejects.csv"); any other name as it is.
+[[nodiscard]] std::string plain_table_name(std::string_view name);
 
 /// The tables beside the parts that a manifest lists.
 [[nodiscard]] std::vector<FileRecord> tables(const Manifest& manifest);

@@ -33,16 +33,51 @@ const Container& known_container(const std::string& name) {
 }
 
 /// `chunk_samples`: 0 where chunks are not rows.
-void check_parts(const std::vector<PartRecord>& parts, std::uint64_t chunk_samples) {
+void check_part(const PartRecord& part, std::uint64_t chunk_samples) {
+  check_at_most(part.file + ": bytes", part.bytes, kMaxBytes);
+  check_at_most(part.file + ": stored_bytes", part.stored_bytes, part.bytes);
+  check_at_most(part.file + ": chunks", part.chunks, part.bytes);
+  if (chunk_samples > 0)
+    check_count(part.file + ": chunks", part.chunks,
+                part.samples / chunk_samples + (part.samples % chunk_samples != 0 ? 1 : 0));
+}
+
+/// Checks the parts, and that those of a source have no more rows than it.
+void check_parts(const PackManifest& manifest, bool chunks_are_rows) {
   std::uint64_t bytes = 0;
-  for (const PartRecord& part : parts) {
+  std::vector<std::uint64_t> rows_left;
+  for (const SourcePack& source : manifest.sources) rows_left.push_back(source.rows);
+  for (const PartRecord& part : manifest.parts) {
     check_at_most(part.file + ": bytes", part.bytes, kMaxBytes - bytes);
     bytes += part.bytes;
-    check_at_most(part.file + ": stored_bytes", part.stored_bytes, part.bytes);
-    check_at_most(part.file + ": chunks", part.chunks, part.bytes);
-    if (chunk_samples > 0)
-      check_count(part.file + ": chunks", part.chunks,
-                  part.samples / chunk_samples + (part.samples % chunk_samples != 0 ? 1 : 0));
+    if (part.source >= manifest.sources.size())
+      throw_broken(part.file + ": source: " + std::to_string(part.source) + " of " +
+                   std::to_string(manifest.sources.size()));
+    check_part(part, chunks_are_rows ? manifest.sources[part.source].chunk_samples : 0);
+    check_at_most(part.file + ": rows", part.rows, rows_left[part.source]);
+    rows_left[part.source] -= part.rows;
+  }
+}
+
+/// Checks that the sources' rows are those of the pack.
+void check_sources(const PackManifest& manifest) {
+  std::uint64_t rows = 0;
+  for (const SourcePack& source : manifest.sources) {
+    check_at_most("sources: rows", source.rows, manifest.rows - rows);
+    rows += source.rows;
+  }
+  check_count("sources: rows", rows, manifest.rows);
+}
+
+/// Checks that every class of a source is one of the pack's, which then count up from 0.
+void check_source_classes(const Manifest& manifest) {
+  for (const SourcePack& source : manifest.sources) {
+    if (source.class_ids.empty()) continue;
+    for (std::size_t id = 0; id < manifest.classes.size(); ++id)
+      check_count("classes: id", static_cast<std::uint64_t>(manifest.classes[id].id), id);
+    for (const std::int64_t id : source.class_ids)
+      if (id < 0 || static_cast<std::uint64_t>(id) >= manifest.classes.size())
+        throw_broken("sources: classes: no class " + std::to_string(id));
   }
 }
 
@@ -120,27 +155,35 @@ void check_entries(const MatrixManifest& manifest) {
 
 void check_numbers(const Manifest& manifest) {
   check_rows(manifest);
+  check_sources(manifest);
   PartSpec spec;
   spec.sample = manifest.sample;
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_samples;
   check_part_spec(spec, known_container(manifest.container));
+  for (const SourcePack& source : manifest.sources) {
+    spec.codec = source.codec;
+    spec.chunk_samples = source.chunk_samples;
+    check_part_spec(spec, known_container(manifest.container));
+  }
   const std::uint64_t sample_bytes = manifest.sample.byte_count();
   check_count("chunk_bytes", manifest.chunk_bytes, manifest.chunk_samples * sample_bytes);
   check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
-  check_parts(manifest.parts, manifest.chunk_samples);
+  check_parts(manifest, true);
   check_classes(manifest);
+  check_source_classes(manifest);
   check_pixel_stats(manifest.mean, manifest.std, manifest.sample.channels);
 }
 
 void check_numbers(const PartRecord& part) {
   check_counts(part);
-  check_parts({part}, 0);
+  check_part(part, 0);
   check_sums(part.pixels);
 }
 
 void check_numbers(const MatrixManifest& manifest) {
   check_rows(manifest);
+  check_sources(manifest);
   const Container& kind = known_container(manifest.container);
   PartSpec spec;
   spec.matrix = {.column_count = manifest.columns,
@@ -151,7 +194,12 @@ void check_numbers(const MatrixManifest& manifest) {
   spec.chunk_samples = manifest.chunk_rows;
   check_matrix_shape(*spec.matrix);
   if (kind.name == "shard") check_part_spec(spec, kind);
-  check_parts(manifest.parts, kind.name == "shard" ? manifest.chunk_rows : 0);
+  for (const SourcePack& source : manifest.sources) {
+    spec.codec = source.codec;
+    spec.chunk_samples = source.chunk_samples;
+    if (kind.name == "shard") check_part_spec(spec, kind);
+  }
+  check_parts(manifest, kind.name == "shard");
   check_entries(manifest);
 }
 

@@ -73,11 +73,34 @@ Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
 
 }  // namespace
 
+namespace {
+
+Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json object = Json::object();
+  for (const auto& [name, value] : pairs) object[name] = value;
+  return object;
+}
+
+Json sources_json(const std::vector<MergedPack>& sources) {
+  Json list = Json::array();
+  for (const MergedPack& source : sources)
+    list.push_back({{"pack_id", source.pack_id},
+                    {"tool", source.tool},
+                    {"spec", pairs_json(source.spec)},
+                    {"input_xxh3", source.input_xxh3},
+                    {"rows", source.rows},
+                    {"samples", source.samples},
+                    {"parts", source.parts},
+                    {"codec", source.codec},
+                    {"chunk_samples", source.chunk_samples}});
+  return list;
+}
+
+}  // namespace
+
 std::string pack_info_json(const PackInfo& info) {
   Json parts = Json::array();
   for (const PackPart& part : info.parts) parts.push_back(part_json(part));
-  Json spec = Json::object();
-  for (const auto& [name, value] : info.spec) spec[name] = value;
   Json json{{"path", info.path},
             {"single_part", info.single_part},
             {"external", info.external},
@@ -88,10 +111,11 @@ std::string pack_info_json(const PackInfo& info) {
   json.update(info.is_matrix() ? matrix_json(info, info.matrix()) : images_json(info, info.images()));
   json.update(Json{{"parts", std::move(parts)},
                    {"problems", info.problems},
-                   {"spec", std::move(spec)},
+                   {"spec", pairs_json(info.spec)},
                    {"tool", info.tool},
                    {"pack_id", info.pack_id},
                    {"input_xxh3", info.input_xxh3}});
+  if (!info.sources.empty()) json["sources"] = sources_json(info.sources);
   return text_of(json);
 }
 

@@ -33,7 +33,7 @@ bool is_finished_pack(const std::filesystem::path& folder) {
   std::error_code error;
   return std::filesystem::exists(folder / kManifestName, error) &&
          (std::filesystem::exists(folder / kRejectsName, error) ||
-          std::filesystem::exists(folder / kItemsName, error));
+          std::filesystem::exists(folder / kItemsName, error) || !held_format(folder.string()).empty());
 }
 
 /// Lists the folders of a path that do not exist, the deepest first.
@@ -95,6 +95,17 @@ std::optional<std::string> manifest_text(const std::string& folder, std::string_
   if (found != format && (found == kImagesFormat || found == kMatrixFormat))
     refuse_other_kind(folder, found == kImagesFormat ? PackKind::images : PackKind::matrices);
   return text;
+}
+
+/// Returns a manifest of a pack that a packing command can resume; throws cannot_write for a merged one.
+template <class AnyManifest>
+AnyManifest not_merged(AnyManifest manifest, const std::string& folder) {
+  if (manifest.is_merged)
+    throw Error(ErrorCode::cannot_write,
+                folder +
+                    ": holds a merged pack (pack-merge), which is finished and cannot be packed further; "
+                    "`force` removes it, another `output` keeps it");
+  return manifest;
 }
 
 /// Throws cannot_write if a missing folder could not be made.
@@ -190,14 +201,14 @@ void OutputFolder::remove() const {
 
 std::optional<Manifest> OutputFolder::finished_pack(const std::string& folder) {
   const std::optional<std::string> text = manifest_text(folder, kImagesFormat);
-  return text ? std::optional(parse_manifest(*text, folder + "/" + std::string(kManifestName)))
-              : std::nullopt;
+  if (!text) return std::nullopt;
+  return not_merged(parse_manifest(*text, folder + "/" + std::string(kManifestName)), folder);
 }
 
 std::optional<MatrixManifest> OutputFolder::finished_matrix_pack(const std::string& folder) {
   const std::optional<std::string> text = manifest_text(folder, kMatrixFormat);
-  return text ? std::optional(parse_matrix_manifest(*text, folder + "/" + std::string(kManifestName)))
-              : std::nullopt;
+  if (!text) return std::nullopt;
+  return not_merged(parse_matrix_manifest(*text, folder + "/" + std::string(kManifestName)), folder);
 }
 
 bool OutputFolder::has(const std::string& name) const {
@@ -210,23 +221,27 @@ bool OutputFolder::holds(const std::string& name, std::uint64_t bytes) const {
   return std::filesystem::file_size(file(name), error) == bytes && !error;
 }
 
-bool OutputFolder::is_part_whole(const PackManifest& manifest, std::size_t part_index) const {
-  const PartRecord& listed = manifest.parts[part_index];
-  if (!holds(listed.file, listed.bytes)) return false;
+std::optional<PartManifest> whole_part(const std::string& folder, const PackManifest& manifest,
+                                       const PartRecord& listed) {
+  std::error_code error;
+  if (std::filesystem::file_size(folder + "/" + listed.file, error) != listed.bytes || error)
+    return std::nullopt;
+  const std::string path = folder + "/" + part_record_name(listed.file);
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
   try {
-    const std::optional<PartManifest> own = part_manifest(part_index);
-    return own && own->pack_id == manifest.pack_id && own->part.file == listed.file &&
-           own->part.xxh3 == listed.xxh3;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;  // says nothing about the part itself
-    return false;
+    PartManifest own = parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path);
+    const bool has_name = own.part.file == listed.file || manifest.is_merged;
+    if (own.pack_id == manifest.pack_id_of(listed) && has_name && own.part.xxh3 == listed.xxh3) return own;
+  } catch (const Error& failure) {
+    if (failure.code() != ErrorCode::bad_data) throw;  // says nothing about the part itself
   }
+  return std::nullopt;
 }
 
 bool OutputFolder::is_whole(const PackManifest& manifest, const std::vector<FileRecord>& tables) const {
   std::atomic<bool> are_whole{true};
   for_each_file(manifest.parts.size(), [&](std::size_t part_index) {
-    if (are_whole && !is_part_whole(manifest, part_index)) are_whole = false;
+    if (are_whole && !whole_part(path_, manifest, manifest.parts[part_index])) are_whole = false;
   });
   return are_whole &&
          std::ranges::all_of(tables, [&](const FileRecord& table) { return holds(table.file, table.bytes); });
@@ -237,7 +252,7 @@ void OutputFolder::reopen(const PackManifest& manifest) const {
   remove_file(file(kManifestName));
   for (std::size_t part_index = 0; part_index < manifest.parts.size(); ++part_index) {
     const std::string& part = manifest.parts[part_index].file;
-    if (!is_part_whole(manifest, part_index))
+    if (!whole_part(path_, manifest, manifest.parts[part_index]))
       remove_part(part_index, std::string_view(part).substr(part.rfind('.')));
   }
 }

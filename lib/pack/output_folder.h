@@ -20,6 +20,10 @@ namespace chunkhit {
 /// Throws usage when a folder is inside of a finished pack, where it would be an unknown file.
 void check_outside_packs(const std::string& output);
 
+/// The record of a part that a manifest lists; nothing where the part or its record is missing or another.
+[[nodiscard]] std::optional<PartManifest> whole_part(const std::string& folder, const PackManifest& manifest,
+                                                     const PartRecord& listed);
+
 /// Owns a pack's folder for the time of a run.
 class OutputFolder {
  public:
@@ -41,7 +45,7 @@ class OutputFolder {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
   /// The manifest of a finished pack of images, or of matrices, in a folder; throws cannot_write where it
-  /// holds one of the other kind.
+  /// holds one of the other kind, or a merged one.
   [[nodiscard]] static std::optional<Manifest> finished_pack(const std::string& folder);
   [[nodiscard]] static std::optional<MatrixManifest> finished_matrix_pack(const std::string& folder);
   [[nodiscard]] std::optional<Manifest> finished_pack() const { return finished_pack(path_); }
@@ -79,7 +83,6 @@ class OutputFolder {
 
  private:
   void remove_entries(bool all) const;
-  [[nodiscard]] bool is_part_whole(const PackManifest& manifest, std::size_t part_index) const;
 
   std::string path_;
   std::vector<std::string> made_;  ///< folders that were not there before, the deepest first

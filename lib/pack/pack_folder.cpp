@@ -78,7 +78,7 @@ bool is_part_file(std::string_view name) {
 bool is_pack_file(std::string_view name) {
   return name == kManifestName || name == kPlanName || name == kPlanRowsName || is_part_file(name) ||
          std::any_of(kFileBegins.begin(), kFileBegins.end(),
-                     [&](const FileBegin& begin) { return name == begin.name; });
+                     [&](const FileBegin& begin) { return plain_table_name(name) == begin.name; });
 }
 
 /// Returns the first bytes of a file, or an empty text if it cannot be read.
@@ -104,9 +104,11 @@ bool is_empty_file(const std::string& path) {
 bool begins_as_ours(const std::string& folder, std::string_view name) {
   std::string path = folder;
   path.append("/").append(name);
-  const std::string text = first_text(path);
-  const auto* const begin = std::find_if(kFileBegins.begin(), kFileBegins.end(),
-                                         [&](const FileBegin& known) { return name == known.name; });
+  std::string text = first_text(path);
+  if (text.starts_with("pack,row,")) text.erase(0, 5);  // of a merged pack
+  const auto* const begin = std::find_if(kFileBegins.begin(), kFileBegins.end(), [&](const FileBegin& known) {
+    return plain_table_name(name) == known.name;
+  });
   if (begin == kFileBegins.end()) return text.find(kOwnMark) != std::string::npos || is_empty_file(path);
   return text.starts_with(begin->text) && text.find(begin->followed_by) != std::string::npos;
 }
@@ -122,8 +124,9 @@ bool is_own_file(const std::string& folder, const std::string& name) {
 }  // namespace
 
 bool is_of_other_kind(std::string_view name, PackKind kind) {
-  if (kind == PackKind::images) return name == kUsersName || name == kItemsName;
-  return name == kRejectsName || name == kWarningsName ||
+  const std::string table = plain_table_name(name);
+  if (kind == PackKind::images) return table == kUsersName || table == kItemsName;
+  return table == kRejectsName || table == kWarningsName ||
          (is_part_file(name) && name.ends_with(kInputsExtension));
 }
 

@@ -45,7 +45,8 @@ bool have_names(const ChunkSet& chunks, std::span<const SourceParts> sources) {
 }  // namespace
 
 JoinedClasses::JoinedClasses(const ChunkSet& chunks, std::span<const SourceParts> sources) {
-  if (sources.size() > 1 && have_names(chunks, sources)) join(chunks, sources);
+  const bool keeps_ids = sources.size() == 1 && sources.front().class_ids.empty();
+  if (!keeps_ids && have_names(chunks, sources)) join(chunks, sources);
 }
 
 /// Classes of equal names become one class. The ids of the first source stay, new names follow in order.
@@ -60,11 +61,16 @@ void JoinedClasses::join(const ChunkSet& chunks, std::span<const SourceParts> so
     if (parts.empty()) continue;
     // An external file may have two classes of one name: as the first source it keeps both ids.
     const bool is_first = names_.empty();
-    for (const std::string& name : parts.front()->spec().classes) {
+    const bool is_merged = !source.class_ids.empty();
+    for (const std::string& name : is_merged ? source.classes : parts.front()->spec().classes) {
       const auto [found, is_new] = known.try_emplace(name, static_cast<std::int64_t>(names_.size()));
       ids.push_back(is_first ? static_cast<std::int64_t>(names_.size()) : found->second);
       if (is_new || is_first) names_.push_back(name);
     }
+    if (!is_merged) continue;
+    std::vector<std::int64_t> of_own_ids;
+    for (const std::int64_t id : source.class_ids) of_own_ids.push_back(ids[static_cast<std::size_t>(id)]);
+    ids = std::move(of_own_ids);
   }
 }
 
@@ -97,13 +103,27 @@ void check_listed(const ChunkReader& part, const Manifest& manifest, std::size_t
                                            ", expected " + std::to_string(expected));
   };
   const PartRecord& listed = manifest.parts[index];
-  const std::vector<std::string> problems = compare_with_part(part.path(), manifest, part.spec());
+  const std::vector<std::string> problems = compare_with_part(part.path(), manifest, listed, part.spec());
   if (!problems.empty()) throw Error(ErrorCode::bad_data, problems.front());
-  check("is part", part.spec().part_index, index);
+  check("is part", part.spec().part_index, listed.number);
   check("bytes", part.byte_count(), listed.bytes);
   check("chunks", part.chunks().size(), listed.chunks);
   check("samples", part.samples().rows.size(), listed.samples);
   check_part_hash(part, listed);
+}
+
+/// Appends the ranges of a pack's parts: one, or in a merged pack one for each pack in it.
+void add_source_parts(const PackSource& source, std::size_t first, std::vector<SourceParts>& of_sources) {
+  const Manifest& manifest = *source.manifest;
+  if (!manifest.is_merged) return of_sources.push_back({source.path, first, manifest.parts.size()});
+  std::vector<std::string> names;
+  for (const PackClass& record : manifest.classes) names.push_back(record.name);
+  for (std::size_t index = 0; index < manifest.parts.size(); ++index) {
+    const std::size_t pack = manifest.parts[index].source;
+    if (index == 0 || pack != manifest.parts[index - 1].source)
+      of_sources.push_back({source.path, first + index, 0, names, manifest.sources[pack].class_ids});
+    ++of_sources.back().count;
+  }
 }
 
 /// Opens the parts of all sources; `of_sources` gets the range of parts of each source.
@@ -117,11 +137,12 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   check_names(sources, names);
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const PackSource& source : sources) {
-    of_sources.push_back({source.path, parts.size(), source.manifest ? source.manifest->parts.size() : 1});
     if (!source.manifest) {
+      of_sources.push_back({source.path, parts.size(), 1});
       parts.push_back(open_part(source.part, names, check_external));
       continue;
     }
+    add_source_parts(source, parts.size(), of_sources);
     const std::vector<std::string> listed = part_paths(source.folder, source.manifest->parts);
     std::vector<std::unique_ptr<ChunkReader>> of_pack = open_parts(listed);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {

@@ -13,11 +13,13 @@
 
 namespace chunkhit {
 
-/// One of the sources that are read as one, and its parts in the chunk set.
+/// One of the sources that are read as one, or of the packs in a merged one, and its parts in the chunk set.
 struct SourceParts {
   std::string path;
   std::size_t first = 0;
   std::size_t count = 0;
+  std::vector<std::string> classes{};     ///< names of a merged pack's classes; else its parts have them
+  std::vector<std::int64_t> class_ids{};  ///< ids in a merged pack, by own id
 };
 
 /// Gives the classes of all sources one numbering.

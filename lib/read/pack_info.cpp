@@ -132,6 +132,30 @@ PackInfo single_part_info(const std::string& path, const Hdf5Names& names, bool 
 
 namespace {
 
+std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<SpecEntry>& spec) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const SpecEntry& entry : spec) pairs.emplace_back(entry.name, entry.value);
+  return pairs;
+}
+
+std::vector<MergedPack> merged_packs(const PackManifest& manifest) {
+  std::vector<MergedPack> packs;
+  if (!manifest.is_merged) return packs;
+  for (const SourcePack& source : manifest.sources)
+    packs.push_back({.pack_id = hash_text(source.pack_id),
+                     .tool = source.tool,
+                     .spec = pairs_of(source.spec),
+                     .input_xxh3 = hash_text(source.input_xxh3),
+                     .rows = source.rows,
+                     .codec = source.codec,
+                     .chunk_samples = source.chunk_samples});
+  for (const PartRecord& part : manifest.parts) {
+    packs[part.source].samples += part.samples;
+    ++packs[part.source].parts;
+  }
+  return packs;
+}
+
 /// Fills what the manifests of images and matrices have in common.
 template <class Manifest>
 PackInfo common_info(const std::string& folder, const Manifest& manifest) {
@@ -144,7 +168,8 @@ PackInfo common_info(const std::string& folder, const Manifest& manifest) {
     info.stored_bytes += part.stored_bytes;
     info.parts.push_back(part);
   }
-  for (const SpecEntry& entry : manifest.spec) info.spec.emplace_back(entry.name, entry.value);
+  info.spec = pairs_of(manifest.spec);
+  info.sources = merged_packs(manifest);
   info.tool = manifest.tool;
   info.pack_id = hash_text(manifest.pack_id);
   info.input_xxh3 = hash_text(manifest.input_xxh3);

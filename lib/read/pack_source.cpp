@@ -218,13 +218,15 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   PixelSums pixels;
   std::map<std::int64_t, std::uint64_t> counts;
   std::uint64_t warned = 0;
-  for (const PartManifest& part : parts) {
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    const PartManifest& part = parts[index];
+    const SourcePack& source = manifest.sources[manifest.parts[index].source];
     pixels.add(part.part.pixels);
     warned += part.part.warnings.size();
-    for (const auto& [id, samples] : part.part.class_counts) counts[id] += samples;
-    if (part.spec != manifest.spec)
+    for (const auto& [id, samples] : part.part.class_counts) counts[source.class_id(id)] += samples;
+    if (part.spec != source.spec)
       problems.push_back(manifest_path + ": its spec differs from that of " + part.part.file + ": " +
-                         first_difference(part.spec, manifest.spec));
+                         first_difference(part.spec, source.spec));
   }
   if (manifest.class_labels && counts != counts_of(manifest.classes))
     problems.push_back(manifest_path + ": the classes' samples are not those of the parts");
@@ -241,46 +243,64 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   return problems;
 }
 
+namespace {
+
+/// Compares the names of a part's classes with those that the manifest gives to their ids.
+void compare_classes(const std::string& part_path, const Manifest& manifest, const SourcePack& source,
+                     const PartSpec& part, std::vector<std::string>& problems) {
+  const auto compare = [&](std::int64_t own_id, const std::string& expected) {
+    const auto index = static_cast<std::uint64_t>(own_id);
+    const std::string name = own_id >= 0 && index < part.classes.size() ? part.classes[index] : "";
+    if (name != expected)
+      problems.push_back(differ(part_path, "name of class " + std::to_string(own_id), name, expected));
+  };
+  if (source.class_ids.empty())
+    for (const PackClass& record : manifest.classes) compare(record.id, record.name);
+  for (std::size_t own_id = 0; own_id < source.class_ids.size(); ++own_id)
+    compare(static_cast<std::int64_t>(own_id),
+            manifest.classes[static_cast<std::size_t>(source.class_ids[own_id])].name);
+  if (!source.class_ids.empty() && part.classes.size() > source.class_ids.size())
+    problems.push_back(differ(part_path, "classes", std::to_string(part.classes.size()),
+                              std::to_string(source.class_ids.size())));
+}
+
+}  // namespace
+
 std::vector<std::string> compare_with_part(const std::string& part_path, const Manifest& manifest,
-                                           const PartSpec& part) {
+                                           const PartRecord& listed, const PartSpec& part) {
   std::vector<std::string> problems;
-  if (part.pack_id != manifest.pack_id)
+  const SourcePack& source = manifest.sources[listed.source];
+  if (part.pack_id != source.pack_id)
     problems.push_back(
-        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
+        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(source.pack_id)));
   if (part.sample != manifest.sample)
     problems.push_back(part_path + ": holds samples of another shape than the manifest says");
-  if (part.codec != manifest.codec)
-    problems.push_back(differ(part_path, "codec", part.codec, manifest.codec));
-  if (part.chunk_samples != manifest.chunk_samples)
+  if (part.codec != source.codec) problems.push_back(differ(part_path, "codec", part.codec, source.codec));
+  if (part.chunk_samples != source.chunk_samples)
     problems.push_back(differ(part_path, "samples of a chunk", std::to_string(part.chunk_samples),
-                              std::to_string(manifest.chunk_samples)));
-  for (const PackClass& record : manifest.classes) {
-    const auto id = static_cast<std::uint64_t>(record.id);
-    const std::string name = record.id >= 0 && id < part.classes.size() ? part.classes[id] : "";
-    if (name != record.name)
-      problems.push_back(differ(part_path, "name of class " + std::to_string(record.id), name, record.name));
-  }
+                              std::to_string(source.chunk_samples)));
+  compare_classes(part_path, manifest, source, part, problems);
   return problems;
 }
 
 std::vector<std::string> compare_with_part(const std::string& part_path, const MatrixManifest& manifest,
-                                           const PartSpec& part) {
+                                           const PartRecord& listed, const PartSpec& part) {
   std::vector<std::string> problems;
+  const SourcePack& source = manifest.sources[listed.source];
   const auto compare = [&](const char* what, std::uint64_t found, std::uint64_t expected) {
     if (found != expected)
       problems.push_back(differ(part_path, what, std::to_string(found), std::to_string(expected)));
   };
   const MatrixShape& shape = *part.matrix;
-  if (part.pack_id != manifest.pack_id)
+  if (part.pack_id != source.pack_id)
     problems.push_back(
-        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(manifest.pack_id)));
+        differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(source.pack_id)));
   compare("columns", shape.column_count, manifest.columns);
   compare("matrices", shape.matrix_count, manifest.matrices.size());
   if (shape.value_type != manifest.value_type || shape.scale != manifest.scale)
     problems.push_back(part_path + ": values of another type or scale than the manifest says");
-  if (part.codec != manifest.codec)
-    problems.push_back(differ(part_path, "codec", part.codec, manifest.codec));
-  if (manifest.chunk_rows > 0) compare("rows of a chunk", part.chunk_samples, manifest.chunk_rows);
+  if (part.codec != source.codec) problems.push_back(differ(part_path, "codec", part.codec, source.codec));
+  if (source.chunk_samples > 0) compare("rows of a chunk", part.chunk_samples, source.chunk_samples);
   return problems;
 }
 
@@ -310,19 +330,16 @@ std::vector<std::string> packs_of(const std::string& path) {
   return packs.empty() ? std::vector{path} : packs;
 }
 
-std::string part_record_name(const std::string& part_file) {
-  return part_file.substr(0, part_file.rfind('.')) + ".json";
-}
-
 std::optional<PartManifest> check_part_record(const std::string& folder, const PackManifest& manifest,
                                               const PartRecord& listed, std::vector<std::string>& problems) {
   const std::string sidecar = folder + "/" + part_record_name(listed.file);
   try {
     PartManifest own = parse_part_manifest(as_text(read_file(sidecar, kMaxManifestBytes)), sidecar);
     const PartRecord& part = own.part;
-    if (own.pack_id != manifest.pack_id || part.file != listed.file || part.xxh3 != listed.xxh3 ||
-        part.bytes != listed.bytes || part.samples != listed.samples || part.rows != listed.rows ||
-        part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
+    // In a merged pack parts have other names than in the packs that they were packed for.
+    if (own.pack_id != manifest.pack_id_of(listed) || (part.file != listed.file && !manifest.is_merged) ||
+        part.xxh3 != listed.xxh3 || part.bytes != listed.bytes || part.samples != listed.samples ||
+        part.rows != listed.rows || part.chunks != listed.chunks || part.stored_bytes != listed.stored_bytes)
       problems.push_back(sidecar + ": differs from what the manifest says of " + listed.file);
     return own;
   } catch (const Error& error) {

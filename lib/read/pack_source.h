@@ -66,19 +66,17 @@ void check_list(const std::string& folder, const FileRecord& file, std::uint64_t
                                                           const Manifest& manifest,
                                                           const std::vector<PartManifest>& parts);
 
-/// Compares the manifest with the structure that a part itself has.
+/// Compares what the manifest lists with the structure that a part itself has.
 [[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
-                                                         const Manifest& manifest, const PartSpec& part);
+                                                         const Manifest& manifest, const PartRecord& listed,
+                                                         const PartSpec& part);
 [[nodiscard]] std::vector<std::string> compare_with_part(const std::string& part_path,
                                                          const MatrixManifest& manifest,
-                                                         const PartSpec& part);
+                                                         const PartRecord& listed, const PartSpec& part);
 
 /// The packs that a path names: those in the folder of a `--split`, by name, finished or not; else the path
 /// itself, whatever it is.
 [[nodiscard]] std::vector<std::string> packs_of(const std::string& path);
-
-/// Returns the name of a part's record: "part-00000.json".
-[[nodiscard]] std::string part_record_name(const std::string& part_file);
 
 /// Compares a part's own record with the manifest's row, and returns it where it can be read.
 [[nodiscard]] std::optional<PartManifest> check_part_record(const std::string& folder,

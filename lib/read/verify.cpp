@@ -108,10 +108,11 @@ void compare_with_pack(const ChunkReader& part, const Expected& expected,
                        std::vector<std::string>& problems) {
   const PackSource& pack = *expected.pack;
   const PartSpec& spec = part.spec();
-  for (std::string& text : pack.matrix ? compare_with_part(expected.path, *pack.matrix, spec)
-                                       : compare_with_part(expected.path, *pack.manifest, spec))
+  for (std::string& text : pack.matrix
+                               ? compare_with_part(expected.path, *pack.matrix, expected.listed(), spec)
+                               : compare_with_part(expected.path, *pack.manifest, expected.listed(), spec))
     problems.push_back(std::move(text));
-  compare(expected, "is part", spec.part_index, expected.part_index, problems);
+  compare(expected, "is part", spec.part_index, expected.listed().number, problems);
   compare(expected, spec.matrix ? "rows" : "samples", part.samples().rows.size(), expected.listed().samples,
           problems);
   // The chunks of matrices in HDF5 are made while it is read.
@@ -195,12 +196,8 @@ std::optional<PartManifest> check_part_of_pack(const PackSource& pack, std::uint
 /// Lists all file names that a pack can have, to find the unknown ones.
 std::set<std::string> known_files(const PackSource& pack) {
   std::set<std::string> known{std::string(kManifestName), std::string(kRunName)};
-  if (pack.matrix) {
-    known.insert({pack.matrix->users.file, pack.matrix->items.file});
-  } else {
-    known.insert(std::string(kRejectsName));
-    if (pack.manifest->warnings) known.insert(pack.manifest->warnings->file);
-  }
+  for (const FileRecord& table : pack.matrix ? tables(*pack.matrix) : tables(*pack.manifest))
+    known.insert(table.file);
   for (const PartRecord& part : manifest_of(pack).parts) {
     const std::string sidecar = part_record_name(part.file);
     known.insert({part.file, sidecar});
@@ -307,6 +304,19 @@ bool is_damaged_manifest(const std::filesystem::path& manifest) {
   }
 }
 
+constexpr const char* kMergedAdvice =
+    "this pack was merged (pack-merge), and no command writes its parts again: verify the packs that it was "
+    "merged from, repair them, and merge them into a new folder";
+
+/// Returns whether pack-merge wrote into a folder last, as its run.json says.
+bool was_merged(const std::filesystem::path& folder) {
+  const std::string run = (folder / kRunName).string();
+  std::error_code error;
+  if (!std::filesystem::exists(run, error)) return false;
+  const ByteBuffer text = read_file(run, kMaxManifestBytes);
+  return as_text(text).find("\"tool\": \"pack-merge") != std::string_view::npos;
+}
+
 /// Reports the error that is being handled. Rerunning the command that made the pack keeps its parts and
 /// writes the missing manifest again.
 VerifyReport report_manifest(const std::string& path, const Error& error) {
@@ -315,7 +325,13 @@ VerifyReport report_manifest(const std::string& path, const Error& error) {
   const std::filesystem::path manifest =
       std::filesystem::is_directory(named, failure) ? named / kManifestName : named;
   if (error.code() == ErrorCode::try_again || !is_damaged_manifest(manifest)) throw;
-  return {.problems = {error.what()}, .remove_to_rebuild = {manifest.string()}};
+  VerifyReport report;
+  report.problems.emplace_back(error.what());
+  if (was_merged(manifest.parent_path()))
+    report.problems.emplace_back(kMergedAdvice);
+  else
+    report.remove_to_rebuild.push_back(manifest.string());
+  return report;
 }
 
 void compare_matrices(const std::string& folder, const MatrixManifest& manifest, const ContentSums& sums,
@@ -380,6 +396,10 @@ VerifyReport verify_pack(const std::string& path, const VerifyOptions& options) 
   else
     check_images_beside(source.folder, *source.manifest, own, report);
   if (!report.problems.empty()) add_damaged(source.folder, kManifestName, report);
+  if (!report.problems.empty() && manifest_of(source).is_merged) {
+    report.problems.emplace_back(kMergedAdvice);
+    report.remove_to_rebuild.clear();
+  }
   check_unknown_files(source.folder, known_files(source), report.problems);
   return report;
 }

@@ -74,6 +74,56 @@ std::string error_of(const std::string& text) {
   return "none";
 }
 
+Manifest merged_manifest() {
+  Manifest manifest = small_manifest();
+  manifest.is_merged = true;
+  PartRecord second = manifest.parts[0];
+  second.file = "part-00009.h5";
+  second.source = 1;
+  second.number = 4;
+  second.chunks = 1;
+  manifest.parts.push_back(second);
+  manifest.sources = {{1, "pack-images 0.1.0", manifest.spec, 11, 4, "none", 2, {0, 1}},
+                      {2, "pack-images 0.1.0", {}, 12, 4, "deflate", 3, {1, 0}}};
+  manifest.rows = 8;
+  manifest.samples = 6;
+  manifest.rejected = 2;
+  manifest.rejects.file = "rejects-0123456789abcdef.csv";
+  return manifest;
+}
+
+TEST(Manifest, OfAMergedPackComesBackAsItWasWritten) {
+  const std::string text = manifest_text(merged_manifest());
+  const Manifest after = parse_manifest(text, "m");
+  EXPECT_TRUE(after.is_merged);
+  EXPECT_EQ(manifest_text(after), text);
+  EXPECT_EQ(after.pack_id_of(after.parts[1]), 2u);
+  EXPECT_EQ(after.parts[1].number, 4u);
+  EXPECT_EQ(after.sources[1].class_id(0), 1);
+  EXPECT_EQ(after.sources[1].chunk_samples, 3u);
+  EXPECT_EQ(plain_table_name(after.rejects.file), kRejectsName);
+}
+
+TEST(Manifest, OfAMergedPackIsCheckedAgainstItsSources) {
+  const std::string text = manifest_text(merged_manifest());
+  EXPECT_NE(error_of(edited(text, "\"source\": 1", "\"source\": 2")).find("source: 2 of 2"),
+            std::string::npos);
+  EXPECT_NE(error_of(edited(text, "        1,\n        0", "        1,\n        2")).find("no class 2"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(edited(text, "\"chunk_samples\": 3", "\"chunk_samples\": 1")).find("chunks: 1, expected 3"),
+      std::string::npos);
+  EXPECT_NE(
+      error_of(edited(text, "rejects-0123456789abcdef.csv", "rejects-0123456789abcdeg.csv")).find("file:"),
+      std::string::npos);
+  EXPECT_NE(error_of(edited(text, "\"rows\": 4,\n      \"codec\": \"none\"",
+                            "\"rows\": 3,\n      \"codec\": \"none\""))
+                .find("rows"),
+            std::string::npos);
+  EXPECT_EQ(error_of(edited(text, "\"version\": 2", "\"version\": 3")),
+            "m: version: expected 1 or 2, found 3");
+}
+
 TEST(Manifest, ComesBackAsItWasWritten) {
   const Manifest before = small_manifest();
   const Manifest after = parse_manifest(manifest_text(before), "manifest.json");

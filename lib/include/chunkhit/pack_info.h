@@ -151,6 +151,19 @@ struct Hdf5Names {
   bool operator==(const Hdf5Names&) const = default;
 };
 
+/// A pack that pack-merge joined.
+struct MergedPack {
+  std::string pack_id;
+  std::string tool;
+  std::vector<std::pair<std::string, std::string>> spec;  ///< choices that made it
+  std::string input_xxh3;
+  std::uint64_t rows = 0;  ///< input rows: samples + rejected
+  std::uint64_t samples = 0;
+  std::uint64_t parts = 0;
+  std::string codec;
+  std::uint64_t chunk_samples = 0;  ///< samples, or rows, per chunk
+};
+
 /// Contents of a pack (or single part).
 struct PackInfo {
   std::string path;
@@ -166,7 +179,9 @@ struct PackInfo {
   std::uint64_t stored_bytes = 0;  ///< stored bytes of all chunks
   std::vector<PackPart> parts;
   std::vector<std::string> problems;  ///< missing parts, and parts whose size differs from the manifest
-  std::vector<std::pair<std::string, std::string>> spec;  ///< choices that made the pack
+  std::vector<std::pair<std::string, std::string>>
+      spec;                         ///< choices that made the pack; of a merged one: all
+  std::vector<MergedPack> sources;  ///< of a merged pack
   std::string tool;
   std::string pack_id;     ///< 16 hexadecimal digits; equal for equal input and spec
   std::string input_xxh3;  ///< hash of the input list
