@@ -33,7 +33,7 @@ ctest --test-dir build/release --output-on-failure -j "$jobs"
 # the sanitizers need themselves; and what does not run our code (style, include order, headers, consumer).
 cmake --preset asan -DCHUNKHIT_TESTS=ON >/dev/null
 cmake --build --preset asan -j "$jobs" --target chunkhit_tests sparse_tests reader_tests \
-  pack-images pack-info pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
+  pack-images pack-info pack-merge pack-run pack-sparse pack-verify fault_shim hdf5_zstd_plugin \
   {augment,decode,hdf5,loader,matrix,order,rating_packs,ratings,sparse_loader,store,transform}_probe \
   replay_{decode,hdf5_matrix,item_list,label_csv,manifest,matrix_market,npz,rating_text,row_block,shard,svmlight}
 sanitized='chunkhit_tests|sparse_tests|reader_tests|replay_.*|.*_equals?_.*|order_is_as_described|external_hdf5'

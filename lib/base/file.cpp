@@ -299,6 +299,23 @@ void publish_file(const std::string& path, std::string_view text) {
   file.publish();
 }
 
+bool link_file(const std::string& from, const std::string& to) {
+  const std::string aside = make_aside_path(to);
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, aside.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    // EPERM: no links on this file system, or none to files of other users.
+    for (const int error_number : {EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS})
+      if (errno == error_number) return false;
+    if (errno == ENOENT) throw_failed_read(from, "", errno);
+    throw_write_error(to, "cannot link", errno);
+  }
+  const int renamed = ::rename(aside.c_str(), to.c_str());
+  const int error_number = errno;
+  // Renamed over a name of the same file, both names stay.
+  ::unlink(aside.c_str());
+  if (renamed != 0) throw_write_error(to, "cannot rename into place", error_number);
+  return true;
+}
+
 void make_folders(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return;

@@ -110,6 +110,10 @@ class PendingFile {
 /// Publishes a small file in one go.
 void publish_file(const std::string& path, std::string_view text);
 
+/// Gives a file a second name, in place of whatever has that name: a hard link. False where it can have none:
+/// on another file system, say. Throws bad_data, cannot_write.
+[[nodiscard]] bool link_file(const std::string& from, const std::string& to);
+
 /// Creates a folder and its parents, on disk when this returns; throws cannot_write.
 void make_folders(const std::string& path);
 

@@ -1,8 +1,9 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
 // FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read
-// pread readdir fsync rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
+// pread readdir fsync link rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
+// NO_LINKS=1: there are no hard links.
 // DELAY_US=n: every open, stat and rename takes so many microseconds longer, as from a server.
 // BAD_BYTE=offset: a pread that has it fails with EIO, as of a bad sector.
 #define _GNU_SOURCE
@@ -129,6 +130,14 @@ int fsync(int fd) { return fd_below_path(fd) && error("fsync") < 0 ? -1 : NEXT(f
 int rename(const char* from, const char* to) {
   delay(to);
   return below_path(from) && error("rename") < 0 ? -1 : NEXT(rename)(from, to);
+}
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  delay(to);
+  if (getenv("NO_LINKS") != NULL) {
+    errno = EXDEV;
+    return -1;
+  }
+  return below_path(to) && error("link") < 0 ? -1 : NEXT(linkat)(from_folder, from, to_folder, to, flags);
 }
 int unlink(const char* path) { return below_path(path) && error("unlink") < 0 ? -1 : NEXT(unlink)(path); }
 int mkdir(const char* path, mode_t mode) {

@@ -216,6 +216,41 @@ struct PlanStatus {
 /// Formats PlanStatus as one JSON object: the field names, and `finished`: false.
 [[nodiscard]] CHUNKHIT_API std::string plan_status_json(const PlanStatus& status);
 
+/// How merge_packs runs.
+struct MergeOptions {
+  std::string output;  ///< folder of the merged pack; named among `packs`, they are appended to it
+  std::vector<std::string> packs;
+  std::string command_line;                 ///< for run.json
+  const std::atomic<bool>* stop = nullptr;  ///< set it to stop while files are copied
+};
+
+/// Outcome of merge_packs.
+struct MergeReport {
+  std::string path;
+  std::uint64_t packs = 0;  ///< that were merged, those of merged packs one by one
+  std::uint64_t rows = 0;   ///< input rows; users
+  std::uint64_t samples = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t parts_linked = 0;  ///< by this call
+  std::uint64_t parts_copied = 0;  ///< by this call, where the file system has no links
+  std::uint64_t bytes = 0;         ///< bytes of all parts
+  std::vector<std::string> notices;
+  double seconds = 0;
+  bool already_finished = false;  ///< `output` held this pack
+  bool interrupted = false;       ///< `stop` was set: the same call resumes
+};
+
+/// Merges finished packs into one by metadata alone: their parts are hard-linked, or else copied, and a
+/// manifest lists them all. Classes are joined by name: ids of the first pack stay, names that it lacks
+/// follow, sorted. Ratings are merged where all packs have the same items and no user is in two of them.
+/// `output` is what it was until its new manifest is published; the same call resumes, and does nothing for
+/// a finished merge.
+///
+/// Throws Error: usage; bad_data if a pack is unfinished, damaged, named twice, or differs from the first one
+/// in kind, container, shape, layout, labels, items or values; cannot_write if `output` holds something else;
+/// try_again.
+CHUNKHIT_API MergeReport merge_packs(const MergeOptions& options);
+
 /// Progress of pack_sparse.
 struct PackSparseProgress {
   enum class Phase { reading, sorting, packing, finishing };

@@ -1,0 +1,224 @@
+// Merged packs of images: one numbering of classes, statistics from exact sums, tables with a column `pack`.
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "pack/merge_inputs.h"
+#include "types/enum_names.h"
+
+namespace chunkhit {
+namespace {
+
+std::string shape_text(const SampleShape& sample) {
+  return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
+         std::to_string(sample.channels) + " " + name_of(sample.layout);
+}
+
+std::string columns_text(const std::vector<std::string>& columns) {
+  std::string text;
+  for (const std::string& column : columns) text += (text.empty() ? "" : ", ") + column;
+  return text;
+}
+
+/// Throws bad_data where samples or labels of a pack have another form than the first one's.
+void check_images(const MergeInput& input, const MergeInput& first) {
+  const Manifest& found = *input.images;
+  const Manifest& expected = *first.images;
+  check_equal(input, first, "samples of", shape_text(found.sample), shape_text(expected.sample),
+              "pack one of them again with the shape and layout of the other");
+  const auto labels = [](const Manifest& manifest) {
+    return manifest.class_labels ? std::string("class ids")
+                                 : "the numbers " + columns_text(manifest.label_columns);
+  };
+  check_equal(input, first, "labels are", labels(found), labels(expected),
+              "pack one of them again with labels like the other's");
+}
+
+/// Names of the classes of a source, by its own ids; empty where it has ids only.
+std::vector<std::string> class_names(const MergeInput& input, const SourcePack& source) {
+  const std::vector<PackClass>& classes = input.images->classes;
+  std::vector<std::string> names;
+  for (const std::int64_t id : source.class_ids) names.push_back(classes[static_cast<std::size_t>(id)].name);
+  for (std::size_t index = 0; index < classes.size() && source.class_ids.empty(); ++index) {
+    if (classes[index].name.empty()) return {};
+    if (classes[index].id != static_cast<std::int64_t>(index))
+      throw Error(ErrorCode::bad_data, input.folder + ": its named classes do not count up from 0");
+    names.push_back(classes[index].name);
+  }
+  return names;
+}
+
+/// Numbers classes by name over all packs: those of the first keep their ids, new names of each other follow
+/// sorted, so that a pack that is appended renumbers nothing.
+class ClassNumbers {
+ public:
+  /// Adds the names of a source; returns their ids.
+  std::vector<std::int64_t> add(const std::vector<std::string>& names) {
+    std::vector<std::string> added;
+    std::ranges::copy_if(names, std::back_inserter(added),
+                         [&](const std::string& name) { return !ids_.contains(name); });
+    if (!classes_.empty()) std::ranges::sort(added);
+    for (const std::string& name : added) {
+      const auto id = static_cast<std::int64_t>(classes_.size());
+      ids_.emplace(name, id);
+      classes_.push_back({id, name, 0});
+    }
+    std::vector<std::int64_t> ids;
+    for (const std::string& name : names) ids.push_back(ids_.at(name));
+    return ids;
+  }
+  void count(const PackClass& record) {
+    classes_[static_cast<std::size_t>(ids_.at(record.name))].samples += record.samples;
+  }
+  [[nodiscard]] const std::vector<PackClass>& classes() const { return classes_; }
+
+ private:
+  std::unordered_map<std::string, std::int64_t> ids_;
+  std::vector<PackClass> classes_;
+};
+
+bool has_names(const MergeInput& input) {
+  return std::ranges::any_of(input.images->classes, [](const PackClass& each) { return !each.name.empty(); });
+}
+
+/// Throws bad_data where one pack has names of classes and another ids only.
+void check_all_named(std::span<const MergeInput> inputs) {
+  const MergeInput* unlike[2] = {nullptr, nullptr};
+  for (const MergeInput& input : inputs)
+    if (!input.images->classes.empty()) unlike[has_names(input) ? 1 : 0] = &input;
+  if (unlike[0] != nullptr && unlike[1] != nullptr)
+    throw Error(ErrorCode::bad_data, unlike[0]->folder + ": has class ids without names, but " +
+                                         unlike[1]->folder +
+                                         " has names: pack one of them again with the other's `classes`");
+}
+
+void merge_classes(std::span<const MergeInput> inputs, Manifest& merged) {
+  check_all_named(inputs);
+  ClassNumbers numbers;
+  std::map<std::int64_t, std::uint64_t> samples_of_id;
+  std::size_t source = 0;
+  for (const MergeInput& input : inputs) {
+    for (const SourcePack& own : input.images->sources)
+      merged.sources[source++].class_ids = numbers.add(class_names(input, own));
+    for (const PackClass& record : input.images->classes) {
+      if (record.name.empty())
+        samples_of_id[record.id] += record.samples;
+      else
+        numbers.count(record);
+    }
+  }
+  merged.classes = numbers.classes();
+  for (const auto& [id, samples] : samples_of_id) merged.classes.push_back({id, "", samples});
+}
+
+/// What all packs of a merged split are normalized with: of its first pack its own mean and std, of the
+/// others those of the merged first pack, which lies beside them.
+std::optional<SharedStats> merge_normalize(std::span<const MergeInput> inputs, const std::string& output,
+                                           const Manifest& merged) {
+  const std::optional<SharedStats>& first = inputs.front().images->normalize;
+  if (!first || std::ranges::any_of(inputs, [&](const MergeInput& input) {
+        return !input.images->normalize || input.images->normalize->from != first->from;
+      }))
+    return std::nullopt;
+  if (std::ranges::find(merged.spec, SpecEntry{"split-name", first->from}) != merged.spec.end())
+    return SharedStats{first->from, merged.mean, merged.std};
+  const std::filesystem::path beside =
+      std::filesystem::absolute(output).lexically_normal().parent_path() / first->from;
+  const std::optional<MergeInput> normalizing = open_pack(beside.string());
+  if (!normalizing || !normalizing->images || normalizing->images->input_xxh3 != merged.input_xxh3)
+    return std::nullopt;
+  return SharedStats{first->from, normalizing->images->mean, normalizing->images->std};
+}
+
+}  // namespace
+
+Manifest merge_images(std::span<const MergeInput> inputs, const std::string& output) {
+  const Manifest& first = *inputs.front().images;
+  Manifest merged;
+  merge_common(inputs, merged);
+  merged.sample = first.sample;
+  merged.chunk_samples = first.chunk_samples;
+  merged.chunk_bytes = first.chunk_bytes;
+  merged.class_labels = first.class_labels;
+  PixelSums pixels;
+  for (const MergeInput& input : inputs) {
+    check_images(input, inputs.front());
+    merged.samples += input.images->samples;
+    merged.rejected += input.images->rejected;
+    merged.warned += input.images->warned;
+    pixels.add(input.pixels);
+  }
+  merge_classes(inputs, merged);
+  merged.mean = pixels.mean(merged.sample.channels);
+  merged.std = pixels.std(merged.sample.channels);
+  merged.normalize = merge_normalize(inputs, output, merged);
+  return merged;
+}
+
+namespace {
+
+std::string read_table(const std::string& folder, const FileRecord& table) {
+  const std::string path = folder + "/" + table.file;
+  const ByteBuffer bytes = read_file(path, table.bytes);
+  if (xxh3(bytes) != table.xxh3)
+    throw Error(ErrorCode::bad_data, path + ": checksum " + hash_text(xxh3(bytes)) + ", expected " +
+                                         hash_text(table.xxh3) + "; see pack-verify " + folder);
+  return std::string(as_text(bytes));
+}
+
+/// Takes the first row, with its line end, from a CSV: quoted fields may hold line ends.
+std::string_view take_row(std::string_view& rows) {
+  bool is_quoted = false;
+  std::size_t end = 0;
+  while (end < rows.size() && (is_quoted || rows[end] != '\n')) is_quoted ^= rows[end++] == '"';
+  const std::string_view row = rows.substr(0, end + 1);
+  rows.remove_prefix(row.size());
+  return row;
+}
+
+/// Joins a table of all packs; each row begins with the id of its pack.
+std::string join_tables(std::span<const MergeInput> inputs,
+                        const std::function<const FileRecord*(const Manifest&)>& table) {
+  std::string joined;
+  for (const MergeInput& input : inputs) {
+    const FileRecord* const record = table(*input.images);
+    if (record == nullptr) continue;
+    const std::string text = read_table(input.folder, *record);
+    std::string_view rows = text;
+    const bool is_merged = input.images->is_merged;
+    const std::string_view header = take_row(rows);
+    if (joined.empty()) joined.append(is_merged ? "" : "pack,").append(header);
+    while (!rows.empty())
+      joined.append(is_merged ? "" : hash_text(input.images->pack_id) + ",").append(take_row(rows));
+  }
+  return joined;
+}
+
+FileRecord publish_table(const std::string& folder, const std::string& name, const std::string& text) {
+  publish_file(folder + "/" + name, text);
+  return {name, text.size(), xxh3(as_bytes(text))};
+}
+
+}  // namespace
+
+void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
+                    Manifest& merged) {
+  merged.rejects =
+      publish_table(folder, name(kRejectsName),
+                    join_tables(inputs, [](const Manifest& manifest) { return &manifest.rejects; }));
+  // Packs of builds that listed no warnings have no table of them.
+  const std::string warnings = join_tables(
+      inputs, [](const Manifest& manifest) { return manifest.warnings ? &*manifest.warnings : nullptr; });
+  if (!warnings.empty()) merged.warnings = publish_table(folder, name(kWarningsName), warnings);
+}
+
+}  // namespace chunkhit

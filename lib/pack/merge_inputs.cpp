@@ -1,0 +1,171 @@
+#include "pack/merge_inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "chunkhit/version.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/parallel_files.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Explains why a folder is no finished pack: it is missing, unfinished, or holds the packs of a split.
+[[noreturn]] void refuse_input(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) throw Error(ErrorCode::bad_data, folder + ": no such folder");
+  std::vector<std::string> names = folder_entries(folder);
+  std::ranges::sort(names);
+  std::string packs;
+  for (const std::string& name : names)
+    if (fs::exists(fs::path(folder) / name / kManifestName, error))
+      packs.append(packs.empty() ? "" : ", ").append(name);
+  if (!packs.empty())
+    throw Error(ErrorCode::bad_data, folder + ": holds the packs " + packs +
+                                         "; merge those of one name at a time, and training first");
+  throw Error(ErrorCode::bad_data, folder + ": no finished pack: " + std::string(kManifestName) +
+                                       " is missing; run the command that began it to its end first");
+}
+
+bool are_same(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
+/// Throws bad_data where a part is missing, has another size, or has not the record that the manifest lists.
+void check_parts(MergeInput& input) {
+  const PackManifest& manifest = input.manifest();
+  std::mutex mutex;
+  for_each_file(manifest.parts.size(), [&](std::size_t index) {
+    const PartRecord& listed = manifest.parts[index];
+    const std::optional<PartManifest> own = whole_part(input.folder, manifest, listed);
+    if (!own)
+      throw Error(ErrorCode::bad_data, input.folder + "/" + listed.file +
+                                           ": it or its record is missing, or is not what the manifest "
+                                           "lists; see pack-verify " +
+                                           input.folder);
+    const std::lock_guard lock(mutex);
+    input.pixels.add(own->part.pixels);
+  });
+}
+
+/// Throws bad_data where a pack is there twice, by itself or in a merged pack.
+void check_distinct(std::span<const MergeInput> inputs) {
+  std::unordered_map<std::uint64_t, const MergeInput*> known;
+  for (const MergeInput& input : inputs)
+    for (const std::uint64_t id : source_ids(input.manifest()))
+      if (const auto [found, is_new] = known.try_emplace(id, &input); !is_new)
+        throw Error(ErrorCode::bad_data, input.folder + ": pack " + hash_text(id) +
+                                             " is there twice: " + found->second->folder + " holds it, too");
+}
+
+void check_same_kind(const MergeInput& input, const MergeInput& first) {
+  const auto kind = [](const MergeInput& each) { return each.images ? "images" : "matrices"; };
+  check_equal(input, first, "holds", kind(input), kind(first), "they cannot be one pack");
+  check_equal(input, first, "container", input.manifest().container, first.manifest().container,
+              "pack one of them again with the other's `container`");
+}
+
+}  // namespace
+
+std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
+  std::vector<MergeInput> inputs;
+  for (std::string folder : options.packs) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    std::optional<MergeInput> input = open_pack(folder);
+    if (!input) refuse_input(folder);
+    input->is_output = are_same(folder, options.output);
+    inputs.push_back(*std::move(input));
+    check_same_kind(inputs.back(), inputs.front());
+  }
+  return inputs;
+}
+
+std::optional<MergeInput> open_pack(const std::string& folder) {
+  const std::string path = folder + "/" + std::string(kManifestName);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  const ByteBuffer text = read_file(path, kMaxManifestBytes);
+  MergeInput input{.folder = folder};
+  if (manifest_format(as_text(text), path) == kMatrixFormat)
+    input.ratings = parse_matrix_manifest(as_text(text), path);
+  else
+    input.images = parse_manifest(as_text(text), path);
+  return input;
+}
+
+void check_merge_inputs(std::span<MergeInput> inputs) {
+  check_distinct(inputs);
+  for (MergeInput& input : inputs) check_parts(input);
+}
+
+std::vector<std::uint64_t> source_ids(const PackManifest& manifest) {
+  std::vector<std::uint64_t> ids;
+  for (const SourcePack& source : manifest.sources) ids.push_back(source.pack_id);
+  return ids;
+}
+
+std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids) {
+  std::string text;
+  for (const std::uint64_t id : ids) text += hash_text(id) + "\n";
+  return xxh3(as_bytes(text));
+}
+
+void check_equal(const MergeInput& input, const MergeInput& first, const std::string& what,
+                 const std::string& found, const std::string& expected, const std::string& advice) {
+  if (found != expected)
+    throw Error(ErrorCode::bad_data, input.folder + ": " + what + " " + found + ", expected " + expected +
+                                         " as in " + first.folder + ": " + advice);
+}
+
+namespace {
+
+/// The entries of a spec that all packs have.
+std::vector<SpecEntry> common_spec(std::span<const MergeInput> inputs) {
+  std::vector<SpecEntry> common = inputs.front().manifest().spec;
+  for (const MergeInput& input : inputs.subspan(1))
+    std::erase_if(common, [&](const SpecEntry& entry) {
+      return std::ranges::find(input.manifest().spec, entry) == input.manifest().spec.end();
+    });
+  return common;
+}
+
+}  // namespace
+
+void merge_common(std::span<const MergeInput> inputs, PackManifest& merged) {
+  const PackManifest& first = inputs.front().manifest();
+  merged.is_merged = true;
+  merged.tool = "pack-merge " + version();
+  merged.spec = common_spec(inputs);
+  merged.container = first.container;
+  merged.codec = first.codec;
+  merged.label_columns = first.label_columns;
+  std::vector<std::uint64_t> input_hashes;
+  for (const MergeInput& input : inputs) {
+    const PackManifest& manifest = input.manifest();
+    merged.rows += manifest.rows;
+    for (PartRecord part : manifest.parts) {
+      part.source += merged.sources.size();
+      merged.parts.push_back(std::move(part));
+    }
+    for (const SourcePack& source : manifest.sources) {
+      input_hashes.push_back(source.input_xxh3);
+      merged.sources.push_back(source);
+    }
+  }
+  merged.pack_id = hash_of_ids(source_ids(merged));
+  merged.input_xxh3 = hash_of_ids(input_hashes);
+}
+
+}  // namespace chunkhit

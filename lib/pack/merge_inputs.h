@@ -1,0 +1,65 @@
+// The packs that pack-merge joins, and the manifests that it makes of theirs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/pack.h"
+#include "manifest/manifest.h"
+#include "types/pixel_sums.h"
+
+namespace chunkhit {
+
+/// A finished pack to be merged; exactly one of images and ratings is set.
+struct MergeInput {
+  std::string folder;
+  bool is_output = false;  ///< the merged pack takes its place
+  std::optional<Manifest> images{};
+  std::optional<MatrixManifest> ratings{};
+  PixelSums pixels{};  ///< of images: of all parts, once check_merge_inputs read their records
+  [[nodiscard]] const PackManifest& manifest() const {
+    return images ? static_cast<const PackManifest&>(*images) : *ratings;
+  }
+};
+
+/// Opens the packs; throws bad_data for what is no finished pack, or not of the first one's kind.
+[[nodiscard]] std::vector<MergeInput> open_merge_inputs(const MergeOptions& options);
+
+/// Throws bad_data where a pack is there twice, or its parts are not.
+void check_merge_inputs(std::span<MergeInput> inputs);
+
+/// The pack in a folder; nothing where there is none.
+[[nodiscard]] std::optional<MergeInput> open_pack(const std::string& folder);
+
+/// Ids of the packs in a merged pack, in order; of another pack its own.
+[[nodiscard]] std::vector<std::uint64_t> source_ids(const PackManifest& manifest);
+
+/// Hash of the ids' lines, as 16 digits each: a merged pack's own id.
+[[nodiscard]] std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids);
+
+/// Throws bad_data where a merge would need the packs to agree: "b: samples of 9x9x3, expected 8x9x3 as in
+/// a: …"; `advice` says what to do instead.
+void check_equal(const MergeInput& input, const MergeInput& first, const std::string& what,
+                 const std::string& found, const std::string& expected, const std::string& advice);
+
+/// Fills what manifests of both kinds have in common.
+void merge_common(std::span<const MergeInput> inputs, PackManifest& merged);
+
+/// The manifests of the merged pack, but its tables and the names of its parts. Throw bad_data where the
+/// packs cannot be merged.
+[[nodiscard]] Manifest merge_images(std::span<const MergeInput> inputs, const std::string& output);
+[[nodiscard]] MatrixManifest merge_ratings(std::span<const MergeInput> inputs);
+
+/// Publishes the tables of the merged pack under the names that `name` gives them, and records them.
+using TableName = std::function<std::string(std::string_view table)>;
+void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
+                    Manifest& merged);
+void publish_tables(std::span<const MergeInput> inputs, const std::string& folder, const TableName& name,
+                    MatrixManifest& merged);
+
+}  // namespace chunkhit

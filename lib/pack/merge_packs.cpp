@@ -1,0 +1,253 @@
+// Merges packs by metadata alone: parts are linked, and the manifest, which is published last, lists them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "manifest/plan.h"
+#include "pack/merge_inputs.h"
+#include "pack/output_folder.h"
+#include "pack/pack_folder.h"
+#include "pack/parallel_files.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kCopiedBytes = 4 << 20;
+/// Fewer chunks in a part leave the window order little to mix.
+constexpr std::uint64_t kMinPartChunks = 8;
+
+std::string text_of(const Manifest& manifest) { return manifest_text(manifest); }
+std::string text_of(const MatrixManifest& manifest) { return matrix_manifest_text(manifest); }
+
+/// Copies a file, flushes it, and compares what can be read from the disk with what was read.
+void copy_file(const std::string& from, const std::string& to, const std::atomic<bool>* stop) {
+  const InputFile input(from);
+  PendingFile copy(to);
+  Xxh3Stream hash;
+  ByteBuffer buffer(kCopiedBytes);
+  for (std::uint64_t offset = 0; offset < input.byte_count(); offset += kCopiedBytes) {
+    if (stop != nullptr && *stop) return;
+    const MutableBytes block =
+        MutableBytes(buffer).first(std::min<std::uint64_t>(kCopiedBytes, input.byte_count() - offset));
+    input.read_at(offset, block);
+    hash.update(block);
+    copy.append(block);
+  }
+  copy.flush();
+  if (const std::uint64_t found = hash_file(copy.aside_path()); found != hash.value())
+    throw Error(ErrorCode::cannot_write, to + ": what was copied does not read back: checksum " +
+                                             hash_text(found) + ", expected " + hash_text(hash.value()));
+  copy.publish();
+}
+
+/// How many parts were put into the folder, and how.
+struct PlacedParts {
+  std::atomic<std::uint64_t> linked{0};
+  std::atomic<std::uint64_t> copied{0};
+};
+
+/// Links or copies a part with its record, unless an earlier run did; `from` is the part's own path.
+void place_part(const std::string& from, const std::string& folder, const PackManifest& merged,
+                const PartRecord& part, const std::atomic<bool>* stop, PlacedParts& placed) {
+  if (whole_part(folder, merged, part)) return;
+  // Where a record is, its part is: what is there now goes before the part does.
+  const std::string record = folder + "/" + part_record_name(part.file);
+  if (::unlink(record.c_str()) != 0 && errno != ENOENT) throw_write_error(record, "cannot remove", errno);
+  const bool is_linked = link_file(from, folder + "/" + part.file);
+  if (!is_linked) copy_file(from, folder + "/" + part.file, stop);
+  if (stop != nullptr && *stop) return;
+  ++(is_linked ? placed.linked : placed.copied);
+  const std::string from_record = part_record_name(from);
+  if (!link_file(from_record, record)) copy_file(from_record, record, nullptr);
+}
+
+void place_parts(const MergeOptions& options, std::span<const MergeInput> inputs, const PackManifest& merged,
+                 MergeReport& report) {
+  std::vector<std::string> paths;
+  for (const MergeInput& input : inputs)
+    for (const PartRecord& part : input.manifest().parts) paths.push_back(input.folder + "/" + part.file);
+  const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
+  PlacedParts placed;
+  for_each_file(paths.size(), [&](std::size_t index) {
+    if (!is_stopped())
+      place_part(paths[index], options.output, merged, merged.parts[index], options.stop, placed);
+  });
+  report.interrupted = is_stopped();
+  report.parts_linked = placed.linked;
+  report.parts_copied = placed.copied;
+}
+
+/// NNNNN of part-NNNNN; 0 for any other name.
+std::uint64_t part_number(std::string_view file) {
+  std::uint64_t number = 0;
+  if (file.starts_with("part-")) std::from_chars(file.data() + 5, file.data() + file.size(), number);
+  return number;
+}
+
+/// Names the parts of the merged pack: those that are in its folder keep their names, the others follow.
+void name_parts(std::span<const MergeInput> inputs, PackManifest& merged) {
+  std::uint64_t next = 0;
+  for (const MergeInput& input : inputs)
+    for (const PartRecord& part : input.manifest().parts)
+      if (input.is_output) next = std::max(next, 1 + part_number(part.file));
+  std::size_t index = 0;
+  for (const MergeInput& input : inputs)
+    for (const PartRecord& part : input.manifest().parts) {
+      PartRecord& named = merged.parts[index++];
+      if (!input.is_output) named.file = part_stem(next++) + part.file.substr(part.file.rfind('.'));
+    }
+}
+
+bool is_appended(std::span<const MergeInput> inputs) {
+  return std::ranges::any_of(inputs, &MergeInput::is_output);
+}
+
+/// Throws cannot_write where parts without a manifest are not what a killed run of this merge left.
+void check_left_parts(const OutputFolder& folder, const PackManifest& merged) {
+  std::map<std::string, std::uint64_t> expected;
+  for (const PartRecord& part : merged.parts)
+    expected.emplace(part_record_name(part.file), merged.pack_id_of(part));
+  for (const std::string& name : folder_entries(folder.path())) {
+    if (!name.starts_with("part-") || !name.ends_with(".json")) continue;
+    const std::string path = folder.file(name);
+    const auto own = expected.find(name);
+    if (own == expected.end() ||
+        parse_part_manifest(as_text(read_file(path, kMaxManifestBytes)), path).pack_id != own->second)
+      throw Error(ErrorCode::cannot_write,
+                  path + ": is of an unfinished pack that is not this one; give another folder");
+  }
+}
+
+/// Throws cannot_write where the output holds something else than these packs or this merge.
+void check_output(const OutputFolder& folder, std::span<const MergeInput> inputs,
+                  const PackManifest& merged) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
+  };
+  if (folder.has(std::string(kPlanName))) refuse("a plan, whose tasks may be running; give another folder");
+  const std::optional<MergeInput> held = open_pack(folder.path());
+  const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
+  if (output != inputs.end()) {
+    if (!held || held->manifest().pack_id != output->manifest().pack_id)
+      refuse("another pack than a moment ago; run the command again");
+  } else if (held && held->manifest().pack_id != merged.pack_id) {
+    refuse("another pack; name it among the packs to append to it, or give another folder");
+  } else if (!held) {
+    check_left_parts(folder, merged);
+  }
+}
+
+std::set<std::string> names_of(const PackManifest& merged, const std::vector<FileRecord>& tables) {
+  std::set<std::string> names{std::string(kManifestName), std::string(kRunName)};
+  for (const PartRecord& part : merged.parts) names.insert({part.file, part_record_name(part.file)});
+  for (const FileRecord& table : tables) names.insert(table.file);
+  return names;
+}
+
+void describe(const PackManifest& merged, MergeReport& report) {
+  report.packs = merged.sources.size();
+  report.rows = merged.rows;
+  report.parts = merged.parts.size();
+  std::uint64_t chunks = 0;
+  for (const PartRecord& part : merged.parts) {
+    report.samples += part.samples;
+    report.bytes += part.bytes;
+    chunks += part.chunks;
+  }
+  if (report.parts > 1 && chunks > 0 && chunks < kMinPartChunks * report.parts)
+    report.notices.push_back(
+        "parts have " + std::to_string(chunks / report.parts) +
+        " chunks on average: shuffle \"window\" mixes few samples; pack the inputs anew as "
+        "one pack when there are many such parts");
+}
+
+/// Publishes the tables, run.json and the manifest, then removes what it no longer lists.
+template <class AnyManifest>
+void write_merged(const MergeOptions& options, std::span<const MergeInput> inputs, const RunStart& start,
+                  AnyManifest merged, MergeReport& report) {
+  name_parts(inputs, merged);
+  const OutputFolder folder(options.output, false,
+                            inputs.front().images ? PackKind::images : PackKind::matrices);
+  check_output(folder, inputs, merged);
+  place_parts(options, inputs, merged, report);
+  if (report.interrupted) return;
+  // The tables that the manifest still lists stay until it is replaced.
+  const auto name = [&](std::string_view table) {
+    return is_appended(inputs) ? merged_table_name(table, merged.pack_id) : std::string(table);
+  };
+  publish_tables(inputs, folder.path(), name, merged);
+  write_run(folder.path(), merged.tool, options.command_line, start, 1).publish();
+  if (!folder.is_whole(merged, tables(merged)))
+    throw Error(ErrorCode::try_again,
+                folder.path() + ": another process changed this folder; run the same command again");
+  publish_file(folder.file(kManifestName), text_of(merged));
+  folder.remove_others(names_of(merged, tables(merged)));
+  describe(merged, report);
+}
+
+/// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
+bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, MergeReport& report) {
+  const std::optional<MergeInput> held = open_pack(options.output);
+  if (!held || !held->manifest().is_merged) return false;
+  std::vector<std::uint64_t> before, after;
+  bool is_behind = false;
+  for (const MergeInput& input : inputs) {
+    is_behind = is_behind || input.is_output;
+    const std::vector<std::uint64_t> ids = source_ids(input.manifest());
+    if (!input.is_output)
+      (is_behind ? after : before).insert((is_behind ? after : before).end(), ids.begin(), ids.end());
+  }
+  const std::vector<std::uint64_t> found = source_ids(held->manifest());
+  const bool has_all =
+      is_behind ? found.size() > before.size() + after.size() : found.size() == before.size();
+  if (!has_all || !std::equal(before.begin(), before.end(), found.begin()) ||
+      !std::equal(after.rbegin(), after.rend(), found.rbegin()))
+    return false;
+  const OutputFolder folder(options.output, false, held->images ? PackKind::images : PackKind::matrices);
+  const std::vector<FileRecord> listed = held->images ? tables(*held->images) : tables(*held->ratings);
+  if (!folder.is_whole(held->manifest(), listed)) return false;
+  folder.remove_others(names_of(held->manifest(), listed));
+  describe(held->manifest(), report);
+  report.already_finished = true;
+  return true;
+}
+
+}  // namespace
+
+MergeReport merge_packs(const MergeOptions& given) {
+  const RunStart start = start_run();
+  MergeOptions options = given;
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output`: no folder was given");
+  if (options.packs.empty()) throw Error(ErrorCode::usage, "`packs`: no pack was given");
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  MergeReport report;
+  report.path = options.output;
+  std::vector<MergeInput> inputs = open_merge_inputs(options);
+  if (is_done(options, inputs, report)) return report;
+  check_outside_packs(options.output);
+  check_merge_inputs(inputs);
+  if (inputs.front().images)
+    write_merged(options, inputs, start, merge_images(inputs, options.output), report);
+  else
+    throw Error(ErrorCode::bad_data, inputs.front().folder + ": packs of ratings cannot be merged yet");
+  report.seconds = start.seconds();
+  return report;
+}
+
+}  // namespace chunkhit

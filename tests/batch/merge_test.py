@@ -1,0 +1,212 @@
+"""pack-merge: what the merged pack holds, kills before every call that changes a file, and what is refused."""
+import csv
+import json
+import os
+import shutil
+import signal
+import sys
+
+import jsonschema
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
+from packing import SHIM, Workspace, check, fingerprint, files_of, make_images, run
+
+SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
+NO_LINKS = {"LD_PRELOAD": SHIM, "NO_LINKS": "1"}
+OPS = ("mkdir", "open", "write", "pwrite", "link", "fsync", "close", "rename", "unlink")
+
+
+def make_pack(space, name, count, draw, rename=None, bad=0, **flags):
+    """A pack of small parts; `rename` gives classes other names."""
+    root = space(f"photos-{name}")
+    rows = make_images(root, count, bad=bad, seed=draw, odd=bad > 0)
+    with open(f"{root}/labels.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("file", "label")] + [(path, (rename or {}).get(label, label)) for path, label in rows])
+    spec = {"resize": "16x12", "container": "shard", "chunk-samples": 8, "part-bytes": 10000, "max-errors": 9, **flags}
+    run("pack-images", root, "--labels", f"{root}/labels.csv", "--output", space(name), "--progress", "none",
+        *(word for flag, value in spec.items() for word in (f"--{flag}", value)))
+    return space(name)
+
+
+def manifest(folder):
+    with open(f"{folder}/manifest.json") as file:
+        read = json.load(file)
+    jsonschema.validate(read, SCHEMA)
+    return read
+
+
+def rows(folder, table):
+    listed = manifest(folder)[table]["file"]
+    with open(f"{folder}/{listed}", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def faults(path, fault):
+    return {"LD_PRELOAD": SHIM, "FAULT": fault, "FAULT_PATH": path}
+
+
+def test_holds_all_of_the_packs(space, a, b):
+    run("pack-merge", space("all"), a, b)
+    merged, parts = manifest(space("all")), [manifest(a), manifest(b)]
+    check(merged["version"] == 2 and "version" in parts[0] and parts[0]["version"] == 1, "versions")
+    for key in ("rows", "samples", "rejected", "warned"):
+        check(merged[key] == sum(part[key] for part in parts), key, merged[key])
+    names = [record["name"] for record in merged["classes"]]
+    check(names == ["ant", "bee", "cat", "aardvark", "zebra"], names)
+    counted = {}
+    for part in parts:
+        for record in part["classes"]:
+            counted[record["name"]] = counted.get(record["name"], 0) + record["samples"]
+    check({record["name"]: record["samples"] for record in merged["classes"]} == counted, "samples of classes")
+    listed = [part["file"] for part in merged["parts"]]
+    check(len(set(listed)) == len(listed) == sum(len(part["parts"]) for part in parts), listed)
+    for name in ("rejects", "warnings"):
+        expected = [(part["pack_id"], row["row"], row["file"], row["label"]) for part, folder in zip(parts, (a, b))
+                    for row in rows(folder, name)]
+        found = [(row["pack"], row["row"], row["file"], row["label"]) for row in rows(space("all"), name)]
+        check(found == expected and len(found) > 0, name, found)
+    run("pack-verify", space("all"))
+    for part in merged["parts"]:
+        check(os.stat(space("all") + "/" + part["file"]).st_nlink == 2, part["file"], "is no link")
+
+
+def test_appended_one_by_one_is_merged_at_once(space, a, b, c):
+    run("pack-merge", space("once"), a, b, c)
+    shutil.copytree(a, space("grown"))
+    for more in (b, c):
+        run("pack-merge", space("grown"), space("grown"), more)
+        done = run("pack-merge", space("grown"), space("grown"), more)
+        check("already merged" in done, done)
+        run("pack-verify", space("grown"))
+    once, grown = manifest(space("once")), manifest(space("grown"))
+    for key in once:
+        same = key in ("rejects", "warnings", "xxh3") or once[key] == grown[key]
+        check(same, key, once[key], grown[key])
+    check([rows(space("once"), t) for t in ("rejects", "warnings")] == [rows(space("grown"), t) for t in ("rejects", "warnings")], "tables")
+    check(len([name for name in os.listdir(space("grown")) if name.startswith("rejects")]) == 1, os.listdir(space("grown")))
+
+
+def test_copies_where_there_are_no_links(space, a, b):
+    out = space("copied")
+    text = run("pack-merge", out, a, b, env=NO_LINKS)
+    check("0 linked" in text, text)
+    check(fingerprint(out) == fingerprint(space("all")), "copies differ from links")
+    check(all(os.stat(f"{out}/{name}").st_nlink == 1 for name in os.listdir(out)), "linked")
+
+
+def sweep(space, before, packs):
+    """Kills before each call; OUT is as before or whole, and the same command ends it."""
+    def start():
+        shutil.rmtree(space("killed"), ignore_errors=True)
+        os.mkdir(space("killed"))
+        if before:
+            shutil.copytree(before, space("killed/out"))
+
+    out, killed = space("killed/out"), 0
+    start()
+    old = files_of(out)
+    run("pack-merge", out, *packs)
+    golden = files_of(out)
+    for op in OPS:
+        for nth in range(1, 200):
+            start()
+            code, _ = run("pack-merge", out, *packs, expect=(0, -signal.SIGKILL), env=faults(out, f"{op}:{nth}:kill"))
+            held = files_of(out)
+            is_old = all(held.get(name) == data for name, data in old.items() if not name.endswith(".inputs"))
+            is_new = all(held.get(name) == data for name, data in golden.items())
+            check(is_old or is_new, op, nth, "neither as before nor whole", sorted(held))
+            if before or is_new:
+                run("pack-info", out)
+            run("pack-merge", out, *packs)
+            check(files_of(out) == golden, op, nth, "left", sorted(set(files_of(out)) ^ set(golden)))
+            if code == 0:
+                break
+            killed += 1
+    check(killed > 20, "only", killed, "kills")
+    print("kills", killed, flush=True)
+
+
+def test_kills(space, a, b, c):
+    sweep(space, "", [a, b])
+    sweep(space, a, [space("killed/out"), b, c])
+
+
+def test_killed_copies(space, a, b):
+    """A file system without links: copies are whole or not there."""
+    out, golden = space("nolinks"), fingerprint(space("all"))
+    for op in ("open", "pwrite", "fsync", "rename"):
+        for nth in range(1, 60):
+            code, _ = run("pack-merge", out, a, b, expect=(0, -signal.SIGKILL), env={**faults(out, f"{op}:{nth}:kill"), **NO_LINKS})
+            run("pack-merge", out, a, b, env=NO_LINKS)
+            check(fingerprint(out) == golden, op, nth)
+            shutil.rmtree(out)
+            if code == 0:
+                break
+
+
+def test_refusals(space, a, b):
+    def refused(expect, words, *arguments):
+        text = run("pack-merge", *arguments, expect=expect)
+        check(all(word in text for word in words), words, text)
+
+    other = make_pack(space, "other", 20, 9, resize="20x12")
+    planes = make_pack(space, "planes", 20, 9, layout="nchw")
+    hdf5 = make_pack(space, "hdf5", 20, 9, container="hdf5")
+    ids = make_pack(space, "ids", 20, 9, {"ant": "0", "bee": "1", "cat": "2"})
+    numbers = make_pack(space, "numbers", 20, 9, {"ant": "0.5", "bee": "1.5", "cat": "2.5"})
+    out = space("no")
+    refused(65, ["12x20x3", "expected 12x16x3", other, a], out, a, other)
+    refused(65, ["nchw", planes, a], out, a, planes)
+    refused(65, ["container", hdf5, a], out, a, hdf5)
+    refused(65, ["without names", ids, a], out, a, ids)
+    refused(65, ["numbers", numbers, a], out, a, numbers)
+    refused(65, ["twice", a], out, a, b, a)
+    refused(65, ["twice", space("all"), a], out, space("all"), a)
+    check(not os.path.exists(out), "left", out)
+    refused(73, ["holds another pack"], space("all"), b, a)
+    os.mkdir(space("half"))
+    refused(65, ["no finished pack"], out, a, space("half"))
+    os.makedirs(space("split"))
+    shutil.copytree(a, space("split/train"))
+    refused(65, ["holds the packs train"], out, space("split"), b)
+    shutil.copytree(a, space("damaged"))
+    os.truncate(space("damaged/part-00001.zst"), 100)
+    refused(65, ["part-00001.zst", "pack-verify"], out, b, space("damaged"))
+    shutil.copytree(b, space("begun"))
+    os.remove(space("begun/manifest.json"))
+    refused(73, ["unfinished pack"], space("begun"), a)
+
+
+def test_packing_into_a_merged_pack_is_refused(space, a, b):
+    golden = files_of(space("all"))
+    photos = space("photos-a")
+    for command in (["pack-images", photos, "--labels", f"{photos}/labels.csv", "--resize", "16x12", "-o"], ["pack-run"]):
+        text = run(*command, space("all"), expect=73)
+        check("merged pack" in text, text)
+    check(files_of(space("all")) == golden, "changed")
+
+
+def test_damage_is_not_to_be_rebuilt(space, a, b):
+    for name in ("part-00001.zst", "manifest.json"):
+        run("pack-merge", space("torn"), a, b, env=NO_LINKS)
+        with open(space(f"torn/{name}"), "r+b") as file:
+            file.seek(3000)
+            file.write(b"\0\1\2\3")
+        text = run("pack-verify", space("torn"), expect=65)
+        check("was merged" in text and "to repair, remove" not in text, text)
+        shutil.rmtree(space("torn"))
+
+
+with Workspace() as space:
+    a = make_pack(space, "a", 90, 1, bad=2)
+    b = make_pack(space, "b", 70, 2, {"ant": "zebra", "cat": "aardvark"}, bad=1, **{"seed": 5, "chunk-samples": 5})
+    c = make_pack(space, "c", 50, 3, {"bee": "yak"})
+    test_holds_all_of_the_packs(space, a, b)
+    test_appended_one_by_one_is_merged_at_once(space, a, b, c)
+    test_copies_where_there_are_no_links(space, a, b)
+    test_kills(space, a, b, c)
+    test_killed_copies(space, a, b)
+    test_refusals(space, a, b)
+    test_packing_into_a_merged_pack_is_refused(space, a, b)
+    test_damage_is_not_to_be_rebuilt(space, a, b)
+print("passed")
