@@ -38,17 +38,23 @@ void IdListWriter::write() {
   text_.clear();
 }
 
-ItemListReader::ItemListReader(std::string name, ByteSource source)
-    : rows_(std::move(name), std::move(source), ',') {
-  if (!rows_.next_row(fields_) || fields_ != std::vector<std::string_view>{"column", "ratings", "item"})
-    throw Error(ErrorCode::bad_data, rows_.name() + ": expected an items.csv (column,ratings,item)");
+IdListReader::IdListReader(std::string name, ByteSource source, std::string_view header)
+    : rows_(std::move(name), std::move(source), ','), header_(header.substr(0, header.size() - 1)) {
+  std::string found;
+  if (rows_.next_row(fields_))
+    for (const std::string_view field : fields_) found.append(found.empty() ? "" : ",").append(field);
+  if (found != header_)
+    throw Error(ErrorCode::bad_data, rows_.name() + ": expected " +
+                                         (header == kItemsHeader ? "an items.csv (" : "a users.csv (") +
+                                         std::string(header_) + ")");
 }
 
-bool ItemListReader::next() {
+bool IdListReader::next() {
   if (!rows_.next_row(fields_)) return false;
   // A list that was cut or edited is noticed here: columns count up without a gap.
   if (fields_.size() != 3 || fields_[0] != std::to_string(count_))
-    fail("expected column " + std::to_string(count_) + ", its ratings and its item");
+    fail("expected " + std::string(header_.substr(0, header_.find(','))) + " " + std::to_string(count_) +
+         ", its ratings and its " + std::string(header_.substr(header_.rfind(',') + 1)));
   const char* const end = fields_[1].data() + fields_[1].size();
   const auto [stop, error] = std::from_chars(fields_[1].data(), end, ratings_);
   if (error != std::errc() || stop != end)
@@ -57,13 +63,13 @@ bool ItemListReader::next() {
   return true;
 }
 
-void ItemListReader::fail(const std::string& what) const {
+void IdListReader::fail(const std::string& what) const {
   throw Error(ErrorCode::bad_data, rows_.name() + ":" + std::to_string(rows_.line()) + ": " + what);
 }
 
 std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
                                              std::uint64_t column_count) {
-  ItemListReader items(path, [&](MutableBytes out) {
+  IdListReader items(path, [&](MutableBytes out) {
     const std::size_t count = std::min(out.size(), text.size());
     std::copy_n(text.begin(), count, out.begin());
     text.remove_prefix(count);

@@ -42,15 +42,15 @@ class IdListWriter {
   std::uint64_t count_ = 0;
 };
 
-/// Reads items.csv, an item at a time.
-class ItemListReader {
+/// Reads items.csv or users.csv, an id at a time.
+class IdListReader {
  public:
-  /// Throws bad_data when the stream does not begin as items.csv; `name` stands in messages.
-  ItemListReader(std::string name, ByteSource source);
-  /// Reads the next column; false at the end. Throws bad_data for anything else.
+  /// Throws bad_data when the stream does not begin with the header; `name` stands in messages.
+  IdListReader(std::string name, ByteSource source, std::string_view header = kItemsHeader);
+  /// Reads the next column or row; false at the end. Throws bad_data for anything else.
   [[nodiscard]] bool next();
   [[nodiscard]] std::uint64_t ratings() const { return ratings_; }
-  /// The item's id, valid until the next call.
+  /// The item's or user's id, valid until the next call.
   [[nodiscard]] std::string_view id() const { return fields_[2]; }
   /// Bytes of the line, quotes aside.
   [[nodiscard]] std::size_t line_bytes() const {
@@ -61,6 +61,7 @@ class ItemListReader {
 
  private:
   CsvReader rows_;
+  std::string_view header_;
   std::vector<std::string_view> fields_;
   std::uint64_t count_ = 0;
   std::uint64_t ratings_ = 0;

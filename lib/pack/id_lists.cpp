@@ -8,9 +8,12 @@
 #include <system_error>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/file.h"
 #include "base/line_reader.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
+#include "pack/pack_folder.h"
 
 namespace chunkhit {
 namespace {
@@ -56,8 +59,14 @@ std::string items_file(const std::string& path) {
   const std::filesystem::path given(path);
   if (!std::filesystem::is_directory(given, error)) return path;
   // Of the packs of a split each has the same items.
-  for (const std::filesystem::path& folder : {given, given / "train"})
+  for (const std::filesystem::path& folder : {given, given / "train"}) {
     if (std::filesystem::exists(folder / kItemsName, error)) return (folder / kItemsName).string();
+    // A merged pack's may have another name.
+    if (held_format(folder.string()) != kMatrixFormat) continue;
+    const std::string manifest = (folder / kManifestName).string();
+    const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
+    return (folder / parse_matrix_manifest(as_text(text), manifest).items.file).string();
+  }
   throw Error(ErrorCode::bad_data,
               path + ": is no pack of matrices: " + std::string(kItemsName) + " is missing");
 }
@@ -81,7 +90,7 @@ CompleteList write_items(const std::string& folder, std::span<const std::string>
 std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {
   TextStream stream(items_file(path));
   ListMemory memory(use, stream.name(), stream.byte_count());
-  ItemListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
+  IdListReader items(stream.name(), [&](MutableBytes out) { return stream.read(out); });
   std::vector<std::string> ids;
   IdMap seen;
   while (items.next()) {

@@ -245,7 +245,7 @@ MergeReport merge_packs(const MergeOptions& given) {
   if (inputs.front().images)
     write_merged(options, inputs, start, merge_images(inputs, options.output), report);
   else
-    throw Error(ErrorCode::bad_data, inputs.front().folder + ": packs of ratings cannot be merged yet");
+    write_merged(options, inputs, start, merge_ratings(inputs), report);
   report.seconds = start.seconds();
   return report;
 }

@@ -6,10 +6,12 @@ import shutil
 import signal
 import sys
 
+import anndata
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import SHIM, Workspace, check, fingerprint, files_of, make_images, run
+from sparse_packs import Pack, as_entries, random_ratings, write_csv
 
 SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
 NO_LINKS = {"LD_PRELOAD": SHIM, "NO_LINKS": "1"}
@@ -31,7 +33,8 @@ def make_pack(space, name, count, draw, rename=None, bad=0, **flags):
 def manifest(folder):
     with open(f"{folder}/manifest.json") as file:
         read = json.load(file)
-    jsonschema.validate(read, SCHEMA)
+    if read["format"] == "chunkhit-images":
+        jsonschema.validate(read, SCHEMA)
     return read
 
 
@@ -197,6 +200,102 @@ def test_damage_is_not_to_be_rebuilt(space, a, b):
         shutil.rmtree(space("torn"))
 
 
+def pack_ratings(space, name, ratings, *flags):
+    table = write_csv(space(f"{name}.csv"), ratings)
+    run("pack-sparse", table, "--output", space(name), "--progress", "none", "--values", "u8:0.5", *flags)
+    return space(name)
+
+
+def halves(count, **how):
+    """Ratings of one list of items, each user's in one of `count` lists."""
+    ratings = random_ratings(7, **how)
+    return [[rating for rating in ratings if rating[0] // 7 % count == part] for part in range(count)]
+
+
+def check_ratings(folder, packs):
+    merged = Pack(folder)
+    for which in ("x", "held_out"):
+        expected = {}
+        for part in packs:
+            expected.update(getattr(part, which))
+        check(getattr(merged, which) == expected, folder, which)
+    check(merged.users == [user for part in packs for user in part.users], "users")
+    counts = [sum(each) for each in zip(*([ratings for _, ratings in part.items] for part in packs))]
+    check([ratings for _, ratings in merged.items] == counts, "items")
+    run("pack-verify", folder)
+    return merged
+
+
+def test_ratings_entry_by_entry(space, many):
+    sizes = (["--chunk-rows", "16", "--part-bytes", "3000"], ["--chunk-rows", "8", "--part-bytes", "2000"], [])
+    x, y, z = (pack_ratings(space, name, ratings, *size, *(["--reuse-ids", space("x")] if name != "x" else []))
+               for name, ratings, size in zip("xyz", many, sizes))
+    run("pack-merge", space("ratings"), x, y, z)
+    merged = check_ratings(space("ratings"), [Pack(each) for each in (x, y, z)])
+    check(merged.manifest["version"] == 2 and len(merged.shards) > 6, "parts")
+    shutil.copytree(x, space("rgrown"))
+    for packs, more in (([x, y], y), ([x, y, z], z)):
+        run("pack-merge", space("rgrown"), space("rgrown"), more)
+        check("already merged" in run("pack-merge", space("rgrown"), space("rgrown"), more), "done")
+        grown = check_ratings(space("rgrown"), [Pack(each) for each in packs])
+    check(grown.manifest["pack_id"] == merged.manifest["pack_id"], "another id")
+    # Both work where packs do: as items of a new pack, and as its input.
+    again = pack_ratings(space, "again", many[0], "--reuse-ids", space("rgrown"))
+    check([item for item, _ in Pack(again).items] == [item for item, _ in merged.items], "items reused")
+    run("pack-sparse", space("rgrown"), "--output", space("repacked"), "--progress", "none")
+    check(Pack(space("repacked")).x == merged.x, "as input")
+    text = run("pack-sparse", space("x.csv"), "--output", space("ratings"), "--progress", "none", expect=73)
+    check("merged pack" in text, text)
+    return x, y
+
+
+def test_ratings_of_a_split(space, many):
+    folders = []
+    for name, ratings in zip(("s0", "s1"), many):
+        flags = ["--split-by", "ratio", "--test", "0.3", "--chunk-rows", "16"]
+        folders.append(pack_ratings(space, name, ratings, *flags, *(["--reuse-ids", space("s0")] if folders else [])))
+    text = run("pack-merge", space("split-all"), *folders, expect=65)
+    check("holds the packs test, train" in text, text)
+    for name in ("train", "test"):
+        packs = [f"{folder}/{name}" for folder in folders]
+        run("pack-merge", space(f"split-all/{name}"), *packs)
+        merged = check_ratings(space(f"split-all/{name}"), [Pack(each) for each in packs])
+        check(merged.manifest["spec"]["split-name"] == name, merged.manifest["spec"])
+    text = run("pack-merge", space("no"), *(f"{folders[0]}/{name}" for name in ("train", "test")), expect=65)
+    check("X and held_out, expected X" in text, text)
+
+
+def test_ratings_in_hdf5(space, many):
+    packs = [pack_ratings(space, name, many[at], "--container", "hdf5", *(["--reuse-ids", space("h0")] if at else []))
+             for at, name in enumerate(("h0", "h1"))]
+    run("pack-merge", space("h"), *packs)
+    run("pack-verify", space("h"))
+    found = {}
+    for part in manifest(space("h"))["parts"]:
+        data = anndata.read_h5ad(space("h") + "/" + part["file"])
+        matrix = data.X.tocoo()
+        for row, column, value in zip(matrix.row, matrix.col, matrix.data):
+            found[data.obs_names[row], data.var_names[column]] = float(value)
+    check(found == as_entries(many[0] + many[1]), "entries")
+
+
+def test_ratings_that_do_not_fit(space, many, x, y):
+    def refused(words, *packs):
+        text = run("pack-merge", space("no"), *packs, expect=65)
+        check(all(word in text for word in [*words, *packs]), words, text)
+
+    reuse = ["--reuse-ids", x]
+    refused(["items", "pack-sparse"], x, pack_ratings(space, "few", many[1][:20]))
+    refused(["column", "expected"], x, pack_ratings(space, "other-order", many[1], "--id-order", "first"))
+    table = write_csv(space("wide.csv"), many[1])
+    run("pack-sparse", table, "--output", space("wide"), "--progress", "none", "--values", "f32", *reuse)
+    refused(["f32", "expected u8 times 0.5"], x, space("wide"))
+    twice = many[1] + many[0][:1]
+    refused([f"user {many[0][0][0]} is also in", "--duplicates"], x, pack_ratings(space, "twice", twice, *reuse))
+    text = run("pack-merge", space("no"), x, space("a"), expect=65)
+    check("holds images, expected matrices" in text, text)
+
+
 with Workspace() as space:
     a = make_pack(space, "a", 90, 1, bad=2)
     b = make_pack(space, "b", 70, 2, {"ant": "zebra", "cat": "aardvark"}, bad=1, **{"seed": 5, "chunk-samples": 5})
@@ -209,4 +308,10 @@ with Workspace() as space:
     test_refusals(space, a, b)
     test_packing_into_a_merged_pack_is_refused(space, a, b)
     test_damage_is_not_to_be_rebuilt(space, a, b)
+    many = halves(3, items=40)
+    x, y = test_ratings_entry_by_entry(space, many)
+    test_ratings_of_a_split(space, many)
+    test_ratings_in_hdf5(space, many)
+    test_ratings_that_do_not_fit(space, many, x, y)
+    sweep(space, x, [space("killed/out"), y])
 print("passed")

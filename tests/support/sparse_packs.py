@@ -39,8 +39,8 @@ class Pack:
     def __init__(self, folder):
         with open(os.path.join(folder, "manifest.json")) as file:
             self.manifest = json.load(file)
-        self.users = self.read_list(folder, "users.csv", "row", "user")
-        self.items = self.read_list(folder, "items.csv", "column", "item")
+        self.users = self.read_list(folder, self.manifest["users"]["file"], "row", "user")
+        self.items = self.read_list(folder, self.manifest["items"]["file"], "column", "item")
         self.shards = [Shard(os.path.join(folder, part["file"])) for part in self.manifest["parts"]]
         self.x = self.read_matrix(0)
         self.held_out = self.read_matrix(1) if len(self.manifest["matrices"]) == 2 else {}
