@@ -164,6 +164,14 @@ std::uint64_t parse_count(const std::string& flag, const std::string& text, Coun
   return count;
 }
 
+std::string plan_folder(std::string path) {
+  const std::string name = "plan.json";
+  if (path == name) return ".";
+  if (path.ends_with("/" + name)) path.resize(path.size() - name.size());
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text) {
   constexpr std::uint64_t kMaxTasks = 1'000'000;
   std::vector<std::uint64_t> tasks;
@@ -172,9 +180,12 @@ std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::strin
   if (text.empty() || text.ends_with(',')) refuse(flag, "tasks as 3,17,40-42", text);
   while (std::getline(entries, entry, ',')) {
     const std::size_t dash = entry.find('-');
-    const std::uint64_t first = parse_count(flag, entry.substr(0, dash), {0, UINT32_MAX});
-    const std::uint64_t last =
-        dash == std::string::npos ? first : parse_count(flag, entry.substr(dash + 1), {first, UINT32_MAX});
+    std::uint64_t first = 0;
+    const bool is_first = read_number(entry.substr(0, dash), first) && first <= UINT32_MAX;
+    std::uint64_t last = first;
+    const bool is_last =
+        dash == std::string::npos || (read_number(entry.substr(dash + 1), last) && last <= UINT32_MAX);
+    if (!is_first || !is_last || last < first) refuse(flag, "tasks as 3,17,40-42", text);
     if (last - first >= kMaxTasks - tasks.size()) refuse(flag, "at most a million tasks", text);
     for (std::uint64_t task = first; task <= last; ++task) tasks.push_back(task);
   }

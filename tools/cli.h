@@ -78,6 +78,9 @@ struct CountRange {
 /// Reads a whole number in `range`.
 [[nodiscard]] std::uint64_t parse_count(const std::string& flag, const std::string& text, CountRange range);
 
+/// Returns the folder of a plan, which may also be named by its plan.json.
+[[nodiscard]] std::string plan_folder(std::string path);
+
 /// Reads numbers of tasks as schedulers write them: "17", "3,17,40-42"; at most a million.
 [[nodiscard]] std::vector<std::uint64_t> parse_tasks(const std::string& flag, const std::string& text);
 

@@ -103,7 +103,8 @@ void print_pack(const PackReport& pack, bool is_whole) {
   if (pack.bytes < pack.raw_bytes)
     std::printf(" (%.2f times smaller than raw)",
                 static_cast<double>(pack.raw_bytes) / static_cast<double>(pack.bytes));
-  if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
+  if (pack.parts_kept > 0)
+    std::printf("; %s kept from earlier runs", count_text(pack.parts_kept, "part").c_str());
   if (pack.repaired) std::printf("; it was finished, but not whole: what was missing is written again");
   std::printf("\n");
   if (pack.samples == 0 && is_whole) std::printf("  warning: no sample was packed: every row was rejected\n");

@@ -293,17 +293,20 @@ bool say_how_far(const std::string& path, bool json, std::string& text) {
   return pack.has_value();
 }
 
-/// Prints the contents of a path; returns the exit code.
-int show(const std::string& path, const Hdf5Names& names, bool json) {
+using PrintJson = void (*)(const std::string&);
+
+/// Prints the contents of a path, as JSON where `print` is given; returns the exit code.
+int show(const std::string& path, const Hdf5Names& names, PrintJson print) {
+  const bool json = print != nullptr;
   if (has_plan(path)) {
     const PlanStatus status = read_plan_status(path);
     if (json)
-      std::fputs(plan_status_json(status).c_str(), stdout);
+      print(plan_status_json(status));
     else
       print_plan_status(status);
     return static_cast<int>(ErrorCode::try_again);
   }
-  return scan_packs(path, [&](const std::string& pack, std::string& text) {
+  const auto scan = [&](const std::string& pack, std::string& text) {
     if (say_how_far(pack, json, text)) return static_cast<int>(ErrorCode::try_again);
     const PackInfo info = read_pack_info(pack, names);
     if (json)
@@ -311,7 +314,8 @@ int show(const std::string& path, const Hdf5Names& names, bool json) {
     else
       print_info(info);
     return info.problems.empty() ? 0 : static_cast<int>(ErrorCode::bad_data);
-  });
+  };
+  return scan_packs(path, scan, print);
 }
 
 /// Prints the samples as a label CSV; what it leaves out goes to stderr.
@@ -332,13 +336,13 @@ int list(const std::string& path) {
 }
 
 /// Shows a pack again and again until it is finished.
-int watch(const std::string& path, const Hdf5Names& names, bool json) {
+int watch(const std::string& path, const Hdf5Names& names, PrintJson print) {
   constexpr auto kPause = std::chrono::milliseconds(100);
   constexpr int kPauses = 20;
   handle_signals();
   for (;;) {
-    if (::isatty(STDOUT_FILENO) == 1) std::fputs("\033[H\033[J", stdout);
-    const int code = show(path, names, json);
+    if (print == nullptr && ::isatty(STDOUT_FILENO) == 1) std::fputs("\033[H\033[J", stdout);
+    const int code = show(path, names, print);
     std::fflush(stdout);
     if (code != static_cast<int>(ErrorCode::try_again)) return code;
     for (int pause = 0; pause < kPauses; ++pause) {
@@ -365,8 +369,8 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   add_dataset_flags(app, names.images, names.labels);
   CLI::Option* const as_json =
       app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
-  CLI::Option* const watches =
-      app.add_flag("--watch", is_watched, "Show an unfinished pack every two seconds until it is finished");
+  CLI::Option* const watches = app.add_flag(
+      "--watch", is_watched, "Show an unfinished pack every two seconds; with --json a line each time");
   app.add_flag("--list", is_listed, "Print the samples of images as CSV, which pack-images --labels takes")
       ->excludes(as_json)
       ->excludes(watches);
@@ -375,8 +379,12 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
       "train/part-00000.h5 --json\n  pack-info train --list > list.csv\n  pack-info theirs.h5 --images "
       "x --labels y");
   const auto describe = [&] {
+    const PrintJson print = !json ? nullptr : is_watched ? print_json_line : print_json;
+    if (path.ends_with("plan.json")) path = plan_folder(path);  // gone once the packs are finished
     if (is_listed) return list(path);
-    return is_watched ? watch(path, names, json) : show(path, names, json);
+    return is_watched ? watch(path, names, print) : show(path, names, print);
   };
-  return run_command(app, argc, argv, [&] { return json ? with_json_error(describe) : describe(); });
+  return run_command(app, argc, argv, [&] {
+    return json ? with_json_error(describe, is_watched ? print_json_line : print_json) : describe();
+  });
 }

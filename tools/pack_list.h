@@ -15,11 +15,26 @@
 
 namespace chunkhit {
 
+/// Prints JSON as it is.
+inline void print_json(const std::string& json) { std::fputs(json.c_str(), stdout); }
+
+/// Prints JSON on one line: line breaks are only between its tokens, never in texts.
+inline void print_json_line(const std::string& json) {
+  std::string line;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    if (json[at] != '\n')
+      line += json[at];
+    else
+      while (at + 1 < json.size() && json[at + 1] == ' ') ++at;
+  }
+  print_json(line + "\n");
+}
+
 /// Calls `scan(pack, text)` for each pack that a path names, which gives an exit code, and JSON as `text`
 /// where that is asked for; gives the largest code. Of a split the JSON is an object of them by the packs'
 /// folders.
 template <class Scan>
-int scan_packs(const std::string& path, const Scan& scan) {
+int scan_packs(const std::string& path, const Scan& scan, void (*print)(const std::string&) = print_json) {
   const std::vector<std::string> packs = packs_of(path);
   std::vector<std::pair<std::string, std::string>> texts;
   int code = 0;
@@ -29,19 +44,19 @@ int scan_packs(const std::string& path, const Scan& scan) {
     if (!text.empty()) texts.emplace_back(std::filesystem::path(pack).filename().string(), std::move(text));
   }
   if (texts.size() == 1 && packs.front() == path)
-    std::fputs(texts.front().second.c_str(), stdout);
+    print(texts.front().second);
   else if (!texts.empty())
-    std::fputs(pack_list_json(texts).c_str(), stdout);
+    print(pack_list_json(texts));
   return code;
 }
 
 /// Calls `work`; an Error is also printed as a JSON object, {"error": …}, for programs that read the output.
 template <class Work>
-int with_json_error(const Work& work) {
+int with_json_error(const Work& work, void (*print)(const std::string&) = print_json) {
   try {
     return work();
   } catch (const Error& error) {
-    std::fputs(error_json(flag_text(error.what())).c_str(), stdout);
+    print(error_json(flag_text(error.what())));
     throw;
   }
 }

@@ -58,7 +58,7 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
   options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
-  while (options.folder.size() > 1 && options.folder.ends_with('/')) options.folder.pop_back();
+  options.folder = plan_folder(options.folder);
   return options;
 }
 

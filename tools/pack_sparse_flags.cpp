@@ -71,7 +71,7 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
   group.add("--above", "V", flags.above, "Keep ratings > V");
   group.add("--values", "TYPE", flags.values,
-            "Stored type: (auto), none, u8, u16, with a scale u8:0.5; f32: rounds what float32 cannot hold");
+            "Stored type: (auto), none, u8, u16, u8:SCALE, u16:SCALE, f32 (rounds)");
   group.add_switch("--binarize", flags.binarize, "Replace every rating by 1");
   group.add("--min-user", "N", flags.min_user, "Minimum ratings per user (0)");
   group.add("--min-item", "N", flags.min_item, "Minimum ratings per item; with --min-user: k-core (0)");

@@ -67,7 +67,8 @@ void print_pack(const MatrixPackReport& pack, bool dry_run) {
     std::printf("; %s, %s, %.2f bytes a rating", count_text(pack.parts, "part").c_str(),
                 bytes_text(static_cast<double>(pack.bytes)).c_str(),
                 static_cast<double>(pack.bytes) / static_cast<double>(std::max<std::uint64_t>(1, ratings)));
-  if (pack.parts_kept > 0) std::printf("; %s found finished", count_text(pack.parts_kept, "part").c_str());
+  if (pack.parts_kept > 0)
+    std::printf("; %s kept from earlier runs", count_text(pack.parts_kept, "part").c_str());
   if (pack.chunk_rows > 0) std::printf("; blocks of %s", count_text(pack.chunk_rows, "row").c_str());
   std::printf("\n");
 }

@@ -415,8 +415,8 @@ def test_plan_json_is_as_its_schema_says(space):
 
 def test_usage(space):
     root, out, _ = begin(space, "usage")
-    for flags, words in ((["--task", "3"], "expected 0 to 2"), (["--task", ""], "tasks as 3,17"), (["--task", "1-"], "whole number"),
-                         (["--task", "2-1"], "whole number from 2"), (["--task", "0,"], "as 3,17"), (["--memory", "10M"], "--memory")):
+    for flags, words in ((["--task", "3"], "expected 0 to 2"), (["--task", ""], "tasks as 3,17"), (["--task", "1-"], "found '1-'"),
+                         (["--task", "2-1"], "found '2-1'"), (["--task", "0,"], "as 3,17"), (["--memory", "10M"], "--memory")):
         check(words in run("pack-run", out, *flags, expect=2), flags)
     check("the packs have 3 parts" in plan(root, out + "3", 9, *by_csv(root)), "capped")
     check("holds no plan.json" in run("pack-run", root, expect=65), "no plan")
@@ -424,6 +424,21 @@ def test_usage(space):
     check("whole number" in plan(root, out + "2", 0, *by_csv(root), expect=2), "no tasks")
     text = run("pack-info", out, expect=75)
     check("missing    tasks 0-2" in text and "pack-run" in text, text)
+
+
+def test_plan_json_names_its_folder_and_a_watch_prints_a_line_of_json_each_time(space):
+    _, out, golden = begin(space, "named")
+    watch = subprocess.Popen([f"{BIN}/pack-info", f"{out}/plan.json", "--watch", "--json"], stdout=subprocess.PIPE)
+    first = json.loads(watch.stdout.readline())
+    check(first["finished"] is False and first["missing_tasks"] == [0, 1, 2] and first["path"] == out, first)
+    task(f"{out}/plan.json", "--task", "0")
+    second = json.loads(watch.stdout.readline())
+    check(second["missing_tasks"] in ([0, 1, 2], [1, 2]), second)
+    task(f"{out}/plan.json")
+    rest = [json.loads(line) for line in watch.stdout]
+    check(watch.wait(30) == 0 and rest and rest[-1]["samples"] > 0 and rest[-1]["path"] == out, rest[-1:])
+    check_equal(out, golden)
+    check("nothing to do" in task(f"{out}/plan.json"), "finished")
 
 
 def test_a_terminated_task_ends_at_once_and_goes_on(space):

@@ -43,7 +43,7 @@ def test_a_changed_image_was_not_noticed(space):
     repaint(f"{root}/images/ant/00003.jpg")
     text = pack(root, out)
     check("1 image changed since packed (images/ant/00003.jpg): 1 part packed anew" in text, text)
-    check("parts found finished" in text, text)
+    check("parts kept from earlier runs" in text, text)
     check_as_new(space, root, out)
     check("already packed" in pack(root, out), "the new state is recorded")
 
