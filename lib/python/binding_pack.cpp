@@ -355,9 +355,20 @@ py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progres
   return packs;
 }
 
+void bind_merge_packs(const std::vector<std::string>& packs, const std::string& output,
+                      const std::string& command_line) {
+  const py::gil_scoped_release release;
+  MergeOptions options;
+  options.output = output;
+  options.packs = packs;
+  options.command_line = command_line;
+  static_cast<void>(merge_packs(options));
+}
+
 }  // namespace
 
 void bind_packing(py::module_& module) {
+  module.def("merge_packs", &bind_merge_packs, py::arg("packs"), py::arg("output"), py::arg("command_line"));
   module.def("pack_images", &bind_pack_images, py::arg("options"), py::arg("on_progress"),
              py::arg("dry_run"));
   module.def("pack_sparse", &bind_pack_sparse, py::arg("options"), py::arg("on_progress"),

@@ -49,7 +49,8 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
 
     all       path, single_part, external (no pack-* wrote it), container, codec, parts (each file), problems (of parts that
               are missing or have another size than recorded), raw_bytes, stored_bytes,
-              spec (the options it was made with), tool, pack_id, input_xxh3
+              spec (the options it was made with), tool, pack_id, input_xxh3, and of a merged pack sources (pack_id, tool,
+              spec, input_xxh3, rows, samples, parts, codec, chunk_samples of each pack in it)
     images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
               each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
               chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to
@@ -181,3 +182,17 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
         if isinstance(options.get(name), int) and not isinstance(options[name], bool):
             options[name] = str(options[name])
     return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
+
+
+def merge_packs(packs: Paths, output: Path) -> Dict[str, Any]:
+    """Merges finished packs into one without copying: their parts are hard-linked (copied where that cannot be).
+
+    packs     one folder or several, in this order; classes are joined by name, the first pack's ids stay. Ratings: all
+              have the same items, and no user is in two of them
+    output    folder of the merged pack; named among `packs`, the others are appended to it
+
+    The same call resumes, and does nothing for what is merged already. Returns what `pack_info` says of the pack, with
+    `sources`: what was merged. Raises Error "bad_data" for packs that do not fit, "cannot_write" or "try_again".
+    """
+    _chunkhit.merge_packs(native_paths(packs, "packs"), native_path(output, "output"), " ".join(sys.argv))
+    return pack_info(output)
