@@ -338,6 +338,41 @@ py::dict bind_pack_images(const py::dict& keywords, const py::object& on_progres
   return packs;
 }
 
+/// Plans; returns whether the packs are finished, which leaves nothing to plan.
+bool bind_plan_images(const py::dict& keywords, const py::object& on_progress, std::uint64_t tasks) {
+  OptionDict from(keywords);
+  PackImagesOptions options = images_options(from);
+  const PackImagesSpec spec = images_spec(from);
+  from.finish();
+  return run_interruptible<PackProgress>(
+             std::move(options), on_progress,
+             [&](const PackImagesOptions& how) { return plan_images(spec, how, tasks); })
+      .already_finished;
+}
+
+/// Runs tasks of a plan, or all of it; returns whether the packs are finished.
+bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
+  OptionDict from(keywords);
+  RunPlanOptions options;
+  from.take("folder", options.folder);
+  from.take("task", options.tasks);
+  from.take("root", options.root);
+  from.take("threads", options.threads);
+  from.take("memory_bytes", options.memory_bytes);
+  from.take_word("on_io_error", options.on_io_error);
+  from.finish();
+  return run_interruptible<PackProgress>(std::move(options), on_progress,
+                                         [](const RunPlanOptions& how) { return run_plan(how); })
+      .finished;
+}
+
+/// Returns the status of a plan's packs as JSON; nothing where the folder has no plan or they are finished.
+std::optional<std::string> bind_plan_status_json(const std::string& folder) {
+  const py::gil_scoped_release release;
+  if (!has_plan(folder)) return std::nullopt;
+  return plan_status_json(read_plan_status(folder));
+}
+
 py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
   OptionDict from(keywords);
   PackSparseOptions options;
@@ -371,6 +406,9 @@ void bind_packing(py::module_& module) {
   module.def("merge_packs", &bind_merge_packs, py::arg("packs"), py::arg("output"), py::arg("command_line"));
   module.def("pack_images", &bind_pack_images, py::arg("options"), py::arg("on_progress"),
              py::arg("dry_run"));
+  module.def("plan_images", &bind_plan_images, py::arg("options"), py::arg("on_progress"), py::arg("tasks"));
+  module.def("run_plan", &bind_run_plan, py::arg("options"), py::arg("on_progress"));
+  module.def("plan_status_json", &bind_plan_status_json, py::arg("folder"));
   module.def("pack_sparse", &bind_pack_sparse, py::arg("options"), py::arg("on_progress"),
              py::arg("dry_run"));
 }

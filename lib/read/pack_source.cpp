@@ -10,9 +10,40 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
+#include "manifest/plan.h"
 
 namespace chunkhit {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// Counts the parts of a plan's pack that have a record.
+std::uint64_t count_records(const fs::path& folder) {
+  std::uint64_t count = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    count += name.starts_with("part-") && name.ends_with(".json") ? 1 : 0;
+  }
+  return count;
+}
+
+/// Says how far the packs of a plan are; empty where the folder has none.
+std::string planned_text(const fs::path& folder) {
+  const std::string path = (folder / kPlanName).string();
+  std::error_code error;
+  if (!fs::exists(path, error)) return "";
+  std::string text = "planned";
+  try {
+    const PackPlan plan = parse_plan(as_text(read_file(path, kMaxManifestBytes)), path);
+    std::uint64_t done = 0;
+    for (const PlannedPack& pack : plan.packs) done += count_records(folder / pack.name);
+    text += ", " + std::to_string(done) + " of " + std::to_string(plan.parts()) + " parts done";
+  } catch (const Error&) {
+    // pack-run says what is wrong with the plan, or it is of a kind that has no parts yet.
+  }
+  return text + ": run pack-run " + (folder.empty() ? "." : folder.string());
+}
 
 /// Explains why a folder is no pack: unfinished, never packed, or a folder of several packs.
 [[noreturn]] void refuse_folder(const std::string& folder) {
@@ -24,6 +55,9 @@ namespace {
       packs.push_back(entry.path().filename().string());
     parts = parts || entry.path().filename().string().starts_with("part-");
   }
+  for (const fs::path& at : {fs::path(folder), fs::path(folder).parent_path()})
+    if (const std::string planned = planned_text(at); !planned.empty())
+      throw Error(ErrorCode::bad_data, folder + ": no finished pack: " + planned);
   std::string message = folder + ": no finished pack: " + std::string(kManifestName) + " is missing";
   if (parts) message += "; rerun the command that began it to resume";
   if (!parts) message += "; pack it first with pack-images, or pack-sparse for ratings";
@@ -62,7 +96,6 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
 
 /// A path is a pack's folder, its manifest, or a single part.
 PackSource open_source(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code error;
   PackSource source;
   source.path = path;
@@ -305,8 +338,6 @@ std::vector<std::string> compare_with_part(const std::string& part_path, const M
 }
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Returns whether a folder holds a finished pack or parts of an unfinished one.
 bool holds_pack(const fs::path& folder) {

@@ -14,11 +14,11 @@ from ._datasets import ImageDataset, SparseDataset
 from ._error import Error
 from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
-from ._packing import merge_packs, pack_images, pack_info, pack_sparse, verify_pack
+from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
 
 __all__ = [
     "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
     "PopularitySampler", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "merge_packs",
-    "pack_images", "pack_info", "pack_sparse", "verify_pack",
+    "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
 ]

@@ -148,4 +148,9 @@ def verify_pack_json(path: bytes, quick: bool, threads: int, images: str, labels
 def pack_images(options: Dict[str, Any], on_progress: Any, dry_run: bool) -> Dict[str, Any]:
     """Packs; returns the samples of each folder, or with dry_run what would be packed."""
 def merge_packs(packs: List[bytes], output: bytes, command_line: str) -> None: ...
+def plan_images(options: Dict[str, Any], on_progress: Any, tasks: int) -> bool:
+    """Plans; returns whether the packs are finished already."""
+def run_plan(options: Dict[str, Any], on_progress: Any) -> bool:
+    """Packs the parts of tasks, or all that is missing; returns whether the packs are finished."""
+def plan_status_json(folder: bytes) -> Optional[str]: ...
 def pack_sparse(options: Dict[str, Any], on_progress: Any, dry_run: bool) -> Dict[str, Any]: ...

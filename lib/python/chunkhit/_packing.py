@@ -4,10 +4,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
-from ._error import Error
+from ._error import Error, whole_number
 from ._paths import Path, Paths, native_path, native_paths
 
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
@@ -95,20 +95,29 @@ def native(value: Any) -> Any:
     return value
 
 
-def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
-         options: Dict[str, Any]) -> Dict[str, Any]:
+def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
+    """Calls `run` with what is to be told of its progress."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress: expected True, False, None or a function, found {progress!r}")
     line = ProgressLine() if progress is True or (progress is None and is_shown()) else None
-    on_progress = progress if callable(progress) else line
-    options = {name: native(value) for name, value in options.items()}
-    options.update(output=native_path(output, "output"), command_line=" ".join(sys.argv))
     try:
-        packs = run(options, on_progress, bool(dry_run))
+        return run(progress if callable(progress) else line)
     finally:
         if line:
             line.end()
+
+
+def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
+         options: Dict[str, Any]) -> Dict[str, Any]:
+    options = pack_options(output, options)
+    packs = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
     return packs if dry_run else pack_info(output)
+
+
+def pack_options(output: Path, options: Dict[str, Any]) -> Dict[str, Any]:
+    options = {name: native(value) for name, value in options.items()}
+    options.update(output=native_path(output, "output"), command_line=" ".join(sys.argv))
+    return options
 
 
 def is_shown() -> bool:
@@ -117,7 +126,7 @@ def is_shown() -> bool:
 
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                **options: Any) -> Dict[str, Any]:
+                plan: Optional[int] = None, **options: Any) -> Dict[str, Any]:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
     root      folder of the images; None: the folder of `labels`
@@ -125,6 +134,8 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
     progress  True: show a line on stderr; False: nothing; a function is called with a dict (phase, pack, rows_done,
               rows_total, rejected); None: a line in a terminal and in a notebook
     dry_run   write nothing; return the packs that would be written: {folder: {samples, raw_bytes, parts, chunks}}
+    plan      write a plan of so many tasks (at most one a part) for `run_plan` instead; return `plan_status`, or of
+              finished packs `pack_info`
 
     The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
     input     labels, file_column, label_column (a name or a list), delimiter, classes, classes_extra, include,
@@ -147,7 +158,51 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
         raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
     if root is not None:
         options["root"] = native_path(root, "root")
-    return pack(_chunkhit.pack_images, output, progress, dry_run, options)
+    if plan is None:
+        return pack(_chunkhit.pack_images, output, progress, dry_run, options)
+    if dry_run:
+        raise Error("plan, dry_run: exclude each other; a dry run writes nothing", "usage")
+    tasks, options = whole_number("plan", plan), pack_options(output, options)
+    with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
+    return plan_status(output) or pack_info(output)
+
+
+def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
+    """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
+    missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written) and finished
+    (False). None where the folder has no plan, as when its packs are finished."""
+    status = _chunkhit.plan_status_json(native_path(folder, "folder"))
+    return None if status is None else json.loads(status)
+
+
+def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, root: Optional[Path] = None,
+             on_io_error: Optional[str] = None, threads: Optional[int] = None, memory_bytes: Optional[int] = None,
+             progress: Progress = None) -> Dict[str, Any]:
+    """Packs what `pack_images(…, plan=…)` planned. Any number of calls on any number of machines may run at once, also
+    of the same task.
+
+    folder       output of the plan
+    task         number of a task, or several: packs their missing parts; None: all that is missing, and finishes
+    root         folder of the images on this machine; None: the plan's
+    on_io_error  "retry", then Error "try_again"; or "reject" the file for good
+    threads, memory_bytes, progress
+                 as in pack_images
+
+    Returns `plan_status`, or what `pack_info` says of the finished packs. Raises what pack_images does; after "try_again"
+    the same call may succeed, here or on another machine.
+    """
+    options = {"folder": native_path(folder, "folder"), "on_io_error": on_io_error, "threads": threads,
+               "memory_bytes": memory_bytes, "root": None if root is None else native_path(root, "root"),
+               "task": None if task is None else task_numbers(task)}
+    with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
+    return plan_status(folder) or pack_info(folder)
+
+
+def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
+    tasks = [whole_number("task", each) for each in (task if isinstance(task, (list, tuple, range)) else [task])]
+    if not tasks:
+        raise Error("task: expected at least one number, found none; None runs all", "usage")
+    return tasks
 
 
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
