@@ -1,0 +1,191 @@
+"""Packs and an unfinished plan that each version wrote, kept here as VERSION.tar.xz: this one must still read them, sample by
+sample, and finish the plan with the same bytes, or say which library differs.
+Usage: golden_test.py BIN [--record]; --record adds the archive of this version, for a release or a new layout."""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import numpy as np
+from PIL import Image
+
+import chunkhit
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BIN = sys.argv[1]
+IMAGES = ["pack-images", "images", "--labels", "images/labels.csv", "--chunk-samples", "4", "--progress", "none"]
+RATINGS = ["pack-sparse", "ratings.csv", "--chunk-rows", "8", "--progress", "none"]
+SPLIT = ["--split-by", "users", "--test", "8"]
+# What is recorded: a folder, and the command that writes it.
+PACKS = {
+    "hdf5": [*IMAGES, "--codec", "deflate", "--part-bytes", "2600"],
+    "shard": [*IMAGES, "--container", "shard"],
+    "numbers": [*IMAGES, "--container", "shard", "--codec", "zstd", "--label-column", "x", "--label-column", "y"],
+    "merged": ["pack-merge"],
+    "ratings-shard": [*RATINGS, *SPLIT],
+    "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
+}
+PLAN = [*PACKS["hdf5"], "--plan", "9"]
+
+
+def check(holds, *what):
+    if not holds:
+        raise SystemExit("FAILED: " + " ".join(map(str, what)))
+
+
+def run(command, *arguments, folder, expect=(0,)):
+    done = subprocess.run([command, *arguments], executable=os.path.join(BIN, command), cwd=folder, stdin=subprocess.DEVNULL,
+                          timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    text = done.stdout.decode(errors="replace")
+    check(done.returncode in expect, command, *arguments, "exit", done.returncode, text)
+    return done.returncode, text
+
+
+def files_of(folder):
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if name != "run.json" and not name.endswith(".inputs"):
+                with open(os.path.join(path, name), "rb") as file:
+                    found[os.path.relpath(os.path.join(path, name), folder)] = file.read()
+    return found
+
+
+def hash_of(*arrays):
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def contents(pack):
+    """Hashes of every sample and label, or rating and id, as the readers give them."""
+    info = chunkhit.pack_info(pack)
+    found = {"pack_id": info["pack_id"], "codec": info["codec"], "container": info["container"]}
+    if "matrices" in info:
+        rows = chunkhit.SparseDataset(pack)
+        read = rows[:] if rows.has_held_out else (rows[:],)
+        for name, dense in zip(("x", "held_out"), read):
+            found[name] = hash_of(dense)
+        ids = "\n".join([*map(str, rows.row_ids()), *map(str, rows.column_ids())])
+        return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
+    images = chunkhit.ImageDataset(pack)
+    pixels, labels = zip(*(images[index] for index in range(len(images))))
+    return {**found, "samples": len(images), "pixels": hash_of(np.stack(pixels)), "labels": hash_of(np.stack(labels)),
+            "classes": [each["name"] for each in info["classes"]]}
+
+
+def packs_in(folder):
+    """Every pack below a folder, by its path in it."""
+    return sorted(os.path.relpath(path, folder) for path, _, names in os.walk(folder) if "manifest.json" in names)
+
+
+def write_inputs(folder):
+    rng = np.random.default_rng(1)
+    os.makedirs(os.path.join(folder, "images"))
+    with open(os.path.join(folder, "images/labels.csv"), "w") as table:
+        table.write("file,label,x,y\n")
+        for index in range(22):
+            coarse = rng.integers(0, 256, (2, 3, 3), dtype=np.uint8)
+            Image.fromarray(coarse).resize((12, 8), Image.BICUBIC).save(os.path.join(folder, f"images/{index:02}.png"))
+            table.write(f"{index:02}.png,{('ant', 'bee', 'cat')[index % 3]},{index / 4},{-index}\n")
+    pairs = sorted({(int(user), int(item)) for user, item in zip(rng.integers(0, 40, 300), rng.zipf(1.5, 300) % 30)})
+    with open(os.path.join(folder, "ratings.csv"), "w") as table:
+        table.write("user,item,rating\n")
+        table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2}\n" for user, item in pairs)
+
+
+def record(folder):
+    os.makedirs(folder)
+    write_inputs(folder)
+    for name, command in PACKS.items():
+        packs = ["shard", "shard2"] if name == "merged" else []
+        if packs:
+            run(*PACKS["shard"], "--seed", "5", "--output", "shard2", folder=folder)
+        run(*command, *(["merged", *packs] if packs else ["--output", name]), folder=folder)
+    shutil.rmtree(os.path.join(folder, "shard2"))
+    run(*PLAN, "--output", "plan", folder=folder)
+    run("pack-run", "plan", "--task", "1", "--progress", "none", folder=folder)
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if name == "run.json" or name.endswith(".inputs"):
+                os.remove(os.path.join(path, name))
+    with open(os.path.join(folder, "expected.json"), "w") as file:
+        json.dump({pack: contents(os.path.join(folder, pack)) for pack in packs_in(folder)}, file, indent=1)
+        file.write("\n")
+
+
+def archive(folder, path):
+    """Writes a tar of the folder's files that depends on nothing but their names and bytes."""
+    def plain(entry):
+        entry.uid = entry.gid = entry.mtime = 0
+        entry.uname = entry.gname = ""
+        entry.mode = 0o755 if entry.isdir() else 0o644
+        return entry
+
+    check(not os.path.exists(path), path, "is recorded already")
+    with tarfile.open(path, "w:xz") as tar:
+        for name in sorted(os.listdir(folder)):
+            tar.add(os.path.join(folder, name), name, filter=plain)
+
+
+def check_packs(folder):
+    with open(os.path.join(folder, "expected.json")) as file:
+        expected = json.load(file)
+    check(packs_in(folder) == sorted(expected) and expected, "packs are missing in", folder)
+    for pack, recorded in expected.items():
+        path = os.path.join(folder, pack)
+        found = contents(path)
+        check(found == recorded, pack, "was", recorded, "is", found)
+        run("pack-verify", path, folder=folder)
+        if "x" not in recorded:
+            with tempfile.TemporaryDirectory() as space:
+                _, listed = run("pack-info", path, "--list", folder=space)
+                check(len(listed.splitlines()) == recorded["samples"] + 1, listed)
+
+
+def check_old_packs_are_inputs(folder, space):
+    train, test = (os.path.join(folder, "ratings-shard", name) for name in ("train", "test"))
+    run("pack-sparse", train, test, "--output", "joined", "--progress", "none", folder=space)
+    of_text, of_packs = (chunkhit.pack_info(os.path.join(space, "joined")), chunkhit.pack_info(train))
+    check(of_text["rows"] == of_packs["rows"] + chunkhit.pack_info(test)["rows"], of_text["rows"])
+
+
+def check_plan(folder, space):
+    plan = os.path.join(space, "plan")
+    shutil.copytree(os.path.join(folder, "plan"), plan)
+    before = files_of(plan)
+    status = chunkhit.plan_status(plan)
+    check(status["parts_done"] == 1 and status["parts"] > 2 and 1 not in status["missing_tasks"], status)
+    code, said = run("pack-run", plan, "--root", os.path.join(folder, "images"), "--progress", "none", folder=space, expect=(0, 65))
+    if code == 65:
+        check("in the plan" in said and files_of(plan) == before, "another version", said)
+        return "of another version: " + said.strip()
+    check(files_of(plan) == files_of(os.path.join(folder, "hdf5")), "the finished plan differs from the pack")
+    return "finished"
+
+
+def main():
+    if "--record" in sys.argv:
+        # Always the same folder, because the plan names it.
+        record("/tmp/chunkhit-golden")
+        archive("/tmp/chunkhit-golden", os.path.join(HERE, chunkhit.__version__ + ".tar.xz"))
+        shutil.rmtree("/tmp/chunkhit-golden")
+    versions = sorted(name for name in os.listdir(HERE) if name.endswith(".tar.xz"))
+    check(versions, "nothing is recorded")
+    for version in versions:
+        with tempfile.TemporaryDirectory() as space:
+            folder = os.path.join(space, "golden")
+            with tarfile.open(os.path.join(HERE, version)) as tar:
+                tar.extractall(folder)
+            check_packs(folder)
+            check_old_packs_are_inputs(folder, space)
+            print(version, "passed; its plan is", check_plan(folder, space))
+
+
+if __name__ == "__main__":
+    main()
