@@ -5,6 +5,7 @@
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
 // NO_LINKS=1: there are no hard links.
 // DELAY_US=n: every open, stat and rename takes so many microseconds longer, as from a server.
+// CLOCK_OFFSET=n: the clock of the day is n seconds ahead, as on a machine that is set wrongly.
 // BAD_BYTE=offset: a pread that has it fails with EIO, as of a bad sector.
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,8 +21,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_int calls;
@@ -170,6 +173,27 @@ long syscall(long number, ...) {
   va_end(arguments);
   if (number == SYS_openat2 && fd_below_path((int)argument[0]) && error("openat2") < 0) return -1;
   return NEXT(syscall)(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+}
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  const int result = NEXT(clock_gettime)(clock, now);
+  const char* ahead = getenv("CLOCK_OFFSET");
+  if (result == 0 && clock == CLOCK_REALTIME && ahead != NULL) now->tv_sec += atol(ahead);
+  return result;
+}
+time_t time(time_t* seconds) {
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds != NULL) *seconds = now.tv_sec;
+  return now.tv_sec;
+}
+int gettimeofday(struct timeval* restrict at, void* restrict zone) {
+  (void)zone;
+  struct timespec now = {0, 0};
+  const int result = clock_gettime(CLOCK_REALTIME, &now);
+  at->tv_sec = now.tv_sec;
+  at->tv_usec = now.tv_nsec / 1000;
+  return result;
 }
 
 struct dirent* readdir(DIR* folder) {

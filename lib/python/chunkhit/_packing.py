@@ -96,7 +96,7 @@ def native(value: Any) -> Any:
 
 
 def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
-    """Calls `run` with what is to be told of its progress."""
+    """Calls `run` with the function that shows its progress, or None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress: expected True, False, None or a function, found {progress!r}")
     line = ProgressLine() if progress is True or (progress is None and is_shown()) else None
