@@ -420,6 +420,8 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
   });
 }
 
+bool is_merge_run(std::string_view run_text) { return run_text.starts_with("{\n  \"tool\": \"pack-merge "); }
+
 std::string run_text(const RunRecord& run) {
   Json libraries = Json::object();
   for (const SpecEntry& library : run.libraries) libraries[library.name] = library.value;

@@ -141,6 +141,9 @@ struct RunRecord {
 /// Writes run.json's text.
 [[nodiscard]] std::string run_text(const RunRecord& run);
 
+/// Whether a run.json says that pack-merge made its pack, which no other command makes again.
+[[nodiscard]] bool is_merge_run(std::string_view run_text);
+
 inline constexpr std::string_view kMatrixFormat = "chunkhit-matrix";
 inline constexpr std::string_view kUsersName = "users.csv";
 inline constexpr std::string_view kItemsName = "items.csv";

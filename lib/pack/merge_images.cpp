@@ -73,6 +73,7 @@ class ClassNumbers {
       classes_.push_back({id, name, 0});
     }
     std::vector<std::int64_t> ids;
+    ids.reserve(names.size());
     for (const std::string& name : names) ids.push_back(ids_.at(name));
     return ids;
   }

@@ -22,18 +22,20 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Explains why a folder is no finished pack: it is missing, unfinished, or holds the packs of a split.
-[[noreturn]] void refuse_input(const std::string& folder) {
+[[noreturn]] void refuse_input(const std::string& folder, const std::string& output) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) throw Error(ErrorCode::bad_data, folder + ": no such folder");
-  std::vector<std::string> names = folder_entries(folder);
-  std::ranges::sort(names);
-  std::string packs;
-  for (const std::string& name : names)
-    if (fs::exists(fs::path(folder) / name / kManifestName, error))
-      packs.append(packs.empty() ? "" : ", ").append(name);
+  std::vector<std::string> packs;
+  for (const std::string& name : folder_entries(folder))
+    if (fs::exists(fs::path(folder) / name / kManifestName, error)) packs.push_back(name);
+  // Training first: the merged packs of a split are normalised like it.
+  std::ranges::sort(packs, {}, [](const std::string& name) { return std::pair(name != "train", name); });
+  std::string commands;
+  for (const std::string& name : packs)
+    commands.append(commands.empty() ? "" : "; ")
+        .append("pack-merge " + output + "/" + name + " " + folder + "/" + name + " …");
   if (!packs.empty())
-    throw Error(ErrorCode::bad_data, folder + ": holds the packs " + packs +
-                                         "; merge those of one name at a time, and training first");
+    throw Error(ErrorCode::bad_data, folder + ": holds several packs; merge those of one name: " + commands);
   throw Error(ErrorCode::bad_data, folder + ": no finished pack: " + std::string(kManifestName) +
                                        " is missing; run the command that began it to its end first");
 }
@@ -84,7 +86,7 @@ std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
   for (std::string folder : options.packs) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
     std::optional<MergeInput> input = open_pack(folder);
-    if (!input) refuse_input(folder);
+    if (!input) refuse_input(folder, options.output);
     input->is_output = are_same(folder, options.output);
     inputs.push_back(*std::move(input));
     check_same_kind(inputs.back(), inputs.front());

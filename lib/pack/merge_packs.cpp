@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "manifest/plan.h"
@@ -171,10 +172,9 @@ void describe(const PackManifest& merged, MergeReport& report) {
     chunks += part.chunks;
   }
   if (report.parts > 1 && chunks > 0 && chunks < kMinPartChunks * report.parts)
-    report.notices.push_back(
-        "parts have " + std::to_string(chunks / report.parts) +
-        " chunks on average: shuffle \"window\" mixes few samples; pack the inputs anew as "
-        "one pack when there are many such parts");
+    report.notices.push_back("parts have " + count_text(chunks / report.parts, "chunk") +
+                             " on average: shuffle \"window\" mixes few samples; pack the inputs anew as "
+                             "one pack when there are many such parts");
 }
 
 /// Publishes the tables, run.json and the manifest, then removes what it no longer lists.

@@ -80,6 +80,12 @@ std::string format_of(std::string_view text, const std::string& path) {
   try {
     return manifest_format(text, path);
   } catch (const Error& error) {
+    const std::string run = std::filesystem::path(path).parent_path() / kRunName;
+    std::error_code failure;
+    if (std::filesystem::exists(run, failure)) {
+      const ByteBuffer run_text = read_file(run, kMaxManifestBytes);
+      if (is_merge_run(as_text(run_text))) throw;  // no packing command made it
+    }
     throw Error(error.code(),
                 std::string(error.what()) + "; remove this file, and the same command writes it again");
   }

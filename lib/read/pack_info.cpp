@@ -134,6 +134,7 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<SpecEntry>& spec) {
   std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(spec.size());
   for (const SpecEntry& entry : spec) pairs.emplace_back(entry.name, entry.value);
   return pairs;
 }

@@ -314,7 +314,7 @@ bool was_merged(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(run, error)) return false;
   const ByteBuffer text = read_file(run, kMaxManifestBytes);
-  return as_text(text).find("\"tool\": \"pack-merge") != std::string_view::npos;
+  return is_merge_run(as_text(text));
 }
 
 /// Reports the error that is being handled. Rerunning the command that made the pack keeps its parts and

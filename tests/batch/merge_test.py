@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 import anndata
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import SHIM, Workspace, check, fingerprint, files_of, make_images, run
+from packing import BIN, SHIM, Workspace, check, fingerprint, files_of, make_images, run
 from sparse_packs import Pack, as_entries, random_ratings, write_csv
 
 SCHEMA = json.load(open(os.path.join(os.path.dirname(__file__), "../../schemas/manifest.schema.json")))
@@ -171,13 +172,43 @@ def test_refusals(space, a, b):
     refused(65, ["no finished pack"], out, a, space("half"))
     os.makedirs(space("split"))
     shutil.copytree(a, space("split/train"))
-    refused(65, ["holds the packs train"], out, space("split"), b)
+    refused(65, [f"pack-merge {out}/train {space('split')}/train"], out, space("split"), b)
     shutil.copytree(a, space("damaged"))
     os.truncate(space("damaged/part-00001.zst"), 100)
     refused(65, ["part-00001.zst", "pack-verify"], out, b, space("damaged"))
     shutil.copytree(b, space("begun"))
     os.remove(space("begun/manifest.json"))
     refused(73, ["unfinished pack"], space("begun"), a)
+
+
+def test_machine_faults_publish_nothing(space, a, b):
+    """A source that is removed meanwhile, a full disk, a source that cannot be read."""
+    out = space("faulty")
+    for path, fault, links, code in ((out, "link:3:2", {}, 65), (out, "pwrite:2:28", NO_LINKS, 73), (out, "link:2:5", {}, 73),
+                                     (out, "rename:2:5", {}, 73), (b, "pread:9:5", NO_LINKS, 75), (out, "fsync:1:5", {}, 73)):
+        text = run("pack-merge", out, a, b, expect=code, env={**faults(path, fault), **links})
+        check(not os.path.exists(f"{out}/manifest.json"), fault, text)
+    run("pack-merge", out, a, b)
+    check(fingerprint(out) == fingerprint(space("all")), "differs")
+    before = files_of(a)
+    run("pack-merge", a, a, b, expect=73, env=faults(a, "fsync:2:5"))
+    check(all(files_of(a)[name] == data for name, data in before.items()), "a is not as it was")
+    run("pack-info", a)
+    shutil.rmtree(a)
+    run("pack-verify", out)  # its parts stay
+
+
+def test_two_merges_at_once(space, a, b):
+    """Equal merges whose locks do not see each other end with the right pack; one may have to be run again."""
+    for _ in range(10):
+        shutil.rmtree(space("two"), ignore_errors=True)
+        command = [os.path.join(BIN, "pack-merge"), space("two"), a, b]
+        env = {**os.environ, "LD_PRELOAD": SHIM, "NO_FLOCK": "1"}
+        runs = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(3)]
+        codes = [(each.communicate()[0], each.returncode)[1] for each in runs]
+        check(0 in codes and set(codes) <= {0, 75}, codes)
+        run("pack-merge", *command[1:])
+        check(fingerprint(space("two")) == fingerprint(space("all")), codes)
 
 
 def test_packing_into_a_merged_pack_is_refused(space, a, b):
@@ -255,7 +286,8 @@ def test_ratings_of_a_split(space, many):
         flags = ["--split-by", "ratio", "--test", "0.3", "--chunk-rows", "16"]
         folders.append(pack_ratings(space, name, ratings, *flags, *(["--reuse-ids", space("s0")] if folders else [])))
     text = run("pack-merge", space("split-all"), *folders, expect=65)
-    check("holds the packs test, train" in text, text)
+    words = (f"pack-merge {space('split-all')}/{name} {folders[0]}/{name}" for name in ("train", "test"))
+    check("; ".join(f"{each} …" for each in words) in text, text)
     for name in ("train", "test"):
         packs = [f"{folder}/{name}" for folder in folders]
         run("pack-merge", space(f"split-all/{name}"), *packs)
@@ -308,10 +340,12 @@ with Workspace() as space:
     test_refusals(space, a, b)
     test_packing_into_a_merged_pack_is_refused(space, a, b)
     test_damage_is_not_to_be_rebuilt(space, a, b)
+    test_two_merges_at_once(space, a, b)
     many = halves(3, items=40)
     x, y = test_ratings_entry_by_entry(space, many)
     test_ratings_of_a_split(space, many)
     test_ratings_in_hdf5(space, many)
     test_ratings_that_do_not_fit(space, many, x, y)
     sweep(space, x, [space("killed/out"), y])
+    test_machine_faults_publish_nothing(space, a, b)
 print("passed")

@@ -31,6 +31,7 @@ struct VerifyReport {
   std::vector<std::string>
       problems;  ///< "part-00003.h5: chunk 17 (samples 1700-1799): checksum …, expected …"
   /// Files to remove so that rerunning the packing command rebuilds them: damaged files and the manifest.
+  /// None of a merged pack, which no packing command makes.
   std::vector<std::string> remove_to_rebuild;
 };
 
