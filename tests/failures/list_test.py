@@ -86,6 +86,15 @@ def test_the_packs_of_a_split_are_one_list_that_can_be_split_again(space):
     check(train and val and not train & val and len(train | val) == 60, len(train), len(val))
 
 
+def test_a_merged_pack_lists_the_samples_of_its_packs_one_after_the_other(space):
+    for name, count in (("a", 40), ("b", 25)):
+        make_images(space(name), count)
+        pack(space(name), space(name + ".pack"))
+    run("pack-merge", space("merged"), space("b.pack"), space("a.pack"))
+    first, second = (list_of(space(name + ".pack")).splitlines() for name in "ba")
+    check(list_of(space("merged")).splitlines() == first + second[1:], "another list")
+
+
 def test_labels_and_names_of_every_kind_are_read_back(space):
     os.makedirs(space("in"))
     names = ["plain.png", "big, brown.png", 'quo"te.png', "line\nbreak.png", "=sum(a).png", "-x.png", "ä.png", " blank .png"]

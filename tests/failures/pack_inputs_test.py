@@ -108,6 +108,22 @@ def test_the_packs_of_a_split_give_back_all_ratings_and_can_be_split_again(space
     check("time" in said, said)
 
 
+def test_a_merged_pack_is_an_input_like_its_packs(space):
+    two_days(space)
+    apart = [(f"night-{user}", item, value) for user, item, value, _ in random_ratings(9, count=800)]
+    pack(write_csv(space("night.csv"), apart, "user,item,rating"), "-o", space("night"), "--reuse-ids", space("day1"),
+         "--values", "u8:0.5", *SMALL)
+    run("pack-merge", space("merged"), space("day1"), space("night"))
+    pack(space("day1"), space("night"), "-o", space("one by one"), *SMALL)
+    pack(space("merged"), "-o", space("at once"), *SMALL)
+    first, second = Pack(space("one by one")), Pack(space("at once"))
+    check(first.x == second.x and len(first.x) == len(Pack(space("day1")).x) + len(Pack(space("night")).x), "entries differ")
+    check(first.manifest["input_xxh3"] != second.manifest["input_xxh3"], "both inputs have one hash")
+    part = sorted(name for name in os.listdir(space("merged")) if name.endswith(".zst"))[-1]
+    os.remove(os.path.join(space("merged"), part))
+    check(part in pack(space("merged"), "-o", space("out"), expect=65), part)
+
+
 def test_a_damaged_pack_is_named_and_never_left_out(space):
     two_days(space)
     whole = files_of(space("day2"))

@@ -209,8 +209,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once.
 
-    inputs    one file or several, all of one format, or folders of packs; None if a split is given as files: train_file="u1.base",
-              test_file="u1.test", each one file or several
+    inputs    one file or several, all of one format, or folders of packs; None if a split is given as files:
+              train_file="u1.base", test_file="u1.test", each one file or several
     output    folder of the pack, or of the packs of a split
     progress, dry_run
               as in pack_images; the function's dict has also bytes_done and bytes_total of the input, and dry_run
