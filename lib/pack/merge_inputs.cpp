@@ -14,6 +14,7 @@
 #include "chunkhit/version.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
+#include "pack/pack_ratings.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {
@@ -83,8 +84,8 @@ void check_same_kind(const MergeInput& input, const MergeInput& first) {
 
 std::vector<MergeInput> open_merge_inputs(const MergeOptions& options) {
   std::vector<MergeInput> inputs;
-  for (std::string folder : options.packs) {
-    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  for (const std::string& path : options.packs) {
+    const std::string folder = pack_folder_of(path);
     std::optional<MergeInput> input = open_pack(folder);
     if (!input) refuse_input(folder, options.output);
     input->is_output = are_same(folder, options.output);

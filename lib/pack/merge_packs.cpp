@@ -24,6 +24,7 @@
 #include "pack/merge_inputs.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
+#include "pack/pack_ratings.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {
@@ -177,6 +178,16 @@ void describe(const PackManifest& merged, MergeReport& report) {
                              "one pack when there are many such parts");
 }
 
+/// Says where packs of a split lose the statistics that normalize them.
+void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& merged, MergeReport& report) {
+  const auto has_shared = [](const MergeInput& input) { return input.images->normalize.has_value(); };
+  if (merged.normalize || !std::ranges::all_of(inputs, has_shared)) return;
+  const std::string& from = inputs.front().images->normalize->from;
+  report.notices.push_back("normalised by its own mean and std, unlike the packs of the split: merge " +
+                           from + " of the same inputs first, into the folder " + from + " beside " +
+                           report.path);
+}
+
 /// Publishes the tables, run.json and the manifest, then removes what it no longer lists.
 template <class AnyManifest>
 void write_merged(const MergeOptions& options, std::span<const MergeInput> inputs, const RunStart& start,
@@ -235,17 +246,20 @@ MergeReport merge_packs(const MergeOptions& given) {
   MergeOptions options = given;
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output`: no folder was given");
   if (options.packs.empty()) throw Error(ErrorCode::usage, "`packs`: no pack was given");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  options.output = pack_folder_of(options.output);
   MergeReport report;
   report.path = options.output;
   std::vector<MergeInput> inputs = open_merge_inputs(options);
   if (is_done(options, inputs, report)) return report;
   check_outside_packs(options.output);
   check_merge_inputs(inputs);
-  if (inputs.front().images)
-    write_merged(options, inputs, start, merge_images(inputs, options.output), report);
-  else
+  if (inputs.front().images) {
+    Manifest merged = merge_images(inputs, options.output);
+    add_normalize_notice(inputs, merged, report);
+    write_merged(options, inputs, start, std::move(merged), report);
+  } else {
     write_merged(options, inputs, start, merge_ratings(inputs), report);
+  }
   report.seconds = start.seconds();
   return report;
 }

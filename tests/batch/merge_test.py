@@ -70,8 +70,10 @@ def test_holds_all_of_the_packs(space, a, b):
         found = [(row["pack"], row["row"], row["file"], row["label"]) for row in rows(space("all"), name)]
         check(found == expected and len(found) > 0, name, found)
     run("pack-verify", space("all"))
+    run("pack-merge", space("by-manifest"), f"{a}/manifest.json", f"{b}//")
+    check(fingerprint(space("by-manifest")) == fingerprint(space("all")), "named by their manifests")
     for part in merged["parts"]:
-        check(os.stat(space("all") + "/" + part["file"]).st_nlink == 2, part["file"], "is no link")
+        check(os.stat(space("all") + "/" + part["file"]).st_nlink == 3, part["file"], "is no link")
 
 
 def test_appended_one_by_one_is_merged_at_once(space, a, b, c):
