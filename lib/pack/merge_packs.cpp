@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +25,7 @@
 #include "pack/pack_folder.h"
 #include "pack/pack_ratings.h"
 #include "pack/parallel_files.h"
+#include "store/part.h"
 
 namespace chunkhit {
 namespace {
@@ -81,13 +81,14 @@ void place_part(const std::string& from, const std::string& folder, const PackMa
 
 void place_parts(const MergeOptions& options, std::span<const MergeInput> inputs, const PackManifest& merged,
                  MergeReport& report) {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths;  // empty: is in its place
   for (const MergeInput& input : inputs)
-    for (const PartRecord& part : input.manifest().parts) paths.push_back(input.folder + "/" + part.file);
+    for (const PartRecord& part : input.manifest().parts)
+      paths.push_back(input.is_output ? "" : input.folder + "/" + part.file);
   const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
   PlacedParts placed;
   for_each_file(paths.size(), [&](std::size_t index) {
-    if (!is_stopped())
+    if (!is_stopped() && !paths[index].empty())
       place_part(paths[index], options.output, merged, merged.parts[index], options.stop, placed);
   });
   report.interrupted = is_stopped();
@@ -95,25 +96,24 @@ void place_parts(const MergeOptions& options, std::span<const MergeInput> inputs
   report.parts_copied = placed.copied;
 }
 
-/// NNNNN of part-NNNNN; 0 for any other name.
-std::uint64_t part_number(std::string_view file) {
-  std::uint64_t number = 0;
-  if (file.starts_with("part-")) std::from_chars(file.data() + 5, file.data() + file.size(), number);
-  return number;
-}
-
-/// Names the parts of the merged pack: those that are in its folder keep their names, the others follow.
+/// Names the parts of the merged pack: those that are in its folder keep their names, the others get the
+/// first free ones.
 void name_parts(std::span<const MergeInput> inputs, PackManifest& merged) {
-  std::uint64_t next = 0;
+  std::set<std::string> taken;
   for (const MergeInput& input : inputs)
     for (const PartRecord& part : input.manifest().parts)
-      if (input.is_output) next = std::max(next, 1 + part_number(part.file));
+      if (input.is_output) taken.insert(part_record_name(part.file));
+  const std::string extension(container(merged.container).extension);
+  std::uint64_t number = 0;
   std::size_t index = 0;
-  for (const MergeInput& input : inputs)
-    for (const PartRecord& part : input.manifest().parts) {
-      PartRecord& named = merged.parts[index++];
-      if (!input.is_output) named.file = part_stem(next++) + part.file.substr(part.file.rfind('.'));
+  for (const MergeInput& input : inputs) {
+    const std::size_t end = index + input.manifest().parts.size();
+    for (; index < end; ++index) {
+      if (input.is_output) continue;
+      while (taken.contains(part_stem(number) + ".json")) ++number;
+      merged.parts[index].file = part_stem(number++) + extension;
     }
+  }
 }
 
 bool is_appended(std::span<const MergeInput> inputs) {

@@ -92,6 +92,18 @@ def test_appended_one_by_one_is_merged_at_once(space, a, b, c):
     check(len([name for name in os.listdir(space("grown")) if name.startswith("rejects")]) == 1, os.listdir(space("grown")))
 
 
+def test_a_pack_is_put_in_front(space, a, b):
+    """OUT need not be the first: its parts keep their names, the order is that of the command."""
+    run("pack-merge", space("ba"), b, a)
+    shutil.copytree(a, space("front"))
+    run("pack-merge", space("front"), b, space("front"))
+    check("already merged" in run("pack-merge", space("front"), b, space("front")), "done")
+    run("pack-verify", space("front"))
+    found, expected = manifest(space("front")), manifest(space("ba"))
+    check([found[key] for key in ("pack_id", "classes", "mean")] == [expected[key] for key in ("pack_id", "classes", "mean")], "differ")
+    check([part["xxh3"] for part in found["parts"]] == [part["xxh3"] for part in expected["parts"]], "order of parts")
+
+
 def test_copies_where_there_are_no_links(space, a, b):
     out = space("copied")
     text = run("pack-merge", out, a, b, env=NO_LINKS)
@@ -336,6 +348,7 @@ with Workspace() as space:
     c = make_pack(space, "c", 50, 3, {"bee": "yak"})
     test_holds_all_of_the_packs(space, a, b)
     test_appended_one_by_one_is_merged_at_once(space, a, b, c)
+    test_a_pack_is_put_in_front(space, a, b)
     test_copies_where_there_are_no_links(space, a, b)
     test_kills(space, a, b, c)
     test_killed_copies(space, a, b)
