@@ -13,12 +13,14 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs what pack-images --plan planned: the parts of some tasks, or all that is missing.\nAny number of "
+    "Packs what pack-images --plan or pack-sparse --plan planned: some tasks, or all that is missing.\nAny "
+    "number of "
     "processes on any number of machines may work on one plan, also on the same task.";
 constexpr const char* kExamples =
-    "Without --task it packs what is still missing and finishes the packs; a finished pack is left as it "
+    "Without --task it packs what is missing and finishes the packs; a finished pack is left as it "
     "is.\n"
-    "Exit code 75: this machine cannot read the images now; run the task again, there or elsewhere.\n"
+    "Ratings: all tasks with --stage count; --stage columns, once; all tasks with --stage pack.\n"
+    "Exit code 75: this machine cannot read the inputs now; run the task again, there or elsewhere.\n"
     "Examples:\n"
     "  pack-run /data/train --task \"$SLURM_ARRAY_TASK_ID\"\n"
     "  pack-run /data/train --task 3,17,40-42\n"
@@ -27,6 +29,7 @@ constexpr const char* kExamples =
 struct PackRunFlags {
   RunPlanOptions options;
   std::string task;
+  std::string stage = "all";
   std::string threads = "all";
   std::string memory = "2G";
   std::string on_io_error = "retry";
@@ -34,13 +37,15 @@ struct PackRunFlags {
 };
 
 void add_flags(CLI::App& app, PackRunFlags& flags) {
-  app.add_option("FOLDER", flags.options.folder, "Folder of the plan (the --output of pack-images --plan)")
+  app.add_option("FOLDER", flags.options.folder, "Folder of the plan (the --output that was planned)")
       ->required()
       ->option_text(" ");
   FlagGroup group(app, "Options");
   group.add("--task", "LIST", flags.task,
-            "Pack only the parts of these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
-  group.add("--root", "FOLDER", flags.options.root, "Folder of the images on this machine (as in the plan)");
+            "Pack only these tasks, counted from 0: 17 or 3,17,40-42 (all, then finish)");
+  group.add("--stage", "WORD", flags.stage, "Ratings: count, columns, pack, or (all) that is missing")
+      ->check(one_of<PlanStage>());
+  group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
            "Read errors: retry, then exit code 75; or reject the file for good (retry)")
@@ -57,6 +62,7 @@ RunPlanOptions run_options(const CLI::App& app, const PackRunFlags& flags) {
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);
+  options.stage = parse_choice<PlanStage>(flags.stage);
   options.on_io_error = parse_choice<OnIoError>(flags.on_io_error);
   options.folder = plan_folder(options.folder);
   return options;

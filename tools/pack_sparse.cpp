@@ -49,7 +49,7 @@ ShownProgress shown(const PackSparseProgress& progress, bool is_from_stdin) {
 
 /// Calls `work`; an error of flags that a preset gave names the preset, too.
 template <class Work>
-PackSparseReport naming_preset(const std::string& preset, Work work) {
+auto naming_preset(const std::string& preset, Work work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -67,6 +67,13 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
   if (!flags.save_config.empty()) save_config(app, flags.save_config);
   const bool is_from_stdin = std::ranges::find(options.inputs, "-") != options.inputs.end();
   const auto show = [&](const PackSparseProgress& progress) { return shown(progress, is_from_stdin); };
+  if (app.count("--plan") > 0) {
+    if (flags.dry_run) throw Error(ErrorCode::usage, "--plan and --dry-run exclude each other");
+    print_plan(naming_preset(flags.preset, [&] {
+      return plan_sparse(spec, options, parse_count("--plan", flags.plan, {1, UINT32_MAX}));
+    }));
+    return 0;
+  }
   const PackSparseReport report = naming_preset(flags.preset, [&] {
     return with_progress(progress_style(flags.progress), options, show, [&](const PackSparseOptions& how) {
       return flags.dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);

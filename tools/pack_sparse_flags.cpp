@@ -136,6 +136,10 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--memory", "SIZE", flags.memory, "Memory limit (2G); ratings spill to disk, ids must fit");
   group.add("--progress", "WORD", flags.progress, "Progress output: auto, json, none (auto)")
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
+  group
+      .add("--plan", "TASKS", flags.plan,
+           "Write a plan for pack-run instead of packing, of at most TASKS tasks")
+      ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing; needs no -o")
       ->configurable(false);
   // A recipe must not remove another user's pack.

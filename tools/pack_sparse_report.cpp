@@ -145,4 +145,20 @@ void print_report(const PackSparseReport& report, bool dry_run) {
               printable_text(first).c_str());
 }
 
+void print_plan(const PlanReport& plan) {
+  for (const std::string& notice : plan.notices)
+    std::printf("%s\n", printable_text(flag_text(notice)).c_str());
+  std::printf("%s: plan of %s in %s\n", printable_text(plan.path).c_str(),
+              count_text(plan.parts, "input").c_str(), count_text(plan.tasks, "task").c_str());
+  const std::string run = "pack-run " + printable_text(shell_word(plan.path));
+  const std::string tasks =
+      "TASK from 0 to " + std::to_string(plan.tasks - 1) + ", in any order, on any machine";
+  std::printf("  %s --stage count --task TASK\n      %s\n", run.c_str(), tasks.c_str());
+  std::printf("  %s --stage columns\n      once, when all inputs are counted\n", run.c_str());
+  std::printf("  %s --stage pack --task TASK\n      as the first\n", run.c_str());
+  std::printf("  %s\n      finishes it; alone, it does all of this\n", run.c_str());
+  std::printf("progress: pack-info %s; scripts for Slurm and others are in samples/jobs\n",
+              printable_text(shell_word(plan.path)).c_str());
+}
+
 }  // namespace chunkhit

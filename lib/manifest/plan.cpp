@@ -8,6 +8,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "manifest/json_fields.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -120,16 +121,17 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
 }
 
 std::string plan_status_json(const PlanStatus& status) {
-  const Json json{{"path", status.path},
-                  {"finished", false},
-                  {"rows", status.rows},
-                  {"tasks", status.tasks},
-                  {"parts", status.parts},
-                  {"parts_done", status.parts_done},
-                  {"missing_tasks", status.missing_tasks},
-                  {"rejected", status.rejected},
-                  {"max_rejected", status.max_rejected},
-                  {"begun", status.begun}};
+  Json json{{"path", status.path},
+            {"finished", false},
+            {"rows", status.rows},
+            {"tasks", status.tasks},
+            {"parts", status.parts},
+            {"parts_done", status.parts_done},
+            {"missing_tasks", status.missing_tasks},
+            {"rejected", status.rejected},
+            {"max_rejected", status.max_rejected},
+            {"begun", status.begun}};
+  if (status.stage != PlanStage::all) json["stage"] = name_of(status.stage);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -137,12 +137,13 @@ void check_left_parts(const OutputFolder& folder, const PackManifest& merged) {
 }
 
 /// Throws cannot_write where the output holds something else than these packs or this merge.
-void check_output(const OutputFolder& folder, std::span<const MergeInput> inputs,
+void check_output(const MergeOptions& options, const OutputFolder& folder, std::span<const MergeInput> inputs,
                   const PackManifest& merged) {
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
   };
-  if (folder.has(std::string(kPlanName))) refuse("a plan, whose tasks may be running; give another folder");
+  if (!options.finishes_plan && folder.has(std::string(kPlanName)))
+    refuse("a plan, whose tasks may be running; give another folder");
   const std::optional<MergeInput> held = open_pack(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
   if (output != inputs.end()) {
@@ -195,7 +196,7 @@ void write_merged(const MergeOptions& options, std::span<const MergeInput> input
   name_parts(inputs, merged);
   const OutputFolder folder(options.output, false,
                             inputs.front().images ? PackKind::images : PackKind::matrices);
-  check_output(folder, inputs, merged);
+  check_output(options, folder, inputs, merged);
   place_parts(options, inputs, merged, report);
   if (report.interrupted) return;
   // The tables that the manifest still lists stay until it is replaced.

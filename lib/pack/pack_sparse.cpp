@@ -25,6 +25,7 @@
 #include "pack/pack_sparse_spec.h"
 #include "pack/sparse_input.h"
 #include "pack/sparse_outputs.h"
+#include "pack/sparse_run.h"
 
 namespace chunkhit {
 namespace {
@@ -134,8 +135,12 @@ void check_inputs_outside(const PackSparseOptions& options) {
 /// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
 class SparseRun {
  public:
-  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, std::uint32_t threads)
-      : spec_(spec), options_(options), threads_(threads), start_(start_run()) {}
+  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, bool skips_empty = false)
+      : spec_(spec),
+        options_(options),
+        threads_(options.threads),
+        skips_empty_(skips_empty),
+        start_(start_run()) {}
 
   PackSparseReport pack() {
     GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
@@ -149,6 +154,28 @@ class SparseRun {
     }
     report_.seconds = start_.seconds();
     return std::move(report_);
+  }
+
+  InputCount count() {
+    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
+    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
+    InputCount count;
+    count.interrupted = !input.read();
+    if (count.interrupted) return count;
+    for (const std::string& notice : input.notices())
+      if (notice.starts_with("columns: ")) count.columns_text = notice.substr(0, notice.find(';'));
+    const RatingPacks packs = input.make_packs();
+    const RatingInput read = input.stats().total();
+    count.lines = read.lines;
+    count.bad_lines = read.bad_lines;
+    count.values = packs.fit;
+    count.rows = packs.packs[0].row_count();
+    count.ratings = packs.packs[0].stats().x.nnz;
+    for (const PackRows& rows : packs.packs)
+      count.longest_row =
+          std::max(count.longest_row, rows.stats().x.longest_row + rows.stats().held_out.longest_row);
+    count_items(input, packs.columns(), count);
+    return count;
   }
 
   PackSparseReport preview() {
@@ -170,6 +197,21 @@ class SparseRun {
   void tell(Phase phase) {
     progress_.phase = phase;
     if (options_.on_progress) options_.on_progress(progress_);
+  }
+
+  /// Lists the given columns, else all items of the input: where an item appears first decides between
+  /// equally popular ones, even if the rules leave no rating of it here.
+  void count_items(SparseInput& input, const ItemColumns& columns, InputCount& count) const {
+    if (!spec_.reuse_ids.empty()) {
+      count.items = input.item_ids(columns);
+      count.item_ratings = columns.counts;
+      return;
+    }
+    for (std::uint32_t item = 0; item < columns.columns.size(); ++item) {
+      const std::uint32_t column = columns.columns[item];
+      count.items.push_back(input.items().text(item));
+      count.item_ratings.push_back(column == kNoColumn ? 0 : columns.counts[column]);
+    }
   }
 
   void write(SparseInput& input, SparseOutputs& outputs) {
@@ -212,6 +254,7 @@ class SparseRun {
       report_.packs.push_back(finished_report(output));
       return;
     }
+    if (skips_empty_ && rows.row_count() == 0) return;
     check_has_rows(rows);
     progress_.pack = output.folder.path();
     MatrixPackWriter writer(run, rows, output.folder, output.identity);
@@ -251,6 +294,7 @@ class SparseRun {
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
   std::uint32_t threads_;
+  bool skips_empty_;  ///< packs without rows
   RunStart start_;
   PackSparseProgress progress_;
   PackSparseReport report_;
@@ -288,12 +332,12 @@ PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions 
 
 /// Runs in an arena of its own, which keeps a caller's other work out; the limit counts the calling thread.
 template <class Work>
-PackSparseReport run_with_threads(std::uint32_t threads, Work work) {
+auto run_with_threads(std::uint32_t threads, Work work) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
   tbb::task_arena arena(static_cast<int>(threads));
-  PackSparseReport report;
-  arena.execute([&] { report = work(); });
-  return report;
+  decltype(work()) result;
+  arena.execute([&] { result = work(); });
+  return result;
 }
 
 }  // namespace
@@ -301,13 +345,22 @@ PackSparseReport run_with_threads(std::uint32_t threads, Work work) {
 PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, options.threads).pack(); });
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(); });
 }
 
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads,
-                          [&] { return SparseRun(spec, options, options.threads).preview(); });
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).preview(); });
+}
+
+InputCount count_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).count(); });
+}
+
+PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& given) {
+  const PackSparseOptions options = checked_options(spec, given);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, true).pack(); });
 }
 
 }  // namespace chunkhit

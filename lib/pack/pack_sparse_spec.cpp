@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -22,62 +25,189 @@ constexpr std::array<std::string_view, 2> kHdf5Codecs{"deflate", "none"};
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
-std::string or_auto(const std::string& text) { return text.empty() ? "auto" : text; }
-std::string bool_text(bool value) { return value ? "true" : "false"; }
-
 std::string amount_text(const SplitAmount& amount) {
   return amount.count > 0 ? std::to_string(amount.count) : number_text(amount.share);
 }
 
 std::string limit_text(const std::optional<float>& limit) { return limit ? number_text(*limit) : "none"; }
 
-void add_input(const RatingInputSpec& input, const std::optional<StoredValues>& values,
-               std::vector<SpecEntry>& entries) {
-  const RatingTableSpec& table = input.table;
-  entries.push_back({"format", or_auto(input.format)});
-  entries.push_back({"delimiter", or_auto(table.delimiter)});
-  entries.push_back({"header", name_of(table.header)});
-  entries.push_back({"user", or_auto(table.user)});
-  entries.push_back({"item", or_auto(table.item)});
-  entries.push_back({"value", or_auto(table.value)});
-  entries.push_back({"time", or_auto(table.time)});
-  entries.push_back({"quote", name_of(table.quoting)});
-  entries.push_back({"comment", table.comment});
-  entries.push_back({"decimal", std::string(1, table.decimal_point)});
-  entries.push_back({"values", stored_values_text(values)});
-  entries.push_back({"transpose", name_of(input.transpose)});
-  entries.push_back({"layer", input.layer});
-  entries.push_back({"index-base", input.index_base ? std::to_string(*input.index_base) : "auto"});
+/// Records the fields that it is shown.
+class SpecWriter {
+ public:
+  template <class Enum>
+  void word(const char* name, const Enum& value) {
+    add(name, name_of(value));
+  }
+  void text(const char* name, const std::string& value, const char* if_empty = "") {
+    add(name, value.empty() ? if_empty : value);
+  }
+  void letter(const char* name, char value) { add(name, std::string(1, value)); }
+  void flag(const char* name, bool value, const char* if_true = "true", const char* if_false = "false") {
+    add(name, value ? if_true : if_false);
+  }
+  void count(const char* name, std::uint64_t value, const char* if_zero = "0") {
+    add(name, value == 0 ? if_zero : std::to_string(value));
+  }
+  template <class Integer>
+  void integer(const char* name, const std::optional<Integer>& value, const char* if_none) {
+    add(name, value ? std::to_string(*value) : if_none);
+  }
+  void share(const char* name, double value) { add(name, number_text(value)); }
+  void limit(const char* name, const std::optional<float>& value) { add(name, limit_text(value)); }
+  void amount(const char* name, const SplitAmount& value) { add(name, amount_text(value)); }
+  void values(const char* name, const std::optional<StoredValues>& value) {
+    add(name, stored_values_text(value));
+  }
+  /// A field that is recorded only where something is chosen.
+  [[nodiscard]] static bool has(const char*, bool is_chosen) { return is_chosen; }
+  std::vector<SpecEntry> entries;
+
+ private:
+  void add(const char* name, std::string value) { entries.push_back({name, std::move(value)}); }
+};
+
+/// Sets the fields that it is shown from recorded entries; throws bad_data for what no field records.
+class SpecReader {
+ public:
+  explicit SpecReader(const std::vector<SpecEntry>& entries) : entries_(entries) {}
+  template <class Enum>
+  void word(const char* name, Enum& value) const {
+    const std::optional<Enum> found = enum_of<Enum>(entry(name));
+    if (!found) refuse(name);
+    value = *found;
+  }
+  void text(const char* name, std::string& value, const char* if_empty = "") const {
+    value = entry(name) == if_empty ? "" : entry(name);
+  }
+  void letter(const char* name, char& value) const {
+    if (entry(name).size() != 1) refuse(name);
+    value = entry(name)[0];
+  }
+  void flag(const char* name, bool& value, const char* if_true = "true",
+            const char* if_false = "false") const {
+    value = entry(name) == if_true;
+    if (!value && entry(name) != if_false) refuse(name);
+  }
+  void count(const char* name, std::uint64_t& value, const char* if_zero = "0") const {
+    value = entry(name) == if_zero ? 0 : number<std::uint64_t>(name);
+  }
+  template <class Integer>
+  void integer(const char* name, std::optional<Integer>& value, const char* if_none) const {
+    value.reset();
+    if (entry(name) != if_none) value = number<Integer>(name);
+  }
+  void share(const char* name, double& value) const { value = number<double>(name); }
+  void limit(const char* name, std::optional<float>& value) const {
+    value.reset();
+    if (entry(name) != "none") value = number<float>(name);
+  }
+  void amount(const char* name, SplitAmount& value) const {
+    value = {};
+    if (entry(name).find_first_not_of("0123456789") == std::string::npos)
+      value.count = number<std::uint64_t>(name);
+    else
+      value.share = number<double>(name);
+  }
+  void values(const char* name, std::optional<StoredValues>& value) const {
+    value = parse_stored_values(entry(name));
+  }
+  [[nodiscard]] bool has(const char* name, bool) const {
+    return std::ranges::find(entries_, name, &SpecEntry::name) != entries_.end();
+  }
+
+ private:
+  [[nodiscard]] const std::string& entry(const char* name) const {
+    const auto found = std::ranges::find(entries_, name, &SpecEntry::name);
+    if (found == entries_.end())
+      throw Error(ErrorCode::bad_data, "spec: " + std::string(name) + " is missing");
+    return found->value;
+  }
+  template <class Number>
+  [[nodiscard]] Number number(const char* name) const {
+    const std::string& text = entry(name);
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) refuse(name);
+    return value;
+  }
+  [[noreturn]] void refuse(const char* name) const {
+    throw Error(ErrorCode::bad_data, "spec: " + std::string(name) + ": found '" + entry(name) + "'");
+  }
+
+  const std::vector<SpecEntry>& entries_;
+};
+
+// Each shows the fields of a spec in the order in which they are recorded; `Spec` is const for a SpecWriter.
+
+template <class Spec, class Fields>
+void show_input(Spec& spec, Fields& fields) {
+  auto& table = spec.input.table;
+  fields.text("format", spec.input.format, "auto");
+  fields.text("delimiter", table.delimiter, "auto");
+  fields.word("header", table.header);
+  fields.text("user", table.user, "auto");
+  fields.text("item", table.item, "auto");
+  fields.text("value", table.value, "auto");
+  fields.text("time", table.time, "auto");
+  fields.word("quote", table.quoting);
+  fields.text("comment", table.comment);
+  fields.letter("decimal", table.decimal_point);
+  fields.values("values", spec.packs.rules.values);
+  fields.word("transpose", spec.input.transpose);
+  fields.text("layer", spec.input.layer);
+  fields.integer("index-base", spec.input.index_base, "auto");
 }
 
-void add_rules(const RatingRules& rules, std::vector<SpecEntry>& entries) {
-  entries.push_back({"duplicates", name_of(rules.duplicates)});
-  entries.push_back({"zeros", name_of(rules.zeros)});
-  entries.push_back({"min-value", limit_text(rules.min_value)});
-  entries.push_back({"above", limit_text(rules.above)});
-  entries.push_back({"binarize", bool_text(rules.binarize)});
-  entries.push_back({"min-user", std::to_string(rules.min_user)});
-  entries.push_back({"min-item", std::to_string(rules.min_item)});
-  entries.push_back({"filter-once", bool_text(rules.filter_once)});
+template <class Rules, class Fields>
+void show_rules(Rules& rules, Fields& fields) {
+  fields.word("duplicates", rules.duplicates);
+  fields.word("zeros", rules.zeros);
+  fields.limit("min-value", rules.min_value);
+  fields.limit("above", rules.above);
+  fields.flag("binarize", rules.binarize);
+  fields.count("min-user", rules.min_user);
+  fields.count("min-item", rules.min_item);
+  fields.flag("filter-once", rules.filter_once);
 }
 
-void add_split(const RatingSplitSpec& split, const RecordedIds& ids, std::vector<SpecEntry>& entries) {
-  entries.push_back({"split-by", name_of(split.kind)});
+template <class Split, class Ids, class Fields>
+void show_split(Split& split, Ids& ids, Fields& fields) {
+  fields.word("split-by", split.kind);
   if (split.kind == SplitKind::none) return;
   if (split.kind == SplitKind::given) {
-    entries.push_back({"train-file", std::to_string(split.files.train)});
-    entries.push_back({"validation-file", std::to_string(split.files.validation)});
-    entries.push_back({"test-file", std::to_string(split.files.test)});
+    fields.count("train-file", split.files.train);
+    fields.count("validation-file", split.files.validation);
+    fields.count("test-file", split.files.test);
     return;
   }
-  entries.push_back({"validation", amount_text(split.validation)});
-  entries.push_back({"test", amount_text(split.test)});
-  if (!ids.validation_users.empty()) entries.push_back({"validation-users", ids.validation_users});
-  if (!ids.test_users.empty()) entries.push_back({"test-users", ids.test_users});
-  if (split.kind == SplitKind::users) entries.push_back({"fold-in", number_text(split.fold_in)});
+  fields.amount("validation", split.validation);
+  fields.amount("test", split.test);
+  const bool has_lists = !ids.validation_users.empty(), has_test_list = !ids.test_users.empty();
+  if (fields.has("validation-users", has_lists)) fields.text("validation-users", ids.validation_users);
+  if (fields.has("test-users", has_test_list)) fields.text("test-users", ids.test_users);
+  if (split.kind == SplitKind::users) {
+    fields.share("fold-in", split.fold_in);
+    if (fields.has("users-by-id", split.users_by_id)) fields.flag("users-by-id", split.users_by_id);
+  }
   if (split.kind == SplitKind::ratio || split.kind == SplitKind::leave_one_out)
-    entries.push_back({"split-order", name_of(split.resolved_order())});
-  if (split.before) entries.push_back({"before", std::to_string(*split.before)});
+    fields.word("split-order", split.order);
+  if (fields.has("before", split.before.has_value())) fields.integer("before", split.before, "none");
+}
+
+template <class Spec, class Ids, class Fields>
+void show_spec(Spec& spec, Ids& ids, Fields& fields) {
+  show_input(spec, fields);
+  show_rules(spec.packs.rules, fields);
+  show_split(spec.packs.split, ids, fields);
+  fields.word("id-order", spec.packs.item_order);
+  fields.text("reuse-ids", ids.reuse_ids, "none");
+  fields.flag("order", spec.packs.shuffles_rows, "shuffle", "input");
+  fields.count("seed", spec.packs.seed);
+  fields.text("container", spec.container);
+  fields.text("codec", spec.codec);
+  if (spec.container == "hdf5") fields.word("storage", spec.storage);
+  if (spec.container == "shard") fields.count("chunk-rows", spec.chunk_rows, "auto");
+  fields.count("part-bytes", spec.part_bytes);
 }
 
 void check_sizes(const PackSparseSpec& spec) {
@@ -96,22 +226,25 @@ void check_sizes(const PackSparseSpec& spec) {
 
 std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                      const std::string& split_name) {
-  std::vector<SpecEntry> entries;
-  add_input(spec.input, spec.packs.rules.values, entries);
-  add_rules(spec.packs.rules, entries);
-  add_split(spec.packs.split, ids, entries);
-  entries.push_back({"id-order", name_of(spec.packs.item_order)});
-  entries.push_back({"reuse-ids", ids.reuse_ids.empty() ? "none" : ids.reuse_ids});
-  entries.push_back({"order", spec.packs.shuffles_rows ? "shuffle" : "input"});
-  entries.push_back({"seed", std::to_string(spec.packs.seed)});
-  entries.push_back({"container", spec.container});
-  entries.push_back({"codec", codec_text(codec_choice(spec))});
-  if (spec.container == "hdf5") entries.push_back({"storage", name_of(spec.storage)});
-  if (spec.container == "shard")
-    entries.push_back({"chunk-rows", spec.chunk_rows == 0 ? "auto" : std::to_string(spec.chunk_rows)});
-  entries.push_back({"part-bytes", std::to_string(spec.part_bytes)});
-  if (!split_name.empty()) entries.push_back({"split-name", split_name});
-  return entries;
+  PackSparseSpec chosen = spec;  // what "automatic" means is recorded
+  chosen.codec = codec_text(codec_choice(spec));
+  chosen.packs.split.order = spec.packs.split.resolved_order();
+  SpecWriter writer;
+  show_spec(std::as_const(chosen), ids, writer);
+  if (!split_name.empty()) writer.text("split-name", split_name);
+  return std::move(writer.entries);
+}
+
+PackSparseSpec sparse_spec_of(const std::vector<SpecEntry>& recorded, RecordedIds& ids) {
+  PackSparseSpec spec;
+  SpecReader reader(recorded);
+  show_spec(spec, ids, reader);
+  try {
+    check_spec(spec);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::bad_data, std::string("spec: ") + error.what());
+  }
+  return spec;
 }
 
 CodecChoice codec_choice(const PackSparseSpec& spec) {

@@ -21,6 +21,10 @@ struct RecordedIds {
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackSparseSpec& spec, const RecordedIds& ids,
                                                    const std::string& split_name);
 
+/// Returns the spec that was recorded, and fills `ids` with what stands for ids from files, whose paths are
+/// not recorded. Throws bad_data.
+[[nodiscard]] PackSparseSpec sparse_spec_of(const std::vector<SpecEntry>& recorded, RecordedIds& ids);
+
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackSparseSpec& spec);
 

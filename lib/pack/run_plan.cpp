@@ -31,6 +31,9 @@
 #include "pack/pack_writer.h"
 #include "pack/parallel_files.h"
 #include "pack/plan_rows.h"
+#include "pack/ratings_plan.h"
+#include "ratings/rating_split.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -41,15 +44,14 @@ std::string folder_of(const std::string& folder, const PlannedPack& pack) {
 
 /// Throws bad_data for another build than the one that planned: its bytes may differ, and the parts of a pack
 /// must be the same whichever machine wrote them.
-void check_versions(const PackPlan& plan, const std::string& folder) {
-  const std::string difference = version_difference(plan);
+void check_versions(const std::string& difference, const std::string& folder) {
   if (difference.empty()) return;
   throw Error(ErrorCode::bad_data,
               folder + ": " + difference + ": bytes could differ; use the build that planned");
 }
 
 /// Throws bad_data where a part of a finished pack is not there in its size.
-void check_parts(const std::string& folder, const Manifest& finished) {
+void check_parts(const std::string& folder, const PackManifest& finished) {
   for (const PartRecord& part : finished.parts) {
     std::error_code error;
     if (std::filesystem::file_size(folder + "/" + part.file, error) == part.bytes && !error) continue;
@@ -291,6 +293,9 @@ std::vector<std::string> split_names(const Manifest& manifest) {
 
 /// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
 bool holds_finished_packs(const std::string& folder) {
+  // The train pack of ratings is merged first, and the plan stays until the last is.
+  for (const std::string& path : {folder, folder + "/" + name_of(Split::train)})
+    if (held_format(path) == kMatrixFormat) return true;
   if (held_format(folder) == kImagesFormat) {
     check_parts(folder, *OutputFolder::finished_pack(folder));
     return true;
@@ -310,36 +315,67 @@ bool holds_finished_packs(const std::string& folder) {
   return false;
 }
 
-/// Reads the plan in a folder; nullopt if its packs are finished. Retries, because a shared file system may
+/// A plan of either kind.
+struct AnyPlan {
+  std::optional<PackPlan> images;
+  std::optional<RatingsPlan> ratings;
+};
+
+/// Reads the plan in a folder; none if its packs are finished. Retries, because a shared file system may
 /// show what another machine wrote a second or two late. Throws bad_data if there is neither.
-std::optional<PackPlan> await_plan(const std::string& folder) {
+AnyPlan await_plan(const std::string& folder) {
   constexpr int kTries = 4;
   for (int tries = 1;; ++tries) {
-    std::optional<PackPlan> plan = read_plan(folder);
-    if (plan || holds_finished_packs(folder)) return plan;
+    AnyPlan plan{{}, read_ratings_plan(folder)};
+    if (!plan.ratings) plan.images = read_plan(folder);
+    if (plan.images || plan.ratings || holds_finished_packs(folder)) return plan;
     if (tries == kTries)
       throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName) +
-                                           "; pack-images … --plan TASKS writes one");
+                                           "; --plan TASKS of pack-images or pack-sparse writes one");
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }
 
-void check_tasks(const std::vector<std::uint64_t>& tasks, const PackPlan& plan) {
+void check_tasks(const std::vector<std::uint64_t>& tasks, std::uint64_t planned) {
   for (const std::uint64_t task : tasks)
-    if (task >= plan.tasks)
+    if (task >= planned)
       throw Error(ErrorCode::usage, "`task`: found " + std::to_string(task) + ", expected 0 to " +
-                                        std::to_string(plan.tasks - 1) + ", as the plan has " +
-                                        count_text(plan.tasks, "task"));
+                                        std::to_string(planned - 1) + ", as the plan has " +
+                                        count_text(planned, "task"));
+}
+
+/// run_plan of ratings.
+RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan) {
+  check_tasks(options.tasks, plan.tasks);
+  check_versions(version_difference("pack-sparse", plan.tool, plan.libraries), options.folder);
+  try {
+    return run_ratings_plan(options, plan);
+  } catch (const Error& error) {
+    // Another process finished the packs meanwhile and removed the plan.
+    if (error.code() == ErrorCode::usage || read_ratings_plan(options.folder) ||
+        !holds_finished_packs(options.folder))
+      throw;
+  }
+  RunPlanReport done;
+  done.finished = true;
+  return done;
 }
 
 }  // namespace
 
 RunPlanReport run_plan(const RunPlanOptions& options) {
-  const std::optional<PackPlan> plan = await_plan(options.folder);
+  const AnyPlan found = await_plan(options.folder);
+  if (found.ratings) return run_ratings(options, *found.ratings);
+  const std::optional<PackPlan>& plan = found.images;
   RunPlanReport done;
   done.finished = true;
-  if (!plan) return done;
-  check_tasks(options.tasks, *plan);
+  if (!plan) {
+    remove_stage_folders(options.folder);  // where a run was killed behind its last pack
+    return done;
+  }
+  if (options.stage != PlanStage::all)
+    throw Error(ErrorCode::usage, "`stage`: only for plans of ratings; this one is of images");
+  check_tasks(options.tasks, plan->tasks);
   if (are_finished(options.folder, *plan)) {
     for (const PlannedPack& pack : plan->packs)
       check_parts(folder_of(options.folder, pack),
@@ -347,7 +383,7 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
     if (options.tasks.empty()) clean_up(options.folder, *plan);
     return done;
   }
-  check_versions(*plan, options.folder);
+  check_versions(version_difference(*plan), options.folder);
   try {
     RunPlanReport report = PlanRun(options, *plan).run();
     if (report.finished) clean_up(options.folder, *plan);
@@ -396,11 +432,13 @@ void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t 
 }  // namespace
 
 bool has_plan(const std::string& folder) {
+  if (read_ratings_plan(folder)) return true;
   const std::optional<PackPlan> plan = read_plan(folder);
   return plan && !are_finished(folder, *plan);
 }
 
 PlanStatus read_plan_status(const std::string& folder) {
+  if (const auto ratings = read_ratings_plan(folder)) return ratings_plan_status(folder, *ratings);
   const std::optional<PackPlan> plan = read_plan(folder);
   if (!plan) throw Error(ErrorCode::bad_data, folder + ": holds no " + std::string(kPlanName));
   PlanStatus status{.path = folder,

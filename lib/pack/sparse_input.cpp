@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/random.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "ratings/stored_values.h"
@@ -15,6 +16,7 @@ namespace chunkhit {
 namespace {
 
 constexpr std::size_t kShownColumns = 20;
+constexpr std::uint64_t kDraws = 1ull << 53;  // as many as a double can tell apart
 
 /// Translates user and item numbers of the error into the ids of the input.
 Error duplicate_error(const DuplicateError& error, const IdMap& users, const IdMap& items) {
@@ -242,6 +244,20 @@ std::vector<std::uint32_t> SparseInput::user_numbers(const std::vector<std::stri
   return numbers;
 }
 
+/// Draws held-out users by seed and id alone.
+void SparseInput::draw_users(GivenSplit& parts) const {
+  const RatingSplitSpec& split = spec_.packs.split;
+  for (std::uint32_t user = 0; user < intake_.users().size(); ++user) {
+    const std::uint64_t id = chunkhit::xxh3(as_bytes(intake_.users().text(user)));
+    const double drawn =
+        static_cast<double>(random_below(kDraws, spec_.packs.seed, Purpose::split, id)) / kDraws;
+    if (drawn < split.test.share)
+      parts.test_users.push_back(user);
+    else if (drawn < split.test.share + split.validation.share)
+      parts.validation_users.push_back(user);
+  }
+}
+
 /// Collects what the split needs beside the ratings: listed users and the counts of each file's ratings.
 GivenSplit SparseInput::given_split() {
   GivenSplit parts = std::move(parts_);
@@ -253,6 +269,7 @@ GivenSplit SparseInput::given_split() {
   if (!both.empty())
     throw Error(ErrorCode::bad_data, "`validation_users`, `test_users`: " + count_text(both.size(), "user") +
                                          " in both, the first is " + intake_.users().text(both[0]));
+  if (spec_.packs.split.users_by_id) draw_users(parts);
   return parts;
 }
 

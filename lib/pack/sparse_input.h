@@ -45,6 +45,7 @@ class SparseInput {
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }
+  [[nodiscard]] const IdMap& items() const { return intake_.items(); }
   [[nodiscard]] const ReadStats& stats() const { return intake_.stats(); }
   [[nodiscard]] const std::vector<std::string>& notices() const { return facts_.notices; }
 
@@ -54,6 +55,7 @@ class SparseInput {
   [[nodiscard]] std::vector<std::uint32_t> user_numbers(const std::vector<std::string>& ids,
                                                         const char* flag) const;
   [[nodiscard]] GivenSplit given_split();
+  void draw_users(GivenSplit& parts) const;
   void count_given(std::span<const std::uint32_t> users);
   void add_beside(BesideIds& beside) const;
   void fit_ids(const IdMap& users, const IdMap& items, const IntakeProgress& read);

@@ -34,19 +34,46 @@ ValueHistogram::Bin range_of(std::uint32_t range, std::uint64_t count) {
 
 }  // namespace
 
+/// A scale fits while every value is exactly number · scale for a whole number from 0 to 65535.
+void ValueFit::add(float value) {
+  all_one_ = all_one_ && value == 1;
+  for (std::size_t at = 0; at < kScales.size(); ++at) {
+    Scale& scale = scales_[at];
+    if (!scale.fits) continue;
+    const double number = std::round(static_cast<double>(value) / kScales[at]);
+    scale.fits = number >= 0 && number <= kMaxStored && static_cast<float>(number * kScales[at]) == value;
+    if (scale.fits) scale.largest = std::max(scale.largest, static_cast<std::uint64_t>(number));
+  }
+}
+
+void ValueFit::add(const ValueFit& other) {
+  all_one_ = all_one_ && other.all_one_;
+  for (std::size_t at = 0; at < kScales.size(); ++at) {
+    scales_[at].fits = scales_[at].fits && other.scales_[at].fits;
+    scales_[at].largest = std::max(scales_[at].largest, other.scales_[at].largest);
+  }
+}
+
+StoredValues ValueFit::stored() const {
+  if (all_one_) return {ValueType::none, 1};
+  for (std::size_t at = 0; at < kScales.size(); ++at)
+    if (scales_[at].fits) return {scales_[at].largest < 256 ? ValueType::u8 : ValueType::u16, kScales[at]};
+  return {ValueType::f32, 1};
+}
+
 /// Counts by open addressing with linear probing; the table always has free slots, because kMaxDistinctValues
 /// is far below its size.
 void ValueStats::add(float value, std::uint64_t count) {
   value += 0.0F;  // -0 and 0 are one value
   if (slots_.empty()) {
-    fit(value);
+    fit_.add(value);
     add_range(value, count);
     return;
   }
   std::size_t at = (std::bit_cast<std::uint32_t>(value) * kHashFactor) >> (64 - kSlotBits);
   while (slots_[at].count > 0 && slots_[at].value != value) at = (at + 1) % kSlots;
   if (slots_[at].count == 0) {
-    fit(value);
+    fit_.add(value);
     slots_[at].value = value;
     ++distinct_;
   }
@@ -60,11 +87,7 @@ void ValueStats::add(const ValueStats& other) {
   if (!other.slots_.empty()) return;
   if (!slots_.empty()) change_to_ranges();
   for (std::size_t range = 0; range < kRanges; ++range) ranges_[range] += other.ranges_[range];
-  all_one_ = all_one_ && other.all_one_;
-  for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
-    fits_[scale] = fits_[scale] && other.fits_[scale];
-    largest_[scale] = std::max(largest_[scale], other.largest_[scale]);
-  }
+  fit_.add(other.fit_);
 }
 
 /// Lists the bins by value, whatever order the hash table has them in.
@@ -78,26 +101,6 @@ ValueHistogram ValueStats::histogram() const {
   std::sort(histogram.bins.begin(), histogram.bins.end(),
             [](const auto& a, const auto& b) { return a.low < b.low; });
   return histogram;
-}
-
-/// Chooses the smallest type that holds all values exactly.
-StoredValues ValueStats::stored() const {
-  if (all_one_) return {ValueType::none, 1};
-  for (std::size_t scale = 0; scale < kScales.size(); ++scale)
-    if (fits_[scale]) return {largest_[scale] < 256 ? ValueType::u8 : ValueType::u16, kScales[scale]};
-  return {ValueType::f32, 1};
-}
-
-/// A scale fits while every value is exactly number · scale for a whole number from 0 to 65535.
-void ValueStats::fit(float value) {
-  all_one_ = all_one_ && value == 1;
-  for (std::size_t scale = 0; scale < kScales.size(); ++scale) {
-    if (!fits_[scale]) continue;
-    const double number = std::round(static_cast<double>(value) / kScales[scale]);
-    fits_[scale] =
-        number >= 0 && number <= kMaxStored && static_cast<float>(number * kScales[scale]) == value;
-    if (fits_[scale]) largest_[scale] = std::max(largest_[scale], static_cast<std::uint64_t>(number));
-  }
 }
 
 void ValueStats::add_range(float value, std::uint64_t count) {
@@ -327,7 +330,8 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
                     std::move(given));
   const TrainingStats stats = scan_ratings(rows, live, split, spec.rules.values);
   made.values = stats.values.histogram();
-  made.stored = spec.rules.values.value_or(stats.values.stored());
+  made.fit = stats.values.fit();
+  made.stored = spec.rules.values.value_or(made.fit.stored());
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.item_order, items.sorted);
   leave_out_dropped(live, columns);

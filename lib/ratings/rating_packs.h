@@ -32,6 +32,31 @@ struct ValueHistogram {
 
 inline constexpr std::size_t kMaxDistinctValues = 1000;
 
+/// Which types hold all values that were added.
+class ValueFit {
+ public:
+  static constexpr std::array<double, 8> kScales{1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001};
+  /// Whether each scale fits, and the largest number that would be stored.
+  struct Scale {
+    bool fits = true;
+    std::uint64_t largest = 0;
+  };
+  ValueFit() = default;
+  ValueFit(bool all_one, const std::array<Scale, kScales.size()>& scales)
+      : all_one_(all_one), scales_(scales) {}
+  void add(float value);
+  void add(const ValueFit& other);
+  /// none where all values are 1; else the largest of kScales of which all values are whole multiples, 0 to
+  /// 255 (u8) or to 65,535 (u16) times; else f32.
+  [[nodiscard]] StoredValues stored() const;
+  [[nodiscard]] bool all_one() const { return all_one_; }
+  [[nodiscard]] const std::array<Scale, kScales.size()>& scales() const { return scales_; }
+
+ private:
+  bool all_one_ = true;
+  std::array<Scale, kScales.size()> scales_{};
+};
+
 /// Gathers values. What comes out does not depend on the order, nor on how they were shared out among
 /// objects that were added together.
 class ValueStats {
@@ -39,12 +64,9 @@ class ValueStats {
   void add(float value, std::uint64_t count = 1);
   void add(const ValueStats& other);
   [[nodiscard]] ValueHistogram histogram() const;
-  /// none where all values are 1; else the largest scale of 1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01 and 0.001 of
-  /// which all values are whole multiples, 0 to 255 (u8) or to 65,535 (u16) times; else f32.
-  [[nodiscard]] StoredValues stored() const;
+  [[nodiscard]] const ValueFit& fit() const { return fit_; }
 
  private:
-  static constexpr std::array<double, 8> kScales{1, 0.5, 0.25, 0.2, 0.1, 0.05, 0.01, 0.001};
   static constexpr int kSlotBits = 12;
   static constexpr std::size_t kSlots = std::size_t{1}
                                         << kSlotBits;  // open addressing, at most a quarter full
@@ -54,16 +76,13 @@ class ValueStats {
     float value = 0;
     std::uint64_t count = 0;  ///< 0: free
   };
-  void fit(float value);
   void add_range(float value, std::uint64_t count);
   void change_to_ranges();
 
   std::vector<Slot> slots_ = std::vector<Slot>(kSlots);  ///< empty: there are ranges
   std::size_t distinct_ = 0;
   std::vector<std::uint64_t> ranges_;
-  std::array<bool, kScales.size()> fits_{true, true, true, true, true, true, true, true};
-  std::array<std::uint64_t, kScales.size()> largest_{};  ///< stored number
-  bool all_one_ = true;
+  ValueFit fit_;
 };
 
 /// Whether the ratings' times are looked at.
@@ -73,6 +92,7 @@ class ValueStats {
 struct RatingPacks {
   std::vector<PackStep> steps;
   ValueHistogram values;  ///< values of the ratings that the split divides
+  ValueFit fit;           ///< of the same values
   StoredValues stored;
   std::unique_ptr<const RowSource> source;
   std::vector<PackRows> packs;  ///< train first

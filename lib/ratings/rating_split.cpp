@@ -215,6 +215,9 @@ void check_split(const RatingSplitSpec& spec) {
     check_one("test", spec.test);
   }
   check_lists(spec);
+  if (spec.users_by_id && (spec.kind != SplitKind::users || spec.validation.count + spec.test.count > 0 ||
+                           !spec.validation_users.empty() || !spec.test_users.empty()))
+    refuse("`users_by_id`: only for `split_by` users with shares as `validation` and `test`");
   check_files(spec);
   const bool amounts = !spec.validation.is_none() || !spec.test.is_none();
   if (spec.kind == SplitKind::none && amounts) refuse("`validation`, `test`: need `split_by`, found none");
@@ -247,6 +250,7 @@ void RatingSplit::choose_users(const LiveRatings& live) {
     const auto number = static_cast<std::uint32_t>(user);
     users.push_back({random_bits(seed_, Purpose::split, number), number, number});
   }
+  if (spec_.users_by_id) return;  // all of them are listed
   // Shares are of all live users, the listed ones included.
   const std::uint64_t all = users.size() + listed;
   const std::uint64_t test = spec_.test.of(all);

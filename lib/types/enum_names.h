@@ -30,6 +30,7 @@ enum class OnCorrupt;
 enum class OnError;
 enum class OnIoError;
 enum class Order;
+enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
 enum class RowNorm;
@@ -88,6 +89,9 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<OnIoError>{"retry", "reject"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Order>{"shuffle", "input"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<PlanStage>{"all", "count", "columns",
+                                                                              "pack"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Quoting>{"none", "double", "auto"};
 template <>

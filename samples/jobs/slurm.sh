@@ -1,7 +1,10 @@
 #!/bin/bash
-# Runs the tasks of a plan as a Slurm array. FOLDER is the --output of pack-images --plan, on storage that all nodes share:
+# Runs the tasks of a plan as a Slurm array. FOLDER is the --output that was planned, on storage that all nodes share:
 #   tasks=$(sbatch --parsable --array=0-199%50 slurm.sh FOLDER)
 #   sbatch --dependency=afterany:$tasks --cpus-per-task=8 --mem=4G --wrap 'pack-run FOLDER'
+# Ratings, instead of the first line, each job behind the one before (--dependency=afterany:JOB):
+#   sbatch --array=0-199 slurm.sh FOLDER --stage count; sbatch --wrap 'pack-run FOLDER --stage columns'
+#   sbatch --array=0-199 slurm.sh FOLDER --stage pack
 # afterany: the last job packs what lost tasks left, and says so where something is wrong. Run the command directly, as
 # here, not by srun: then a preempted task is requeued and goes on behind its last finished part.
 #SBATCH --job-name=pack
@@ -11,9 +14,9 @@
 #SBATCH --open-mode=append
 #SBATCH --requeue
 
-pack-run "$1" --task "$SLURM_ARRAY_TASK_ID" --memory 3G
+pack-run "$@" --task "$SLURM_ARRAY_TASK_ID" --memory 3G
 code=$?
-# 75: this node cannot read the images now. Another try, perhaps on another node; scontrol ends this job meanwhile.
+# 75: this node cannot read the inputs now. Another try, perhaps on another node; scontrol ends this job meanwhile.
 if [ "$code" = 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 3 ]; then
   scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" && sleep 60
 fi

@@ -17,7 +17,7 @@ ValueStats stats_of(const std::vector<float>& values) {
 }
 
 std::string stored(const std::vector<float>& values) {
-  const StoredValues chosen = stats_of(values).stored();
+  const StoredValues chosen = stats_of(values).fit().stored();
   return name_of(chosen.type) + " " + std::to_string(chosen.scale).substr(0, 5);
 }
 
@@ -46,7 +46,7 @@ TEST(StoredValues, GiveEveryDecimalBackExactly) {
   for (int number = 0; number <= 65'535; number += 7) {
     const float value =
         std::stof(std::to_string(number / 1000) + "." + std::to_string(1000 + number % 1000).substr(1));
-    ASSERT_NE(stats_of({value}).stored().type, ValueType::f32) << value;
+    ASSERT_NE(stats_of({value}).fit().stored().type, ValueType::f32) << value;
   }
 }
 
@@ -77,7 +77,7 @@ TEST(ValueHistogram, CountsRangesWhereThereAreMoreThanAThousandValues) {
 
 /// What one object knows, as text.
 std::string text_of(const ValueStats& stats) {
-  const StoredValues stored = stats.stored();
+  const StoredValues stored = stats.fit().stored();
   std::ostringstream text;
   text << static_cast<int>(stored.type) << ' ' << stored.scale;
   for (const ValueHistogram::Bin& bin : stats.histogram().bins)

@@ -37,6 +37,7 @@ struct PackProgress {
   std::uint64_t rows_total = 0;
   std::uint64_t rows_skipped = 0;  ///< done by an earlier run
   std::uint64_t rejected = 0;
+  bool counts_inputs = false;  ///< a plan of ratings: rows_* are numbers of inputs
 };
 
 /// How pack_images runs; not recorded, except in run.json.
@@ -141,17 +142,18 @@ struct PackImagesPreview {
 [[nodiscard]] CHUNKHIT_API PackImagesPreview preview_images(const PackImagesSpec& spec,
                                                             const PackImagesOptions& options);
 
-/// Outcome of plan_images.
+/// Outcome of plan_images and plan_sparse.
 struct PlanReport {
   std::string path;  ///< folder of the plan
   std::uint64_t tasks = 0;
-  std::uint64_t parts = 0;  ///< of all packs
-  std::uint64_t rows = 0;
+  std::uint64_t parts = 0;     ///< of all packs; inputs of ratings
+  std::uint64_t rows = 0;      ///< of images
   std::uint64_t rejected = 0;  ///< while listing
   std::uint64_t bytes = 0;     ///< of the plan's files
   LabelSummary labels;
   std::vector<std::string> notices;
   double seconds = 0;
+  bool of_ratings = false;
   bool already_finished = false;  ///< all packs are finished: there is nothing to plan
   bool interrupted = false;
 };
@@ -163,63 +165,11 @@ struct PlanReport {
 CHUNKHIT_API PlanReport plan_images(const PackImagesSpec& spec, const PackImagesOptions& options,
                                     std::uint64_t tasks);
 
-/// How run_plan runs.
-struct RunPlanOptions {
-  std::string folder;  ///< output of plan_images
-  std::vector<std::uint64_t>
-      tasks;                  ///< the parts of these tasks alone; empty: all that is missing, and finish
-  std::string root;           ///< folder of the images where it is another one here; empty: the plan's
-  std::uint32_t threads = 0;  ///< as in PackImagesOptions
-  std::uint64_t memory_bytes = 2ull << 30;
-  OnIoError on_io_error = OnIoError::retry;
-  std::function<void(const PackProgress&)> on_progress;
-  const std::atomic<bool>* stop = nullptr;
-};
-
-/// Outcome of run_plan.
-struct RunPlanReport {
-  std::vector<PackReport> packs;  ///< of the parts of this call's tasks
-  std::uint64_t samples_packed_now = 0;
-  double seconds = 0;
-  bool finished = false;     ///< the packs are whole, and the plan is removed
-  bool interrupted = false;  ///< `stop` was set
-};
-
-/// Packs the parts of some tasks of a plan, or all that is missing and finishes the packs, whose bytes are
-/// those that pack_images writes. Any number of calls may run at once, also of the same task.
-///
-/// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
-/// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
-/// try_again if the images are not there or the machine cannot read them: nothing is published then that
-/// another machine would not have written.
-CHUNKHIT_API RunPlanReport run_plan(const RunPlanOptions& options);
-
-/// State of a plan's packs.
-struct PlanStatus {
-  std::string path;
-  std::uint64_t rows = 0;
-  std::uint64_t tasks = 0;
-  std::uint64_t parts = 0;
-  std::uint64_t parts_done = 0;
-  std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts, ascending
-  std::uint64_t rejected = 0;                ///< while listing and in finished parts
-  std::uint64_t max_rejected = 0;
-  std::vector<std::string> begun;  ///< files being written, or left by a killed task, with their writers
-};
-
-/// Whether a folder holds a plan.
-[[nodiscard]] CHUNKHIT_API bool has_plan(const std::string& folder);
-
-/// Reads how far the packs of a plan are. Throws bad_data if the folder holds no plan.
-[[nodiscard]] CHUNKHIT_API PlanStatus read_plan_status(const std::string& folder);
-
-/// Formats PlanStatus as one JSON object: the field names, and `finished`: false.
-[[nodiscard]] CHUNKHIT_API std::string plan_status_json(const PlanStatus& status);
-
 /// How merge_packs runs.
 struct MergeOptions {
   std::string output;  ///< folder of the merged pack; named among `packs`, they are appended to it
   std::vector<std::string> packs;
+  bool finishes_plan = false;               ///< the packs are those of the plan in `output`
   std::string command_line;                 ///< for run.json
   const std::atomic<bool>* stop = nullptr;  ///< set it to stop while files are copied
 };
@@ -250,6 +200,70 @@ struct MergeReport {
 /// in kind, container, shape, layout, labels, items or values; cannot_write if `output` holds something else;
 /// try_again.
 CHUNKHIT_API MergeReport merge_packs(const MergeOptions& options);
+
+/// Stages of a plan of ratings: every input is counted; the columns of all are made, once; every input is
+/// packed. all: what is missing of these, then the packs are merged.
+enum class PlanStage { all, count, columns, pack };
+
+/// How run_plan runs.
+struct RunPlanOptions {
+  std::string folder;  ///< output of plan_images or plan_sparse
+  std::vector<std::uint64_t>
+      tasks;  ///< the parts of these tasks alone; empty: all that is missing, and finish
+  PlanStage stage = PlanStage::all;  ///< ratings
+  std::string root;                  ///< folder of the inputs where it is another one here; empty: the plan's
+  std::uint32_t threads = 0;         ///< as in PackImagesOptions
+  std::uint64_t memory_bytes = 2ull << 30;
+  OnIoError on_io_error = OnIoError::retry;
+  std::function<void(const PackProgress&)> on_progress;
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Outcome of run_plan.
+struct RunPlanReport {
+  std::vector<PackReport> packs;  ///< of the parts of this call's tasks
+  std::uint64_t samples_packed_now = 0;
+  std::vector<MergeReport> merged;    ///< finished packs of ratings
+  std::uint64_t inputs_done_now = 0;  ///< counted or packed
+  double seconds = 0;
+  bool finished = false;     ///< the packs are whole, and the plan is removed
+  bool interrupted = false;  ///< `stop` was set
+};
+
+/// Packs the parts of some tasks of a plan, or all that is missing and finishes the packs, whose bytes are
+/// those that pack_images writes. Any number of calls may run at once, also of the same task.
+///
+/// Each stage of a plan of ratings needs the one before of all tasks; `pack` throws try_again until the
+/// columns are made.
+///
+/// Throws Error: usage for a task that the plan has not, or memory that cannot hold an image; bad_data if the
+/// plan is damaged, gone, or of another version of chunkhit or its libraries; too_many_rejects; cannot_write;
+/// try_again if the images are not there or the machine cannot read them: nothing is published then that
+/// another machine would not have written.
+CHUNKHIT_API RunPlanReport run_plan(const RunPlanOptions& options);
+
+/// State of a plan's packs.
+struct PlanStatus {
+  std::string path;
+  std::uint64_t rows = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t parts_done = 0;
+  PlanStage stage = PlanStage::all;          ///< ratings: the first that is not done
+  std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts (of the stage), ascending
+  std::uint64_t rejected = 0;                ///< while listing and in finished parts
+  std::uint64_t max_rejected = 0;
+  std::vector<std::string> begun;  ///< files being written, or left by a killed task, with their writers
+};
+
+/// Whether a folder holds a plan.
+[[nodiscard]] CHUNKHIT_API bool has_plan(const std::string& folder);
+
+/// Reads how far the packs of a plan are. Throws bad_data if the folder holds no plan.
+[[nodiscard]] CHUNKHIT_API PlanStatus read_plan_status(const std::string& folder);
+
+/// Formats PlanStatus as one JSON object: the field names, and `finished`: false.
+[[nodiscard]] CHUNKHIT_API std::string plan_status_json(const PlanStatus& status);
 
 /// Progress of pack_sparse.
 struct PackSparseProgress {
@@ -308,6 +322,14 @@ struct PackSparseReport {
 /// Packs user-item ratings into `options.output`, or into the subfolders train, validation and test of it.
 /// Throws as pack_images.
 CHUNKHIT_API PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
+
+/// Plans packs of ratings that any number of processes make together with run_plan: freezes spec and inputs
+/// in `options.output`. Each user is in one input alone. `tasks` is lowered to the number of inputs. The
+/// packs hold the rows and values of pack_sparse, merged of one pack for each input: rows are shuffled within
+/// an input, users are split by their ids. Throws as pack_sparse, and usage for what needs all inputs at
+/// once.
+CHUNKHIT_API PlanReport plan_sparse(const PackSparseSpec& spec, const PackSparseOptions& options,
+                                    std::uint64_t tasks);
 
 /// Reads the inputs and plans; writes nothing. Without options.output no earlier pack is compared. Throws as
 /// pack_sparse.

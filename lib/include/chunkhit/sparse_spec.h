@@ -109,8 +109,10 @@ struct CHUNKHIT_API RatingSplitSpec {
   /// Number or share of users (users), of a user's ratings (ratio), of ratings (time); leave_one_out: 1: each
   /// user's last but one.
   SplitAmount validation{};
-  SplitAmount test{};                        ///< the same; leave_one_out: always one
-  double fold_in = 0.8;                      ///< users: share of a held-out user's items that is X
+  SplitAmount test{};    ///< the same; leave_one_out: always one
+  double fold_in = 0.8;  ///< users: share of a held-out user's items that is X
+  /// users: chosen by seed and id alone, whatever other users the input has: shares are met on average.
+  bool users_by_id = false;
   std::optional<std::int64_t> before{};      ///< time: start of the test period
   SplitOrder order = SplitOrder::automatic;  ///< ratio, leave_one_out
   std::string validation_users{};  ///< users: file of their ids, one per line, instead of `validation`

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "chunkhit/pack.h"
+#include "chunkhit/version.h"
+#include "manifest/id_list.h"
+#include "manifest/plan.h"
+#include "pack/id_lists.h"
+#include "pack/pack_folder.h"
+#include "pack/pack_sparse_spec.h"
+#include "pack/ratings_plan.h"
+#include "pack/sparse_outputs.h"
+#include "types/enum_names.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+
+/// Throws usage for what tasks that see one input each cannot do.
+void check_planned(const PackSparseSpec& spec) {
+  const RatingRules& rules = spec.packs.rules;
+  const RatingSplitSpec& split = spec.packs.split;
+  const std::string otherwise =
+      "; choose the items elsewhere and give them as `reuse_ids`, or pack without `plan`";
+  if (rules.min_item > 0 && rules.min_user > 0)
+    refuse("`min_item` with `min_user`: each changes what the other counts, in all inputs" + otherwise);
+  if (rules.min_item > 0 && (split.kind != SplitKind::none || !spec.reuse_ids.empty()))
+    refuse("`min_item` in a plan: only without `split_by` and `reuse_ids`" + otherwise);
+  if (split.kind == SplitKind::given)
+    refuse("`split_by` given: the inputs of a plan are for all packs; give another `split_by`");
+  if (!split.validation_users.empty() || !split.test_users.empty())
+    refuse("`validation_users`, `test_users`: a plan takes shares; give `validation` and `test`");
+  if (split.kind == SplitKind::users && split.validation.count + split.test.count > 0)
+    refuse("`validation`, `test`: a plan takes shares of the users, as 0.1: no task sees all users");
+  if (split.kind == SplitKind::time && !split.before)
+    refuse("`split_by` time: a plan takes the time as `before`: no task sees all ratings");
+}
+
+/// The folder that all inputs are in.
+fs::path common_folder(const std::vector<fs::path>& inputs) {
+  fs::path common = inputs[0].parent_path();
+  for (const fs::path& input : inputs)
+    while (!common.empty() && common != common.root_path() &&
+           std::mismatch(common.begin(), common.end(), input.begin(), input.end()).first != common.end())
+      common = common.parent_path();
+  return common;
+}
+
+void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
+  std::vector<fs::path> paths;
+  for (const std::string& path : given) {
+    std::error_code error;
+    if (path == "-" || !fs::is_regular_file(path, error))
+      refuse("`inputs`: " + path + ": a plan reads files, and each user is in one of them");
+    paths.push_back(fs::canonical(path));
+  }
+  const fs::path root = common_folder(paths);
+  plan.root = root.string();
+  for (const fs::path& path : paths)
+    plan.inputs.push_back({path.lexically_relative(root).string(), fs::file_size(path)});
+  std::vector<fs::path> sorted = paths;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end()) refuse("`inputs`: " + twice->string() + " is there twice");
+}
+
+RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options,
+                    const std::string& items_hash, std::uint64_t tasks) {
+  RatingsPlan plan;
+  plan.tool = "pack-sparse " + version();
+  for (const auto& [name, number] : library_versions()) plan.libraries.push_back({name, number});
+  plan.command_line = options.command_line;
+  plan.skips_bad_lines = options.on_error == OnError::skip;
+  plan.max_errors = options.max_errors.count;
+  plan.max_error_share = options.max_errors.share;
+  plan.reuses_items = !items_hash.empty();
+  plan.spec = recorded_spec(spec, {items_hash, "", ""}, "");
+  add_inputs(options.inputs, plan);
+  plan.tasks = std::min<std::uint64_t>(tasks, plan.inputs.size());
+  return plan;
+}
+
+/// Writes the given columns where the tasks find them.
+void write_given_items(const std::string& folder, const std::vector<std::string>& ids) {
+  make_folders(folder);
+  IdListWriter list(folder, kGivenItemsName, kItemsHeader);
+  for (const std::string& id : ids) list.add(0, id);
+  CompleteList complete = list.complete();
+  complete.file.publish();
+}
+
+std::string hash_of(const std::vector<std::string>& ids) {
+  Xxh3Stream hash;
+  for (const std::string& id : ids) hash.update(as_bytes(id + "\n"));
+  return hash_text(hash.value());
+}
+
+}  // namespace
+
+PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions& given,
+                       std::uint64_t tasks) {
+  PackSparseSpec spec = given_spec;
+  spec.packs.split.users_by_id = spec.packs.split.kind == SplitKind::users;
+  PackSparseOptions options = given;
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  if (tasks < 1) refuse("`plan`: expected at least one task");
+  if (options.output.empty()) refuse("`output` is required: a folder for the plan and its packs");
+  if (options.inputs.empty()) refuse("`inputs` is required: two or more files of ratings");
+  check_planned(spec);
+  check_spec(spec);
+  const RunStart start = start_run();
+  std::vector<std::string> items;
+  if (!spec.reuse_ids.empty()) items = read_item_ids(spec.reuse_ids, {"`reuse_ids`"});
+  const RatingsPlan plan = plan_of(spec, options, items.empty() ? "" : hash_of(items), tasks);
+  // Looks at what is there, and removes packs with `force`.
+  static_cast<void>(SparseOutputs(spec, options, {}));
+  PlanReport report{.path = options.output};
+  make_folders(options.output);
+  const std::optional<RatingsPlan> before = read_ratings_plan(options.output);
+  if (before && before->tasks != plan.tasks)
+    report.notices.push_back("replaces a plan of " + count_text(before->tasks, "task") +
+                             ": numbers of its tasks mean other inputs now");
+  if (tasks > plan.tasks)
+    report.notices.push_back("`plan` " + count_text(tasks) + ": there are " +
+                             count_text(plan.inputs.size(), "input") +
+                             ", which is the most tasks that the plan can have");
+  remove_stage_folders(options.output, stage_folder(options.output, plan));
+  if (!items.empty()) write_given_items(stage_folder(options.output, plan), items);
+  const std::string text = ratings_plan_text(plan);
+  publish_file(options.output + "/" + std::string(kPlanName), text);
+  report.tasks = plan.tasks;
+  report.parts = plan.inputs.size();
+  report.bytes = text.size();
+  report.of_ratings = true;
+  report.seconds = start.seconds();
+  return report;
+}
+
+}  // namespace chunkhit
