@@ -169,21 +169,22 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
 
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
     """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
-    missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written) and finished
-    (False). None where the folder has no plan, as when its packs are finished."""
+    missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written), finished
+    (False); of ratings also stage, the first that is not done: "count", "columns" or "pack". None where the folder has no plan, as when its packs are finished."""
     status = _chunkhit.plan_status_json(native_path(folder, "folder"))
     return None if status is None else json.loads(status)
 
 
-def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, root: Optional[Path] = None,
-             on_io_error: Optional[str] = None, threads: Optional[int] = None, memory_bytes: Optional[int] = None,
-             progress: Progress = None) -> Dict[str, Any]:
-    """Packs what `pack_images(…, plan=…)` planned. Any number of calls on any number of machines may run at once, also
-    of the same task.
+def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[str] = None,
+             root: Optional[Path] = None, on_io_error: Optional[str] = None, threads: Optional[int] = None,
+             memory_bytes: Optional[int] = None, progress: Progress = None) -> Dict[str, Any]:
+    """Packs what `pack_images` or `pack_sparse` planned (plan=…). Any number of calls on any number of machines may run
+    at once, also of the same task.
 
     folder       output of the plan
     task         number of a task, or several: packs their missing parts; None: all that is missing, and finishes
-    root         folder of the images on this machine; None: the plan's
+    stage        ratings: "count", "columns" (once, without a task) or "pack", each after the one before; None: "all"
+    root         folder of the inputs on this machine; None: the plan's
     on_io_error  "retry", then Error "try_again"; or "reject" the file for good
     threads, memory_bytes, progress
                  as in pack_images
@@ -192,7 +193,7 @@ def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, root
     the same call may succeed, here or on another machine.
     """
     options = {"folder": native_path(folder, "folder"), "on_io_error": on_io_error, "threads": threads,
-               "memory_bytes": memory_bytes, "root": None if root is None else native_path(root, "root"),
+               "memory_bytes": memory_bytes, "stage": stage, "root": None if root is None else native_path(root, "root"),
                "task": None if task is None else task_numbers(task)}
     with_progress(progress, lambda on_progress: _chunkhit.run_plan(options, on_progress))
     return plan_status(folder) or pack_info(folder)
@@ -206,7 +207,7 @@ def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
 
 
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                **options: Any) -> Dict[str, Any]:
+                plan: Optional[int] = None, **options: Any) -> Dict[str, Any]:
     """Packs user-item ratings, once.
 
     inputs    one file or several, all of one format, or folders of packs; None if a split is given as files:
@@ -215,6 +216,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     progress, dry_run
               as in pack_images; the function's dict has also bytes_done and bytes_total of the input, and dry_run
               gives {folder: {rows, columns}}
+    plan      write a plan of so many tasks (at most one an input) for `run_plan` instead; each user is in one input
+              alone. Returns `plan_status`
 
     The options are those of the command pack-sparse; None means the default:
     input     format, delimiter, header (bool), user, item, value, time (names or numbers of columns; "none"), quote,
@@ -236,7 +239,12 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     for name in ("user", "item", "value", "time"):
         if isinstance(options.get(name), int) and not isinstance(options[name], bool):
             options[name] = str(options[name])
-    return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
+    if plan is None:
+        return pack(_chunkhit.pack_sparse, output, progress, dry_run, options)
+    if dry_run:
+        raise Error("plan, dry_run: exclude each other; a dry run writes nothing", "usage")
+    _chunkhit.plan_sparse(pack_options(output, options), whole_number("plan", plan))
+    return plan_status(output) or pack_info(output)
 
 
 def merge_packs(packs: Paths, output: Path) -> Dict[str, Any]:
