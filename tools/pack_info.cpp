@@ -269,7 +269,8 @@ void print_ratings_status(const PlanStatus& status) {
   std::printf("%s: plan of %s in %s\n", printable_text(status.path).c_str(),
               count_text(status.parts, "input").c_str(), count_text(status.tasks, "task").c_str());
   std::printf("stage      %s\n", name_of(status.stage).c_str());
-  std::printf("packed     %s done, %s missing\n", count_text(status.parts_done, "input").c_str(),
+  std::printf("%s %s done, %s missing\n", status.stage == PlanStage::pack ? "packed    " : "counted   ",
+              count_text(status.parts_done, "input").c_str(),
               count_text(status.parts - status.parts_done).c_str());
   for (const std::string& name : status.begun) std::printf("begun      %s\n", printable_text(name).c_str());
   const std::string missing = task_list(status.missing_tasks);

@@ -155,7 +155,7 @@ void print_plan(const PlanReport& plan) {
       "TASK from 0 to " + std::to_string(plan.tasks - 1) + ", in any order, on any machine";
   std::printf("  %s --stage count --task TASK\n      %s\n", run.c_str(), tasks.c_str());
   std::printf("  %s --stage columns\n      once, when all inputs are counted\n", run.c_str());
-  std::printf("  %s --stage pack --task TASK\n      as the first\n", run.c_str());
+  std::printf("  %s --stage pack --task TASK\n      TASK as above\n", run.c_str());
   std::printf("  %s\n      finishes it; alone, it does all of this\n", run.c_str());
   std::printf("progress: pack-info %s; scripts for Slurm and others are in samples/jobs\n",
               printable_text(shell_word(plan.path)).c_str());

@@ -19,11 +19,11 @@ struct FreeContext {
 };
 
 /// One context for each thread: making one costs more than compressing a small chunk.
-template <class Context, Context* (*create)()>
+template <class Context, Context* (*kCreate)()>
 Context* thread_context() {
   static PerThread<std::unique_ptr<Context, FreeContext>> contexts;
   std::unique_ptr<Context, FreeContext>& context = contexts.get();
-  if (context == nullptr) context.reset(create());
+  if (context == nullptr) context.reset(kCreate());
   if (context == nullptr) throw std::bad_alloc();
   return context.get();
 }

@@ -22,14 +22,15 @@ constexpr std::uint64_t kMaxInputs = 1'000'000;
 Json inputs_json(const RatingsPlan& plan) {
   Json inputs = Json::array();
   for (const PlannedInput& input : plan.inputs)
-    inputs.push_back({{"file", input.file}, {"bytes", input.bytes}});
+    inputs.push_back({{"file", input.file}, {"bytes", input.bytes}, {"mtime_ns", input.mtime_ns}});
   return inputs;
 }
 
 std::vector<PlannedInput> parse_inputs(const Json& list) {
   std::vector<PlannedInput> inputs;
   for (const Json& entry : list)
-    inputs.push_back({entry.at("file").get<std::string>(), count_field(entry, "bytes")});
+    inputs.push_back(
+        {entry.at("file").get<std::string>(), count_field(entry, "bytes"), integer_field(entry, "mtime_ns")});
   if (inputs.empty() || inputs.size() > kMaxInputs)
     refuse("inputs: expected 1 to " + std::to_string(kMaxInputs) + ", found " +
            std::to_string(inputs.size()));
@@ -39,7 +40,10 @@ std::vector<PlannedInput> parse_inputs(const Json& list) {
 StoredValues parse_values(const Json& json) {
   const auto type = enum_of<ValueType>(json.at("type").get<std::string>());
   if (!type) refuse("values: type: found " + json.at("type").dump());
-  return {*type, json.at("scale").get<double>()};
+  const double scale = json.at("scale").get<double>();
+  if (!(scale > 0 && scale <= 1))
+    refuse("values: scale: expected above 0, at most 1, found " + json.at("scale").dump());
+  return {*type, scale};
 }
 
 }  // namespace
@@ -97,6 +101,7 @@ std::string plan_count_text(const PlanCount& count) {
   return seal_json({{"format", kCountFormat},
                     {"version", kManifestVersion},
                     {"plan_id", hash_text(count.plan_id)},
+                    {"input_xxh3", hash_text(count.input_xxh3)},
                     {"lines", count.lines},
                     {"bad_lines", count.bad_lines},
                     {"columns_text", count.columns_text},
@@ -105,7 +110,8 @@ std::string plan_count_text(const PlanCount& count) {
                     {"rows", count.rows},
                     {"ratings", count.ratings},
                     {"longest_row", count.longest_row},
-                    {"items", file_json(count.items)}});
+                    {"items", file_json(count.items)},
+                    {"users", file_json(count.users)}});
 }
 
 PlanCount parse_plan_count(std::string_view text, const std::string& name) {
@@ -113,6 +119,7 @@ PlanCount parse_plan_count(std::string_view text, const std::string& name) {
     const Json json = open_format(text, name, kCountFormat);
     PlanCount count;
     count.plan_id = hash_field(json, "plan_id");
+    count.input_xxh3 = hash_field(json, "input_xxh3");
     count.lines = count_field(json, "lines");
     count.bad_lines = count_field(json, "bad_lines");
     count.columns_text = json.at("columns_text").get<std::string>();
@@ -124,6 +131,7 @@ PlanCount parse_plan_count(std::string_view text, const std::string& name) {
     count.ratings = count_field(json, "ratings");
     count.longest_row = count_field(json, "longest_row");
     count.items = parse_file(json.at("items"), json.at("items").at("file").get<std::string>());
+    count.users = parse_file(json.at("users"), json.at("users").at("file").get<std::string>());
     return count;
   });
 }
@@ -144,6 +152,7 @@ PlanColumns parse_plan_columns(std::string_view text, const std::string& name) {
     columns.plan_id = hash_field(json, "plan_id");
     columns.values = parse_values(json.at("values"));
     columns.chunk_rows = count_field(json, "chunk_rows");
+    if (columns.chunk_rows > UINT32_MAX) refuse("chunk_rows: found " + std::to_string(columns.chunk_rows));
     columns.items = parse_file(json.at("items"), json.at("items").at("file").get<std::string>());
     return columns;
   });

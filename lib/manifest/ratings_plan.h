@@ -23,6 +23,7 @@ inline constexpr std::string_view kGivenItemsName = "given-items.csv";
 struct PlannedInput {
   std::string file;  ///< below the plan's root
   std::uint64_t bytes = 0;
+  std::int64_t mtime_ns = 0;  ///< when it was planned: a plan of changed inputs is another one
 };
 
 /// What plan.json of ratings holds.
@@ -34,7 +35,7 @@ struct RatingsPlan {
   std::uint64_t tasks = 1;
   bool skips_bad_lines = false;
   std::uint64_t max_errors = 0;  ///< bad lines in all inputs; 0: `max_error_share`
-  double max_error_share = 0;    ///< of the lines of all inputs
+  double max_error_share = 0;    ///< of the lines of each input
   bool reuses_items = false;     ///< the columns are given
   std::vector<SpecEntry> spec;
   std::vector<PlannedInput> inputs;
@@ -46,6 +47,7 @@ struct RatingsPlan {
 /// What count-NNNNN.json holds: what one input adds to columns.json.
 struct PlanCount {
   std::uint64_t plan_id = 0;
+  std::uint64_t input_xxh3 = 0;  ///< of the ratings that were read
   std::uint64_t lines = 0;
   std::uint64_t bad_lines = 0;
   std::string columns_text;  ///< which columns of a table were read; empty for other formats
@@ -55,6 +57,7 @@ struct PlanCount {
   std::uint64_t ratings = 0;
   std::uint64_t longest_row = 0;
   FileRecord items;  ///< ids and ratings for training, by first appearance
+  FileRecord users;  ///< hashes of the ids of all users, ascending, 8 bytes each
 };
 
 /// What columns.json holds: what the packs of all inputs have in common.

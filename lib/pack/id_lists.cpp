@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/line_reader.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
@@ -85,6 +86,15 @@ CompleteList write_items(const std::string& folder, std::span<const std::string>
   IdListWriter list(folder, kItemsName, kItemsHeader);
   for (std::size_t column = 0; column < ids.size(); ++column) list.add(ratings[column], ids[column]);
   return list.complete();
+}
+
+std::string hash_of_ids(std::span<const std::string> ids) {
+  Xxh3Stream all;
+  for (const std::string& id : ids) {
+    all.update(as_bytes(id));
+    all.update(as_bytes(std::string_view("\n")));
+  }
+  return hash_text(all.value());
 }
 
 std::vector<std::string> read_item_ids(const std::string& path, const IdListUse& use) {

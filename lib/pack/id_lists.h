@@ -20,6 +20,9 @@ namespace chunkhit {
 [[nodiscard]] CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
                                        std::span<const std::uint64_t> ratings);
 
+/// Hashes ids, each with a line feed behind it: the hash that a spec records of a list.
+[[nodiscard]] std::string hash_of_ids(std::span<const std::string> ids);
+
 /// Which flag names a list, and what it must fit into; null: it may take any memory.
 struct IdListUse {
   std::string flag;

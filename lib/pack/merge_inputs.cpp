@@ -69,8 +69,9 @@ void check_distinct(std::span<const MergeInput> inputs) {
   for (const MergeInput& input : inputs)
     for (const std::uint64_t id : source_ids(input.manifest()))
       if (const auto [found, is_new] = known.try_emplace(id, &input); !is_new)
-        throw Error(ErrorCode::bad_data, input.folder + ": pack " + hash_text(id) +
-                                             " is there twice: " + found->second->folder + " holds it, too");
+        throw Error(ErrorCode::bad_data,
+                    input.folder + ": pack " + hash_text(id) + " is there twice: " + found->second->folder +
+                        " holds it, or a pack of other images with the same names and labels");
 }
 
 void check_same_kind(const MergeInput& input, const MergeInput& first) {

@@ -142,7 +142,7 @@ void check_output(const MergeOptions& options, const OutputFolder& folder, std::
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorCode::cannot_write, folder.path() + ": holds " + what);
   };
-  if (!options.finishes_plan && folder.has(std::string(kPlanName)))
+  if (options.planned_item_ratings.empty() && folder.has(std::string(kPlanName)))
     refuse("a plan, whose tasks may be running; give another folder");
   const std::optional<MergeInput> held = open_pack(folder.path());
   const auto output = std::ranges::find(inputs, true, &MergeInput::is_output);
@@ -203,7 +203,7 @@ void write_merged(const MergeOptions& options, std::span<const MergeInput> input
   const auto name = [&](std::string_view table) {
     return is_appended(inputs) ? merged_table_name(table, merged.pack_id) : std::string(table);
   };
-  publish_tables(inputs, folder.path(), name, merged);
+  publish_tables(inputs, folder.path(), name, options.planned_item_ratings, merged);
   write_run(folder.path(), merged.tool, options.command_line, start, 1).publish();
   if (!folder.is_whole(merged, tables(merged)))
     throw Error(ErrorCode::try_again,
@@ -211,6 +211,14 @@ void write_merged(const MergeOptions& options, std::span<const MergeInput> input
   publish_file(folder.file(kManifestName), text_of(merged));
   folder.remove_others(names_of(merged, tables(merged)));
   describe(merged, report);
+}
+
+/// Whether a merged pack lists all parts of an input, by their contents: packs of other images with the same
+/// names and labels have the same id.
+bool lists_parts(const PackManifest& merged, const PackManifest& input) {
+  return std::ranges::all_of(input.parts, [&](const PartRecord& part) {
+    return std::ranges::find(merged.parts, part.xxh3, &PartRecord::xxh3) != merged.parts.end();
+  });
 }
 
 /// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
@@ -222,6 +230,7 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
   for (const MergeInput& input : inputs) {
     is_behind = is_behind || input.is_output;
     const std::vector<std::uint64_t> ids = source_ids(input.manifest());
+    if (!lists_parts(held->manifest(), input.manifest())) return false;
     if (!input.is_output)
       (is_behind ? after : before).insert((is_behind ? after : before).end(), ids.begin(), ids.end());
   }

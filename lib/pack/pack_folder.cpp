@@ -153,11 +153,26 @@ std::vector<std::string> folder_entries(const std::string& folder) {
   return names;
 }
 
+namespace {
+
+/// Whether all names in a folder are of what stages leave, so that no other file is removed with it.
+bool holds_only_stages(const std::string& folder) {
+  return std::ranges::all_of(folder_entries(folder), [](std::string_view name) {
+    if (const std::string_view written = name_written_aside(name); !written.empty()) name = written;
+    return name.starts_with("count-") || name.starts_with("pack-") || name == "columns.json" ||
+           name == kItemsName || name == kGivenItemsName || name == kSpillName ||
+           name.starts_with(kOldSpillBegin);
+  });
+}
+
+}  // namespace
+
 void remove_stage_folders(const std::string& folder, const std::string& except) {
   for (const std::string& name : folder_entries(folder)) {
     const std::string path = folder + "/" + name;
     std::error_code error;
-    if (is_stage_folder(name) && path != except) std::filesystem::remove_all(path, error);
+    if (is_stage_folder(name) && path != except && holds_only_stages(path))
+      std::filesystem::remove_all(path, error);
   }
 }
 

@@ -19,6 +19,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/pack.h"
 #include "chunkhit/version.h"
+#include "manifest/plan.h"
 #include "pack/id_lists.h"
 #include "pack/matrix_pack_writer.h"
 #include "pack/pack_ratings.h"
@@ -35,16 +36,6 @@ using Phase = PackSparseProgress::Phase;
 /// Rows of the dense batch whose size is reported.
 constexpr std::uint64_t kBatchRows = 500;
 
-/// Hashes ids, with a line feed behind each.
-std::string hash_of(const std::vector<std::string>& ids) {
-  Xxh3Stream all;
-  for (const std::string& id : ids) {
-    all.update(as_bytes(id));
-    all.update(as_bytes(std::string_view("\n")));
-  }
-  return hash_text(all.value());
-}
-
 GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) {
   const RatingSplitSpec& split = spec.packs.split;
   GivenIds ids;
@@ -58,9 +49,9 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
 /// The spec records hashes of the lists: the same command with another list is another pack.
 RecordedIds recorded_ids(const GivenIds& ids) {
   RecordedIds recorded;
-  if (ids.items) recorded.reuse_ids = hash_of(*ids.items);
-  if (!ids.validation_users.empty()) recorded.validation_users = hash_of(ids.validation_users);
-  if (!ids.test_users.empty()) recorded.test_users = hash_of(ids.test_users);
+  if (ids.items) recorded.reuse_ids = hash_of_ids(*ids.items);
+  if (!ids.validation_users.empty()) recorded.validation_users = hash_of_ids(ids.validation_users);
+  if (!ids.test_users.empty()) recorded.test_users = hash_of_ids(ids.test_users);
   return recorded;
 }
 
@@ -135,15 +126,13 @@ void check_inputs_outside(const PackSparseOptions& options) {
 /// One run of pack_sparse or preview_sparse: read the input, sort and split the ratings, write the packs.
 class SparseRun {
  public:
-  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options, bool skips_empty = false)
-      : spec_(spec),
-        options_(options),
-        threads_(options.threads),
-        skips_empty_(skips_empty),
-        start_(start_run()) {}
+  SparseRun(const PackSparseSpec& spec, const PackSparseOptions& options,
+            std::optional<PlannedValues> planned = {})
+      : spec_(spec), options_(options), threads_(options.threads), planned_(planned), start_(start_run()) {}
 
   PackSparseReport pack() {
     GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
+    ids.planned = planned_;
     SparseOutputs outputs(spec_, options_, recorded_ids(ids));
     SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
     report_.interrupted = !input.read();
@@ -158,12 +147,16 @@ class SparseRun {
 
   InputCount count() {
     GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
-    SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
+    ids.planned = planned_;
+    SparseInput input(spec_, options_, threads_, options_.output, std::move(ids));
     InputCount count;
     count.interrupted = !input.read();
     if (count.interrupted) return count;
-    for (const std::string& notice : input.notices())
-      if (notice.starts_with("columns: ")) count.columns_text = notice.substr(0, notice.find(';'));
+    count.columns_text = input.table_text();
+    count.input_xxh3 = input.xxh3();
+    for (std::uint32_t user = 0; user < input.users().size(); ++user)
+      count.users.push_back(xxh3(as_bytes(input.users().text(user))));
+    std::ranges::sort(count.users);
     const RatingPacks packs = input.make_packs();
     const RatingInput read = input.stats().total();
     count.lines = read.lines;
@@ -254,7 +247,7 @@ class SparseRun {
       report_.packs.push_back(finished_report(output));
       return;
     }
-    if (skips_empty_ && rows.row_count() == 0) return;
+    if (planned_ && rows.row_count() == 0) return;
     check_has_rows(rows);
     progress_.pack = output.folder.path();
     MatrixPackWriter writer(run, rows, output.folder, output.identity);
@@ -294,7 +287,7 @@ class SparseRun {
   const PackSparseSpec& spec_;
   const PackSparseOptions& options_;
   std::uint32_t threads_;
-  bool skips_empty_;  ///< packs without rows
+  std::optional<PlannedValues> planned_;  ///< of one input of a plan
   RunStart start_;
   PackSparseProgress progress_;
   PackSparseReport report_;
@@ -319,13 +312,25 @@ std::uint32_t fitting_threads(const PackSparseOptions& options) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(fitting, allowed_cpus()));
 }
 
+/// Throws cannot_write where the output holds a plan: pack-run makes its packs.
+void check_no_plan(const PackSparseOptions& options) {
+  std::error_code error;
+  if (!options.force && std::filesystem::exists(options.output + "/" + std::string(kPlanName), error))
+    throw Error(ErrorCode::cannot_write, options.output +
+                                             ": holds a plan, whose tasks may be running; pack-run " +
+                                             "finishes it, `force` removes it");
+}
+
 /// Checks spec and options.
 PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options) {
   check_spec(spec);
   check_inputs(spec, options);
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_inputs_outside(options);
-  if (!options.output.empty()) check_outside_packs(options.output);
+  if (!options.output.empty()) {
+    check_outside_packs(options.output);
+    check_no_plan(options);
+  }
   options.threads = fitting_threads(options);
   return options;
 }
@@ -355,12 +360,13 @@ PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOpti
 
 InputCount count_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).count(); });
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, PlannedValues()).count(); });
 }
 
-PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& given) {
+PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& given,
+                                   const PlannedValues& planned) {
   const PackSparseOptions options = checked_options(spec, given);
-  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, true).pack(); });
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options, planned).pack(); });
 }
 
 }  // namespace chunkhit

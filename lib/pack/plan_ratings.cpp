@@ -13,7 +13,9 @@
 #include "manifest/id_list.h"
 #include "manifest/plan.h"
 #include "pack/id_lists.h"
+#include "pack/output_folder.h"
 #include "pack/pack_folder.h"
+#include "pack/pack_ratings.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/ratings_plan.h"
 #include "pack/sparse_outputs.h"
@@ -42,6 +44,8 @@ void check_planned(const PackSparseSpec& spec) {
     refuse("`validation_users`, `test_users`: a plan takes shares; give `validation` and `test`");
   if (split.kind == SplitKind::users && split.validation.count + split.test.count > 0)
     refuse("`validation`, `test`: a plan takes shares of the users, as 0.1: no task sees all users");
+  if (split.kind == SplitKind::time && !split.validation.is_none())
+    refuse("`validation` with `split_by` time: the latest ratings of all inputs, of which no task sees all");
   if (split.kind == SplitKind::time && !split.before)
     refuse("`split_by` time: a plan takes the time as `before`: no task sees all ratings");
 }
@@ -60,14 +64,15 @@ void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
   std::vector<fs::path> paths;
   for (const std::string& path : given) {
     std::error_code error;
-    if (path == "-" || !fs::is_regular_file(path, error))
-      refuse("`inputs`: " + path + ": a plan reads files, and each user is in one of them");
+    if (path == "-" || is_pack_path(path) || !fs::is_regular_file(path, error))
+      refuse("`inputs`: " + path + ": expected a file of ratings; each user is in one file alone");
     paths.push_back(fs::canonical(path));
   }
   const fs::path root = common_folder(paths);
   plan.root = root.string();
   for (const fs::path& path : paths)
-    plan.inputs.push_back({path.lexically_relative(root).string(), fs::file_size(path)});
+    plan.inputs.push_back({path.lexically_relative(root).string(), fs::file_size(path),
+                           fs::last_write_time(path).time_since_epoch().count()});
   std::vector<fs::path> sorted = paths;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
@@ -99,10 +104,16 @@ void write_given_items(const std::string& folder, const std::vector<std::string>
   complete.file.publish();
 }
 
-std::string hash_of(const std::vector<std::string>& ids) {
-  Xxh3Stream hash;
-  for (const std::string& id : ids) hash.update(as_bytes(id + "\n"));
-  return hash_text(hash.value());
+/// Throws cannot_write where the output holds the plan of other packs: its tasks may be running.
+void check_earlier_plan(const PackSparseOptions& options, const RatingsPlan& plan) {
+  std::error_code error;
+  if (options.force || !fs::exists(options.output + "/" + std::string(kPlanName), error)) return;
+  const std::optional<RatingsPlan> before = read_ratings_plan(options.output);
+  if (before && before->id() == plan.id()) return;
+  throw Error(ErrorCode::cannot_write,
+              options.output + ": holds the plan of " +
+                  (before ? "other settings or of inputs that changed" : "packs of images") +
+                  ", whose tasks may be running; `force` removes it with all that was packed");
 }
 
 }  // namespace
@@ -115,14 +126,16 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   if (tasks < 1) refuse("`plan`: expected at least one task");
   if (options.output.empty()) refuse("`output` is required: a folder for the plan and its packs");
-  if (options.inputs.empty()) refuse("`inputs` is required: two or more files of ratings");
+  if (options.inputs.empty()) refuse("`inputs` is required: one or more files of ratings");
   check_planned(spec);
   check_spec(spec);
   const RunStart start = start_run();
   std::vector<std::string> items;
   if (!spec.reuse_ids.empty()) items = read_item_ids(spec.reuse_ids, {"`reuse_ids`"});
-  const RatingsPlan plan = plan_of(spec, options, items.empty() ? "" : hash_of(items), tasks);
-  // Looks at what is there, and removes packs with `force`.
+  const RatingsPlan plan = plan_of(spec, options, items.empty() ? "" : hash_of_ids(items), tasks);
+  check_outside_packs(options.output);
+  check_earlier_plan(options, plan);
+  // Checks what the output holds, and removes packs with `force`.
   static_cast<void>(SparseOutputs(spec, options, {}));
   PlanReport report{.path = options.output};
   make_folders(options.output);
@@ -134,7 +147,7 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
     report.notices.push_back("`plan` " + count_text(tasks) + ": there are " +
                              count_text(plan.inputs.size(), "input") +
                              ", which is the most tasks that the plan can have");
-  remove_stage_folders(options.output, stage_folder(options.output, plan));
+  remove_stage_folders(options.output, options.force ? "" : stage_folder(options.output, plan));
   if (!items.empty()) write_given_items(stage_folder(options.output, plan), items);
   const std::string text = ratings_plan_text(plan);
   publish_file(options.output + "/" + std::string(kPlanName), text);

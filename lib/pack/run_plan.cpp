@@ -348,16 +348,19 @@ void check_tasks(const std::vector<std::uint64_t>& tasks, std::uint64_t planned)
 RunPlanReport run_ratings(const RunPlanOptions& options, const RatingsPlan& plan) {
   check_tasks(options.tasks, plan.tasks);
   check_versions(version_difference("pack-sparse", plan.tool, plan.libraries), options.folder);
-  try {
-    return run_ratings_plan(options, plan);
-  } catch (const Error& error) {
-    // Another process finished the packs meanwhile and removed the plan.
-    if (error.code() == ErrorCode::usage || read_ratings_plan(options.folder) ||
-        !holds_finished_packs(options.folder))
-      throw;
-  }
+  const auto is_over = [&] {
+    return !read_ratings_plan(options.folder) && holds_finished_packs(options.folder);
+  };
   RunPlanReport done;
   done.finished = true;
+  try {
+    RunPlanReport report = run_ratings_plan(options, plan);
+    if (report.finished || !is_over()) return report;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::usage || !is_over()) throw;
+  }
+  // Another process finished the packs meanwhile; what this one wrote for them is not needed.
+  remove_stage_folders(options.folder);
   return done;
 }
 

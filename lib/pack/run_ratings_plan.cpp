@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <compare>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -17,12 +22,14 @@
 #include "listing/root_folder.h"
 #include "manifest/id_list.h"
 #include "manifest/plan.h"
+#include "pack/id_lists.h"
 #include "pack/matrix_pack_writer.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/plan_rows.h"
 #include "pack/ratings_plan.h"
+#include "pack/ratings_stages.h"
 #include "pack/sparse_run.h"
 #include "ratings/id_map.h"
 #include "types/enum_names.h"
@@ -31,13 +38,6 @@ namespace chunkhit {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kColumnsName = "columns.json";
-
-/// "count-00017"
-std::string numbered(const std::string& kind, std::uint64_t index) {
-  return kind + part_stem(index).substr(std::string("part").size());
-}
 
 /// Reads a sealed file of this plan; nothing where it is missing, damaged or of another plan: it is then made
 /// again.
@@ -53,48 +53,6 @@ auto read_stage_file(const std::string& path, const RatingsPlan& plan, Parse par
     if (failure.code() != ErrorCode::bad_data) throw;
   }
   return std::nullopt;
-}
-
-/// Whether a list is on disk as its record says.
-bool is_there(const std::string& path, const FileRecord& record) {
-  std::error_code error;
-  return fs::file_size(path, error) == record.bytes && !error;
-}
-
-/// The items of all inputs by their first appearance, and the ratings of each.
-struct ItemCounts {
-  IdMap ids;
-  std::vector<std::uint64_t> ratings;
-};
-
-/// Adds the list of one input; throws try_again where it is not what was counted: another process may be
-/// replacing it.
-void add_items(const std::string& path, const FileRecord& record, ItemCounts& items) {
-  const ByteBuffer bytes = read_file(path, record.bytes);
-  if (bytes.size() != record.bytes || xxh3(bytes) != record.xxh3)
-    throw Error(ErrorCode::try_again,
-                path + ": is not what count-NNNNN.json says; remove both and count again");
-  std::size_t taken = 0;
-  IdListReader list(path, [&](MutableBytes out) {
-    const std::size_t count = std::min(out.size(), bytes.size() - taken);
-    std::copy_n(bytes.data() + taken, count, out.data());
-    taken += count;
-    return count;
-  });
-  while (list.next()) {
-    const std::size_t number = items.ids.add(std::string(list.id()));
-    if (number == items.ratings.size()) items.ratings.push_back(0);
-    items.ratings[number] += list.ratings();
-  }
-}
-
-ValueFit value_fit(const PlanCount& count, const std::string& path) {
-  std::array<ValueFit::Scale, ValueFit::kScales.size()> scales{};
-  if (count.value_scales.size() != scales.size())
-    throw Error(ErrorCode::bad_data, path + ": value_scales: expected " + std::to_string(scales.size()));
-  for (std::size_t at = 0; at < scales.size(); ++at)
-    scales[at] = {count.value_scales[at].has_value(), count.value_scales[at].value_or(0)};
-  return {count.all_one, scales};
 }
 
 /// Removes a folder that was not renamed.
@@ -131,17 +89,16 @@ class RatingsRun {
       const std::optional<PlanColumns> columns =
           options_.stage == PlanStage::pack ? columns_of_pack() : make_columns();
       if (columns) pack_inputs(*columns);
-      if (options_.stage == PlanStage::all && !report_.interrupted) finish();
+      if (columns && options_.stage == PlanStage::all && !report_.interrupted) finish(*columns);
     }
     report_.seconds = start_.seconds();
     return std::move(report_);
   }
 
  private:
-  [[nodiscard]] PackSparseSpec spec_of_plan() const {
+  [[nodiscard]] PackSparseSpec spec_of_plan() {
     try {
-      RecordedIds ids;
-      return sparse_spec_of(plan_.spec, ids);
+      return sparse_spec_of(plan_.spec, given_ids_);
     } catch (const Error& error) {
       throw Error(ErrorCode::bad_data, std::string(kPlanName) + ": " + error.what());
     }
@@ -184,6 +141,19 @@ class RatingsRun {
     return options;
   }
 
+  /// Calls `work`; an error of the input names it.
+  template <class Work>
+  auto with_input_name(std::uint64_t input, Work work) const {
+    const std::string& file = plan_.inputs[input].file;
+    try {
+      return work();
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      if (error.code() != ErrorCode::bad_data || text.find(file) != std::string::npos) throw;
+      throw Error(ErrorCode::bad_data, file + ": " + text);
+    }
+  }
+
   void tell() const {
     if (options_.on_progress) options_.on_progress(progress_);
   }
@@ -203,7 +173,9 @@ class RatingsRun {
       return parse_plan_count(text, name);
     };
     std::optional<PlanCount> count = read_stage_file(path + ".json", plan_, parse);
-    return count && is_there(path + ".csv", count->items) ? count : std::nullopt;
+    const bool is_kept =
+        count && is_whole(path + ".csv", count->items) && is_whole(path + ".users", count->users);
+    return is_kept ? count : std::nullopt;
   }
 
   /// Counts the inputs of this run's tasks that are not counted.
@@ -218,12 +190,22 @@ class RatingsRun {
     }
   }
 
+  /// The file of the given columns; throws bad_data where they are not those that were planned.
+  [[nodiscard]] std::string given_items() const {
+    std::string path = stages_ + "/" + std::string(kGivenItemsName);
+    if (hash_of_ids(read_item_ids(path)) != given_ids_.reuse_ids)
+      throw Error(ErrorCode::bad_data, path + ": is not what was planned; plan again with `force`");
+    return path;
+  }
+
   void count_input(std::uint64_t input) {
     PackSparseSpec spec = spec_;
     spec.packs.item_order = ItemOrder::first;
     spec.packs.rules.min_item = 0;  // known only when all inputs are counted
-    if (plan_.reuses_items) spec.reuse_ids = stages_ + "/" + std::string(kGivenItemsName);
-    const InputCount found = count_sparse(spec, run_options(input));
+    if (plan_.reuses_items) spec.reuse_ids = given_items();
+    PackSparseOptions options = run_options(input);
+    options.output = stages_;
+    const InputCount found = with_input_name(input, [&] { return count_sparse(spec, options); });
     report_.interrupted = found.interrupted;
     if (found.interrupted) return;
     IdListWriter list(stages_, numbered("count", input) + ".csv", kItemsHeader);
@@ -231,8 +213,18 @@ class RatingsRun {
       list.add(found.item_ratings[item], found.items[item]);
     CompleteList items = list.complete();
     items.file.publish();
-    PlanCount count{plan_.id(), found.lines, found.bad_lines, found.columns_text, found.values.all_one(),
-                    {},         found.rows,  found.ratings,   found.longest_row,  items.record};
+    PlanCount count{plan_.id(),
+                    found.input_xxh3,
+                    found.lines,
+                    found.bad_lines,
+                    found.columns_text,
+                    found.values.all_one(),
+                    {},
+                    found.rows,
+                    found.ratings,
+                    found.longest_row,
+                    items.record,
+                    write_hashes(stages_, numbered("count", input) + ".users", found.users)};
     for (const ValueFit::Scale& scale : found.values.scales())
       count.value_scales.push_back(scale.fits ? std::optional(scale.largest) : std::nullopt);
     publish_file(stages_ + "/" + numbered("count", input) + ".json", plan_count_text(count));
@@ -245,8 +237,8 @@ class RatingsRun {
     };
     std::optional<PlanColumns> columns =
         read_stage_file(stages_ + "/" + std::string(kColumnsName), plan_, parse);
-    return columns && is_there(stages_ + "/" + std::string(kItemsName), columns->items) ? columns
-                                                                                        : std::nullopt;
+    const bool is_kept = columns && is_whole(stages_ + "/" + std::string(kItemsName), columns->items);
+    return is_kept ? columns : std::nullopt;
   }
 
   /// The columns, which a task of the stage `pack` does not make itself: every task would count all inputs.
@@ -254,7 +246,7 @@ class RatingsRun {
     std::optional<PlanColumns> columns = read_columns();
     if (!columns)
       throw Error(ErrorCode::try_again,
-                  stages_ + "/" + std::string(kColumnsName) + ": is not there yet; `stage` columns makes it");
+                  stages_ + "/" + std::string(kColumnsName) + ": is missing; run `stage` columns first");
     return *std::move(columns);
   }
 
@@ -265,6 +257,7 @@ class RatingsRun {
     count_inputs();
     if (report_.interrupted) return std::nullopt;
     ItemCounts items;
+    std::vector<UserOfInput> users;
     PlanColumns columns{plan_.id(), {}, 0, {}};
     PlanCount all;
     ValueFit values;
@@ -275,7 +268,9 @@ class RatingsRun {
       add_count(*count, input, all);
       values.add(value_fit(*count, path + ".json"));
       add_items(path + ".csv", count->items, items);
+      add_users(path + ".users", count->users, input, users);
     }
+    check_users(users);
     check_bad_lines(all);
     columns.values = spec_.packs.rules.values.value_or(values.stored());
     columns.items = write_columns(items);
@@ -288,14 +283,27 @@ class RatingsRun {
   void add_count(const PlanCount& count, std::uint64_t input, PlanCount& all) const {
     if (input == 0) all.columns_text = count.columns_text;
     if (count.columns_text != all.columns_text)
-      throw Error(ErrorCode::bad_data, plan_.inputs[input].file + ": " + count.columns_text + "; " +
-                                           plan_.inputs[0].file + ": " + all.columns_text +
-                                           "; expected the same: give `header`, `user`, `item` and `value`");
+      throw Error(ErrorCode::bad_data,
+                  plan_.inputs[input].file + ": " + count.columns_text + "; " + plan_.inputs[0].file + ": " +
+                      all.columns_text +
+                      "; expected the same: plan again with `header`, `user`, `item`, `value`, "
+                      "`delimiter` and `quote`");
     all.lines += count.lines;
     all.bad_lines += count.bad_lines;
     all.rows += count.rows;
     all.ratings += count.ratings;
     all.longest_row = std::max(all.longest_row, count.longest_row);
+  }
+
+  /// Throws bad_data where a user is in two inputs: rules and split would see a part of the user's ratings.
+  void check_users(std::vector<UserOfInput>& users) const {
+    std::ranges::sort(users);
+    const auto twice = std::ranges::adjacent_find(users, {}, &UserOfInput::id);
+    if (twice == users.end()) return;
+    throw Error(ErrorCode::bad_data,
+                plan_.inputs[twice->input].file + ", " + plan_.inputs[(twice + 1)->input].file +
+                    ": have users in common; expected each user in one input alone. Group "
+                    "the ratings by user (samples/jobs/group_dask.py) and plan again");
   }
 
   /// Each input kept to the limit by itself; a count is for all of them together.
@@ -351,11 +359,12 @@ class RatingsRun {
     begin("packing", inputs.size());
     PackSparseSpec spec = spec_;
     spec.reuse_ids = stages_ + "/" + std::string(kItemsName);
-    spec.packs.rules.values = columns.values;
+    const bool are_chosen = plan_.reuses_items || spec_.packs.rules.min_item > 0;
+    const PlannedValues planned{!are_chosen, columns.values};
     spec.packs.rules.min_item = 0;  // the columns keep to it
     spec.chunk_rows = columns.chunk_rows;
     for (const std::uint64_t input : inputs) {
-      if (!is_packed(input)) pack_input(spec, input);
+      if (!is_packed(input)) pack_input(spec, planned, input);
       if (report_.interrupted) return;
       ++progress_.rows_done;
       tell();
@@ -363,33 +372,59 @@ class RatingsRun {
   }
 
   /// Packs into a folder of this process alone; the first of several that is renamed stays.
-  void pack_input(const PackSparseSpec& spec, std::uint64_t input) {
+  void pack_input(const PackSparseSpec& spec, const PlannedValues& planned, std::uint64_t input) {
     const AsideFolder aside(make_aside_path(packed_path(input)));
     PackSparseOptions options = run_options(input);
     options.output = aside.path;
-    report_.interrupted = pack_sparse_input(spec, options).interrupted;
+    report_.interrupted =
+        with_input_name(input, [&] { return pack_sparse_input(spec, options, planned); }).interrupted;
     if (report_.interrupted) return;
+    check_unchanged(aside.path, input);
+    if (!fs::exists(stages_)) throw Error(ErrorCode::try_again, stages_ + ": was removed meanwhile");
     make_folders(aside.path);  // also where no pack has rows
     if (::rename(aside.path.c_str(), packed_path(input).c_str()) != 0 && !is_packed(input))
       throw_write_error(packed_path(input), "cannot rename", errno);
     ++report_.inputs_done_now;
   }
 
-  /// Merges the packs of all inputs, and removes the plan.
-  void finish() {
+  /// Throws bad_data where an input is not what was counted: its items may have no columns.
+  void check_unchanged(const std::string& packed, std::uint64_t input) const {
+    const std::optional<PlanCount> count = read_count(input);
     for (const std::string& name : pack_names(spec_.packs.split)) {
-      MergeOptions merge;
-      merge.output = name.empty() ? options_.folder : options_.folder + "/" + name;
-      merge.finishes_plan = true;
-      merge.command_line = plan_.command_line;
-      merge.stop = options_.stop;
-      for (std::uint64_t input = 0; input < plan_.inputs.size(); ++input) {
-        std::string pack = packed_path(input) + (name.empty() ? "" : "/" + name);
-        if (!held_format(pack).empty()) merge.packs.push_back(std::move(pack));
-      }
-      if (merge.packs.empty())
-        throw Error(ErrorCode::usage, "`split_by`: " + name + " gets no rows; give it more");
-      MergeReport merged = merge_inputs(merge);
+      const auto pack = OutputFolder::finished_matrix_pack(name.empty() ? packed : packed + "/" + name);
+      if (count && pack && pack->input_xxh3 != count->input_xxh3)
+        throw Error(ErrorCode::bad_data,
+                    plan_.inputs[input].file + ": changed since it was counted; plan again with `force`");
+    }
+  }
+
+  /// The packs of all inputs that belong to a pack of the split; inputs without rows for it have none.
+  [[nodiscard]] MergeOptions packs_of(const std::string& name,
+                                      const std::vector<std::uint64_t>& item_ratings) const {
+    MergeOptions merge;
+    merge.output = name.empty() ? options_.folder : options_.folder + "/" + name;
+    merge.planned_item_ratings = item_ratings;
+    merge.command_line = plan_.command_line;
+    merge.stop = options_.stop;
+    for (std::uint64_t input = 0; input < plan_.inputs.size(); ++input) {
+      std::string pack = packed_path(input) + (name.empty() ? "" : "/" + name);
+      std::error_code error;
+      if (fs::is_directory(pack, error) && !fs::is_empty(pack, error)) merge.packs.push_back(std::move(pack));
+    }
+    if (merge.packs.empty())
+      throw Error(ErrorCode::usage, "`split_by`: " + name + " gets no rows; give it more");
+    return merge;
+  }
+
+  /// Merges the packs of all inputs, and removes the plan.
+  void finish(const PlanColumns& columns) {
+    ItemCounts items;
+    add_items(stages_ + "/" + std::string(kItemsName), columns.items, items);
+    std::vector<MergeOptions> merges;
+    for (const std::string& name : pack_names(spec_.packs.split))
+      merges.push_back(packs_of(name, items.ratings));
+    for (const MergeOptions& merge : merges) {
+      MergeReport merged = merge_packs(merge);
       report_.interrupted = merged.interrupted;
       if (report_.interrupted) return;
       report_.merged.push_back(std::move(merged));
@@ -399,19 +434,9 @@ class RatingsRun {
     report_.finished = true;
   }
 
-  [[nodiscard]] static MergeReport merge_inputs(const MergeOptions& merge) {
-    try {
-      return merge_packs(merge);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::bad_data) throw;
-      throw Error(ErrorCode::bad_data, std::string(error.what()) +
-                                           "; pack-NNNNN is of the input of this number, from 0: each user "
-                                           "must be in one input alone");
-    }
-  }
-
   const RunPlanOptions& options_;
   const RatingsPlan& plan_;
+  RecordedIds given_ids_;
   PackSparseSpec spec_;
   std::string stages_;
   std::string root_;
@@ -423,19 +448,6 @@ class RatingsRun {
 
 }  // namespace
 
-std::optional<RatingsPlan> read_ratings_plan(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kPlanName);
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  const ByteBuffer bytes = with_retries([&] { return read_file(path, kMaxManifestBytes); });
-  if (manifest_format(as_text(bytes), path) != kRatingsPlanFormat) return std::nullopt;
-  return parse_ratings_plan(as_text(bytes), path);
-}
-
-std::string stage_folder(const std::string& folder, const RatingsPlan& plan) {
-  return folder + "/" + std::string(kStageFolderBegin) + hash_text(plan.id());
-}
-
 RunPlanReport run_ratings_plan(const RunPlanOptions& options, const RatingsPlan& plan) {
   if (options.stage == PlanStage::all && !options.tasks.empty())
     throw Error(ErrorCode::usage,
@@ -443,26 +455,6 @@ RunPlanReport run_ratings_plan(const RunPlanOptions& options, const RatingsPlan&
   if (options.stage == PlanStage::columns && !options.tasks.empty())
     throw Error(ErrorCode::usage, "`task`: the stage columns is done once, for all tasks");
   return RatingsRun(options, plan).run();
-}
-
-PlanStatus ratings_plan_status(const std::string& folder, const RatingsPlan& plan) {
-  PlanStatus status{.path = folder, .tasks = plan.tasks, .parts = plan.inputs.size()};
-  const std::string stages = stage_folder(folder, plan);
-  std::error_code error;
-  const bool has_columns = fs::exists(stages + "/" + std::string(kColumnsName), error);
-  std::set<std::uint64_t> missing;
-  for (std::uint64_t input = 0; input < plan.inputs.size(); ++input) {
-    const bool is_packed = fs::exists(stages + "/" + numbered("pack", input), error);
-    const bool is_counted = fs::exists(stages + "/" + numbered("count", input) + ".json", error);
-    status.parts_done += is_packed ? 1 : 0;
-    if (has_columns ? !is_packed : !is_counted) missing.insert(input % plan.tasks);
-  }
-  status.missing_tasks.assign(missing.begin(), missing.end());
-  status.stage = has_columns ? PlanStage::pack : missing.empty() ? PlanStage::columns : PlanStage::count;
-  for (const std::string& name : folder_entries(stages))
-    if (!name_written_aside(name).empty()) status.begun.push_back(begun_text(name));
-  std::ranges::sort(status.begun);
-  return status;
 }
 
 }  // namespace chunkhit

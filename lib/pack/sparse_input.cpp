@@ -169,6 +169,22 @@ void SparseInput::note_table() {
   facts_.notices.insert(facts_.notices.begin() + 1, table.notices.begin(), table.notices.end());
 }
 
+std::string SparseInput::table_text() const {
+  if (!intake_.table()) return "";
+  const RatingTable& table = *intake_.table();
+  const auto name = [&](std::size_t column) {
+    return column < table.column_names.size() ? table.column_names[column] : std::to_string(column + 1);
+  };
+  const RatingColumns& columns = table.text.columns;
+  std::string text = "user " + name(columns.user) + ", item " + name(columns.item);
+  if (columns.value) text += ", value " + name(*columns.value);
+  if (columns.time) text += ", time " + name(*columns.time);
+  // Where no quote was seen, a later one makes its line bad.
+  const bool are_letters = table.text.quoting == Quoting::letters || table.text.quoting == Quoting::none;
+  text += ", delimiter " + table.text.delimiter + (are_letters ? ", quotes are letters" : "");
+  return text;
+}
+
 /// Times of several units cannot be compared.
 void SparseInput::note_times() {
   const TimeUnits& times = intake_.times();
@@ -294,6 +310,7 @@ RatingPacks SparseInput::make_packs() {
     sorted = intake_.items().sorted();
     choice.sorted = sorted;
   }
+  choice.planned = given_.planned;
   GivenSplit given = given_split();
   // All ids have been looked up: the hash tables are freed before rows are sorted.
   intake_.drop_id_index();

@@ -22,6 +22,7 @@ struct GivenIds {
   std::optional<std::vector<std::string>> items;  ///< columns of another pack, which are reused
   std::vector<std::string> validation_users;      ///< held out
   std::vector<std::string> test_users;
+  std::optional<PlannedValues> planned{};  ///< of one input of a plan
 };
 
 /// Reads the inputs of a run once, then makes its packs.
@@ -42,6 +43,8 @@ class SparseInput {
   /// The items' own ids, by column; once, behind make_packs.
   [[nodiscard]] std::vector<std::string> item_ids(const ItemColumns& columns);
   [[nodiscard]] LabelTable labels();
+  /// Says which columns of a table are read, its delimiter and its quoting; empty for other formats.
+  [[nodiscard]] std::string table_text() const;
   /// What rows in work may take.
   [[nodiscard]] std::uint64_t work_bytes() const { return store_.spec().memory_bytes; }
   [[nodiscard]] const IdMap& users() const { return intake_.users(); }

@@ -14,6 +14,8 @@ namespace chunkhit {
 struct InputCount {
   std::uint64_t lines = 0;
   std::uint64_t bad_lines = 0;
+  std::uint64_t input_xxh3 = 0;
+  std::vector<std::uint64_t> users{};  ///< hashes of all users' ids, ascending
   std::string columns_text;  ///< which columns of a table were read, and how they were found; else empty
   ValueFit values;
   std::uint64_t rows = 0;                     ///< for training
@@ -24,10 +26,12 @@ struct InputCount {
   bool interrupted = false;
 };
 
-/// Reads the inputs and counts what packs of them would hold. Throws as pack_sparse.
+/// Reads the inputs and counts what packs of them would hold; ratings that do not fit into memory go to the
+/// folder `options.output`. Throws as pack_sparse.
 [[nodiscard]] InputCount count_sparse(const PackSparseSpec& spec, const PackSparseOptions& options);
 
-/// pack_sparse, but packs that get no rows are left out.
-PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& options);
+/// pack_sparse of one input of a plan: packs that get no rows are left out.
+PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& options,
+                                   const PlannedValues& planned);
 
 }  // namespace chunkhit

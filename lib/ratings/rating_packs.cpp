@@ -323,19 +323,22 @@ RatingPacks make_rating_packs(RatingStore& store, const RatingPacksSpec& spec, c
   CleanRows rows = clean_rows(store, spec.rules, row_form(spec.split), made.steps);
   LiveRatings live{std::vector<std::uint8_t>(store.user_count(), 1),
                    std::vector<std::uint8_t>(store.item_count(), 1)};
-  if (items.frozen) keep_known_items(rows, *items.frozen, live, made.steps);
+  const bool are_chosen = items.frozen && !(items.planned && items.planned->are_all_items);
+  if (are_chosen) keep_known_items(rows, *items.frozen, live, made.steps);
   keep_frequent(rows, spec.rules, live, made.steps);
 
   RatingSplit split(spec.split, spec.seed, rows, live, made.steps.back().ratings, store.has_times(),
                     std::move(given));
-  const TrainingStats stats = scan_ratings(rows, live, split, spec.rules.values);
+  std::optional<StoredValues> values = spec.rules.values;
+  if (!values && items.planned) values = items.planned->stored;
+  const TrainingStats stats = scan_ratings(rows, live, split, values);
   made.values = stats.values.histogram();
   made.fit = stats.values.fit();
-  made.stored = spec.rules.values.value_or(made.fit.stored());
+  made.stored = values.value_or(made.fit.stored());
   ItemColumns columns = items.frozen ? reuse_items(stats.item_counts, *items.frozen)
                                      : order_items(stats.item_counts, spec.item_order, items.sorted);
   leave_out_dropped(live, columns);
-  check_something_left(columns, made.steps);
+  if (!items.planned) check_something_left(columns, made.steps);
 
   auto source =
       std::make_unique<RowSource>(RowSource{std::move(rows), std::move(live), std::move(split),

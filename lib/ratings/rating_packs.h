@@ -99,10 +99,17 @@ struct RatingPacks {
   [[nodiscard]] const ItemColumns& columns() const { return source->columns; }
 };
 
+/// What the counts of all inputs of a plan fix for the packs of each.
+struct PlannedValues {
+  bool are_all_items = false;  ///< the frozen columns are the items of all inputs, not a choice of them
+  std::optional<StoredValues> stored;  ///< type of the values; not set while counting
+};
+
 /// The items that may be columns, and their order; by number.
 struct ItemChoice {
   std::span<const std::uint32_t> sorted;  ///< items in the order of their ids; for ItemOrder::sorted
   std::optional<std::span<const std::uint32_t>> frozen;  ///< the columns of another pack, kNoItem allowed
+  std::optional<PlannedValues> planned{};  ///< for one input of a plan, of which nothing may be left
 };
 
 /// A rating, as the rules left it, that the spec's type of values cannot hold.

@@ -18,7 +18,7 @@ def write(part, path):
 
 def main(folder, files, *inputs):
     os.makedirs(folder)
-    ratings = dask.dataframe.read_csv(inputs, dtype=str).shuffle(USER, npartitions=int(files))
+    ratings = dask.dataframe.read_csv(inputs, dtype=str, keep_default_na=False).shuffle(USER, npartitions=int(files))
     paths = [os.path.join(folder, f"{index:05d}.csv") for index in range(ratings.npartitions)]
     dask.compute(*[dask.delayed(write)(part, path) for part, path in zip(ratings.to_delayed(), paths)])
 

@@ -195,6 +195,20 @@ def test_refusals(space, a, b):
     refused(73, ["unfinished pack"], space("begun"), a)
 
 
+def test_other_images_with_the_same_names_are_never_merged_already(space):
+    """A folder that is filled anew each day: the pack has the id of yesterday's, but other pixels."""
+    for day in ("monday", "tuesday"):
+        os.makedirs(space("day/cat"), exist_ok=True)
+        for index in range(8):
+            with open(space(f"day/cat/{index}.ppm"), "wb") as file:
+                file.write(b"P6 4 4 255 " + bytes([index + 100 * (day == "tuesday")] * 48))
+        run("pack-images", space("day"), "--output", space(day), "--progress", "none")
+    run("pack-merge", space("days"), space("monday"))
+    before = files_of(space("days"))
+    text = run("pack-merge", space("days"), space("days"), space("tuesday"), expect=65)
+    check("other images with the same names" in text and files_of(space("days")) == before, text)
+
+
 def test_machine_faults_publish_nothing(space, a, b):
     """A source that is removed meanwhile, a full disk, a source that cannot be read."""
     out = space("faulty")
@@ -353,6 +367,7 @@ with Workspace() as space:
     test_kills(space, a, b, c)
     test_killed_copies(space, a, b)
     test_refusals(space, a, b)
+    test_other_images_with_the_same_names_are_never_merged_already(space)
     test_packing_into_a_merged_pack_is_refused(space, a, b)
     test_damage_is_not_to_be_rebuilt(space, a, b)
     test_two_merges_at_once(space, a, b)

@@ -187,14 +187,14 @@ def test_what_a_plan_cannot_do_is_refused(space):
                          (["--split-by", "given"], "given")):
         text = plan(paths, space("none"), 2, *flags, expect=2)
         check(words in text and not os.path.exists(space("none")), flags, text)
-    check("reads files" in plan(["-"], space("none"), 2, expect=2), "stdin")
+    check("expected a file" in plan(["-"], space("none"), 2, expect=2), "stdin")
     check("there twice" in plan([paths[0], paths[0]], space("none"), 2, expect=2), "twice")
     out = space("refused-pack")
     check("most tasks" in plan(paths, out, 50), "more tasks than inputs")
     for arguments, words in ((["--task", "0"], "--stage"), (["--stage", "count", "--task", "2"], "expected 0 to 1"),
                              (["--stage", "columns", "--task", "0"], "once")):
         check(words in task(out, *arguments, expect=2), arguments)
-    check("not there yet" in task(out, "--stage", "pack", "--task", "0", expect=75), "pack before columns")
+    check("run --stage columns first" in task(out, "--stage", "pack", "--task", "0", expect=75), "pack before columns")
     run("pack-images", space("."), "--output", out, expect=(2, 65, 73))
 
 
@@ -213,7 +213,7 @@ def test_inputs_that_are_not_as_planned(space):
     other = write_csv(space("other.csv"), [(ratings[0][0], 50, 1, 1), (5, 50, 1, 1)])
     plan([space("elsewhere/0.csv"), other], shared, 2, *SMALL)
     text = task(shared, expect=65)
-    check(str(ratings[0][0]) in text and "one input alone" in text, text)
+    check("0.csv" in text and "other.csv" in text and "users in common" in text, text)
     # A file whose columns are found elsewhere.
     swapped = write_csv(space("swapped.csv"), [(item, user, 1, 1) for user, item, *_ in ratings[:50]], "item,user,rating,timestamp")
     plan([space("elsewhere/0.csv"), swapped], space("swapped"), 2, *SMALL)
@@ -228,10 +228,93 @@ def test_bad_lines_count_over_all_inputs(space):
             file.write("7,7,many,1\n" * 3)
     plan(paths, space("bad-pack"), 3, "--on-error", "skip", "--max-errors", "8")
     check("9 bad lines" in task(space("bad-pack"), expect=1), "the sum")
-    plan(paths, space("bad-pack"), 3, "--on-error", "skip", "--max-errors", "9")
+    check("may be running" in plan(paths, space("bad-pack"), 3, "--on-error", "skip", "--max-errors", "9", expect=73), "another plan")
+    plan(paths, space("bad-pack"), 3, "--on-error", "skip", "--max-errors", "9", "--force")
     task(space("bad-pack"))
     plan(paths, space("bad-fail"), 3)
     check("many" in task(space("bad-fail"), "--stage", "count", "--task", "0", expect=1), "fails at once")
+
+
+def stages(out, tasks):
+    for stage in ("count", "pack"):
+        task(out, "--stage", stage, "--task", ",".join(map(str, range(tasks))))
+        if stage == "count":
+            task(out, "--stage", "columns")
+
+
+def test_rules_and_split_see_items_that_no_training_has(space):
+    """An item that is held out by its only rating still counts for --min-user and the split, as in a plain pack."""
+    rows = {"a": [("a", "x", 1, 1), ("a", "y", 2, 2), ("a", "only", 3, 3)], "b": [("b", "x", 1, 1), ("b", "y", 5, 9), ("b", "x2", 2, 1)]}
+    paths = [write_csv(space(f"rare-{user}.csv"), own) for user, own in rows.items()]
+    for flags in (["--split-by", "leave-one-out"], ["--split-by", "time", "--before", "3", "--min-user", "2"]):
+        plain, planned = space("rare-plain"), space("rare-planned")
+        run("pack-sparse", *paths, *flags, "--progress", "none", "--output", plain)
+        plan(paths, planned, 2, *flags)
+        task(planned)
+        check_same_entries(packs_of(planned, ["train", "test"]), packs_of(plain, ["train", "test"]), flags)
+        shutil.rmtree(plain), shutil.rmtree(planned)
+
+
+def test_inputs_of_which_nothing_is_left(space):
+    """And a value that the rules drop, which the type of the packed ones cannot hold."""
+    paths = [write_csv(space("much.csv"), [(user, item, 1 + (user + item) % 3, 1) for user in range(9) for item in range(4)]),
+             write_csv(space("little.csv"), [(100, 77, 0.37, 1)])]
+    run("pack-sparse", *paths, "--min-user", "2", "--progress", "none", "--output", space("left-plain"))
+    plan(paths, space("left"), 2, "--min-user", "2")
+    task(space("left"))
+    ours = Pack(space("left"))
+    check_same_entries({"": ours}, {"": Pack(space("left-plain"))})
+    check("no item is left" in task(plan_of_one(space, paths[1]), expect=65), "nothing at all is left")
+
+
+def plan_of_one(space, path):
+    plan([path], space("nothing"), 1, "--above", "9")
+    return space("nothing")
+
+
+def test_inputs_that_change_at_equal_size(space):
+    paths, _ = grouped(space, "changed", files=2)
+    out = space("changed-pack")
+    plan(paths, out, 2, *SMALL)
+    task(out, "--stage", "count", "--task", "0-1")
+    task(out, "--stage", "columns")
+    with open(paths[1]) as file:
+        text = file.read()
+    line = text.splitlines()[5]
+    with open(paths[1], "w") as file:
+        file.write(text.replace(line, line.replace(line.split(",")[1], "9" * len(line.split(",")[1]), 1)))
+    check("changed since it was counted" in task(out, "--stage", "pack", "--task", "1", expect=65), "a new item")
+    check("inputs that changed" in plan(paths, out, 2, *SMALL, expect=73), "planned again")
+    plan(paths, out, 2, *SMALL, "--force")
+    task(out)
+    check(any(item.startswith("99") for item, _ in Pack(out).items), "the new item")
+
+
+def test_damaged_stages_are_never_left_out(space):
+    paths, _ = grouped(space, "damaged", files=3)
+    golden, out = space("damaged-golden"), space("damaged-pack")
+    plan(paths, golden, 1, *SMALL)
+    task(golden)
+    for name, change in (("pack-00001/manifest.json", lambda path: open(path, "w").close()), ("pack-00001/manifest.json", os.remove),
+                         ("items.csv", lambda path: flip(path)), ("count-00001.csv", lambda path: flip(path)),
+                         ("columns.json", lambda path: flip(path))):
+        plan(paths, out, 3, *SMALL)
+        stages(out, 3)
+        folder = [name for name in os.listdir(out) if name.startswith("plan-")][0]
+        change(f"{out}/{folder}/{name}")
+        _, text = run("pack-run", out, "--progress", "none", expect=(0, 65))
+        check(name.startswith("pack-") == ("pack-00001" in text) and os.path.exists(f"{out}/plan.json") == name.startswith("pack-"), name, text)
+        if not name.startswith("pack-"):
+            check(files_of(out) == files_of(golden), name)
+        shutil.rmtree(out)
+
+
+def flip(path):
+    with open(path, "r+b") as file:
+        file.seek(40)
+        byte = file.read(1)
+        file.seek(40)
+        file.write(bytes([byte[0] ^ 1]))
 
 
 def test_status(space):
@@ -250,9 +333,11 @@ def test_status(space):
         status = json.loads(run("pack-info", out, "--json", expect=75))
         found.append((status["stage"], status["missing_tasks"], status["parts_done"], status["parts"]))
         check(status["stage"] in run("pack-info", out, expect=75), "as text")
-    check(found == [("count", [0, 2], 0, 4), ("columns", [], 0, 4), ("pack", [0, 1, 2], 0, 4), ("pack", [1, 2], 2, 4),
+    check(found == [("count", [0, 2], 1, 4), ("columns", [], 4, 4), ("pack", [0, 1, 2], 0, 4), ("pack", [1, 2], 2, 4),
                     ("pack", [], 4, 4)], found)
-    plan(paths[:3], out, 3, *SMALL)  # another plan: what the first one made is gone
+    check("may be running" in plan(paths[:3], out, 3, *SMALL, expect=73), "another plan")
+    check("holds a plan" in run("pack-sparse", *paths, "--output", out, expect=73), "a plain pack")
+    plan(paths[:3], out, 3, *SMALL, "--force")  # what the first one made is gone
     check(len([name for name in os.listdir(out) if name.startswith("plan-")]) == 0, os.listdir(out))
 
 

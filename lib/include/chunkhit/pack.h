@@ -169,7 +169,8 @@ CHUNKHIT_API PlanReport plan_images(const PackImagesSpec& spec, const PackImages
 struct MergeOptions {
   std::string output;  ///< folder of the merged pack; named among `packs`, they are appended to it
   std::vector<std::string> packs;
-  bool finishes_plan = false;               ///< the packs are those of the plan in `output`
+  /// The packs are those of the plan in `output`: ratings of each item in all its inputs; else empty.
+  std::vector<std::uint64_t> planned_item_ratings{};
   std::string command_line;                 ///< for run.json
   const std::atomic<bool>* stop = nullptr;  ///< set it to stop while files are copied
 };
@@ -248,8 +249,8 @@ struct PlanStatus {
   std::uint64_t rows = 0;
   std::uint64_t tasks = 0;
   std::uint64_t parts = 0;
-  std::uint64_t parts_done = 0;
-  PlanStage stage = PlanStage::all;          ///< ratings: the first that is not done
+  std::uint64_t parts_done = 0;      ///< of ratings: inputs that are counted, once there are columns packed
+  PlanStage stage = PlanStage::all;  ///< ratings: the first that is not done
   std::vector<std::uint64_t> missing_tasks;  ///< tasks with missing parts (of the stage), ascending
   std::uint64_t rejected = 0;                ///< while listing and in finished parts
   std::uint64_t max_rejected = 0;
