@@ -150,7 +150,8 @@ constexpr stbi_io_callbacks kCallbacks{
     [](void* reader) { return static_cast<PieceReader*>(reader)->is_past_end() ? 1 : 0; }};
 
 // stb_image's own function takes a frame that ends early as whole.
-stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool& is_whole) {
+stbi_uc* load_first_frame(stbi__context& context, const DecodeMonitor& monitor, int& width, int& height,
+                          bool& is_whole) {
   stbi__gif gif;
   std::memset(&gif, 0, sizeof gif);
   int channels = 0;
@@ -159,8 +160,10 @@ stbi_uc* load_first_frame(stbi__context& context, int& width, int& height, bool&
   free_block(gif.history);
   free_block(gif.background);
   if (!has_frame) free_block(gif.out);
-  if (!has_frame && std::string_view(stbi_failure_reason()) == "too many codes")
+  if (!has_frame && std::string_view(stbi_failure_reason()) == "too many codes") {
+    monitor.check_time();  // the zeros that stand for what is read too late may be these codes
     throw ImageError("GIF that uses a full table for more than 4096 codes is not supported");
+  }
   width = gif.w;
   height = gif.h;
   is_whole = gif.cur_y >= gif.max_y;
@@ -202,7 +205,7 @@ StbImage load(const StbFile& file, const std::string& type, const DecodeMonitor&
       channels = 4;
   image.pixels.reset(file.planes ? load_planes(context, file.header, *file.planes)
                      : stbi__gif_test(&context) != 0
-                         ? load_first_frame(context, width, height, image.is_whole)
+                         ? load_first_frame(context, monitor, width, height, image.is_whole)
                          : stbi__load_and_postprocess_8bit(&context, &width, &height, &channels, 0));
   if (budget.out_of_memory) throw std::bad_alloc();
   monitor.check_time();
