@@ -154,7 +154,6 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
   report.tasks = plan.tasks;
   report.parts = plan.inputs.size();
   report.bytes = text.size();
-  report.of_ratings = true;
   report.seconds = start.seconds();
   return report;
 }

@@ -195,7 +195,6 @@ def test_what_a_plan_cannot_do_is_refused(space):
                              (["--stage", "columns", "--task", "0"], "once")):
         check(words in task(out, *arguments, expect=2), arguments)
     check("run --stage columns first" in task(out, "--stage", "pack", "--task", "0", expect=75), "pack before columns")
-    run("pack-images", space("."), "--output", out, expect=(2, 65, 73))
 
 
 def test_inputs_that_are_not_as_planned(space):

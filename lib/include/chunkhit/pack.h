@@ -153,7 +153,6 @@ struct PlanReport {
   LabelSummary labels;
   std::vector<std::string> notices;
   double seconds = 0;
-  bool of_ratings = false;
   bool already_finished = false;  ///< all packs are finished: there is nothing to plan
   bool interrupted = false;
 };
