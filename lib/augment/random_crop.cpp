@@ -13,17 +13,6 @@ constexpr std::uint32_t kMaxPadding = 1u << 24;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::usage, "augment." + text); }
 
-void check_spec(const AugmentSpec& spec) {
-  if (!(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1))
-    refuse("flip_horizontal: must be from 0 to 1");
-  if ((spec.crop_height == 0) != (spec.crop_width == 0))
-    refuse("crop_height: goes with crop_width, both or neither");
-  if (spec.crop_height == 0 && spec.random_crop) refuse("random_crop: needs crop_height and crop_width");
-  if (spec.crop_height == 0 && spec.crop_padding != 0)
-    refuse("crop_padding: needs crop_height and crop_width");
-  if (spec.crop_padding > kMaxPadding) refuse("crop_padding: must be at most " + std::to_string(kMaxPadding));
-}
-
 // How far a crop can be moved in a padded side.
 std::uint64_t free_positions(const char* option, std::uint32_t side, std::uint32_t padding,
                              std::uint32_t crop) {
@@ -39,18 +28,25 @@ std::uint64_t round_half(std::uint64_t value) {
   return value % 2 == 0 ? half : half + half % 2;
 }
 
-// Tells uses apart; the seed comes in later.
+}  // namespace
+
+void check_augment(const AugmentSpec& spec) {
+  if (!(spec.flip_horizontal >= 0 && spec.flip_horizontal <= 1))
+    refuse("flip_horizontal: must be from 0 to 1");
+  if ((spec.crop_height == 0) != (spec.crop_width == 0))
+    refuse("crop_height: goes with crop_width, both or neither");
+  if (spec.crop_height == 0 && spec.random_crop) refuse("random_crop: needs crop_height and crop_width");
+  if (spec.crop_height == 0 && spec.crop_padding != 0)
+    refuse("crop_padding: needs crop_height and crop_width");
+  if (spec.crop_padding > kMaxPadding) refuse("crop_padding: must be at most " + std::to_string(kMaxPadding));
+}
+
 std::uint64_t index_of(const SampleUse& use) {
   return mix_bits(mix_bits(mix_bits(use.epoch + 1) + use.sample) + use.pass);
 }
 
-// A number in [0, 1) of 53 random bits, so that a share of 1 is always reached and a share of 0 never.
-double random_share(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
-
-}  // namespace
-
 RandomCrop::RandomCrop(const SampleShape& image, const AugmentSpec& spec) : spec_(spec) {
-  check_spec(spec);
+  check_augment(spec);
   height_ = spec.crop_height == 0 ? image.height : spec.crop_height;
   width_ = spec.crop_width == 0 ? image.width : spec.crop_width;
   free_rows_ = free_positions("crop_height", image.height, spec.crop_padding, height_);

@@ -16,14 +16,25 @@ struct SampleUse {
   std::uint32_t pass = 0;  ///< which echo
 };
 
-/// What is crop out of an image. Its first row and column are the image's own, below 0 in the padding.
+/// Throws usage, naming the option, when the options of flips and crops make no sense for any image.
+void check_augment(const AugmentSpec& spec);
+
+/// Tells uses apart; the seed comes in later (`use` in schemas/order.md).
+[[nodiscard]] std::uint64_t index_of(const SampleUse& use);
+
+/// A number in [0, 1) of 53 random bits, so that a share of 1 is always reached and a share of 0 never.
+[[nodiscard]] inline double random_share(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+/// What is cropped out of an image. Its first row and column are the image's own, below 0 in the padding.
 struct Crop {
   std::int64_t top = 0;
   std::int64_t left = 0;
-  bool flipped = false;  ///< mirrored after it was crop out
+  bool flipped = false;  ///< mirrored after it was cropped out
 };
 
-/// Chooses cuts.
+/// Chooses crops.
 class RandomCrop {
  public:
   /// Throws usage, naming the option, when the spec makes no sense for the image.

@@ -10,6 +10,7 @@
 #include "augment/pixel_rows.h"
 #include "base/per_thread.h"
 #include "chunkhit/error.h"
+#include "transform/resample.h"
 #include "transform/transpose.h"
 
 namespace chunkhit {
@@ -21,7 +22,7 @@ constexpr std::size_t kBlockBytes = 8192;
 // which saves reading the lines that are written.
 constexpr std::size_t kStreamedBytes = 16384;
 
-SampleFormat checked(const SampleFormat& format) {
+const SampleFormat& checked(const SampleFormat& format) {
   const SampleShape& stored = format.stored;
   if (stored.height == 0 || stored.width == 0 || stored.channels == 0)
     throw Error(ErrorCode::usage, "samples without pixels cannot be written");
@@ -38,11 +39,24 @@ void check_size(const BatchShape& shape) {
                                         " pixels has more bytes than can be counted");
 }
 
+// The format of what remains to be done to resized images.
+SampleFormat resized_format(SampleFormat format, const ResizedCrop& resized_crop) {
+  if (!resized_crop.resizes()) return format;
+  const Rect window = resized_crop(format.stored.height, format.stored.width, {}).request.window;
+  format.stored.height = window.height;
+  format.stored.width = window.width;
+  format.augment = {};
+  return format;
+}
+
 }  // namespace
 
 SampleWriter::SampleWriter(const SampleFormat& format)
-    : format_(checked(format)), random_crop_(format.stored, format.augment) {
-  const std::uint32_t channels = format.stored.channels;
+    : image_(checked(format).stored),
+      resized_crop_(format.augment),
+      format_(resized_format(format, resized_crop_)),
+      random_crop_(format_.stored, format_.augment) {
+  const std::uint32_t channels = image_.channels;
   shape_ = {1, random_crop_.height(), random_crop_.width(), channels, format.layout};
   check_size(shape_);
   if (format.dtype == Dtype::float32) normalizer_ = Normalizer(format.normalize, channels, format.layout);
@@ -58,7 +72,7 @@ std::size_t SampleWriter::sample_bytes() const {
   return format_.dtype == Dtype::float32 ? values * sizeof(float) : values;
 }
 
-bool SampleWriter::copies() const { return copies_; }
+bool SampleWriter::copies() const { return copies_ && !resized_crop_.resizes(); }
 
 bool SampleWriter::streams() const { return sample_bytes() >= kStreamedBytes; }
 
@@ -82,6 +96,32 @@ SampleWriter::MutableRows SampleWriter::written_rows(std::uint8_t* out, std::siz
 }
 
 void SampleWriter::write(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const {
+  if (!resized_crop_.resizes()) return write_whole(stored, use, out);
+  if (copies_) return resize(stored, use, out);
+  static PerThread<ByteBuffer> buffer;
+  ByteBuffer& resized = buffer.get();
+  resize_empty(resized, format_.stored.byte_count());
+  resize(stored, use, resized.data());
+  write_whole(resized.data(), use, out);
+}
+
+// Resizes the pixels, or plane by plane, in the stored layout.
+void SampleWriter::resize(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const {
+  static PerThread<Resampler> resampler;
+  const auto [box, request] = resized_crop_(image_.height, image_.width, use);
+  const Rect region = source_region(request);
+  const auto values = static_cast<std::uint32_t>(stored_values());
+  const std::size_t row_bytes = std::size_t{image_.width} * values;
+  const std::size_t out_row_bytes = std::size_t{shape_.width} * values;
+  const std::size_t first = (box.y + region.y) * row_bytes + (std::size_t{box.x} + region.x) * values;
+  for (std::size_t piece = 0; piece < shape_.channels / values; ++piece) {
+    const std::uint8_t* const pixels = stored + piece * image_.height * row_bytes + first;
+    resampler.get().resample(request, {pixels, region.width, region.height, values, row_bytes},
+                             out + piece * shape_.height * out_row_bytes, out_row_bytes);
+  }
+}
+
+void SampleWriter::write_whole(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const {
   if (copies_) {
     copy_bytes(stored, sample_bytes(), out);
     if (streams()) hwy::FlushStream();

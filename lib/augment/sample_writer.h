@@ -1,5 +1,5 @@
-// Copies a stored sample into a batch and changes it on the way: crop, flip, layout, normalised floats; one
-// pass.
+// Copies a stored sample into a batch and changes it on the way: resized crop, crop, flip, layout, normalised
+// floats.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 
 #include "augment/normalizer.h"
 #include "augment/random_crop.h"
+#include "augment/resized_crop.h"
 #include "base/bytes.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
@@ -53,6 +54,8 @@ class SampleWriter {
     std::size_t first;
     std::size_t count;
   };
+  void resize(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
+  void write_whole(const std::uint8_t* stored, const SampleUse& use, std::uint8_t* out) const;
   [[nodiscard]] std::size_t stored_values() const;
   [[nodiscard]] std::size_t written_values() const;
   [[nodiscard]] bool keeps_layout() const;
@@ -70,7 +73,9 @@ class SampleWriter {
   void arrange(const Rows& from, std::size_t pixel_count, const MutableRows& to) const;
   void normalize_rows(const Rows& from, const RowRange& range, float* out) const;
 
-  SampleFormat format_;
+  SampleShape image_;  // as it is stored
+  ResizedCrop resized_crop_;
+  SampleFormat format_;  // of what is stored, or of what was resized
   BatchShape shape_;
   RandomCrop random_crop_;
   Normalizer normalizer_;

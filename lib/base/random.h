@@ -29,6 +29,8 @@ enum class Purpose : std::uint64_t {
   held_out = 9,         ///< which ratings of a user are held out
   negatives = 10,       ///< items that a row does not have
   rare_negatives = 11,  ///< the same, for rows that have nearly all
+  resized_crop = 12,    ///< size and position of a box of an image
+  decoded_images = 13,  ///< which images of their own sizes stay decoded
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

@@ -110,6 +110,11 @@ ChunkGrid::ChunkGrid(std::span<const std::uint64_t> sample_counts)
   place_exceptions();
 }
 
+std::uint64_t ChunkGrid::typical_samples() const {
+  if (2 * exceptions_.size() <= chunk_count_) return chunk_samples_;
+  return std::max<std::uint64_t>(1, sample_count_ / chunk_count_);
+}
+
 void ChunkGrid::place_exceptions() {
   std::uint64_t next_chunk = 0;
   std::uint64_t next_sample = 0;
@@ -253,7 +258,7 @@ MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec) {
                               : std::min<std::uint64_t>(spec.window_chunks, info.chunks);
   info.samples_in_window = info.chunks_in_window == info.chunks
                                ? grid.sample_count()
-                               : info.chunks_in_window * grid.chunk_samples();
+                               : info.chunks_in_window * grid.typical_samples();
   if (grid.sample_count() < 2) return info;
   const auto samples = static_cast<double>(grid.sample_count());
   const auto chunks = static_cast<double>(info.chunks);

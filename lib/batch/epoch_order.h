@@ -52,6 +52,8 @@ class ChunkGrid {
   [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
   [[nodiscard]] std::uint64_t sample_count() const { return sample_count_; }
   [[nodiscard]] std::uint64_t chunk_samples() const { return chunk_samples_; }  ///< of most chunks
+  /// Samples of a typical chunk: of most, or where most differ, as where chunks are cut by bytes, the mean.
+  [[nodiscard]] std::uint64_t typical_samples() const;
   /// The first sample of a chunk; sample_count() for chunk chunk_count().
   [[nodiscard]] std::uint64_t first_sample(std::uint64_t chunk) const;
   [[nodiscard]] std::uint64_t sample_count_of(std::uint64_t chunk) const;

@@ -1,61 +1,16 @@
 // Separable resampling of 8-bit images with Pillow's arithmetic (Pillow 9.4, src/libImaging/Resample.c).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/bytes.h"
 #include "chunkhit/image_spec.h"
+#include "transform/axis_weights.h"
+#include "transform/vnni_mix.h"
 #include "types/image.h"
 
 namespace chunkhit {
-
-/// Weights are fixed point with this many fractional bits.
-inline constexpr int kWeightBits = 22;
-
-/// Two neighbouring weights in two parts: weight = high · 2^16 + low with -2^15 ≤ low < 2^15. Multiplying
-/// 8-bit pixels by them is exact, in 16 bits by the high and in 32 bits by the low parts: what the filters'
-/// weights add up to, without their signs, is less than 2, which kWeightBits leaves room for.
-struct WeightPair {
-  std::array<std::int16_t, 2> low{};
-  std::array<std::int8_t, 2> high{};
-};
-
-/// Which source pixels each output pixel of one axis mixes, and with which weights.
-struct AxisWeights {
-  std::vector<std::uint32_t> first;  ///< per output pixel: its first source pixel
-  std::vector<std::uint32_t> count;  ///< per output pixel: how many source pixels, at least 1
-  std::uint32_t stride = 0;  ///< weights kept per output pixel: even, ≥ every count; the spare ones are zero
-  std::vector<std::int32_t> weights;  ///< kWeightBits fractional bits; stride per output pixel
-  std::vector<WeightPair> pairs;      ///< the same weights; stride / 2 per output pixel
-  bool copies = false;  ///< every output pixel is one source pixel, unchanged; no weights are kept
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(first.size()); }
-};
-
-/// One axis of a resize: [box_first, box_first + box_length) of a source of `source_length` pixels becomes
-/// `out_length` pixels, of which [out_first, out_first + out_count) are wanted.
-struct AxisRequest {
-  std::uint32_t source_length = 0;
-  float box_length = 0;  ///< box_first + box_length is at most source_length
-  std::uint32_t out_length = 0;
-  std::uint32_t out_first = 0;
-  std::uint32_t out_count = 0;
-  float box_first = 0;
-};
-
-/// Source pixels [first, first + count).
-struct AxisSpan {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-};
-
-/// Computes the weights of the wanted output pixels.
-[[nodiscard]] AxisWeights axis_weights(Filter filter, const AxisRequest& request);
-
-/// The source pixels that the wanted output pixels depend on.
-[[nodiscard]] AxisSpan axis_span(Filter filter, const AxisRequest& request);
 
 /// A resize of which only a window is wanted.
 struct ResampleRequest {
@@ -69,6 +24,7 @@ struct ResampleRequest {
   Rect window;  ///< of which this part is wanted; not empty
   float box_x = 0;
   float box_y = 0;
+  bool flipped = false;  ///< the window is mirrored left to right
   bool operator==(const ResampleRequest&) const = default;
 };
 
@@ -91,15 +47,19 @@ class Resampler {
   void release();
 
  private:
-  void keep_weights(const ResampleRequest& request);
+  void keep_weights(const ResampleRequest& request, ImageView region_pixels);
   void mix_columns(ImageView region_pixels, std::uint8_t* out, std::size_t out_row_bytes);
+  void mix_turned(ImageView region_pixels, std::uint8_t* out, std::size_t out_row_bytes);
 
   ResampleRequest request_;
+  std::uint32_t channels_ = 0;
   AxisWeights horizontal_;  // counted from the region's left edge
   AxisWeights vertical_;    // counted from the region's top edge
-  ByteBuffer rows_;         // mixed along the rows, not yet down the columns
-  ByteBuffer strip_;        // some rows of the source, turned
-  ByteBuffer mixed_strip_;  // the same rows, mixed, turned
+  PixelMixer pixel_mixer_;
+  bool mixes_pixels_ = false;  // else rows are turned
+  ByteBuffer rows_;            // mixed along the rows, not yet down the columns
+  ByteBuffer strip_;           // some rows of the source, turned
+  ByteBuffer mixed_strip_;     // the same rows, mixed, turned
 };
 
 }  // namespace chunkhit

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transform/vnni_mix.h"
+
 // Scalable vectors are left to the fixed ones of the same machine (NEON), which are as fast here.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -194,6 +196,8 @@ HWY_EXPORT(mix_rows);
 
 void mix_rows(const AxisWeights& axis, const std::uint8_t* rows, std::size_t row_bytes, std::size_t length,
               std::uint8_t* out, std::size_t out_row_bytes) {
+  if (length >= kVnniBytes && has_vnni())
+    return mix_rows_vnni(axis, rows, row_bytes, length, out, out_row_bytes);
   HWY_DYNAMIC_DISPATCH(mix_rows)(axis, rows, row_bytes, length, out, out_row_bytes);
 }
 

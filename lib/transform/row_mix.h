@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transform/resample.h"
+#include "transform/axis_weights.h"
 
 namespace chunkhit {
 

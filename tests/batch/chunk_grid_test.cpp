@@ -33,6 +33,8 @@ TEST(ChunkGrid, FindsEverySampleOfEvenAndUnevenChunks) {
 TEST(ChunkGrid, TellsWhatMostChunksHold) {
   EXPECT_EQ(ChunkGrid(Counts{9, 4, 4, 9, 4}).chunk_samples(), 4u);
   EXPECT_EQ(ChunkGrid(Counts{9}).chunk_samples(), 9u);
+  EXPECT_EQ(ChunkGrid(Counts{9, 4, 4, 9, 4}).typical_samples(), 4u);
+  EXPECT_EQ(ChunkGrid(Counts{312, 298, 305, 301, 299, 310, 296, 3}).typical_samples(), 265u);
 }
 
 TEST(ChunkGrid, OfNothingIsEmpty) {

@@ -1,7 +1,10 @@
-"""schemas/order.md in Python: which samples make which batch, for scripts that compare the library with it."""
+"""schemas/order.md in Python: which samples make which batch and what happens to images, for scripts that compare the
+library with it."""
+import math
+
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
-EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER = 3, 4, 5
+EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP = 3, 4, 5, 6, 7, 12
 
 
 def mix_bits(bits):
@@ -75,3 +78,58 @@ def batches_of(samples, size, rank, ranks, pad, drop_last, echo, seed, epoch, fi
                 positions = [begin + permutation(i) for i in range(count)]
             batches += [[position % samples for position in positions[i:i + size]] for i in range(0, count, size)]
     return batches
+
+
+def use_of(epoch, sample, echo_pass):
+    return mix_bits((mix_bits((mix_bits(epoch + 1) + sample) & BITS) + echo_pass) & BITS)
+
+
+def share(bits):
+    return (bits >> 11) * 2.0**-53
+
+
+def is_flipped(probability, seed, epoch, sample, echo_pass=0):
+    return share(random_bits(seed, FLIP, use_of(epoch, sample, echo_pass))) < probability
+
+
+def log(x):
+    m, e = math.frexp(x)
+    if m < 0.7071067811865476:
+        m, e = 2 * m, e - 1
+    s = (m - 1) / (m + 1)
+    q, total = s * s, 1 / 23
+    for n in range(21, 0, -2):
+        total = total * q + 1 / n
+    return e * 0.6931471805599453 + 2 * s * total
+
+
+def exp(x):
+    k = math.floor(x * 1.4426950408889634 + 0.5)
+    r, total = x - k * 0.6931471805599453, 1.0
+    for n in range(13, 0, -1):
+        total = total * r / n + 1
+    return math.ldexp(total, k)
+
+
+def resized_crop(height, width, area, aspect, seed, epoch, sample, echo_pass=0):
+    """The box of a random resized crop: first row, first column, rows, columns."""
+    key = random_bits(seed, RESIZED_CROP, use_of(epoch, sample, echo_pass))
+
+    def uniform(low, high, k):
+        return low + (high - low) * share(random_bits(key, RESIZED_CROP, k))
+
+    def below(count, k):
+        return random_bits(key, RESIZED_CROP, k) * count >> 64
+
+    for t in range(0, 40, 4):
+        box_area = height * width * uniform(*area, t)
+        box_aspect = exp(uniform(log(aspect[0]), log(aspect[1]), t + 1))
+        w, h = round(math.sqrt(box_area * box_aspect)), round(math.sqrt(box_area / box_aspect))
+        if 1 <= w <= width and 1 <= h <= height:
+            return below(height - h + 1, t + 2), below(width - w + 1, t + 3), h, w
+    w, h = width, height
+    if width / height < aspect[0]:
+        h = max(round(width / aspect[0]), 1)
+    if width / height > aspect[1]:
+        w = max(round(height * aspect[1]), 1)
+    return (height - h) // 2, (width - w) // 2, h, w

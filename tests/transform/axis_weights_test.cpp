@@ -1,3 +1,5 @@
+#include "transform/axis_weights.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,8 +7,6 @@
 #include <cstdlib>
 #include <numeric>
 #include <vector>
-
-#include "transform/resample.h"
 
 namespace chunkhit {
 namespace {
@@ -51,7 +51,8 @@ TEST(AxisWeights, HalveTwoPixelsByBox) {
   const AxisWeights axis = axis_weights(Filter::box, whole_axis(4, 2));
   EXPECT_EQ(axis.first, (std::vector<std::uint32_t>{0, 2}));
   EXPECT_EQ(axis.count, (std::vector<std::uint32_t>{2, 2}));
-  EXPECT_EQ(axis.weights, std::vector<std::int32_t>(4, 1 << (kWeightBits - 1)));
+  constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
+  EXPECT_EQ(axis.weights, (std::vector<std::int32_t>{kHalf, kHalf, 0, 0, kHalf, kHalf, 0, 0}));
 }
 
 TEST(AxisWeights, StayInsideTheSource) {
@@ -88,6 +89,38 @@ TEST(AxisWeights, SplitIntoHalvesThatMakeThemUp) {
   for (std::size_t i = 0; i < axis.weights.size(); ++i) {
     const WeightPair& pair = axis.pairs[i / 2];
     ASSERT_EQ(pair.high[i % 2] * 65536 + pair.low[i % 2], axis.weights[i]);
+  }
+}
+
+TEST(AxisWeights, SplitIntoDigitsThatMakeThemUp) {
+  const AxisWeights axis = axis_weights(Filter::lanczos, whole_axis(200, 77));
+  ASSERT_EQ(axis.digits.size() * 4, axis.weights.size());
+  for (std::size_t i = 0; i < axis.weights.size(); ++i) {
+    const auto& digits = axis.digits[i / 4].digits;
+    ASSERT_EQ(digits[0][i % 4] * 65536 + digits[1][i % 4] * 256 + digits[2][i % 4], axis.weights[i]);
+  }
+}
+
+TEST(AxisWeights, DoNotDependOnWhatTheirMemoryHeld) {
+  AxisWeights used = axis_weights(Filter::lanczos, whole_axis(900, 31));
+  for (const AxisRequest& request : {whole_axis(20, 31), whole_axis(31, 31), whole_axis(100, 7)}) {
+    compute_weights(Filter::bicubic, request, used);
+    const AxisWeights fresh = axis_weights(Filter::bicubic, request);
+    EXPECT_EQ(used.copies, fresh.copies);
+    EXPECT_EQ(used.first, fresh.first);
+    EXPECT_EQ(used.count, fresh.count);
+    EXPECT_TRUE(fresh.copies || used.weights == fresh.weights);
+  }
+}
+
+TEST(AxisWeights, OfAFlippedWindowAreInReverseOrder) {
+  const AxisWeights plain = axis_weights(Filter::hamming, {90, 80.5f, 61, 9, 40, 3.25f});
+  const AxisWeights flipped = axis_weights(Filter::hamming, {90, 80.5f, 61, 9, 40, 3.25f, true});
+  for (std::size_t i = 0; i < 40; ++i) {
+    ASSERT_EQ(flipped.first[i], plain.first[39 - i]);
+    ASSERT_EQ(flipped.count[i], plain.count[39 - i]);
+    for (std::uint32_t tap = 0; tap < plain.stride; ++tap)
+      ASSERT_EQ(flipped.weights[i * plain.stride + tap], plain.weights[(39 - i) * plain.stride + tap]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -65,20 +66,107 @@ TEST(Resampler, GivesAWindowEqualToThatPartOfTheWhole) {
   }
 }
 
+// Pillow's loop along one axis, of which a step goes from a pixel to the next, and from an output pixel.
+void mix_plainly(Filter filter, const AxisRequest& request, std::uint32_t first, const std::uint8_t* in,
+                 std::size_t step, std::uint8_t* out, std::size_t out_step) {
+  const AxisWeights axis = axis_weights(filter, request);
+  for (std::uint32_t i = 0; i < axis.size(); ++i) {
+    std::int64_t sum = 1 << (kWeightBits - 1);
+    for (std::uint32_t tap = 0; tap < axis.count[i] && !axis.copies; ++tap)
+      sum += std::int64_t{in[(axis.first[i] + tap - first) * step]} * axis.weights[i * axis.stride + tap];
+    out[i * out_step] = axis.copies
+                            ? in[(axis.first[i] - first) * step]
+                            : static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> kWeightBits, 0, 255));
+  }
+}
+
+std::vector<std::uint8_t> plainly_resampled(const ResampleRequest& request, const Image& source) {
+  const Rect region = source_region(request);
+  const std::size_t channels = source.channels;
+  const std::size_t row_bytes = request.window.width * channels;
+  std::vector<std::uint8_t> rows(region.height * row_bytes);
+  std::vector<std::uint8_t> out(request.window.height * row_bytes);
+  for (std::uint32_t y = 0; y < region.height; ++y)
+    for (std::size_t channel = 0; channel < channels; ++channel)
+      mix_plainly(request.filter,
+                  {request.source_width, request.box_width, request.resized_width, request.window.x,
+                   request.window.width, request.box_x, request.flipped},
+                  0, source.row(region.y + y) + channel, channels, &rows[y * row_bytes + channel], channels);
+  for (std::size_t byte = 0; byte < row_bytes; ++byte)
+    mix_plainly(request.filter,
+                {request.source_height, request.box_height, request.resized_height, request.window.y,
+                 request.window.height, request.box_y},
+                region.y, &rows[byte], row_bytes, &out[byte], row_bytes);
+  return out;
+}
+
+struct Sizes {
+  std::uint32_t width, height;  // of the source
+  std::uint32_t resized_width, resized_height;
+  Rect window;
+};
+
+// Sizes that take each way: few and many source pixels an output pixel, rows too short for a vector, windows
+// within a vector, last rows and bytes that no vector fits.
+constexpr std::array<Sizes, 12> kSizes{{{131, 67, 50, 90, {3, 5, 40, 70}},
+                                        {67, 9, 224, 31, {0, 0, 224, 31}},
+                                        {64, 5, 63, 3, {0, 0, 63, 3}},
+                                        {300, 31, 224, 28, {0, 0, 224, 28}},
+                                        {211, 40, 71, 13, {17, 2, 33, 9}},
+                                        {500, 30, 40, 4, {0, 0, 40, 4}},
+                                        {500, 12, 16, 12, {0, 0, 16, 12}},
+                                        {90, 50, 90, 20, {0, 0, 90, 20}},
+                                        {3, 2, 40, 40, {1, 1, 38, 38}},
+                                        {1, 1, 17, 5, {0, 0, 17, 5}},
+                                        {40, 40, 1, 1, {0, 0, 1, 1}},
+                                        {4000, 3, 7, 2, {0, 0, 7, 2}}}};
+
 TEST(Resampler, GivesTheSameBytesOnEveryInstructionSet) {
-  for (const std::uint32_t channels : {1u, 2u, 3u, 4u}) {
-    const Image source = random_image(131, 67, channels);
-    for (const Filter filter : kFilters) {
-      const ResampleRequest request = request_for(filter, source, 50, 90, {3, 5, 40, 70});
-      std::vector<std::uint8_t> first;
-      for_each_simd_target([&](const char* target) {
-        Resampler resampler;
-        const auto pixels = resampled(resampler, request, source);
-        if (first.empty()) first = pixels;
-        EXPECT_EQ(pixels, first) << target << ", " << channels << " channels";
-      });
+  for (const Sizes& sizes : kSizes) {
+    for (const std::uint32_t channels : {1u, 2u, 3u, 4u}) {
+      const Image source = random_image(sizes.width, sizes.height, channels);
+      for (const Filter filter : kFilters) {
+        for (const bool flipped : {false, true}) {
+          ResampleRequest request =
+              request_for(filter, source, sizes.resized_width, sizes.resized_height, sizes.window);
+          request.flipped = flipped;
+          const auto expected = plainly_resampled(request, source);
+          for_each_simd_target([&](const char* target) {
+            Resampler resampler;
+            ASSERT_EQ(resampled(resampler, request, source), expected)
+                << target << ", " << channels << " channels, " << sizes.width << " x " << sizes.height
+                << " to " << sizes.resized_width << " x " << sizes.resized_height << ", " << name_of(filter)
+                << (flipped ? ", flipped" : "");
+          });
+        }
+      }
     }
   }
+}
+
+TEST(Resampler, GivesTheSameBytesForABoxOnEveryInstructionSet) {
+  const Image source = random_image(210, 150, 3);
+  for (const Filter filter : kFilters) {
+    ResampleRequest request = request_for(filter, source, 112, 112, {5, 0, 100, 112});
+    request.box_x = 20.5f;
+    request.box_width = 160.25f;
+    request.box_y = 9.75f;
+    request.box_height = 140;
+    const auto expected = plainly_resampled(request, source);
+    for_each_simd_target([&](const char* target) {
+      Resampler resampler;
+      ASSERT_EQ(resampled(resampler, request, source), expected) << target << ", " << name_of(filter);
+    });
+  }
+}
+
+TEST(Resampler, NoticesThatTheChannelsChanged) {
+  const Image color = random_image(90, 48, 3);
+  const Image gray = random_image(90, 48, 1);
+  const ResampleRequest request = request_for(Filter::bilinear, color, 70, 30, {0, 0, 70, 30});
+  Resampler used;
+  (void)resampled(used, request, color);
+  EXPECT_EQ(resampled(used, request, gray), plainly_resampled(request, gray));
 }
 
 TEST(Resampler, KeepsAnUnchangedAxis) {

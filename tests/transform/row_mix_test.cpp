@@ -31,10 +31,11 @@ std::uint8_t mixed_byte(const AxisWeights& axis, std::size_t out_row, const std:
 TEST(RowMix, GivesTheSameBytesOnEveryInstructionSet) {
   constexpr std::size_t kRowBytes = 150;
   const std::vector<std::uint8_t> rows = random_bytes(kRowBytes * 40);
-  for (const Filter filter : {Filter::bilinear, Filter::lanczos}) {
+  for (const Filter filter : {Filter::box, Filter::bilinear, Filter::lanczos}) {  // 3, 5 and 15 rows
     const AxisWeights axis = axis_weights(filter, {40, 40.0f, 17, 0, 17});
     for_each_simd_target([&](const char* target) {
-      for (const std::size_t length : {1u, 3u, 15u, 16u, 17u, 31u, 32u, 33u, 48u, 63u, 64u, 65u, 96u, 149u}) {
+      for (const std::size_t length :
+           {1u, 3u, 15u, 16u, 17u, 31u, 32u, 33u, 48u, 63u, 64u, 65u, 96u, 127u, 128u, 149u}) {
         std::vector<std::uint8_t> out(17 * length);
         mix_rows(axis, rows.data(), kRowBytes, length, out.data(), length);
         for (std::size_t i = 0; i < out.size(); ++i)
@@ -43,6 +44,18 @@ TEST(RowMix, GivesTheSameBytesOnEveryInstructionSet) {
       }
     });
   }
+}
+
+TEST(RowMix, MixesManyRowsIntoOne) {
+  constexpr std::uint32_t kRows = 1 << 17;
+  const std::vector<std::uint8_t> rows(std::size_t{kRows} * 64, 251);
+  const AxisWeights axis = axis_weights(Filter::bilinear, {kRows, kRows, 1, 0, 1});
+  for_each_simd_target([&](const char* target) {
+    std::vector<std::uint8_t> out(64);
+    mix_rows(axis, rows.data(), 64, 64, out.data(), 64);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ASSERT_EQ(out[i], mixed_byte(axis, 0, rows.data() + i, 64)) << target;
+  });
 }
 
 TEST(RowMix, ClampsWhatNegativeWeightsOvershoot) {
