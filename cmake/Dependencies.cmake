@@ -9,6 +9,23 @@ get_target_property(hdf5_library hdf5::hdf5 IMPORTED_LOCATION)
 file(REAL_PATH "${hdf5_library}" hdf5_library)
 set_target_properties(hdf5::hdf5 PROPERTIES IMPORTED_LOCATION "${hdf5_library}")
 find_package(JPEG REQUIRED)
+# Our entropy decoder stands behind libjpeg-turbo's internal interface (decode/jpeg_entropy.cpp). Without its header, or
+# where it is another one, libjpeg-turbo decodes alone: slower, with the same pixels, as with
+# -DCHUNKHIT_OWN_JPEG_ENTROPY=OFF.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES JPEG::JPEG)
+check_cxx_source_compiles("
+#include <cstddef>
+#include <cstdio>
+#include <jpeglib.h>
+#include <jpegint.h>
+#include <type_traits>
+static_assert(LIBJPEG_TURBO_VERSION_NUMBER >= 2000000, \"older ones pass over no MCU\");
+static_assert(std::is_same_v<decltype(jpeg_entropy_decoder::decode_mcu), boolean (*)(j_decompress_ptr, JBLOCKROW*)>);
+static_assert(offsetof(jpeg_entropy_decoder, decode_mcu) == sizeof(void*));
+static_assert(std::is_same_v<JCOEF, short> && DCTSIZE2 == 64 && BITS_IN_JSAMPLE == 8);
+int main() { return 0; }" CHUNKHIT_OWN_JPEG_ENTROPY)
+unset(CMAKE_REQUIRED_LIBRARIES)
 find_package(TBB REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -19,11 +36,13 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
 pkg_check_modules(STB REQUIRED IMPORTED_TARGET stb)
 
 pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)
 
 set(CHUNKHIT_LIBRARIES
   "HDF5 ${HDF5_VERSION},libjpeg-turbo ${TURBOJPEG_VERSION},oneTBB ${TBB_VERSION},zstd ${ZSTD_VERSION},\
-libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION_STRING},libexif ${EXIF_VERSION},\
+libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION_STRING},libexif ${EXIF_VERSION},libwebp ${WEBP_VERSION},libtiff ${TIFF_VERSION},\
 Highway ${hwy_VERSION},nlohmann-json ${nlohmann_json_VERSION},CLI11 ${CLI11_VERSION}")

@@ -41,6 +41,7 @@ struct FreeDecompressor {
 };
 
 constexpr std::size_t kMaxBytes = 1 << 20;
+constexpr std::string_view kExifMark("Exif\0\0", 6);
 
 std::string inflate_text(std::string_view packed) {
   const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> codec(libdeflate_alloc_decompressor());
@@ -111,6 +112,14 @@ std::optional<int> xmp_orientation(std::string_view xmp) {
   return std::nullopt;
 }
 
+/// EXIF data of a chunk, where the mark is left out that libexif wants.
+std::optional<int> find_unmarked_orientation(Bytes data) {
+  if (data.size() > kMaxBytes) return std::nullopt;
+  ByteBuffer exif(kExifMark.begin(), kExifMark.end());
+  exif.insert(exif.end(), data.begin(), data.end());
+  return find_exif_orientation(exif);
+}
+
 }  // namespace
 
 int exif_orientation(Bytes exif) { return find_exif_orientation(exif).value_or(1); }
@@ -128,6 +137,11 @@ std::optional<int> find_exif_orientation(Bytes exif) {
   return *orientation >= 1 && *orientation <= 8 ? static_cast<int>(*orientation) : 1;
 }
 
+int chunk_orientation(Bytes exif) {
+  if (as_text(exif).starts_with(kExifMark)) return exif_orientation(exif);
+  return find_unmarked_orientation(exif).value_or(1);
+}
+
 void PngOrientation::add(std::string_view type, Bytes data) {
   if (type == "eXIf" && data.size() <= kMaxBytes) exif_ = data;
   if (type != "tEXt" && type != "zTXt" && type != "iTXt") return;
@@ -143,9 +157,7 @@ int PngOrientation::value() const {
   std::optional<int> found;
   std::string inflated;
   if (!exif_.empty()) {
-    ByteBuffer exif{'E', 'x', 'i', 'f', 0, 0};
-    exif.insert(exif.end(), exif_.begin(), exif_.end());
-    found = find_exif_orientation(exif);
+    found = find_unmarked_orientation(exif_);
   } else if (!raw_profile_.stored.empty()) {
     found = find_exif_orientation(profile_bytes(read_text(raw_profile_, inflated)));
   }

@@ -15,6 +15,9 @@ namespace chunkhit {
 /// The same; nothing where it has none.
 [[nodiscard]] std::optional<int> find_exif_orientation(Bytes exif);
 
+/// The same of EXIF data in a chunk, which need not begin with "Exif\0\0"; more than 1 MiB counts as none.
+[[nodiscard]] int chunk_orientation(Bytes exif);
+
 /// A text of a PNG as its file has it.
 struct PngText {
   std::string_view stored;

@@ -20,6 +20,7 @@ class OpenedImage {
   /// Does what ImageFile::decode promises; the plan fits the image, and its channels are not 0.
   virtual void decode(const DecodePlan& plan, Image& image) = 0;
   ImageHeader header;
+  Bytes exif;  ///< of a JPEG, from "Exif\0\0" on; it has the orientation
 };
 
 /// One format; one static row per format.
@@ -37,6 +38,8 @@ struct ImageFormat {
 [[nodiscard]] bool is_gif(Bytes file);
 [[nodiscard]] bool is_psd(Bytes file);
 [[nodiscard]] bool is_pnm(Bytes file);
+[[nodiscard]] bool is_webp(Bytes file);
+[[nodiscard]] bool is_tiff(Bytes file);
 /// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes,
 /// or no other type that is known.
 [[nodiscard]] bool is_tga(Bytes file);
@@ -47,9 +50,11 @@ struct ImageFormat {
 [[nodiscard]] std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_webp(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_tiff(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor);
 
-/// Names a type of file that is known but not decoded ("WebP"); empty for any other file.
+/// Names a type of file that is known but not decoded ("AVIF"); empty for any other file.
 [[nodiscard]] std::string_view undecoded_type(Bytes file);
 
 /// Reads two bytes, the high one first, as PNG, PSD and PNM store them; the caller has checked that they are

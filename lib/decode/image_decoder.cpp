@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <string>
 
 #include "base/words.h"
+#include "decode/exif.h"
 #include "decode/formats.h"
 
 namespace chunkhit {
@@ -16,6 +16,7 @@ constexpr std::array kImageFormats{
     ImageFormat{"jpeg", is_jpeg, open_jpeg}, ImageFormat{"png", is_png, open_png},
     ImageFormat{"gif", is_gif, open_gif},    ImageFormat{"bmp", is_bmp, open_bmp},
     ImageFormat{"psd", is_psd, open_psd},    ImageFormat{"pnm", is_pnm, open_pnm},
+    ImageFormat{"webp", is_webp, open_webp}, ImageFormat{"tiff", is_tiff, open_tiff},
     ImageFormat{"tga", is_tga, open_tga},
 };
 
@@ -23,25 +24,21 @@ struct Signature {
   std::string_view name;
   std::size_t offset;
   std::string_view magic;
+  std::string_view converter = {};  ///< a command of Debian's that makes a PNG of it
 };
 
 using std::literals::string_view_literals::operator""sv;
 
 constexpr std::array kSignatures{
-    Signature{"WebP", 8, "WEBP"sv},
-    Signature{"TIFF", 0, "II*\0"sv},
-    Signature{"TIFF", 0, "MM\0*"sv},
-    Signature{"BigTIFF", 0, "II+\0"sv},
-    Signature{"BigTIFF", 0, "MM\0+"sv},
-    Signature{"AVIF", 4, "ftypavif"sv},
-    Signature{"AVIF", 4, "ftypavis"sv},
-    Signature{"HEIC", 4, "ftyphei"sv},
-    Signature{"HEIC", 4, "ftyphev"sv},
-    Signature{"HEIF", 4, "ftypmif1"sv},
-    Signature{"HEIF", 4, "ftypmsf1"sv},
+    Signature{"AVIF", 4, "ftypavif"sv, "avifdec IN.avif OUT.png"},
+    Signature{"AVIF", 4, "ftypavis"sv, "avifdec IN.avif OUT.png"},
+    Signature{"HEIC", 4, "ftyphei"sv, "heif-convert IN.heic OUT.png"},
+    Signature{"HEIC", 4, "ftyphev"sv, "heif-convert IN.heic OUT.png"},
+    Signature{"HEIF", 4, "ftypmif1"sv, "heif-convert IN.heif OUT.png"},
+    Signature{"HEIF", 4, "ftypmsf1"sv, "heif-convert IN.heif OUT.png"},
     Signature{"MP4 video", 4, "ftyp"sv},
-    Signature{"JPEG XL", 0, "\xff\x0a"sv},
-    Signature{"JPEG XL", 0, "\0\0\0\x0cJXL \r\n\x87\n"sv},
+    Signature{"JPEG XL", 0, "\xff\x0a"sv, "djxl IN.jxl OUT.png"},
+    Signature{"JPEG XL", 0, "\0\0\0\x0cJXL \r\n\x87\n"sv, "djxl IN.jxl OUT.png"},
     Signature{"JPEG 2000", 0, "\0\0\0\x0cjP  \r\n\x87\n"sv},
     Signature{"JPEG 2000", 0, "\xff\x4f\xff\x51"sv},
     Signature{"JNG", 0, "\x8bJNG\r\n\x1a\n"sv},
@@ -85,14 +82,28 @@ std::string_view markup_type(std::string_view text) {
   return start.compare(first, 5, "<?xml") == 0 ? "XML" : "";
 }
 
-const ImageFormat& detect_format(Bytes file) {
-  const auto format = std::ranges::find_if(
-      kImageFormats, [&](const ImageFormat& candidate) { return candidate.detect(file); });
-  if (format != kImageFormats.end()) return *format;
+const Signature* find_signature(std::string_view text) {
+  const auto found = std::ranges::find_if(kSignatures, [&](const Signature& signature) {
+    return text.size() >= signature.offset && text.substr(signature.offset).starts_with(signature.magic);
+  });
+  return found == kSignatures.end() ? nullptr : found;
+}
+
+[[noreturn]] void throw_undecoded(Bytes file) {
   if (file.empty()) throw ImageError("is empty");
   const std::string_view name = undecoded_type(file);
   if (name.empty()) throw ImageError("not an image of a known type");
-  throw ImageError(std::string(name) + " is not supported");
+  const Signature* signature = find_signature(as_text(file));
+  const bool converts = signature != nullptr && !signature->converter.empty();
+  throw ImageError(std::string(name) + " is not supported" +
+                   (converts ? "; `" + std::string(signature->converter) + "` converts it" : ""));
+}
+
+const ImageFormat& detect_format(Bytes file) {
+  const auto format = std::ranges::find_if(
+      kImageFormats, [&](const ImageFormat& candidate) { return candidate.detect(file); });
+  if (format == kImageFormats.end()) throw_undecoded(file);
+  return *format;
 }
 
 void check_size(const ImageHeader& header, const DecodeOptions& options) {
@@ -120,6 +131,7 @@ ImageFile::ImageFile(Bytes file, const DecodeOptions& options)
   const ImageFormat& format = detect_format(file);
   opened_ = format.open(file, *monitor_);
   opened_->header.format = format.name;
+  if (!opened_->exif.empty()) opened_->header.orientation = exif_orientation(opened_->exif);
   check_size(opened_->header, options);
 }
 
@@ -137,11 +149,8 @@ void ImageFile::decode(const DecodePlan& plan, Image& image) {
 std::string ImageFile::warnings() const { return monitor_->warnings(); }
 
 std::string_view undecoded_type(Bytes file) {
-  const std::string_view text = as_text(file);
-  for (const Signature& signature : kSignatures)
-    if (text.size() >= signature.offset && text.substr(signature.offset).starts_with(signature.magic))
-      return signature.name;
-  return markup_type(text);
+  const Signature* signature = find_signature(as_text(file));
+  return signature != nullptr ? signature->name : markup_type(as_text(file));
 }
 
 void require_bytes(Bytes file, std::uint64_t count, const char* where) {
@@ -164,54 +173,6 @@ bool is_gray(Bytes palette, std::size_t entry_bytes) {
   for (std::size_t at = 0; at + 3 <= palette.size(); at += entry_bytes)
     if (palette[at] != palette[at + 1] || palette[at] != palette[at + 2]) return false;
   return true;
-}
-
-using std::chrono::nanoseconds;
-using std::chrono::steady_clock;
-
-namespace {
-
-nanoseconds thread_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
-
-DecodeMonitor::DecodeMonitor(const DecodeOptions& options)
-    : options_(options), begin_(steady_clock::now()), thread_begin_(thread_time()) {}
-
-bool DecodeMonitor::is_out_of_time() const {
-  const std::chrono::seconds limit(options_.max_seconds);
-  // The first clock is cheap to read; only the second one stands while the process is stopped or waits.
-  return options_.max_seconds > 0 && steady_clock::now() - begin_ > limit &&
-         thread_time() - thread_begin_ > limit;
-}
-
-std::string DecodeMonitor::time_error() const {
-  return "takes longer to decode than `max_seconds_per_image` allows: " +
-         count_text(options_.max_seconds, "second");
-}
-
-void DecodeMonitor::check_time() const {
-  if (is_out_of_time()) throw ImageError(time_error());
-}
-
-void DecodeMonitor::damage(const std::string& what) {
-  if (!options_.accept_warnings) throw ImageError(what);
-  if (first_damage_.empty()) first_damage_ = what;
-  ++count_;
-}
-
-void DecodeMonitor::oddity(const std::string& what) {
-  if (first_oddity_.empty()) first_oddity_ = what;
-  ++count_;
-}
-
-std::string DecodeMonitor::warnings() const {
-  const std::string& first = first_damage_.empty() ? first_oddity_ : first_damage_;
-  return count_ <= 1 ? first : first + " (and " + count_text(count_ - 1, "more warning") + ")";
 }
 
 }  // namespace chunkhit

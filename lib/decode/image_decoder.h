@@ -30,7 +30,7 @@ class ImageError : public std::exception {
 /// What an image file says of itself before its pixels are decoded; sizes are as stored, before any EXIF
 /// turn.
 struct ImageHeader {
-  std::string_view format;   ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm"
+  std::string_view format;   ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff"
   std::uint32_t width = 0;   ///< pixels a row
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).
@@ -53,6 +53,7 @@ struct DecodeOptions {
   bool accept_warnings = false;            ///< take the pixels that a damaged file still has, see ImageFile
   Check check = Check::whole;     ///< region: JPEG is decoded no further than the last row of the region
   std::uint32_t max_seconds = 0;  ///< decoding that takes more CPU time is an error; 0: no limit
+  bool stock_entropy = false;     ///< codes of JPEG by libjpeg alone, which gives the same: to compare with
 };
 
 class DecodeMonitor;
@@ -62,18 +63,20 @@ class OpenedImage;
 ///
 /// Pixels equal Pillow's (libjpeg defaults: islow DCT, fancy upsampling) bit for bit when `shrink` is 1, but
 /// for 16-bit BMP (by a level); a region always equals that of the whole image. Unlike Pillow, 16-bit gray is
-/// scaled (PNG: the high byte) instead of saturated, and a PNG's transparent gray of fewer than 8 bits, or
-/// color of 16, is the one that the format means.
+/// scaled (PNG, TIFF: the high byte) instead of saturated, and a PNG's transparent gray of fewer than 8 bits,
+/// or color of 16, is the one that the format means.
 ///
 /// With Check::whole all compressed data is read to its end, so that damage outside of the region is an
 /// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only
-/// the end marker is looked for. `max_seconds` is looked at between rows and between scans, and while
-/// stb_image reads bytes; the deflate stream of PNG is inflated without a look at it, which takes time in
-/// proportion to the file and to `extra_bytes`.
+/// the end marker is looked for, and of a TIFF only the region's strips or tiles are. `max_seconds` is looked
+/// at between rows, between scans, between strips or tiles, while stb_image reads bytes, and at every 16th of
+/// a WebP's bytes; the deflate stream of PNG, and a strip or tile, are unpacked without a look at it, which
+/// takes time in proportion to the file and to `extra_bytes`.
 ///
 /// Where `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are
-/// missing are black (JPEG: gray where libjpeg has no data), and runs and codes that are missing are zeros. A
-/// damaged PNG or PSD, and JPEG where libjpeg itself gives up, stay errors.
+/// missing are black (JPEG: gray where libjpeg has no data; TIFF: whole strips or tiles, unless they hold
+/// JPEG or CCITT), and runs and codes that are missing are zeros. A damaged PNG or PSD, and JPEG where
+/// libjpeg itself gives up, stay errors.
 class ImageFile {
  public:
   /// Detects the type and reads the header; `file` outlives this. Throws ImageError for a type that is not

@@ -14,8 +14,8 @@
 
 #include "base/bytes.h"
 #include "decode/channels.h"
-#include "decode/exif.h"
 #include "decode/formats.h"
+#include "decode/jpeg_entropy.h"
 
 namespace chunkhit {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kMaxScans =
 constexpr std::string_view kExifMark("Exif\0\0", 6);
 
 /// One decompression and the state that libjpeg's callbacks need.
-class JpegSession {
+class JpegSession : public JpegEntropy {
  public:
   JpegSession(Bytes file, DecodeMonitor& monitor) : file_(file), monitor_(monitor) {
     info.err = jpeg_std_error(&errors_);
@@ -33,7 +33,7 @@ class JpegSession {
     errors_.emit_message = [](j_common_ptr common, int level) { of(common).note(level); };
     errors_.output_message = [](j_common_ptr) {};
     progress_.progress_monitor = [](j_common_ptr common) { of(common).check_progress(); };
-    info.client_data = this;
+    info.client_data = static_cast<JpegEntropy*>(this);
   }
   JpegSession(const JpegSession&) = delete;
   JpegSession& operator=(const JpegSession&) = delete;
@@ -50,6 +50,7 @@ class JpegSession {
   }
   [[nodiscard]] Bytes file() const { return file_; }
   [[nodiscard]] bool checks_whole() const { return monitor_.options().check == Check::whole; }
+  [[nodiscard]] bool is_stock() const { return monitor_.options().stock_entropy; }
   void watch_progress() { info.progress = &progress_; }
   /// Ends the attempt with a reason unless warnings are accepted.
   void warn(const char* text) {
@@ -66,7 +67,9 @@ class JpegSession {
   Image* image = nullptr;
 
  private:
-  static JpegSession& of(j_common_ptr common) { return *static_cast<JpegSession*>(common->client_data); }
+  static JpegSession& of(j_common_ptr common) {
+    return *static_cast<JpegSession*>(static_cast<JpegEntropy*>(common->client_data));
+  }
 
   [[noreturn]] void fail() {
     out_of_memory_ = errors_.msg_code == JERR_OUT_OF_MEMORY;
@@ -184,7 +187,7 @@ std::uint64_t coefficient_bytes(const jpeg_decompress_struct& info) {
 
 // Estimates libjpeg's buffers of a few block rows of all components, before and after upsampling, and tables.
 std::uint64_t working_bytes(const jpeg_decompress_struct& info) {
-  constexpr std::uint64_t kTables = 128 << 10;
+  constexpr std::uint64_t kTables = 192 << 10;
   constexpr std::uint64_t kRowsHeld = 4;
   std::uint64_t marker_bytes = 0;
   for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next)
@@ -193,12 +196,12 @@ std::uint64_t working_bytes(const jpeg_decompress_struct& info) {
          round_up(info.image_width, 32) * info.num_components * info.max_v_samp_factor * DCTSIZE * kRowsHeld;
 }
 
-int find_orientation(const jpeg_decompress_struct& info) {
+Bytes find_exif(const jpeg_decompress_struct& info) {
   for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
     const Bytes data(marker->data, marker->data_length);
-    if (as_text(data).starts_with(kExifMark)) return exif_orientation(data);
+    if (as_text(data).starts_with(kExifMark)) return data;
   }
-  return 1;
+  return {};
 }
 
 bool is_cmyk(const jpeg_decompress_struct& info) {
@@ -209,7 +212,6 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.width = session.info.image_width;
   header.height = session.info.image_height;
   header.channels = session.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
-  header.orientation = find_orientation(session.info);
   header.scales = true;
   const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
   header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);
@@ -252,6 +254,7 @@ void crop_columns(JpegSession& session) {
 
 void start(JpegSession& session) {
   jpeg_start_decompress(&session.info);
+  if (!session.is_stock()) session.take_over(session.info);
   if (smooths_blocks(session.info)) return;
   crop_columns(session);
   if (session.region.y > 0) jpeg_skip_scanlines(&session.info, session.region.y);
@@ -332,6 +335,7 @@ class JpegFile : public OpenedImage {
     if (components == 2 || components > 4)
       throw ImageError("JPEG with " + std::to_string(components) + " color components is not supported");
     describe(session_, header);
+    exif = find_exif(session_.info);
   }
   void decode(const DecodePlan& plan, Image& image) override { decode_region(session_, plan, image); }
 

@@ -81,6 +81,83 @@ def framed_gif(screen, place, image, transparent=None):
             + data[at + 5:])
 
 
+def riff_chunk(kind, data):
+    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+
+def framed_webp(canvas, place, size, still, has_alpha):
+    """An animation whose only frame, a still image, lies somewhere on a canvas; offsets are even."""
+    def numbers(*values):
+        return b"".join(struct.pack("<I", value)[:3] for value in values)
+
+    chunks, at = [], 12
+    while at < len(still):
+        length = 8 + struct.unpack_from("<I", still, at + 4)[0]
+        chunks.append(still[at:at + length + length % 2])
+        at += length + length % 2
+    frame = b"".join(chunk for chunk in chunks if chunk[:4] in (b"ALPH", b"VP8 ", b"VP8L"))
+    data = (riff_chunk(b"VP8X", struct.pack("<I", 18 if has_alpha else 2) + numbers(canvas[0] - 1, canvas[1] - 1))
+            + riff_chunk(b"ANIM", b"\xff" * 4 + b"\0\0")
+            + riff_chunk(b"ANMF", numbers(place[0] // 2, place[1] // 2, size[0] - 1, size[1] - 1, 100) + b"\0" + frame))
+    return b"RIFF" + struct.pack("<I", len(data) + 4) + b"WEBP" + data
+
+
+def packed_samples(rows, bits, order):
+    """The bytes of an array (height, samples a row); each row begins on a byte."""
+    if bits >= 8:
+        return rows.astype(order + "u%d" % (bits // 8)).tobytes()
+    digits = np.unpackbits(rows.astype(np.uint8)[:, :, None], axis=2)[:, :, 8 - bits:]
+    return np.packbits(digits.reshape(rows.shape[0], -1), axis=1).tobytes()
+
+
+def tiff_parts(values, bits, order, planar, tile, strip_rows):
+    """Strips or tiles, plane by plane."""
+    height, width, samples = values.shape
+    part_height, part_width = (tile[1], tile[0]) if tile else (strip_rows or height, width)
+    for plane in [values[:, :, k:k + 1] for k in range(samples)] if planar else [values]:
+        for y in range(0, height, part_height):
+            for x in range(0, width, part_width):
+                part = plane[y:y + part_height, x:x + part_width]
+                if tile:
+                    part = np.pad(part, ((0, tile[1] - part.shape[0]), (0, tile[0] - part.shape[1]), (0, 0)))
+                yield packed_samples(part.reshape(part.shape[0], -1), bits, order)
+
+
+def tiff(values, bits=8, photometric=1, extras=(), planar=False, tile=None, strip_rows=None, byte_order="<", big=False,
+         deflated=False, palette=None, tags=()):
+    """A TIFF of an array (height, width, samples); `tags` are further or other ones: {tag: (type, numbers)}."""
+    height, width, samples = values.shape
+    parts = list(tiff_parts(values, bits, byte_order, planar, tile, strip_rows))
+    parts = [zlib.compress(part) for part in parts] if deflated else parts
+    header_bytes = 16 if big else 8
+    offsets = [header_bytes + sum(len(part) for part in parts[:k]) for k in range(len(parts))]
+    entries = {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * samples), 259: (3, [8 if deflated else 1]),
+               262: (3, [photometric]), 277: (3, [samples]), 284: (3, [2 if planar else 1])}
+    entries.update({322: (4, [tile[0]]), 323: (4, [tile[1]]), 324: (4, offsets), 325: (4, [len(part) for part in parts])}
+                   if tile else {273: (4, offsets), 278: (4, [strip_rows or height]), 279: (4, [len(part) for part in parts])})
+    entries.update({338: (3, list(extras))} if extras else {})
+    entries.update({320: (3, list(palette))} if palette is not None else {})
+    entries.update(tags)
+    body = b"".join(parts) + b"\0" * (sum(len(part) for part in parts) % 2)
+    directory_offset = header_bytes + len(body)
+    word = "Q" if big else "I"
+    room, entry_bytes = (8, 20) if big else (4, 12)
+    behind = directory_offset + (8 if big else 2) + entry_bytes * len(entries) + room
+    directory, extra = struct.pack(byte_order + ("Q" if big else "H"), len(entries)), b""
+    for tag, (kind, numbers) in sorted(entries.items()):
+        data = struct.pack("%s%d%s" % (byte_order, len(numbers), {3: "H", 4: "I"}[kind]), *numbers)
+        directory += struct.pack(byte_order + "HH" + word, tag, kind, len(numbers))
+        if len(data) > room:
+            directory += struct.pack(byte_order + word, behind + len(extra))
+            extra += data + b"\0" * (len(data) % 2)
+        else:
+            directory += data + b"\0" * (room - len(data))
+    magic = b"II" if byte_order == "<" else b"MM"
+    start = struct.pack(byte_order + "HHHQ", 43, 8, 0, directory_offset) if big else \
+        struct.pack(byte_order + "HI", 42, directory_offset)
+    return magic + start + body + directory + struct.pack(byte_order + word, 0) + extra
+
+
 def pack_bits(row):
     """Literal and repeated runs, as they come."""
     packed, at = b"", 0

@@ -18,7 +18,7 @@ from PIL import Image
 
 sys.dont_write_bytecode = True  # the folder of the sources stays as it is
 
-from image_files import bmp, framed_gif, image, png_chunk, psd, raw_png, saved  # noqa: E402
+from image_files import bmp, framed_gif, framed_webp, image, png_chunk, psd, raw_png, saved, tiff  # noqa: E402
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 SIZES = [(1, 1), (7, 5), (16, 16), (33, 47), (130, 98)]  # 130, 98: two pixels in the last MCU
@@ -296,12 +296,125 @@ def check_psd(comparison):
                                  natural=natural)
 
 
+def check_webp(comparison):
+    for seed, size in enumerate(SIZES + [(700, 500)]):
+        for mode, natural in (("RGB", 3), ("RGBA", 4)):
+            drawn = image(size, mode, seed)
+            for options in ({"quality": 30}, {"quality": 95, "method": 6}, {"quality": 80, "method": 0},
+                            {"lossless": True}, {"lossless": True, "exact": True, "quality": 100}):
+                comparison.check("%s webp %s %s" % (mode, size, options), saved(drawn, "WEBP", **options),
+                                 natural=natural)
+            frames = [image(size, mode, seed + k) for k in range(3)]
+            for lossless in (False, True):
+                data = saved(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=lossless)
+                comparison.check("animated %s webp %s lossless %d" % (mode, size, lossless), data)
+                still = saved(drawn, "WEBP", lossless=lossless)
+                comparison.check("%s webp %s lossless %d on a canvas" % (mode, size, lossless),
+                                 framed_webp((size[0] + 9, size[1] + 4), (6, 2), size, still, mode == "RGBA"))
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x112] = orientation
+        exif[0x10F] = "camera"
+        data = saved(image((20, 10), "RGB", 1), "WEBP", exif=exif)
+        comparison.check("webp orientation %d" % orientation, data, orientation=orientation)
+
+
+def check_written_tiff(comparison, size, seed):
+    """What Pillow writes by libtiff and by itself."""
+    lossless = (None, "packbits", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate")
+    for mode, natural in (("1", 1), ("L", 1), ("LA", 2), ("P", 3), ("RGB", 3), ("RGBX", 3), ("RGBA", 4), ("CMYK", 3)):
+        drawn = image(size, "RGB", seed).convert(mode) if mode in "1P" else image(size, mode, seed)
+        for compression in lossless + (("group3", "group4") if mode == "1" else ()):
+            name = "%s tiff %s %s" % (mode, size, compression)
+            comparison.check(name, saved(drawn, "TIFF", compression=compression), natural=natural)
+            if compression == "tiff_lzw" and mode not in "1":
+                comparison.check("predicted " + name,
+                                 saved(drawn, "TIFF", compression=compression, tiffinfo={317: 2}), natural=natural)
+        if mode in ("L", "RGB", "CMYK"):
+            for quality in (30, 95):
+                comparison.check("%s tiff %s jpeg %d" % (mode, size, quality),
+                                 saved(drawn, "TIFF", compression="jpeg", quality=quality), natural=natural)
+    pages = saved(drawn, "TIFF", save_all=True, append_images=[image((9, 9), "L", 1)])
+    comparison.check("tiff %s of two pages" % (size,), pages, natural=3)
+
+
+def check_raw_tiff(comparison, size, seed, layout):
+    """Strips and tiles of any samples; both byte orders."""
+    random_source = np.random.default_rng(seed)
+
+    def samples(bits, count):
+        return random_source.integers(0, 1 << bits, (size[1], size[0], count))
+
+    def check(name, values, natural=None, pixels=None, **options):
+        comparison.check("%s tiff %s %s" % (name, size, layout), tiff(values, **layout, **options), natural=natural,
+                         pixels=pixels, regions=2)
+
+    # Of planes that are not compressed Pillow decodes three or four of 8 bits; it clips gray of 16 bits.
+    is_planar = layout.get("planar", False)
+    for bits in () if is_planar else (1, 2, 4, 8):
+        gray = samples(bits, 1)
+        check("gray%d" % bits, gray, 1, bits=bits)
+        check("white gray%d" % bits, gray, 1, bits=bits, photometric=0)
+        palette = random_source.integers(0, 1 << 16, 3 << bits)
+        check("palette%d" % bits, gray, 3, bits=bits, photometric=3, palette=palette)
+        check("gray palette%d" % bits, gray, 1, bits=bits, photometric=3, palette=list(palette[:1 << bits]) * 3)
+    deep = samples(16, 1)
+    check("gray16", deep, 1, bits=16, pixels=(deep[:, :, 0] >> 8).astype(np.uint8))
+    check("white gray16", deep, 1, bits=16, photometric=0, pixels=(255 - (deep[:, :, 0] >> 8)).astype(np.uint8))
+    for bits in (8, 16) if not is_planar or layout.get("deflated") else (8,):
+        check("rgb%d" % bits, samples(bits, 3), 3, bits=bits, photometric=2)
+        check("rgba%d" % bits, samples(bits, 4), 4, bits=bits, photometric=2, extras=(2,))
+        if layout.get("deflated"):
+            check("associated alpha %d" % bits, samples(bits, 4), 4, bits=bits, photometric=2, extras=(1,))
+    check("cmyk", samples(8, 4), 3, photometric=5)
+    if not is_planar:
+        check("gray alpha", samples(8, 2), 2, extras=(2,))
+        check("palette alpha", samples(8, 2), 4, photometric=3, extras=(2,), palette=palette)
+        check("rgbx", samples(8, 4), 3, photometric=2, extras=(0,))
+        for bits in (8, 16):
+            check("rgb%d of four" % bits, samples(bits, 4), 4, bits=bits, photometric=2)
+            check("associated alpha %d" % bits, samples(bits, 4), 4, bits=bits, photometric=2, extras=(1,))
+        check("rgb of six", samples(8, 6), 4, photometric=2, extras=(2, 0, 0))
+        check("cmyk of five", samples(8, 5), 3, photometric=5, extras=(0,))
+
+
+def check_tiff(comparison):
+    for seed, size in enumerate(SIZES):
+        check_written_tiff(comparison, size, seed)
+        for layout in ({}, {"strip_rows": 3, "byte_order": ">"}, {"tile": (16, 32), "deflated": True}, {"planar": True},
+                       {"planar": True, "strip_rows": 5, "deflated": True}, {"tile": (48, 16), "big": True},
+                       {"planar": True, "tile": (16, 16), "byte_order": ">"}):
+            check_raw_tiff(comparison, size, seed, layout)
+    # Of a last strip that has all its rows Pillow's libtiff leaves some bytes unwritten.
+    for height in (20, 31, 33):
+        for planar in (False, True):
+            pixels = np.asarray(image((40, 48), "RGB", height))
+            data = tiff(pixels[:(height + 15) // 16 * 16], photometric=2, planar=planar, strip_rows=16, deflated=True,
+                        tags={257: (4, [height])})
+            comparison.check("tiff of a long last strip", data, natural=3, pixels=pixels[:height])
+    gray = np.random.default_rng(3).integers(0, 256, (11, 13, 1))
+    comparison.check("tiff of reversed bits", tiff(gray, tags={266: (3, [2])}))
+    for orientation in range(1, 9):
+        data = tiff(gray, tags={274: (3, [orientation])})
+        comparison.check("tiff orientation %d" % orientation, data, orientation=orientation,
+                         pixels=gray[:, :, 0].astype(np.uint8))
+    for reason, options in (("of floating-point samples", {"bits": 32, "tags": {339: (3, [3])}}),
+                            ("of signed samples", {"tags": {339: (3, [2])}}),
+                            ("of 32 bits a sample", {"bits": 32}),
+                            ("in CIE L*a*b*", {"photometric": 8}),
+                            ("of 1 samples a pixel", {"photometric": 2}),
+                            ("with Zstandard compression", {"tags": {259: (3, [50000])}}),
+                            ("with compression 34676", {"tags": {259: (3, [34676])}})):
+        comparison.check_reject("tiff " + reason, tiff(gray, **options), "TIFF %s is not supported" % reason)
+
+
 def main():
     random.seed(1)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(Probe(sys.argv[1]), folder)
-        for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm, check_psd):
+        for check in (check_jpeg, check_png, check_bmp, check_gif, check_tga, check_pnm, check_psd,
+                      check_tiff, check_webp):
             check(comparison)
     for error in comparison.problems:
         print(error)

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <ctime>
 #include <string>
@@ -17,12 +16,6 @@ constexpr PngWriteSpec kSmall{.width = 2, .height = 2};
 constexpr std::string_view kSmallLines = "\0abcdef\0ghijkl"sv;
 
 std::vector<int> values(const Image& image) { return {image.pixels.begin(), image.pixels.end()}; }
-
-long peak_kilobytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
 
 TEST(Png, GivesItsPixels) {
   const Decoded decoded = decode(write_png(kSmall, as_bytes(kSmallLines)));

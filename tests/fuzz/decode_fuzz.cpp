@@ -8,28 +8,10 @@
 
 #include "base/bytes.h"
 #include "decode/image_decoder.h"
+#include "fuzz/picked_plan.h"
 
 namespace chunkhit {
 namespace {
-
-constexpr std::size_t kChoiceBytes = 8;
-
-// Four bytes pick a range of [0, length): its begin and its length.
-void pick_range(const std::uint8_t* choice, std::uint32_t length, std::uint32_t& begin,
-                std::uint32_t& count) {
-  begin = load_little<std::uint16_t>(choice) % length;
-  count = load_little<std::uint16_t>(choice + 2) % (length - begin) + 1;
-}
-
-DecodePlan pick_plan(const std::uint8_t* choice, const ImageHeader& header) {
-  constexpr std::uint32_t kChannels[] = {0, 1, 3, 4};
-  DecodePlan plan;
-  plan.shrink = header.scales ? 1u << (choice[3] >> 6) : 1;
-  plan.channels = kChannels[choice[7] >> 6];
-  pick_range(choice, (header.width + plan.shrink - 1) / plan.shrink, plan.region.x, plan.region.width);
-  pick_range(choice + 4, (header.height + plan.shrink - 1) / plan.shrink, plan.region.y, plan.region.height);
-  return plan;
-}
 
 void require(bool holds) {
   if (!holds) std::abort();

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
+#include "read/sized_images.h"
 #include "store/part.h"
 #include "store/shard.h"
 
@@ -38,6 +39,28 @@ void set_hashes(std::vector<std::uint8_t>& bytes) {
   store_little(&bytes[4088], xxh3(Bytes(bytes).first(4088)));
 }
 
+/// Decodes the images of their own sizes in a chunk's bytes, whole and a part of each.
+void decode_images(const ChunkReader& part, std::size_t index, Bytes left) {
+  const std::uint32_t channels = part.spec().sample.channels;
+  SizedImageDecoder decoder;
+  for (std::uint64_t sample = part.chunks()[index].first_sample; !left.empty(); ++sample) {
+    const StoredImage image = stored_image(part.samples().sizes, sample, left.data());
+    left = left.subspan(image.frame.size());
+    const std::uint32_t width = image.upright_width(), height = image.upright_height();
+    if (std::uint64_t{width} * height * channels > kMaxRawBytes) continue;
+    try {
+      ByteBuffer pixels(std::size_t{width} * height * channels);
+      static_cast<void>(
+          decoder.decode(image, {width / 3, height / 4, width / 2 + 1, height / 2 + 1}, channels));
+      decoder.decode_whole(image, channels, pixels.data());
+    } catch (const ImageError&) {
+      continue;
+    } catch (const Error& error) {
+      require(error.code() == ErrorCode::bad_data);
+    }
+  }
+}
+
 /// Decodes a chunk whether its hash is right or not.
 void decode(const ChunkReader& part, std::size_t index, Bytes file) {
   const StoredChunk& chunk = part.chunks()[index];
@@ -46,6 +69,7 @@ void decode(const ChunkReader& part, std::size_t index, Bytes file) {
   try {
     decode_chunk(part, index, file.subspan(chunk.offset, chunk.stored_bytes), raw);
     if (part.spec().matrix) static_cast<void>(decode_row_block_header(raw, *part.spec().matrix));
+    if (part.spec().own_sizes) decode_images(part, index, raw);
   } catch (const Error& error) {
     require(error.code() == ErrorCode::bad_data);
   }

@@ -1,7 +1,10 @@
 // Decoding in one call, for tests.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <ctime>
 #include <string>
 
 #include "decode/image_decoder.h"
@@ -31,6 +34,27 @@ struct Decoded {
     decoded.error = error.reason();
   }
   return decoded;
+}
+
+/// Gives the error of decoding a file whose time is up when its header has been read.
+[[nodiscard]] inline std::string decode_late(Bytes file) {
+  ImageFile opened(file, {.max_seconds = 1});
+  const std::clock_t begin = std::clock();
+  while (std::clock() - begin < CLOCKS_PER_SEC * 11 / 10) continue;
+  Image image;
+  try {
+    opened.decode({.region = {0, 0, 1, 1}}, image);
+  } catch (const ImageError& error) {
+    return error.reason();
+  }
+  return {};
+}
+
+/// The most memory that this process has held.
+[[nodiscard]] inline long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 /// Whether `part` is `region` of `whole`.

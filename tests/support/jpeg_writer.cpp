@@ -5,6 +5,7 @@
 // jpeglib.h needs FILE and size_t before it.
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/random.h"
@@ -25,6 +26,23 @@ std::vector<jpeg_scan_info> first_scans(int components) {
   return {{components, {0, 1, 2, 3}, 0, 0, 0, 1}, {1, {0, 0, 0, 0}, 1, 5, 0, 2}};
 }
 
+std::vector<jpeg_scan_info> scan_of_each(int components) {
+  std::vector<jpeg_scan_info> scans;
+  for (int component = 0; component < components; ++component)
+    scans.push_back({1, {component, 0, 0, 0}, 0, 63, 0, 0});
+  return scans;
+}
+
+// The same symbols, the frequent ones last: `ones` codes of different lengths, all others of 16 bits.
+void make_codes_long(JHUFF_TBL& table, int first_length, int ones) {
+  int symbols = 0;
+  for (int length = 1; length <= 16; ++length) symbols += table.bits[length];
+  std::reverse(table.huffval, table.huffval + symbols);
+  for (int length = 1; length <= 16; ++length)
+    table.bits[length] = length >= first_length && length < first_length + ones ? 1 : 0;
+  table.bits[16] = static_cast<UINT8>(symbols - ones);
+}
+
 void set_up(jpeg_compress_struct& info, const Image& image, const JpegWriteSpec& spec) {
   info.image_width = image.width;
   info.image_height = image.height;
@@ -38,8 +56,13 @@ void set_up(jpeg_compress_struct& info, const Image& image, const JpegWriteSpec&
     info.comp_info[0].v_samp_factor = spec.v_samp;
   }
   info.arith_code = spec.arithmetic ? TRUE : FALSE;
-  info.optimize_coding = spec.arithmetic ? FALSE : TRUE;
+  info.optimize_coding = spec.arithmetic || spec.long_codes ? FALSE : TRUE;
+  for (int table = 0; table < 2 && spec.long_codes; ++table) {
+    make_codes_long(*info.dc_huff_tbl_ptrs[table], 6, 10);
+    make_codes_long(*info.ac_huff_tbl_ptrs[table], 1, 8);
+  }
   info.restart_in_rows = static_cast<int>(spec.restart_rows);
+  info.restart_interval = spec.restart_mcus;
 }
 
 }  // namespace
@@ -53,8 +76,9 @@ std::vector<std::uint8_t> write_jpeg(const Image& image, const JpegWriteSpec& sp
   unsigned long size = 0;
   jpeg_mem_dest(&info, &bytes, &size);
   set_up(info, image, spec);
-  const std::vector<jpeg_scan_info> script = first_scans(info.num_components);
-  if (spec.first_scan_only) {
+  const std::vector<jpeg_scan_info> script =
+      spec.separate_scans ? scan_of_each(info.num_components) : first_scans(info.num_components);
+  if (spec.first_scan_only || spec.separate_scans) {
     info.scan_info = script.data();
     info.num_scans = static_cast<int>(script.size());
   } else if (spec.progressive) {

@@ -17,7 +17,10 @@ struct JpegWriteSpec {
   bool arithmetic = false;
   bool adobe_rgb = false;        ///< stored as RGB, not YCbCr
   bool first_scan_only = false;  ///< progressive, and without the refining scans
+  bool separate_scans = false;   ///< one for each component
+  bool long_codes = false;       ///< most codes have 16 bits
   unsigned restart_rows = 0;     ///< rows of MCUs between restart markers
+  unsigned restart_mcus = 0;     ///< MCUs between restart markers
   int exif_orientation = 0;      ///< 0 writes no EXIF
 };
 
