@@ -290,11 +290,11 @@ bool ChunkCache::leaves_out(const Error& error) const {
 }
 
 // Reads first and compares the stamp afterwards, so that a write before the read is detected.
-void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out) {
-  const ChunkSet::Location location = chunks_.find(chunk);
+void ChunkCache::read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset,
+                             MutableBytes out) {
   const ChunkReader& part = chunks_.part(location);
   for (int change = 0; change < kMaxChanges; ++change) {
-    part.fetch_raw(location.chunk, in_chunk * out.size(), out);
+    part.fetch_raw(location.chunk, offset, out);
     if (!checks(part) || part.file().stamp() == entries_[chunk].stamp.load(std::memory_order_relaxed)) return;
     hash_in_file(chunk, location);
   }
@@ -303,11 +303,13 @@ void ChunkCache::read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableB
 
 const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk, const std::uint8_t* held,
                                        ByteBuffer& room) {
-  const std::uint64_t bytes = chunks_.sample().byte_count();
-  if (held != &kInFile) return held + in_chunk * bytes;
-  room.resize(bytes);
+  if (held != &kInFile && !chunks_.own_sizes()) return held + in_chunk * chunks_.sample().byte_count();
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const auto [offset, count] = chunks_.sample_bytes(location, in_chunk);
+  if (held != &kInFile) return held + offset;
+  room.resize(count);
   try {
-    read_sample(chunk, in_chunk, room);
+    read_sample(chunk, location, offset, room);
     return room.data();
   } catch (const Error& error) {
     if (!leaves_out(error)) throw_with_advice(error);

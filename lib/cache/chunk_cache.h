@@ -82,15 +82,16 @@ class ChunkCache {
   /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
   /// bad_data naming the location when it is damaged.
   [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
-  /// The bytes of an image; `held` is what a Pin of its chunk gave. Reads it into `room` where samples are
-  /// read one by one, and hashes its chunk again where the file was changed since that was done. Null where
-  /// OnCorrupt::skip leaves it out; throws as `acquire`.
+  /// The bytes of an image (ChunkSet::sample_bytes); `held` is what a Pin of its chunk gave. Reads it into
+  /// `room` where samples are read one by one, and hashes its chunk again where the file was changed since
+  /// that was done. Null where OnCorrupt::skip leaves it out; throws as `acquire`.
   [[nodiscard]] const std::uint8_t* sample(std::size_t chunk, std::uint64_t in_chunk,
                                            const std::uint8_t* held, ByteBuffer& room);
 
   /// Whether chunks take no memory, and samples are read one by one.
   [[nodiscard]] bool reads_samples() const { return spec_.reads_samples; }
 
+  [[nodiscard]] bool skips_corrupt() const { return spec_.on_corrupt == OnCorrupt::skip; }
   [[nodiscard]] ChunkCacheStats stats() const;
   void reset_stats();
 
@@ -116,7 +117,7 @@ class ChunkCache {
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   void hash_in_file(std::size_t chunk, ChunkSet::Location location);
-  void read_sample(std::size_t chunk, std::uint64_t in_chunk, MutableBytes out);
+  void read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset, MutableBytes out);
   void decode(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);

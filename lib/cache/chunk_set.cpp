@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -35,6 +36,11 @@ void check_same_shape(const ChunkReader& part, const ChunkReader& first) {
   if (spec.matrix != first.spec().matrix)
     throw Error(ErrorCode::bad_data, part.path() + ": matrices: " + shape_text(*spec.matrix) + ", expected " +
                                          shape_text(*first.spec().matrix) + " as in " + first.path());
+  if (spec.own_sizes != first.spec().own_sizes)
+    throw Error(ErrorCode::bad_data, (spec.own_sizes ? part : first).path() +
+                                         ": images of their own sizes, " +
+                                         (spec.own_sizes ? first : part).path() +
+                                         ": images of one shape; they cannot be read as one");
   if (spec.sample != first.spec().sample)
     throw Error(ErrorCode::bad_data, part.path() + ": samples of " + shape_text(spec.sample) + ", expected " +
                                          shape_text(first.spec().sample) + " as in " + first.path());
@@ -47,6 +53,22 @@ bool holds_raw_samples(const ChunkReader& part) {
   return true;
 }
 
+/// Where each sample's frame begins in its chunk. A chunk has fewer than 2^32 bytes.
+std::vector<std::uint32_t> frame_offsets(const ChunkReader& part) {
+  std::vector<std::uint32_t> offsets;
+  if (!part.spec().own_sizes) return offsets;
+  const std::vector<std::uint32_t>& payload_bytes = part.samples().sizes.payload_bytes;
+  offsets.reserve(payload_bytes.size());
+  for (const StoredChunk& chunk : part.chunks()) {
+    std::uint64_t offset = 0;
+    for (std::uint64_t i = 0; i < chunk.sample_count; ++i) {
+      offsets.push_back(static_cast<std::uint32_t>(offset));
+      offset += raw_frame_bytes(payload_bytes[chunk.first_sample + i]);
+    }
+  }
+  return offsets;
+}
+
 }  // namespace
 
 ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
@@ -57,6 +79,7 @@ ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
     const std::uint64_t samples =
         chunks.empty() ? 0 : chunks.back().first_sample + chunks.back().sample_count;
     raw_.push_back(holds_raw_samples(*part));
+    frame_offsets_.push_back(frame_offsets(*part));
     first_chunks_.push_back(first_chunks_.back() + chunks.size());
     first_samples_.push_back(first_samples_.back() + samples);
   }
@@ -90,14 +113,22 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
   return counts;
 }
 
+ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in_chunk) const {
+  if (!own_sizes()) return {in_chunk * sample().byte_count(), sample().byte_count()};
+  const std::uint64_t index = stored(location).first_sample + in_chunk;
+  return {frame_offsets_[location.part][index],
+          raw_frame_bytes(part(location).samples().sizes.payload_bytes[index])};
+}
+
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {
   const StoredChunk& chunk = stored(location);
   if (matrix()) return max_decoded_bytes(*matrix(), chunk.sample_count, chunk.raw_bytes);
+  if (own_sizes()) return chunk.raw_bytes;
   return chunk.sample_count * sample().byte_count();
 }
 
 std::uint64_t ChunkSet::decoded_bytes() const {
-  if (!matrix()) return sample_count() * sample().byte_count();
+  if (!matrix() && !own_sizes()) return sample_count() * sample().byte_count();
   std::uint64_t bytes = 0;
   for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk) bytes += decoded_bytes(find(chunk));
   return bytes;

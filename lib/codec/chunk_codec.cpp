@@ -56,6 +56,26 @@ RawFrameParts frame_raw_bytes(Bytes raw) {
 
 /// Compares all headers with the expected ones; the checksum is not needed, because chunks have a hash of
 /// their own.
+void append_raw_frame(Bytes raw, ByteBuffer& out) {
+  const auto append = [&](Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
+  const RawFrameParts frame = frame_raw_bytes(raw);
+  append(frame.header);
+  for (const auto& block_header : frame.block_headers) {
+    const Bytes block = raw.first(std::min<std::size_t>(raw.size(), kRawBlockBytes));
+    append(block_header);
+    append(block);
+    raw = raw.subspan(block.size());
+  }
+  append(frame.checksum);
+}
+
+Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, ByteBuffer& room) {
+  if (raw_bytes <= kRawBlockBytes) return frame.subspan(raw_frame_position(0), raw_bytes);
+  room.resize(raw_bytes);
+  decode_raw_frame(frame, room);
+  return room;
+}
+
 void decode_raw_frame(Bytes frame, MutableBytes raw) {
   if (raw.empty() || frame.size() != raw_frame_bytes(raw.size()))
     throw_bad_frame("has " + std::to_string(frame.size()) + " bytes, expected " +
@@ -98,22 +118,26 @@ void encode_zstd_chunk(Bytes raw, const SampleShape&, int level, ByteBuffer& sto
 
 void decode_zstd_chunk(Bytes stored, const SampleShape&, MutableBytes raw) { decode_zstd(stored, raw); }
 
-/// Returns this thread's buffer for the residuals of the photo codec; it grows to the largest chunk.
-MutableBytes residual_buffer(std::size_t bytes) {
+/// Returns this thread's buffer for the residuals of the photo codec; `large` where they are of a large
+/// image, whose memory must not stay.
+MutableBytes residual_buffer(std::size_t bytes, ByteBuffer& large) {
+  constexpr std::size_t kKeptBytes = 16 << 20;
   static PerThread<ByteBuffer> kept;
-  ByteBuffer& buffer = kept.get();
+  ByteBuffer& buffer = bytes > kKeptBytes ? large : kept.get();
   if (buffer.size() < bytes) buffer.resize(bytes);
   return MutableBytes(buffer).first(bytes);
 }
 
 void encode_photo(Bytes raw, const SampleShape& shape, int level, ByteBuffer& stored) {
-  const MutableBytes residuals = residual_buffer(raw.size());
+  ByteBuffer large;
+  const MutableBytes residuals = residual_buffer(raw.size(), large);
   predict_photo(raw, shape, residuals);
   encode_zstd(residuals, level, stored);
 }
 
 void decode_photo(Bytes stored, const SampleShape& shape, MutableBytes raw) {
-  const MutableBytes residuals = residual_buffer(raw.size());
+  ByteBuffer large;
+  const MutableBytes residuals = residual_buffer(raw.size(), large);
   decode_zstd(stored, residuals);
   restore_photo(residuals, shape, raw);
 }

@@ -41,6 +41,13 @@ struct RawFrameParts {
 /// `kRawBlockBytes` each.
 [[nodiscard]] RawFrameParts frame_raw_bytes(Bytes raw);
 
+/// Appends the frame of raw bytes, at least 1.
+void append_raw_frame(Bytes raw, ByteBuffer& out);
+
+/// Looks at the raw bytes in their frame, which has raw_frame_bytes(raw_bytes): where they are in one piece,
+/// else in `room`, where they are put together. Throws bad_data as decode_raw_frame.
+[[nodiscard]] Bytes raw_bytes_in(Bytes frame, std::uint64_t raw_bytes, ByteBuffer& room);
+
 /// Copies the raw bytes out of their frame after checking all that stands around them but the checksum;
 /// throws bad_data.
 void decode_raw_frame(Bytes frame, MutableBytes raw);

@@ -72,6 +72,7 @@ BatchMemory::~BatchMemory() {
 
 void BatchCounts::add(const BatchCounts& other) {
   assemble_seconds += other.assemble_seconds;
+  decode_seconds += other.decode_seconds;
   page_seconds += other.page_seconds;
   chunk_hits += other.chunk_hits;
   chunk_misses += other.chunk_misses;

@@ -50,7 +50,8 @@ struct BatchBuffer {
 
 /// What making one batch took.
 struct BatchCounts {
-  double assemble_seconds = 0;  ///< without getting the chunks
+  double assemble_seconds = 0;  ///< without getting the chunks, and without decoding images
+  double decode_seconds = 0;    ///< of images of their own sizes
   double page_seconds = 0;      ///< that copying waited for the system, where it reads samples one by one
   std::uint64_t chunk_hits = 0;
   std::uint64_t chunk_misses = 0;

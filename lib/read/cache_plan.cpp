@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "read/decoded_images.h"
 
 namespace chunkhit {
 namespace {
@@ -29,10 +30,7 @@ Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, s
   return Cache::none;
 }
 
-}  // namespace
-
-CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
-  const std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
+CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.max_chunk_bytes());
   const std::uint64_t room = room_of_threads(chunks, spec.threads);
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
@@ -59,6 +57,33 @@ CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   const std::uint64_t fitting = plan.reads_samples ? max_ahead : (left - room) / chunk_bytes;
   plan.chunks_ahead = static_cast<std::size_t>(std::clamp(fitting, spec.chunks_needed, max_ahead));
   if (!spec.in_order && !plan.reads_samples) plan.kept_chunks = static_cast<std::size_t>(fitting);
+  return plan;
+}
+
+/// Of images of their own sizes, what is stored is kept first, then the pixels of as many as fit.
+CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
+  CacheSpec stored = spec;
+  if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
+  CachePlan plan = plan_chunks(chunks, stored, memory);
+  plan.reported = plan.cache == Cache::decoded ? Cache::compressed : plan.cache;
+  if (plan.cache != Cache::decoded || spec.cache == Cache::compressed || !spec.keeps_images) return plan;
+  const std::uint64_t taken = chunks.decoded_bytes() + spec.threads * DecodedImages::bytes_of_largest(chunks);
+  const std::uint64_t all = DecodedImages::bytes_of_all(chunks);
+  if (spec.cache == Cache::decoded && taken + all > memory)
+    refuse("cache decoded", taken + all, memory,
+           "give more, or take cache automatic, which keeps the pixels of as many images as fit");
+  plan.image_bytes = std::min(all, memory - std::min(memory, taken));
+  if (plan.image_bytes == all) plan.reported = Cache::decoded;
+  return plan;
+}
+
+}  // namespace
+
+CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
+  const std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
+  if (chunks.own_sizes()) return plan_sized(chunks, spec, memory);
+  CachePlan plan = plan_chunks(chunks, spec, memory);
+  plan.reported = plan.cache;
   return plan;
 }
 

@@ -14,14 +14,18 @@ struct CacheSpec {
   std::uint64_t chunks_needed = 1;  ///< decoded chunks that the order needs at a time
   std::uint64_t threads = 1;        ///< that read and decode, each in some room of its own
   bool in_order = true;             ///< chunks are used one after the other, and not again in an epoch
+  bool keeps_images = false;        ///< images of their own sizes may stay decoded
 };
 
 /// What it gets.
 struct CachePlan {
-  Cache cache = Cache::none;     ///< not automatic
-  std::size_t chunks_ahead = 1;  ///< decoded chunks that may be there at a time
-  std::size_t kept_chunks = 0;   ///< up to so many, those stay that nobody has asked for
-  bool reads_samples = false;    ///< of raw parts, where the order or too little memory asks for it
+  Cache cache = Cache::none;  ///< of chunks; not automatic
+  Cache reported =
+      Cache::none;  ///< of samples: of images of their own sizes decoded where all pixels are kept
+  std::uint64_t image_bytes = 0;  ///< for the pixels of images of their own sizes
+  std::size_t chunks_ahead = 1;   ///< decoded chunks that may be there at a time
+  std::size_t kept_chunks = 0;    ///< up to so many, those stay that nobody has asked for
+  bool reads_samples = false;     ///< of raw parts, where the order or too little memory asks for it
 };
 
 /// Chooses; throws usage, saying what to change, when cache_bytes is too little for what is wanted.

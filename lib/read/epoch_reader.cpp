@@ -28,7 +28,7 @@ std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) 
   // The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of
   // them, with echo as many again for each pass.
   const std::uint64_t positions = batches.batch_size * batches.world_size * batches.echo /
-                                  std::max<std::uint64_t>(1, grid.chunk_samples());
+                                  std::max<std::uint64_t>(1, grid.typical_samples());
   const std::uint64_t window = spec.order.shuffle == Shuffle::window ? spec.order.window_chunks : 1;
   // A batch may begin anywhere in a window: one window more than its positions fill, rounded up to windows.
   return std::min(grid.chunk_count(), (positions + window) / window * window + window);
@@ -39,7 +39,8 @@ CacheSpec cache_spec(const EpochReaderSpec& spec, const ChunkGrid& grid) {
           .cache_bytes = spec.cache_bytes,
           .chunks_needed = chunks_needed(spec, grid),
           .threads = spec.threads,
-          .in_order = !is_global(spec)};
+          .in_order = !is_global(spec),
+          .keeps_images = true};
 }
 
 }  // namespace
@@ -210,7 +211,7 @@ LoaderStats EpochReader::stats() const {
   stats.step_seconds = clock_.step_seconds();
   stats.seconds = stats.wait_seconds + stats.step_seconds;
   stats.fetch_seconds = cache.fetch_seconds + pipeline.made.page_seconds;
-  stats.decode_seconds = cache.decode_seconds;
+  stats.decode_seconds = cache.decode_seconds + pipeline.made.decode_seconds;
   stats.assemble_seconds = pipeline.made.assemble_seconds;
   stats.idle_seconds = pipeline.idle_seconds;
   stats.batches = pipeline.batches;
@@ -222,7 +223,7 @@ LoaderStats EpochReader::stats() const {
   stats.chunk_fetches = cache.fetches;
   stats.corrupt_chunks = cache.corrupt_chunks;
   stats.corrupt_samples = pipeline.corrupt_samples;
-  stats.cache = plan_.cache;
+  stats.cache = plan_.reported;
   stats.threads = spec_.threads;
   return stats;
 }

@@ -79,6 +79,8 @@ class EpochReader {
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
   [[nodiscard]] ChunkCache& cache() { return cache_; }
   [[nodiscard]] BatchChunksSpec batch_chunks() const;
+  /// Memory for pixels of images of their own sizes.
+  [[nodiscard]] std::uint64_t image_bytes() const { return plan_.image_bytes; }
   /// Must be called before the first batch; the makers' memory must outlive this.
   void set_maker(MakeBatchAssembler make_maker) { make_maker_ = std::move(make_maker); }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
+#include "chunkhit/error.h"
 #include "read/loader_stats.h"
 
 namespace chunkhit {
@@ -48,9 +50,11 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
                                        std::uint32_t pass, BatchBuffer& buffer) {
   const std::span<const BatchSamples::Sample> all = samples_.all();
   const CopyClock clock;
+  const double decoded_before = counts_.decode_seconds;
   for (std::size_t i = begin; i < end; ++i) {
     const BatchSamples::Sample& each = all[i];
-    if (i + 1 < end && all[i + 1].decoded != nullptr && !context_.cache.reads_samples())
+    if (i + 1 < end && all[i + 1].decoded != nullptr && !context_.cache.reads_samples() &&
+        context_.sized == nullptr)
       prefetch(all[i + 1].decoded + all[i + 1].in_chunk * context_.source.chunks().sample().byte_count());
     if (each.decoded == nullptr) continue;
     const std::uint8_t* const stored =
@@ -59,13 +63,37 @@ void ImageBatchAssembler::copy_samples(std::size_t begin, std::size_t end, const
       samples_.leave_out(i);
       continue;
     }
-    const std::uint64_t number = samples_.number(each);
-    context_.writer.write(stored, {context_.seed, task.epoch, number, pass},
-                          buffer.pixels.data() + each.at * context_.writer.sample_bytes());
-    buffer.samples[each.at] = number;
-    copy_label(number, each.at, buffer);
+    if (!write_sample(i, stored, task, pass, buffer)) samples_.leave_out(i);
   }
   clock.add_to(counts_);
+  counts_.assemble_seconds -= counts_.decode_seconds - decoded_before;
+}
+
+/// Writes a sample to its position; returns whether it could be decoded. Throws where damage is not skipped.
+bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
+                                       std::uint32_t pass, BatchBuffer& buffer) {
+  const BatchSamples::Sample& each = samples_.all()[at];
+  const std::uint64_t number = samples_.number(each);
+  const SampleUse use{context_.seed, task.epoch, number, pass};
+  std::uint8_t* const out = buffer.pixels.data() + each.at * context_.writer.sample_bytes();
+  if (context_.sized == nullptr) {
+    context_.writer.write(stored, use, out);
+  } else {
+    const ChunkSet& chunks = context_.source.chunks();
+    const ChunkSet::SampleLocation location = chunks.find_sample(number);
+    const ImageSizes& sizes = chunks.parts()[location.part]->samples().sizes;
+    try {
+      counts_.decode_seconds +=
+          context_.sized->write(stored_image(sizes, location.sample, stored), *context_.decoded, use, out);
+    } catch (const ImageError& error) {
+      if (context_.cache.skips_corrupt()) return false;
+      throw Error(ErrorCode::bad_data, chunks.parts()[location.part]->path() + ": sample " +
+                                           std::to_string(location.sample) + ": " + error.reason());
+    }
+  }
+  buffer.samples[each.at] = number;
+  copy_label(number, each.at, buffer);
+  return true;
 }
 
 void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const {

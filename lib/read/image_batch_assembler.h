@@ -9,6 +9,7 @@
 #include "augment/sample_writer.h"
 #include "read/batch_ring.h"
 #include "read/image_source.h"
+#include "read/sized_images.h"
 
 namespace chunkhit {
 
@@ -18,6 +19,8 @@ struct ImageBatchContext {
   const ChunkGrid& grid;
   ChunkCache& cache;
   const SampleWriter& writer;
+  const SizedImageWriter* sized;  ///< of images of their own sizes, whose `writer` is its finish(); else null
+  DecodedImages* decoded;         ///< of these
   const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
   BatchChunksSpec chunks;
@@ -31,6 +34,8 @@ class ImageBatchAssembler final : public BatchAssembler {
  private:
   void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,
                     BatchBuffer& buffer);
+  [[nodiscard]] bool write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
+                                  std::uint32_t pass, BatchBuffer& buffer);
   void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
   void show(const BatchTask& task, BatchBuffer& buffer) const;

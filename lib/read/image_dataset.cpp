@@ -1,10 +1,13 @@
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "chunkhit/dataset.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/image_source.h"
 #include "read/sample_reader.h"
+#include "read/sized_images.h"
 
 namespace chunkhit {
 
@@ -12,6 +15,8 @@ struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
       : source(paths, {options.images, options.labels}, options.check_external),
         reader(source.chunks(), options) {}
+  void read_sized(std::span<const std::uint64_t> samples, std::span<const std::size_t> offsets,
+                  std::uint8_t* out);
 
   ImageSource source;
   SampleReader reader;
@@ -35,12 +40,50 @@ BatchShape ImageDataset::sample_shape() const {
   return {1, sample.height, sample.width, sample.channels, sample.layout};
 }
 
+BatchShape ImageDataset::sample_shape(std::uint64_t sample) const {
+  require_below("sample_shape: sample", sample, size());
+  const ChunkSet& chunks = impl_->source.chunks();
+  BatchShape shape = sample_shape();
+  if (!chunks.own_sizes()) return shape;
+  const ChunkSet::SampleLocation location = chunks.find_sample(sample);
+  const StoredImage image = stored_image(chunks.parts()[location.part]->samples().sizes, location.sample);
+  shape.height = image.upright_height();
+  shape.width = image.upright_width();
+  return shape;
+}
+
+/// Reads images of their own sizes; `offsets` of each in `out`.
+void ImageDataset::Impl::read_sized(std::span<const std::uint64_t> samples,
+                                    std::span<const std::size_t> offsets, std::uint8_t* out) {
+  const ChunkSet& chunks = source.chunks();
+  ByteBuffer room;
+  SizedImageDecoder decoder;
+  reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
+    const ChunkSet::SampleLocation sample = chunks.find_sample(samples[at]);
+    const ChunkReader& part = *chunks.parts()[sample.part];
+    const std::uint8_t* const frame = reader.image(location, chunk, room);
+    try {
+      decoder.decode_whole(stored_image(part.samples().sizes, sample.sample, frame), chunks.sample().channels,
+                           out + offsets[at]);
+    } catch (const ImageError& error) {
+      throw Error(ErrorCode::bad_data,
+                  part.path() + ": sample " + std::to_string(sample.sample) + ": " + error.reason());
+    }
+  });
+}
+
 void ImageDataset::read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const {
   const std::uint64_t sample_bytes = impl_->source.chunks().sample().byte_count();
-  if (out.size() != samples.size() * sample_bytes)
-    throw Error(ErrorCode::usage, "read: out has " + std::to_string(out.size()) + " bytes, expected " +
-                                      std::to_string(samples.size() * sample_bytes));
   for (const std::uint64_t sample : samples) require_below("read: sample", sample, size());
+  std::vector<std::size_t> offsets{0};
+  for (const std::uint64_t sample : samples) {
+    const BatchShape shape = sample_shape(sample);
+    offsets.push_back(offsets.back() + std::size_t{shape.height} * shape.width * shape.channels);
+  }
+  if (out.size() != offsets.back())
+    throw Error(ErrorCode::usage, "read: out has " + std::to_string(out.size()) + " bytes, expected " +
+                                      std::to_string(offsets.back()));
+  if (impl_->source.chunks().own_sizes()) return impl_->read_sized(samples, offsets, out.data());
   ByteBuffer room;
   impl_->reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
     std::memcpy(out.data() + at * sample_bytes, impl_->reader.image(location, chunk, room), sample_bytes);

@@ -1,6 +1,7 @@
 #include "chunkhit/image_loader.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -11,17 +12,30 @@
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"
+#include "read/sized_images.h"
 
 namespace chunkhit {
 namespace {
 
 /// Lists the augmentation options that a state records: other ones would change the samples after a resume.
 std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
-  return {{"flip_horizontal", augment.flip_horizontal},
-          {"crop_height", augment.crop_height},
-          {"crop_width", augment.crop_width},
-          {"random_crop", augment.random_crop ? 1 : 0},
-          {"crop_padding", augment.crop_padding}};
+  std::vector<std::pair<std::string, double>> fields{{"flip_horizontal", augment.flip_horizontal},
+                                                     {"crop_height", augment.crop_height},
+                                                     {"crop_width", augment.crop_width},
+                                                     {"random_crop", augment.random_crop ? 1 : 0},
+                                                     {"crop_padding", augment.crop_padding}};
+  const ResizedCropSpec& crop = augment.resized_crop;
+  if (augment.resize_short != 0) fields.emplace_back("resize_short", augment.resize_short);
+  if (augment.resize_short != 0 || crop.height != 0)
+    fields.emplace_back("resample", static_cast<double>(augment.resample));
+  if (crop.height == 0) return fields;
+  fields.insert(fields.end(), {{"resized_crop.height", crop.height},
+                               {"resized_crop.width", crop.width},
+                               {"resized_crop.area[0]", crop.area[0]},
+                               {"resized_crop.area[1]", crop.area[1]},
+                               {"resized_crop.aspect[0]", crop.aspect[0]},
+                               {"resized_crop.aspect[1]", crop.aspect[1]}});
+  return fields;
 }
 
 /// Returns the mean and std that are used if the options give none.
@@ -58,6 +72,8 @@ SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource&
   require_option(
       options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
       "normalize_like: excludes normalize, which gives mean and std themselves");
+  require_option(options.normalize.mean.empty() == options.normalize.std.empty(),
+                 "normalize: mean goes with std, both or neither");
   const SharedStats stats = stats_to_normalize(options, source);
   auto& [mean, std] = format.normalize;
   if (mean.empty()) mean.assign(stats.mean.begin(), stats.mean.end());
@@ -88,23 +104,35 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
 struct ImageLoader::Impl {
   Impl(const std::vector<std::string>& paths, const ImageLoaderOptions& options, const EpochReaderSpec& spec)
       : source(paths, {options.images, options.labels}, options.check_external),
-        writer(sample_format(options, source)),
+        sized(source.chunks().own_sizes() ? std::make_unique<SizedImageWriter>(sample_format(options, source))
+                                          : nullptr),
+        own_writer(sized ? nullptr : std::make_unique<SampleWriter>(sample_format(options, source))),
+        writer(sized ? sized->finish() : *own_writer),
         notices(normalize_notices(options, source)),
         core(source.chunks(), spec,
              static_cast<double>(spec.batches.batch_size) * static_cast<double>(writer.sample_bytes()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_buffer(source, writer, allocator, size);
              }) {
+    for (const auto& part : source.chunks().parts())
+      if (sized) sized->check(*part);
+    if (sized)
+      decoded = with_memory(
+          "cache_bytes: the pixels of the images need more memory than can be had: lower it",
+          [&] { return std::make_unique<DecodedImages>(source.chunks(), core.reader().image_bytes()); });
     core.reader().set_maker([this] {
       EpochReader& reader = core.reader();
       return std::make_unique<ImageBatchAssembler>(
-          ImageBatchContext{source, reader.grid(), reader.cache(), writer, core.ring(),
-                            reader.spec().order.seed, reader.batch_chunks()});
+          ImageBatchContext{source, reader.grid(), reader.cache(), writer, sized.get(), decoded.get(),
+                            core.ring(), reader.spec().order.seed, reader.batch_chunks()});
     });
   }
 
   ImageSource source;
-  SampleWriter writer;
+  std::unique_ptr<SizedImageWriter> sized;   // of images of their own sizes
+  std::unique_ptr<DecodedImages> decoded;    // of these
+  std::unique_ptr<SampleWriter> own_writer;  // of others
+  const SampleWriter& writer;
   std::vector<std::string> notices;
   LoaderCore<BatchBuffer> core;  // last: its threads use all above
 };
@@ -147,6 +175,7 @@ MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }
 LoaderStats ImageLoader::stats() const {
   LoaderStats stats = impl_->core.stats();
   stats.notices = impl_->notices;
+  if (impl_->decoded) stats.decoded_images = impl_->decoded->count();
   return stats;
 }
 void ImageLoader::reset_stats() { impl_->core.reset_stats(); }

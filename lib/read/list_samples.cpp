@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <numeric>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,16 +36,56 @@ void check_listable(const std::vector<std::string>& packs) {
   }
 }
 
+/// Where the parts come from that are listed.
+struct Origins {
+  std::vector<std::size_t> packs;  ///< by part: the index of its pack in a merged pack, else 0
+  std::vector<std::string> roots;  ///< by part: the folder of its images, where merged packs have several
+  std::string common_root;         ///< of all of these folders
+  bool are_roots_unknown = false;
+};
+
+/// The last folder that all of `roots` are below.
+std::string common_folder(const std::set<std::string>& roots) {
+  std::filesystem::path common = *roots.begin();
+  const auto holds = [&](const std::filesystem::path& root) {
+    return std::mismatch(common.begin(), common.end(), root.begin(), root.end()).first == common.end();
+  };
+  while (common.has_relative_path() && !std::ranges::all_of(roots, holds)) common = common.parent_path();
+  return common.string();
+}
+
+Origins origins_of(const std::vector<PackSource>& sources) {
+  Origins origins;
+  std::set<std::string> roots;
+  bool is_merged = false;
+  for (const PackSource& source : sources) {
+    if (!source.manifest) {
+      origins.packs.push_back(0);
+      origins.roots.emplace_back();
+      continue;
+    }
+    const std::vector<std::string> known = roots_of(source.folder, *source.manifest);
+    is_merged = is_merged || known.size() > 1;
+    roots.insert(known.begin(), known.end());
+    for (const PartRecord& part : source.manifest->parts) {
+      origins.packs.push_back(part.source);
+      origins.roots.push_back(known[part.source]);
+    }
+  }
+  origins.are_roots_unknown = is_merged && roots.contains("");
+  if (is_merged && roots.size() > 1 && !origins.are_roots_unknown)
+    origins.common_root = common_folder(roots);
+  else
+    origins.roots.assign(origins.roots.size(), "");
+  return origins;
+}
+
 /// The samples in the order of their rows; in a merged pack, pack by pack.
-std::vector<std::uint64_t> order_by_row(const ChunkSet& chunks, bool is_one_pack) {
+std::vector<std::uint64_t> order_by_row(const ChunkSet& chunks, const Origins& origins) {
   std::vector<std::uint64_t> rows;
   std::vector<std::size_t> packs;
-  std::vector<std::uint64_t> known;
   for (const auto& part : chunks.parts()) {
-    const std::uint64_t id = is_one_pack ? part->spec().pack_id : 0;
-    const auto found = std::ranges::find(known, id);
-    const auto pack = static_cast<std::size_t>(found - known.begin());
-    if (found == known.end()) known.push_back(id);
+    const std::size_t pack = origins.packs[static_cast<std::size_t>(&part - chunks.parts().data())];
     rows.insert(rows.end(), part->samples().rows.begin(), part->samples().rows.end());
     packs.resize(rows.size(), pack);
   }
@@ -87,14 +129,18 @@ struct Columns {
 /// Writes one sample after the other.
 class SampleLines {
  public:
-  explicit SampleLines(const ImageSource& source) : source_(source), columns_(source) {
+  SampleLines(const ImageSource& source, const Origins& origins)
+      : source_(source), roots_(origins.roots), columns_(source) {
     for (const PackClass& each : source.info().images().classes) names_.emplace(each.id, each.name);
   }
   [[nodiscard]] std::string header() const { return columns_.header(); }
   void append(std::uint64_t sample, std::string& text) const {
     const ChunkSet::SampleLocation location = source_.chunks().find_sample(sample);
     const PartSamples& samples = source_.chunks().parts()[location.part]->samples();
-    append_csv_field(text, harmless_path(samples.files[location.sample]));
+    const std::string_view file = samples.files[location.sample];
+    const std::string& root = roots_[location.part];
+    append_csv_field(text,
+                     root.empty() ? harmless_path(file) : (std::filesystem::path(root) / file).string());
     if (source_.label_columns() == 0) append_csv_field(text += ',', class_text(source_.label(sample)));
     for (const float value : source_.label_values(sample))
       text += ',' + label_text(value, source_.label_columns() == 1);
@@ -114,6 +160,7 @@ class SampleLines {
   }
 
   const ImageSource& source_;
+  const std::vector<std::string>& roots_;
   Columns columns_;
   std::unordered_map<std::int64_t, std::string> names_;
 };
@@ -124,16 +171,18 @@ ListedSamples list_samples(const std::string& path, const std::function<void(std
   const std::vector<std::string> packs = packs_of(path);
   check_listable(packs);
   const ImageSource source(packs, {}, true);
-  const SampleLines lines(source);
+  const Origins origins = origins_of(open_sources(packs));
+  const SampleLines lines(source, origins);
   std::string text = lines.header();
-  for (const std::uint64_t sample : order_by_row(source.chunks(), packs.size() == 1)) {
+  for (const std::uint64_t sample : order_by_row(source.chunks(), origins)) {
     lines.append(sample, text);
     if (text.size() < kWrittenBytes) continue;
     write(text);
     text.clear();
   }
   write(text);
-  ListedSamples listed{source.size(), 0, lines.are_names_numbers()};
+  ListedSamples listed{source.size(), 0, lines.are_names_numbers(), origins.common_root,
+                       origins.are_roots_unknown};
   for (const PackSource& pack : open_sources(packs))
     if (pack.manifest) listed.rejected += pack.manifest->rejected;
   return listed;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -25,6 +26,7 @@
 #include "store/hdf5/matrix.h"
 #include "store/part.h"
 #include "store/shard.h"
+#include "transform/orientation.h"
 
 namespace chunkhit {
 namespace {
@@ -139,12 +141,14 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<Spec
   return pairs;
 }
 
-std::vector<MergedPack> merged_packs(const PackManifest& manifest) {
+std::vector<MergedPack> merged_packs(const std::string& folder, const PackManifest& manifest) {
   std::vector<MergedPack> packs;
   if (!manifest.is_merged) return packs;
+  const std::vector<std::string> roots = roots_of(folder, manifest);
   for (const SourcePack& source : manifest.sources)
     packs.push_back({.pack_id = hash_text(source.pack_id),
                      .tool = source.tool,
+                     .root = roots[packs.size()],
                      .spec = pairs_of(source.spec),
                      .input_xxh3 = hash_text(source.input_xxh3),
                      .rows = source.rows,
@@ -170,7 +174,7 @@ PackInfo common_info(const std::string& folder, const Manifest& manifest) {
     info.parts.push_back(part);
   }
   info.spec = pairs_of(manifest.spec);
-  info.sources = merged_packs(manifest);
+  info.sources = merged_packs(folder, manifest);
   info.tool = manifest.tool;
   info.pack_id = hash_text(manifest.pack_id);
   info.input_xxh3 = hash_text(manifest.input_xxh3);
@@ -184,6 +188,7 @@ ImagesInfo part_images(const ChunkReader& part) {
   images.mean = part.samples().mean;
   images.std = part.samples().std;
   images.chunk_samples = part.spec().chunk_samples;
+  images.own_sizes = part.spec().own_sizes;
   images.chunk_bytes = images.chunk_samples * part.spec().sample.byte_count();
   set_shape(images, part.spec().sample);
   return images;
@@ -194,8 +199,9 @@ ImagesInfo part_images(const ChunkReader& part) {
 PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   PackInfo info = common_info(folder, manifest);
   info.samples = manifest.samples;
-  info.raw_bytes = manifest.samples * manifest.sample.byte_count();
+  info.raw_bytes = manifest.raw_bytes;
   ImagesInfo images;
+  images.own_sizes = manifest.own_sizes();
   set_shape(images, manifest.sample);
   images.rows = manifest.rows;
   images.rejected = manifest.rejected;
@@ -248,6 +254,9 @@ PackInfo part_info(const ChunkReader& part) {
   info.external = part.spec().pack_id == 0 && !part.has_hashes();
   if (!part.spec().matrix) {
     info.raw_bytes = info.samples * part.spec().sample.byte_count();
+    const ImageSizes& sizes = part.samples().sizes;
+    for (std::size_t i = 0; i < sizes.heights.size(); ++i)
+      info.raw_bytes += std::uint64_t{sizes.heights[i]} * sizes.widths[i] * part.spec().sample.channels;
     info.contents = part_images(part);
     return info;
   }
@@ -271,15 +280,55 @@ PackInfo source_info(const PackSource& source, const ChunkSet& chunks) {
   return info ? *std::move(info) : part_info(*chunks.parts().front());
 }
 
+namespace {
+
+Spread spread_of(std::vector<std::uint32_t> numbers) {
+  if (numbers.empty()) return {};
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  std::ranges::nth_element(numbers, middle);
+  const auto [min, max] = std::ranges::minmax(numbers);
+  return {min, *middle, max};
+}
+
+/// Reads the sizes of all images from the indexes of their parts; damaged parts are problems.
+OwnSizesInfo read_sizes(const std::filesystem::path& folder, PackInfo& info) {
+  OwnSizesInfo sizes;
+  std::vector<std::uint32_t> heights, widths, bytes;
+  for (const PackPart& listed : info.parts) {
+    try {
+      const std::unique_ptr<ChunkReader> part = open_part(folder / listed.file);
+      const ImageSizes& own = part->samples().sizes;
+      for (std::size_t i = 0; i < own.heights.size(); ++i) {
+        const bool is_turned = swaps_sides(own.orientations[i]);
+        heights.push_back(is_turned ? own.widths[i] : own.heights[i]);
+        widths.push_back(is_turned ? own.heights[i] : own.widths[i]);
+        ++*std::array{&sizes.jpeg, &sizes.raw, &sizes.zstd, &sizes.photo}.at(own.kinds[i] - 1u);
+      }
+      bytes.insert(bytes.end(), own.payload_bytes.begin(), own.payload_bytes.end());
+    } catch (const Error& error) {
+      info.problems.emplace_back(error.what());
+    }
+  }
+  sizes.height = spread_of(std::move(heights));
+  sizes.width = spread_of(std::move(widths));
+  sizes.stored_bytes = spread_of(std::move(bytes));
+  return sizes;
+}
+
+}  // namespace
+
 PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   const PackSource source = open_source(path);
   check_names({&source, 1}, names);
-  if (std::optional<PackInfo> info = pack_info(source)) {
-    check_part_sizes(source.folder, *info);
-    return *std::move(info);
+  std::optional<PackInfo> listed = pack_info(source);
+  if (listed) check_part_sizes(source.folder, *listed);
+  PackInfo info = listed ? *std::move(listed) : single_part_info(source.part, names, true);
+  if (auto* const images = std::get_if<ImagesInfo>(&info.contents)) {
+    if (info.single_part) set_caches(info, *images);
+    const std::filesystem::path folder =
+        info.single_part ? std::filesystem::path(source.part).parent_path().string() : source.folder;
+    if (images->own_sizes && info.problems.empty()) images->sizes = read_sizes(folder, info);
   }
-  PackInfo info = single_part_info(source.part, names, true);
-  if (auto* const images = std::get_if<ImagesInfo>(&info.contents)) set_caches(info, *images);
   return info;
 }
 
@@ -328,7 +377,7 @@ std::optional<UnfinishedPack> read_unfinished_pack(const std::string& path) {
       last_write = std::max(last_write, status.st_mtime);
     if (is_part_record(name)) add_part(entry.path().string(), pack);
     if (name == kRejectsName) pack.has_rejects = true;
-    if (!name_written_aside(name).empty()) pack.begun.push_back(begun_text(name));
+    if (!name_written_aside(name).empty()) pack.begun.push_back(begun_text(path, name));
   }
   if (pack.parts == 0 && pack.begun.empty() && !pack.has_rejects) return std::nullopt;
   std::ranges::sort(pack.begun);

@@ -138,6 +138,16 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
                                     "external files");
 }
 
+std::vector<std::string> roots_of(const std::string& folder, const PackManifest& manifest) {
+  std::map<std::uint64_t, std::string> known;
+  const std::string path = folder + "/" + std::string(kRunName);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) known = image_roots(as_text(read_file(path, kMaxManifestBytes)));
+  std::vector<std::string> roots;
+  for (const std::uint64_t content : content_ids(manifest)) roots.push_back(known[content]);
+  return roots;
+}
+
 std::vector<std::string> part_paths(const std::string& folder, const std::vector<PartRecord>& parts) {
   std::vector<std::string> paths;
   paths.reserve(parts.size());
@@ -269,6 +279,13 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   const std::uint32_t channels = manifest.sample.channels;
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
     problems.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
+  if (manifest.own_sizes()) {
+    const std::uint64_t raw_bytes = pixels.pixel_count * channels;
+    if (manifest.raw_bytes != raw_bytes)
+      problems.push_back(differ(manifest_path, "bytes of all pixels", std::to_string(manifest.raw_bytes),
+                                std::to_string(raw_bytes)));
+    return problems;
+  }
   const std::uint64_t chunk_bytes = manifest.chunk_samples * manifest.sample.byte_count();
   if (manifest.chunk_bytes != chunk_bytes)
     problems.push_back(differ(manifest_path, "bytes of a chunk", std::to_string(manifest.chunk_bytes),
@@ -306,7 +323,7 @@ std::vector<std::string> compare_with_part(const std::string& part_path, const M
   if (part.pack_id != source.pack_id)
     problems.push_back(
         differ(part_path, "belongs to pack", hash_text(part.pack_id), hash_text(source.pack_id)));
-  if (part.sample != manifest.sample)
+  if (part.sample != manifest.sample || part.own_sizes != manifest.own_sizes())
     problems.push_back(part_path + ": holds samples of another shape than the manifest says");
   if (part.codec != source.codec) problems.push_back(differ(part_path, "codec", part.codec, source.codec));
   if (part.chunk_samples != source.chunk_samples)

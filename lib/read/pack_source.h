@@ -36,6 +36,10 @@ struct PackSource {
 /// hold is known.
 void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 
+/// The folders of the images of a pack, or of each pack in a merged one, when they were packed; empty where
+/// run.json does not say it.
+[[nodiscard]] std::vector<std::string> roots_of(const std::string& folder, const PackManifest& manifest);
+
 /// The paths of the parts that a manifest lists.
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,
                                                   const std::vector<PartRecord>& parts);

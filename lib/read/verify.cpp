@@ -21,6 +21,7 @@
 #include "read/chunk_sums.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
+#include "read/sized_images.h"
 #include "store/hdf5/external_check.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/matrix.h"
@@ -82,10 +83,37 @@ void check_row_block(const ChunkReader& part, std::size_t index, Bytes raw, Cont
   }
 }
 
-/// Adds up a chunk's samples; throws bad_data for a damaged row block.
+/// Decodes a chunk's images of their own sizes, compares their hashes, and adds up their pixels.
+void check_sized_images(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
+  const ImageSizes& sizes = part.samples().sizes;
+  const std::uint32_t channels = part.spec().sample.channels;
+  SizedImageDecoder decoder;
+  ByteBuffer pixels, room;
+  std::uint64_t sample = part.chunks()[index].first_sample;
+  for (Bytes left = raw; !left.empty(); ++sample) {
+    const StoredImage image = stored_image(sizes, sample, left.data());
+    const SampleShape shape{image.upright_height(), image.upright_width(), channels, Layout::nhwc};
+    try {
+      const std::uint64_t found = xxh3(payload_of(image, room));
+      if (found != sizes.payload_xxh3[sample])
+        throw ImageError("checksum " + hash_text(found) + ", expected " +
+                         hash_text(sizes.payload_xxh3[sample]));
+      pixels.resize(shape.byte_count());
+      decoder.decode_whole(image, channels, pixels.data());
+    } catch (const ImageError& error) {
+      throw Error(ErrorCode::bad_data,
+                  part.location(index) + ": sample " + std::to_string(sample) + ": " + error.reason());
+    }
+    sums.pixels.add_sample(pixels.data(), shape);
+    left = left.subspan(image.frame.size());
+  }
+}
+
+/// Adds up a chunk's samples; throws bad_data for a damaged row block or image.
 void check_chunk(const ChunkReader& part, std::size_t index, Bytes raw, ContentSums& sums) {
   const SampleShape& sample = part.spec().sample;
   if (part.spec().matrix) return check_row_block(part, index, raw, sums);
+  if (part.spec().own_sizes) return check_sized_images(part, index, raw, sums);
   for (std::uint64_t at = 0; at < part.chunks()[index].sample_count; ++at)
     sums.pixels.add_sample(raw.data() + at * sample.byte_count(), sample);
 }

@@ -25,14 +25,21 @@
 namespace chunkhit {
 
 /// What the samples of a part are.
-enum class SampleKind : std::uint32_t { images = 1, matrices = 2 };
+enum class SampleKind : std::uint32_t { images = 1, matrices = 2, sized_images = 3 };
+
+/// How an image of its own size is stored.
+enum class PayloadKind : std::uint8_t { jpeg = 1, raw = 2, zstd = 3, photo = 4 };
+
+/// Pixels of an image of its own size.
+inline constexpr std::uint64_t kMaxOwnPixels = std::uint64_t{1} << 28;
 
 /// What is known of a part before its first chunk; recorded in the file.
 struct PartSpec {
-  SampleShape sample;                      ///< shape of the images; unused with `matrix`
+  SampleShape sample;      ///< shape of the images; unused with `matrix`; without sides with `own_sizes`
+  bool own_sizes = false;  ///< each image has its own size: PartSamples::sizes
   std::optional<MatrixShape> matrix = {};  ///< samples are the rows of matrices: chunks are row blocks
   std::string codec = "none";              ///< a name of chunk_codecs()
-  std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last
+  std::uint64_t chunk_samples = 1;         ///< samples in every chunk but the last; 0 with `own_sizes`
   std::vector<std::string> classes;  ///< names of the classes by id, empty when labels are numbers; with
                                      ///< `matrix` the items' own ids by column
   std::vector<std::string> label_columns;  ///< names of the label columns; one for class ids
@@ -47,6 +54,17 @@ struct Labels {
   std::vector<float> values;
 };
 
+/// What is known of images of their own sizes, by sample.
+struct ImageSizes {
+  std::vector<std::uint32_t> payload_bytes;
+  std::vector<std::uint32_t> heights;       ///< of the payload, pixels
+  std::vector<std::uint32_t> widths;        ///< of the payload, pixels
+  std::vector<std::uint8_t> kinds;          ///< PayloadKind
+  std::vector<std::uint8_t> orientations;   ///< how the payload is to be turned, as EXIF numbers it
+  std::vector<std::uint64_t> payload_xxh3;  ///< hash of the payload
+  bool operator==(const ImageSizes&) const = default;
+};
+
 /// Rows, files and labels of a part's samples, in the order of the samples.
 struct PartSamples {
   Labels labels;
@@ -54,6 +72,7 @@ struct PartSamples {
   TextList files;                   ///< names of the input files, UTF-8; users' own ids
   std::vector<double> mean;         ///< per channel, of the packed pixels, 0..1
   std::vector<double> std;
+  ImageSizes sizes;  ///< empty where all images have one shape
 };
 
 /// One chunk as it is stored.

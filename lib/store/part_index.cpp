@@ -56,6 +56,7 @@ std::vector<std::string> list_of(const TextList& names) {
 namespace {
 
 constexpr std::size_t kFilterNameBytes = 16;
+constexpr std::uint32_t kSizedFields = 1;  // of a sample of its own size: the image
 
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {
@@ -105,6 +106,7 @@ PartSpecBytes encode_part_spec(const PartSpec& spec) {
     store_little(bytes.data() + 16, spec.sample.height);
     store_little(bytes.data() + 20, spec.sample.width);
     store_little(bytes.data() + 24, spec.sample.channels);
+    store_little(bytes.data() + 28, spec.own_sizes ? kSizedFields : 0);
   }
   std::memcpy(bytes.data() + 32, spec.codec.data(), std::min(spec.codec.size(), kFilterNameBytes));
   store_little(bytes.data() + 48, spec.chunk_samples);
@@ -132,6 +134,43 @@ PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes) {
   return spec;
 }
 
+PartSpec decode_sized_part_spec(const PartSpecBytes& bytes) {
+  PartSpec spec = decode_part_spec(bytes);
+  const auto fields = load_little<std::uint32_t>(bytes.data() + 28);
+  if (fields != kSizedFields)
+    throw Error(ErrorCode::bad_data, std::to_string(fields) + " fields a sample, this reader knows " +
+                                         std::to_string(kSizedFields));
+  spec.own_sizes = true;
+  return spec;
+}
+
+namespace {
+
+constexpr std::uint64_t kPlaneBytes = 3 * sizeof(std::uint32_t) + 2;  // of a sample, without its hash
+
+void append_sizes(const ImageSizes& sizes, ByteBuffer& bytes) {
+  const auto append = [&](Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
+  for (const auto* plane : {&sizes.payload_bytes, &sizes.heights, &sizes.widths}) append(bytes_of(*plane));
+  for (const auto* plane : {&sizes.kinds, &sizes.orientations}) append(*plane);
+  const std::uint64_t filled = sizes.kinds.size() * kPlaneBytes;
+  bytes.insert(bytes.end(), round_up(filled, 8) - filled, std::uint8_t{0});
+  append(bytes_of(sizes.payload_xxh3));
+}
+
+ImageSizes decode_sizes(IndexCursor& cursor, std::uint64_t sample_count) {
+  ImageSizes sizes;
+  for (auto* plane : {&sizes.payload_bytes, &sizes.heights, &sizes.widths})
+    *plane = cursor.numbers<std::uint32_t>(sample_count);
+  for (auto* plane : {&sizes.kinds, &sizes.orientations}) *plane = cursor.numbers<std::uint8_t>(sample_count);
+  const std::uint64_t bytes = sample_count * kPlaneBytes;
+  for (const std::uint8_t zero : cursor.take(round_up(bytes, 8) - bytes, 1))
+    if (zero != 0) throw_bad_index("bytes that should be zero are not");
+  sizes.payload_xxh3 = cursor.numbers<std::uint64_t>(sample_count);
+  return sizes;
+}
+
+}  // namespace
+
 ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
                              const PartSamples& samples, Bytes before) {
   const TextList classes = names_of(spec.classes);
@@ -152,8 +191,9 @@ ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk
   append(bytes_of(labels.ids));
   append(bytes_of(labels.values));
   if (labels.values.size() % 2 != 0) append_little(bytes, std::uint32_t{0});
-  for (const auto* list : {&samples.rows, &samples.files.ends, &classes.ends, &columns.ends})
-    append(bytes_of(*list));
+  append(bytes_of(samples.rows));
+  if (spec.own_sizes) append_sizes(samples.sizes, bytes);
+  for (const auto* list : {&samples.files.ends, &classes.ends, &columns.ends}) append(bytes_of(*list));
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
   for (const TextList* names : {&samples.files, &classes, &columns}) append(as_bytes(names->text));
@@ -170,6 +210,7 @@ void decode_part_index(Bytes index, PartContents& contents) {
   contents.chunks = decode_chunks(cursor, chunk_count);
   samples.labels = decode_labels(cursor, label_kind, sample_count, column_count);
   samples.rows = cursor.numbers<std::uint64_t>(sample_count);
+  if (contents.spec.own_sizes) samples.sizes = decode_sizes(cursor, sample_count);
   auto file_ends = cursor.numbers<std::uint64_t>(sample_count);
   auto class_ends = cursor.numbers<std::uint64_t>(class_count);
   auto column_ends = cursor.numbers<std::uint64_t>(column_count);

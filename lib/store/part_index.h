@@ -85,6 +85,9 @@ using PartSpecBytes = std::array<std::uint8_t, 56>;
 /// index.
 [[nodiscard]] PartSpec decode_part_spec(const PartSpecBytes& bytes);
 
+/// The same of images of their own sizes.
+[[nodiscard]] PartSpec decode_sized_part_spec(const PartSpecBytes& bytes);
+
 /// The same of matrices.
 [[nodiscard]] PartSpec decode_matrix_part_spec(const PartSpecBytes& bytes);
 

@@ -18,6 +18,7 @@ void check_count(const std::string& what, std::uint64_t found, std::uint64_t exp
 }
 
 void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
+  if (spec.own_sizes) return;  // their frames' bytes were added up
   const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
   if (!spec.matrix) return check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
   const std::uint64_t least = min_row_block_bytes(raw_samples, *spec.matrix);
@@ -35,8 +36,9 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
   if (chunk.stored_bytes == 0) throw_broken("no stored bytes");
   if (chunk.filtered && spec.codec == "none") throw_broken("filtered in a part without a codec");
   if (!chunk.filtered)
-    check_count("stored bytes", chunk.stored_bytes,
-                container.frames_raw_chunks ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
+    check_count(
+        "stored bytes", chunk.stored_bytes,
+        container.frames_raw_chunks && !spec.own_sizes ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
 }
 
 void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {
@@ -45,7 +47,41 @@ void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t
                  " more lie outside of the file's " + std::to_string(file_bytes));
 }
 
+/// The samples of a chunk of images of their own sizes, whose frames must fill it.
+std::uint64_t count_sized_samples(const ImageSizes& sizes, std::uint64_t first_sample,
+                                  const StoredChunk& chunk) {
+  const std::uint64_t left = sizes.payload_bytes.size() - first_sample;
+  if (chunk.sample_count == 0 || chunk.sample_count > left)
+    throw_broken("samples: " + std::to_string(chunk.sample_count) + ", expected 1 to " +
+                 std::to_string(left));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = first_sample; i < first_sample + chunk.sample_count; ++i)
+    bytes += raw_frame_bytes(sizes.payload_bytes[i]);
+  check_count("raw bytes", chunk.raw_bytes, bytes);
+  return chunk.sample_count;
+}
+
+void check_sized_chunks(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
+  std::uint64_t first_sample = 0;
+  for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
+    const StoredChunk& chunk = contents.chunks[i];
+    try {
+      const std::uint64_t count = count_sized_samples(contents.samples.sizes, first_sample, chunk);
+      check_chunk(chunk, first_sample, count, contents.spec, container);
+      check_range(chunk.offset, chunk.stored_bytes, file_bytes);
+      if (chunk.stored_bytes > container.max_chunk_bytes)
+        throw_broken("stored bytes: " + std::to_string(chunk.stored_bytes) + ", expected at most " +
+                     std::to_string(container.max_chunk_bytes));
+      first_sample += count;
+    } catch (const Error& error) {
+      throw_broken("chunk " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  check_count("samples of all chunks", first_sample, contents.samples.rows.size());
+}
+
 void check_chunks(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
+  if (contents.spec.own_sizes) return check_sized_chunks(contents, container, file_bytes);
   const std::uint64_t samples = contents.samples.rows.size();
   const std::uint64_t step = contents.spec.chunk_samples;
   check_count("chunks", contents.chunks.size(), samples / step + (samples % step != 0 ? 1 : 0));
@@ -67,6 +103,43 @@ void check_items(const PartSpec& spec, const PartSamples& samples) {
   check_count("entries of mean", samples.mean.size() + samples.std.size(), 0);
 }
 
+/// Throws bad_data unless a size is one that can be decoded.
+void check_size(const ImageSizes& sizes, std::size_t sample, std::uint32_t channels) {
+  constexpr std::uint32_t kMaxSide = 1u << 20;
+  constexpr std::uint8_t kOrientations = 8;
+  const std::uint64_t height = sizes.heights[sample], width = sizes.widths[sample];
+  if (height < 1 || height > kMaxSide || width < 1 || width > kMaxSide)
+    throw_broken(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected sides of 1 to " +
+                 std::to_string(kMaxSide));
+  if (height * width > kMaxOwnPixels)
+    throw_broken(std::to_string(height) + " x " + std::to_string(width) + " pixels, expected at most " +
+                 std::to_string(kMaxOwnPixels) + " in all");
+  if (sizes.payload_bytes[sample] == 0) throw_broken("no bytes");
+  const auto kind = static_cast<PayloadKind>(sizes.kinds[sample]);
+  if (kind < PayloadKind::jpeg || kind > PayloadKind::photo)
+    throw_broken("kind " + std::to_string(sizes.kinds[sample]) +
+                 ", expected 1 (jpeg), 2 (raw), 3 (zstd) or 4 (photo)");
+  if (kind == PayloadKind::photo && channels != 3)
+    throw_broken("kind 4 (photo) with " + std::to_string(channels) + " channels, expected 3");
+  if (kind == PayloadKind::raw) check_count("bytes", sizes.payload_bytes[sample], height * width * channels);
+  if (sizes.orientations[sample] < 1 || sizes.orientations[sample] > kOrientations)
+    throw_broken("orientation " + std::to_string(sizes.orientations[sample]) + ", expected 1 to 8");
+}
+
+void check_sizes(const PartSpec& spec, const PartSamples& samples) {
+  const ImageSizes& sizes = samples.sizes;
+  for (const std::size_t count : {sizes.payload_bytes.size(), sizes.heights.size(), sizes.widths.size(),
+                                  sizes.kinds.size(), sizes.orientations.size(), sizes.payload_xxh3.size()})
+    check_count("sizes of images", count, spec.own_sizes ? samples.rows.size() : 0);
+  for (std::size_t sample = 0; sample < sizes.kinds.size(); ++sample) {
+    try {
+      check_size(sizes, sample, spec.sample.channels);
+    } catch (const Error& error) {
+      throw_broken("sample " + std::to_string(sample) + ": " + error.what());
+    }
+  }
+}
+
 void check_samples(const PartSpec& spec, const PartSamples& samples) {
   const Labels& labels = samples.labels;
   if (labels.values.empty()) {
@@ -83,6 +156,17 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
   };
   if (!spec.classes.empty() && std::ranges::any_of(labels.ids, unknown))
     throw_broken("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
+}
+
+void check_sized_spec(const PartSpec& spec, const Container& container) {
+  const SampleShape& sample = spec.sample;
+  if (container.name != "shard") throw_broken("images of their own sizes lie in shards only");
+  if (sample.height != 0 || sample.width != 0 || sample.layout != Layout::nhwc)
+    throw_broken("images of their own sizes with a shape");
+  if (sample.channels != 1 && sample.channels != 3 && sample.channels != 4)
+    throw_broken(std::to_string(sample.channels) + " channels, expected 1, 3 or 4");
+  check_count("samples of a chunk", spec.chunk_samples, 0);
+  if (spec.codec != "none") throw_broken("images of their own sizes with a codec");
 }
 
 void check_sample_shape(const PartSpec& spec, const Container& container) {
@@ -124,6 +208,8 @@ void check_pixel_stats(const std::vector<double>& mean, const std::vector<double
 void check_part_spec(const PartSpec& spec, const Container& container) {
   if (spec.matrix)
     check_matrix_spec(spec, container);
+  else if (spec.own_sizes)
+    check_sized_spec(spec, container);
   else
     check_sample_shape(spec, container);
   if (std::ranges::find(container.codecs, spec.codec) == container.codecs.end())
@@ -132,6 +218,7 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
 
 void check_part_contents(const PartContents& contents, const Container& container, std::uint64_t file_bytes) {
   check_part_spec(contents.spec, container);
+  check_sizes(contents.spec, contents.samples);
   check_chunks(contents, container, file_bytes);
   check_samples(contents.spec, contents.samples);
 }

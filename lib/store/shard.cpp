@@ -29,6 +29,7 @@ constexpr std::string_view kShardMagic = "chunkhit shard\r\n";
 constexpr std::uint32_t kShardVersion = 1;
 constexpr auto kImages = static_cast<std::uint32_t>(SampleKind::images);
 constexpr auto kMatrices = static_cast<std::uint32_t>(SampleKind::matrices);
+constexpr auto kSizedImages = static_cast<std::uint32_t>(SampleKind::sized_images);
 constexpr std::size_t kSpecAt = 32;
 constexpr std::size_t kCountsAt = 88;
 constexpr std::size_t kHeaderHashAt = kShardAlignment - 8;
@@ -54,7 +55,9 @@ ShardHeaderBytes encode_shard_header(const ShardHeader& header) {
   store_frame_header(bytes.data(), kHeaderMagic, bytes.size());
   std::memcpy(bytes.data() + 8, kShardMagic.data(), kShardMagic.size());
   store_little(bytes.data() + 24, kShardVersion);
-  store_little(bytes.data() + 28, header.spec.matrix ? kMatrices : kImages);
+  store_little(bytes.data() + 28, header.spec.matrix      ? kMatrices
+                                  : header.spec.own_sizes ? kSizedImages
+                                                          : kImages);
   std::ranges::copy(encode_part_spec(header.spec), bytes.begin() + kSpecAt);
   std::uint8_t* to = bytes.data() + kCountsAt;
   for (const std::uint64_t number : {header.sample_count, header.chunk_count, header.index_offset,
@@ -77,11 +80,14 @@ ShardHeader decode_shard_header(const ShardHeaderBytes& bytes) {
                      std::to_string(kShardVersion));
   if (found != expected)
     throw_bad_header("checksum " + hash_text(found) + ", expected " + hash_text(expected));
-  if (kind != kImages && kind != kMatrices)
-    throw_bad_header("kind " + std::to_string(kind) + ", expected 1 (images) or 2 (matrices)");
+  if (kind != kImages && kind != kMatrices && kind != kSizedImages)
+    throw_bad_header("kind " + std::to_string(kind) +
+                     ", expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
   PartSpecBytes spec{};
   std::copy_n(bytes.begin() + kSpecAt, spec.size(), spec.begin());
-  ShardHeader header{.spec = kind == kImages ? decode_part_spec(spec) : decode_matrix_part_spec(spec)};
+  ShardHeader header{.spec = kind == kImages     ? decode_part_spec(spec)
+                             : kind == kMatrices ? decode_matrix_part_spec(spec)
+                                                 : decode_sized_part_spec(spec)};
   const std::uint8_t* from = bytes.data() + kCountsAt;
   for (std::uint64_t* number : {&header.sample_count, &header.chunk_count, &header.index_offset,
                                 &header.index_bytes, &header.index_xxh3, &header.file_bytes}) {
@@ -107,7 +113,7 @@ std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(std::u
 
 /// The table of zstd's seekable format: stored and raw bytes of every frame, so that other readers can seek.
 ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                             std::uint64_t index_bytes) {
+                             const ImageSizes& sizes, std::uint64_t index_bytes) {
   ByteBuffer table(kSkippableHeaderBytes);
   std::uint32_t frames = 0;
   const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
@@ -117,7 +123,11 @@ ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk
   };
   add(kShardAlignment, 0);
   for (const StoredChunk& chunk : chunks) {
-    add(chunk.stored_bytes, chunk.raw_bytes);
+    if (!spec.own_sizes) add(chunk.stored_bytes, chunk.raw_bytes);
+    for (std::uint64_t i = 0; spec.own_sizes && i < chunk.sample_count; ++i) {
+      const std::uint64_t payload_bytes = sizes.payload_bytes[chunk.first_sample + i];
+      add(raw_frame_bytes(payload_bytes), payload_bytes);
+    }
     const std::uint64_t padding = shard_padding(spec, chunk.offset + chunk.stored_bytes);
     if (padding != 0) add(padding, 0);
   }
@@ -194,9 +204,9 @@ void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, s
   check("the index", index_offset);
 }
 
-void check_seek_table(const InputFile& file, const ShardHeader& header,
-                      const std::vector<StoredChunk>& chunks) {
-  const ByteBuffer expected = encode_seek_table(header.spec, chunks, header.index_bytes);
+void check_seek_table(const InputFile& file, const ShardHeader& header, const PartContents& contents) {
+  const ByteBuffer expected =
+      encode_seek_table(header.spec, contents.chunks, contents.samples.sizes, header.index_bytes);
   const std::uint64_t offset = header.index_offset + kSkippableHeaderBytes + header.index_bytes;
   if (file.byte_count() - offset != expected.size()) throw_damaged("the seek table has another size");
   ByteBuffer found(expected.size());
@@ -219,7 +229,7 @@ PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
     throw_damaged("the header's counts are not the index's");
   check_part_contents(contents, shard, file.byte_count());
   check_order(contents.spec, contents.chunks, header.index_offset);
-  check_seek_table(file, header, contents.chunks);
+  check_seek_table(file, header, contents);
   return contents;
 }
 
@@ -262,7 +272,7 @@ class ShardWriter final : public ChunkWriter {
                        .sample_count = chunk.sample_count,
                        .xxh3 = chunk.xxh3,
                        .filtered = chunk.filtered};
-    if (chunk.filtered)
+    if (chunk.filtered || spec_.own_sizes)
       file_.append(chunk.stored);
     else
       stored.xxh3 = append_raw_frame(chunk.stored);
@@ -287,7 +297,7 @@ class ShardWriter final : public ChunkWriter {
                        .index_xxh3 = xxh3(index)};
     file_.append(encode_index_frame_header(index.size()));
     file_.append(index);
-    file_.append(encode_seek_table(spec_, chunks_, index.size()));
+    file_.append(encode_seek_table(spec_, chunks_, samples.sizes, index.size()));
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));
     const PartReport report = check_written_part(

@@ -49,9 +49,9 @@ struct ShardHeader {
 [[nodiscard]] std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(
     std::uint64_t index_bytes);
 
-/// Makes the seek table that ends a shard of these chunks.
+/// Makes the seek table that ends a shard of these chunks; `sizes` are those of images of their own sizes.
 [[nodiscard]] ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                           std::uint64_t index_bytes);
+                                           const ImageSizes& sizes, std::uint64_t index_bytes);
 
 /// The largest window that `zstd -dc` takes without being asked to: 128 MiB.
 inline constexpr std::uint64_t kMaxShardChunkBytes = std::uint64_t{1} << 27;

@@ -35,9 +35,11 @@ enum class Quoting : std::uint8_t;
 enum class RankRemainder;
 enum class RowNorm;
 enum class Shuffle;
+enum class Sizes;
 enum class SparseFormat;
 enum class SplitKind;
 enum class SplitOrder;
+enum class Store;
 enum class Transpose : std::uint8_t;
 enum class ValueType : std::uint8_t;
 enum class Zeros;
@@ -101,6 +103,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
 template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Sizes>{"fixed", "own"};
+template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SparseFormat>{"dense_f32", "dense_f16",
                                                                                  "dense_u8", "csr"};
 template <>
@@ -109,6 +113,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
                                                                                "random"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Transpose>{"auto", "no", "yes"};
 template <>

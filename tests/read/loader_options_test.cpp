@@ -46,7 +46,9 @@ TEST(LoaderOptions, RefuseToNormalizeBytes) {
   expect_error(ErrorCode::usage, "normalize: is for dtype float32", [&] {
     ImageLoader(path, {.normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
   });
-  EXPECT_NO_THROW(ImageLoader(path, {.dtype = Dtype::float32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}}));
+  expect_error(ErrorCode::usage, "normalize: mean goes with std, both or neither", [&] {
+    ImageLoader(path, {.dtype = Dtype::float32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
+  });
 }
 
 TEST(LoaderOptions, KeepSamplesDecodedWhereMemorySuffices) {

@@ -124,8 +124,15 @@ class PageWaits {
                                                     std::vector<std::uint64_t>(kBatch),
                                                     {}};
                                }};
-  ImageBatchAssembler maker_{
-      {source_, grid_, cache_, writer_, ring_, 1, {.batch_size = kBatch, .holds_all = false}}};
+  ImageBatchAssembler maker_{{source_,
+                              grid_,
+                              cache_,
+                              writer_,
+                              nullptr,
+                              nullptr,
+                              ring_,
+                              1,
+                              {.batch_size = kBatch, .holds_all = false}}};
 };
 
 TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {

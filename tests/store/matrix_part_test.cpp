@@ -129,7 +129,7 @@ TEST(DamagedMatrixShard, OfAnotherKindOrVersionIsRefusedByName) {
     return outcome_of(path, spec);
   };
   EXPECT_EQ(error_with(28, 2), "");
-  EXPECT_NE(error_with(28, 3).find("kind 3"), std::string::npos);
+  EXPECT_NE(error_with(28, 4).find("kind 4"), std::string::npos);
   EXPECT_NE(error_with(28, 1), "") << "matrices as images";
   EXPECT_NE(error_with(24, 2).find("version 2"), std::string::npos);
   EXPECT_NE(error_with(44, 4).find("value type"), std::string::npos);

@@ -87,8 +87,9 @@ TEST(Shard, RefusesAnotherVersionByNumber) {
 
 TEST(Shard, RefusesAnotherKind) {
   ForgedShard shard;
-  shard.bytes[28] = 3;
-  EXPECT_EQ(shard.error(), "shard header: kind 3, expected 1 (images) or 2 (matrices)");
+  shard.bytes[28] = 4;
+  EXPECT_EQ(shard.error(),
+            "shard header: kind 4, expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
 }
 
 TEST(Shard, RefusesAHeaderWithoutItsHash) {

@@ -37,10 +37,14 @@ class CHUNKHIT_API ImageDataset {
   ~ImageDataset();
 
   [[nodiscard]] std::uint64_t size() const;
-  [[nodiscard]] const PackInfo& info() const;     ///< the first source, with the classes of all
-  [[nodiscard]] BatchShape sample_shape() const;  ///< shape of a batch of one sample, as stored
-  /// Copies samples, as stored, one after the other into `out`, whose size is their bytes. Throws usage for
-  /// an index ≥ size(), bad_data for a corrupt chunk.
+  [[nodiscard]] const PackInfo& info() const;  ///< the first source, with the classes of all
+  /// Shape of a batch of one sample, as stored; without sides where images have their own sizes.
+  [[nodiscard]] BatchShape sample_shape() const;
+  /// Shape of this sample, upright. Throws usage for an index ≥ size().
+  [[nodiscard]] BatchShape sample_shape(std::uint64_t sample) const;
+  /// Copies samples one after the other into `out`, whose size is their bytes: as stored, or decoded and
+  /// upright where images have their own sizes. Throws usage for an index ≥ size(), bad_data for a corrupt
+  /// chunk.
   void read(std::span<const std::uint64_t> samples, std::span<std::uint8_t> out) const;
   /// Returns a sample's class id, or -1.
   [[nodiscard]] std::int64_t label(std::uint64_t sample) const;

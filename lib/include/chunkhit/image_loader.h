@@ -5,6 +5,7 @@
 #include <chunkhit/loader.h>
 #include <chunkhit/pack_info.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,19 +20,37 @@ namespace chunkhit {
 /// Type of a batch's pixels.
 enum class Dtype { uint8, float32 };
 
-/// Augmentation of images while they are copied into a batch; the same for any number of threads.
+/// Random resized crop: a random box of the image, resized. Distributed as torchvision's RandomResizedCrop;
+/// schemas/order.md has the boxes.
+struct ResizedCropSpec {
+  std::uint32_t height = 0;             ///< of the result, pixels; 0: no resized crop
+  std::uint32_t width = 0;              ///< of the result, pixels; 0: no resized crop
+  std::array<double, 2> area{0.08, 1};  ///< least and greatest share of the image's area, above 0 and up to 1
+  std::array<double, 2> aspect{3. / 4,
+                               4. / 3};  ///< least and greatest width / height of the box, 0.001..1000
+  bool operator==(const ResizedCropSpec&) const = default;
+};
+
+/// Augmentation of images while they are copied into a batch; the same for any number of threads. Resized
+/// pixels equal Pillow's, and so those of torchvision on PIL images, bit for bit; an alpha channel is resized
+/// like any other.
 struct AugmentSpec {
-  double flip_horizontal = 0;      ///< probability of mirroring an image, 0..1
-  std::uint32_t crop_height = 0;   ///< pixels; 0: no crop
-  std::uint32_t crop_width = 0;    ///< pixels; 0: no crop
-  bool random_crop = false;        ///< crop at a random position instead of the center
-  std::uint32_t crop_padding = 0;  ///< zero padding on each side before the crop, pixels
+  double flip_horizontal = 0;     ///< probability of mirroring an image, 0..1
+  std::uint32_t crop_height = 0;  ///< pixels; 0: no crop
+  std::uint32_t crop_width = 0;   ///< pixels; 0: no crop
+  bool random_crop = false;       ///< crop at a random position instead of the center
+  std::uint32_t crop_padding =
+      0;  ///< zero padding on each side before the crop, pixels; not with resize_short
+  /// Resize the short side to this before the crop, as torchvision's Resize, pixels; 0: no resizing.
+  std::uint32_t resize_short = 0;
+  ResizedCropSpec resized_crop{};      ///< excludes crop_height, crop_width and resize_short
+  Filter resample = Filter::bilinear;  ///< filter of resize_short and resized_crop
   bool operator==(const AugmentSpec&) const = default;
 };
 
 /// Normalization of float32 batches: (x / 255 - mean) / std per channel, bit for bit as torchvision's
-/// ToTensor and Normalize. If empty, the statistics come from `normalize_like`, else from the pack's split,
-/// else from the pack itself.
+/// ToTensor and Normalize. If both are empty, the statistics come from `normalize_like`, else from the pack's
+/// split, else from the pack itself.
 struct NormalizeSpec {
   std::vector<float> mean{};  ///< per channel, of pixels scaled to 0..1, e.g. 0.485, 0.456, 0.406
   std::vector<float> std{};   ///< per channel, of pixels scaled to 0..1

@@ -38,9 +38,6 @@ enum class Resize {
 /// Channels of the samples; keep: those of the first image.
 enum class Channels { rgb, gray, rgba, keep };
 
-/// Resample filter, spelled as in Pillow.
-enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
-
 /// Deterministic transform of every image: resize, center crop, channels, layout.
 struct TransformSpec {
   Resize resize = Resize::none;
@@ -64,6 +61,24 @@ enum class Exif { apply, ignore };
 /// How much of an image file is checked; region: JPEG is decoded no further than the last row that is used.
 enum class Check { whole, region };
 
+/// Whether all samples have one shape, or each image has a size of its own.
+enum class Sizes { fixed, own };
+
+/// How images of their own sizes are stored. jpeg: a JPEG that is not made smaller keeps its coefficients,
+/// what is made smaller is encoded as JPEG, all else is stored without loss as by photo (RGB) or zstd; photo,
+/// zstd: pixels, compressed without loss; raw: pixels.
+enum class Store { jpeg, photo, zstd, raw };
+
+/// How images of their own sizes are made and stored; used with Sizes::own alone.
+struct OwnSizesSpec {
+  std::uint32_t max_side = 0;    ///< pixels; longer sides are resized to it; 0: no limit
+  std::uint32_t short_side = 0;  ///< pixels; longer short sides are resized to it; 0: no limit
+  Store store = Store::jpeg;
+  std::uint32_t quality = 90;      ///< of images that are encoded: 1 to 100, as Pillow and libjpeg count it
+  std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; a crop decodes only its tiles
+  std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
+};
+
 /// Classes that the list of `classes` lacks: an error, or appended to it.
 enum class ClassesExtra { error, append };
 
@@ -84,6 +99,8 @@ struct PackImagesSpec {
   ClassesExtra classes_extra = ClassesExtra::error;
   bool follow_symlinks = false;  ///< follow links to folders and out of the root
   TransformSpec transform;
+  Sizes sizes = Sizes::fixed;
+  OwnSizesSpec own_sizes;
   Exif exif = Exif::apply;
   Check check = Check::whole;
   bool accept_warnings = false;              ///< pack damaged images as far as they can be decoded
@@ -94,8 +111,8 @@ struct PackImagesSpec {
   std::string container = "hdf5";                ///< "hdf5", "shard"
   std::string codec;  ///< "none", "deflate", "zstd", "photo", with ":LEVEL"; empty: the container's default
   std::uint64_t chunk_samples = 0;        ///< 0: computed
-  std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk; 0: computed
-  std::uint64_t part_bytes = 1ull << 30;  ///< maximum raw bytes per part
+  std::uint64_t chunk_bytes = 0;          ///< maximum raw bytes per chunk (own sizes: stored); 0: computed
+  std::uint64_t part_bytes = 1ull << 30;  ///< maximum raw bytes per part (own sizes: expected stored bytes)
   Order order = Order::shuffle;
   std::uint64_t seed = 0;         ///< seed of the shuffle and the split
   std::vector<SplitShare> split;  ///< empty: one pack, or one for each of folders.split_folders

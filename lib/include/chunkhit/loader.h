@@ -23,6 +23,7 @@ enum class Shuffle {
 /// How samples are cached.
 enum class Cache {
   automatic,   ///< the first of decoded, compressed, none that fits cache_bytes
+               ///< images of their own sizes: compressed, and decoded for as many images as fit
   decoded,     ///< all samples in memory, ready to copy
   compressed,  ///< the stored bytes in memory, decompressed on use
   none,  ///< reads the files in every epoch, ahead of use. Uncompressed samples are read one by one in order
@@ -72,6 +73,8 @@ struct LoaderStats {
   std::uint64_t corrupt_chunks = 0;  ///< chunks skipped by OnCorrupt::skip
   std::uint64_t corrupt_samples = 0;
   std::uint64_t retained_batches = 0;  ///< batches retained by the caller; each took new or returned memory
+  std::uint64_t decoded_images =
+      0;  ///< images of their own sizes whose pixels are kept once they are decoded
   Cache cache = Cache::none;
   std::uint32_t threads = 0;
   /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace chunkhit {
@@ -170,6 +171,8 @@ struct MergeOptions {
   std::vector<std::string> packs;
   /// The packs are those of the plan in `output`: ratings of each item in all its inputs; else empty.
   std::vector<std::uint64_t> planned_item_ratings{};
+  std::vector<std::pair<std::string, std::string>> planned_spec{};  ///< choices of the plan
+  std::string planned_stats{};              ///< merged pack of the plan that has the statistics of all inputs
   std::string command_line;                 ///< for run.json
   const std::atomic<bool>* stop = nullptr;  ///< set it to stop while files are copied
 };

@@ -16,6 +16,9 @@ namespace chunkhit {
 /// height, width).
 enum class Layout { nhwc, nchw };
 
+/// Resample filter, spelled as in Pillow.
+enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
+
 /// Labels of images: an int64 class id a sample, or `label_columns` float32 numbers.
 enum class LabelKind { class_id, numbers };
 
@@ -110,10 +113,30 @@ struct RatingStats {
   std::vector<PackStep> steps;
   std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split, by reason
   std::vector<ValueCount> values;                               ///< packed values, ascending
+  bool value_ranges = false;  ///< each value stands for those up to the next: there are too many to list
+};
+
+/// Smallest, median and largest of many numbers.
+struct Spread {
+  std::uint32_t min = 0;
+  std::uint32_t median = 0;
+  std::uint32_t max = 0;
+};
+
+/// Sizes of images that have their own, upright.
+struct OwnSizesInfo {
+  Spread height;            ///< pixels
+  Spread width;             ///< pixels
+  Spread stored_bytes;      ///< of an image
+  std::uint64_t jpeg = 0;   ///< number of images stored as JPEG
+  std::uint64_t raw = 0;    ///< as pixels
+  std::uint64_t zstd = 0;   ///< as pixels compressed by zstd
+  std::uint64_t photo = 0;  ///< as pixels compressed by photo
 };
 
 /// Contents of a pack (or single part) of images.
 struct ImagesInfo {
+  bool own_sizes = false;    ///< each image has its own size; height, width and chunk_samples are 0
   std::uint32_t height = 0;  ///< height of a sample, pixels
   std::uint32_t width = 0;
   std::uint32_t channels = 0;  ///< uint8 values per pixel
@@ -130,6 +153,7 @@ struct ImagesInfo {
   std::uint64_t chunk_bytes = 0;  ///< uncompressed bytes per chunk
   CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 for shards
   CachePrediction advised_cache;
+  std::optional<OwnSizesInfo> sizes;  ///< with own_sizes, from read_pack_info alone
 };
 
 /// Contents of a pack (or single part) of user-item matrices, whose samples are rows.
@@ -155,6 +179,7 @@ struct Hdf5Names {
 struct MergedPack {
   std::string pack_id;
   std::string tool;
+  std::string root;  ///< folder of the images when they were packed; empty where run.json does not say it
   std::vector<std::pair<std::string, std::string>> spec;  ///< choices that made it
   std::string input_xxh3;
   std::uint64_t rows = 0;  ///< input rows: samples + rejected

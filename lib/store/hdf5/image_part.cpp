@@ -19,6 +19,7 @@
 #include "store/hdf5/handle.h"
 #include "store/hdf5/index.h"
 #include "store/hdf5/numbers.h"
+#include "store/hdf5/output.h"
 #include "store/hdf5/texts.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
@@ -59,21 +60,6 @@ Hdf5Handle create_images(const Hdf5Check& check, hid_t file, const PartSpec& spe
                            H5P_DEFAULT),
                 "create /images"),
           H5Dclose};
-}
-
-/// Asks the library for the location of the chunk of `chunk.first_sample`: sets offset, stored bytes and
-/// `filtered`. The time is linear in the chunk's index, because the library walks over all chunks before it.
-void look_up_chunk(const Hdf5Check& check, hid_t images, const PartSpec& spec, StoredChunk& chunk) {
-  const ImageDimensions at{chunk.first_sample, 0, 0, 0};
-  unsigned mask = 0;
-  haddr_t address = HADDR_UNDEF;
-  hsize_t bytes = 0;
-  check(H5Dget_chunk_info_by_coord(images, at.data(), &mask, &address, &bytes), "look up a chunk");
-  if (address == HADDR_UNDEF)
-    check.refuse("the chunk of sample " + std::to_string(chunk.first_sample) + " was never written");
-  chunk.offset = address;
-  chunk.stored_bytes = bytes;
-  chunk.filtered = spec.codec != "none" && (mask & 1) == 0;
 }
 
 /// Runs a step; prefixes the messages of its errors by the path.
@@ -261,97 +247,64 @@ void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartS
 class Hdf5PartWriter final : public ChunkWriter {
  public:
   Hdf5PartWriter(const std::string& path, const PartSpec& spec)
-      : spec_(spec),
-        metadata_block_bytes_(hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())),
-        pending_(path),
-        check_(ErrorCode::cannot_write, path) {
-    reserve(pending_, 0, metadata_block_bytes_);
-    file_ = create_hdf5_file(check_, pending_.aside_path(), metadata_block_bytes_);
-    images_ = create_images(check_, file_.get(), spec_);
-    write_spec_attributes(check_, file_.get(), images_.get(), spec_);
-  }
-
-  ~Hdf5PartWriter() override {
-    // An unfinished part is discarded; errors of HDF5 while closing do not matter.
-    const Hdf5Session session;
-    images_.close();
-    file_.close();
+      : spec_(spec), output_(path, hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())) {
+    images_ = create_images(output_.check(), output_.file(), spec_);
+    write_spec_attributes(output_.check(), output_.file(), images_.get(), spec_);
   }
 
   void append(const EncodedChunk& chunk) override {
-    const Hdf5Session session;
     StoredChunk stored{.stored_bytes = chunk.stored.size(),
                        .raw_bytes = chunk.raw_bytes,
                        .first_sample = sample_count_,
                        .sample_count = chunk.sample_count,
                        .xxh3 = chunk.xxh3,
                        .filtered = chunk.filtered};
-    reserve(pending_, end_of_hdf5_file(check_, file_.get()), chunk.stored.size());
-    write_chunk(chunk, stored);
+    stored.offset = add_chunk(chunk);
+    // While other parts use the library.
+    output_.pending().write_at(stored.offset, chunk.stored);
     chunks_.push_back(stored);
     sample_count_ += chunk.sample_count;
   }
 
   CompletePart complete(const PartSamples& samples) override {
     const ByteBuffer index = encode_part_index(spec_, chunks_, samples, encode_part_spec(spec_));
-    finish_hdf5(samples, index.size());
-    append_hdf5_index(pending_, SampleKind::images, chunks_, index);
-    const PartReport report = check_written_part(pending_, open_hdf5_part, chunks_);
-    give_back_reserved(pending_, report.bytes);
-    pending_.flush();
-    return {report, std::move(pending_)};
+    finish_hdf5(samples);
+    PendingFile& pending = output_.pending();
+    append_hdf5_index(pending, SampleKind::images, chunks_, index);
+    const PartReport report = check_written_part(pending, open_hdf5_part, chunks_);
+    pending.flush();
+    return {report, std::move(pending)};
   }
 
  private:
-  void write_chunk(const EncodedChunk& chunk, StoredChunk& stored) {
+  std::uint64_t add_chunk(const EncodedChunk& chunk) {
+    const Hdf5Session session;
     const ImageDimensions extent = image_dimensions(spec_.sample, sample_count_ + chunk.sample_count);
     const ImageDimensions at{sample_count_, 0, 0, 0};
     const std::uint32_t mask = chunk.filtered || spec_.codec == "none" ? 0 : 1;
-    check_(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
-    const hsize_t before = end_of_hdf5_file(check_, file_.get());
-    check_(
-        H5Dwrite_chunk(images_.get(), H5P_DEFAULT, mask, at.data(), chunk.stored.size(), chunk.stored.data()),
-        "write");
-    stored.offset = before;
-    // HDF5 also wrote tables of its own, so the chunk's offset is not known without asking.
-    if (end_of_hdf5_file(check_, file_.get()) - before != chunk.stored.size())
-      look_up_chunk(check_, images_.get(), spec_, stored);
+    output_.check()(H5Dset_extent(images_.get(), extent.data()), "make room in /images");
+    return output_.add_chunk(images_.get(), at, mask, chunk.stored);
   }
 
-  void finish_hdf5(const PartSamples& samples, std::size_t index_bytes) {
+  void finish_hdf5(const PartSamples& samples) {
     const Hdf5Session session;
-    reserve(pending_, end_of_hdf5_file(check_, file_.get()),
-            bytes_beside_pixels(samples) + index_bytes + kHdf5TrailerBytes);
-    write_samples(check_, file_.get(), images_.get(), spec_, samples);
-    check_(images_.close(), "close /images");
-    check_(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush");
-    check_(file_.close(), "close");
+    write_samples(output_.check(), output_.file(), images_.get(), spec_, samples);
+    output_.check()(images_.close(), "close /images");
+    output_.close();
     check_hdf5_file(samples);
   }
 
-  /// Reads again what HDF5 wrote by itself, because it does not always report a full disk.
-  void check_hdf5_file(const PartSamples& samples) const {
-    const Hdf5Handle file = open_hdf5_file(check_, pending_.aside_path());
-    const Hdf5Handle images = open_dataset(check_, file.get(), kImagesName);
-    check_library_index(check_, images.get(), chunks_);
-    check_columns(check_, file.get(), images.get(), spec_, samples);
-  }
-
-  /// Returns an upper bound of what HDF5 writes beside the pixels, which is reserved to detect a full disk
-  /// early.
-  [[nodiscard]] std::uint64_t bytes_beside_pixels(const PartSamples& samples) const {
-    std::size_t longest = 1;
-    for (std::size_t i = 0; i < samples.files.size(); ++i)
-      longest = std::max(longest, samples.files[i].size());
-    const std::uint64_t numbers = 16 + 4 * spec_.label_columns.size();
-    return samples.rows.size() * (longest + numbers) + chunks_.size() * 96 + 2 * metadata_block_bytes_;
+  /// Reads again what HDF5 wrote by itself.
+  void check_hdf5_file(const PartSamples& samples) {
+    const Hdf5Check& check = output_.check();
+    const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
+    const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
+    check_library_index(check, images.get(), chunks_);
+    check_columns(check, file.get(), images.get(), spec_, samples);
   }
 
   PartSpec spec_;
-  std::uint64_t metadata_block_bytes_;
-  PendingFile pending_;
-  Hdf5Check check_;
-  Hdf5Handle file_;
+  Hdf5Output output_;
   Hdf5Handle images_;
   std::vector<StoredChunk> chunks_;
   std::uint64_t sample_count_ = 0;

@@ -64,8 +64,8 @@ Hdf5Handle create_array(const Hdf5Check& check, hid_t file, const GrowingArraySp
 /// deflate.
 class Hdf5GrowingArray {
  public:
-  /// Creates the array without rows in `file`, for which `output` reserves space; throws cannot_write.
-  Hdf5GrowingArray(const Hdf5Check& check, hid_t file, const PendingFile& output, GrowingArraySpec spec);
+  /// Creates the array without rows; throws cannot_write.
+  Hdf5GrowingArray(Hdf5Output& output, GrowingArraySpec spec);
   /// Appends whole rows.
   void append(Bytes rows);
   template <class Number>
@@ -85,9 +85,8 @@ class Hdf5GrowingArray {
   void write_chunk();
   [[nodiscard]] std::vector<hsize_t> sides(std::uint64_t rows) const;
 
-  Hdf5Check check_;
-  hid_t file_;
-  const PendingFile& output_;
+  Hdf5Output& output_;
+  const Hdf5Check& check_;
   GrowingArraySpec spec_;
   std::size_t value_bytes_;
   std::uint64_t row_bytes_;
@@ -101,15 +100,13 @@ class Hdf5GrowingArray {
   std::vector<std::uint64_t> hashes_;  // of the stored chunks
 };
 
-Hdf5GrowingArray::Hdf5GrowingArray(const Hdf5Check& check, hid_t file, const PendingFile& output,
-                                   GrowingArraySpec spec)
-    : check_(check),
-      file_(file),
-      output_(output),
+Hdf5GrowingArray::Hdf5GrowingArray(Hdf5Output& output, GrowingArraySpec spec)
+    : output_(output),
+      check_(output.check()),
       spec_(std::move(spec)),
       value_bytes_(H5Tget_size(spec_.type)),
       row_bytes_(value_bytes_ * std::max<std::uint64_t>(spec_.row_values, 1)),
-      dataset_(create_array(check_, file, spec_, sides(0), sides(spec_.chunk_rows))),
+      dataset_(create_array(check_, output.file(), spec_, sides(0), sides(spec_.chunk_rows))),
       chunk_(spec_.chunk_rows * row_bytes_) {}
 
 std::vector<hsize_t> Hdf5GrowingArray::sides(std::uint64_t rows) const {
@@ -141,10 +138,9 @@ void Hdf5GrowingArray::write_chunk() {
   const std::uint64_t first = hashes_.size() * spec_.chunk_rows;
   const std::array<hsize_t, 2> at{first, 0};
   encode_chunk();
-  reserve(output_, end_of_hdf5_file(check_, file_), stored_.size());
   const std::vector<hsize_t> extent = sides(first + filled_ / row_bytes_);
   check_(H5Dset_extent(dataset_.get(), extent.data()), "make room in an array");
-  check_(H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, at.data(), stored_.size(), stored_.data()), "write");
+  output_.pending().write_at(output_.add_chunk(dataset_.get(), at, 0, stored_), stored_);
   hashes_.push_back(xxh3(stored_));
   stored_bytes_ += stored_.size();
   filled_ = 0;
@@ -193,11 +189,11 @@ hid_t hdf5_type_of(ValueType type) {
 class CsrGroup final : public MatrixOutput {
  public:
   explicit CsrGroup(const MatrixTarget& target)
-      : check_(target.check),
+      : check_(target.output.check()),
         path_(target.path),
         shape_(target.shape),
         data_shape_(target.shape),
-        group_(create_group(target.check, target.file, target.path, "csr_matrix", "0.1.0")),
+        group_(create_group(check_, target.output.file(), target.path, "csr_matrix", "0.1.0")),
         data_(array(target, "data", hdf5_type_of(type_of_data(target.shape)))),
         indices_(array(target, "indices", H5T_STD_I32LE)),
         indptr_(array(target, "indptr", H5T_STD_I32LE)) {
@@ -249,9 +245,7 @@ class CsrGroup final : public MatrixOutput {
   }
 
   static Hdf5GrowingArray array(const MatrixTarget& target, const char* name, hid_t type) {
-    return {target.check,
-            target.file,
-            target.output,
+    return {target.output,
             {.path = target.path + "/" + name,
              .type = type,
              .chunk_rows = kChunkEntries,
@@ -276,15 +270,16 @@ class DenseArray final : public MatrixOutput {
       : path_(target.path),
         shape_(target.shape),
         max_bytes_(max_bytes),
-        cells_(target.check, target.file, target.output,
+        cells_(target.output,
                {.path = target.path,
                 .type = H5T_STD_U8LE,
                 .row_values = target.shape.column_count,
                 .chunk_rows = std::max<std::uint64_t>(kDenseChunkBytes / target.shape.column_count, 1),
                 .deflate_level = target.deflate_level}),
         row_(target.shape.column_count) {
-    const Hdf5Handle array = open_dataset(target.check, target.file, path_);
-    write_attribute(target.check, array.get(), kScaleAttribute, shape_.scale);
+    const Hdf5Check& check = target.output.check();
+    const Hdf5Handle array = open_dataset(check, target.output.file(), path_);
+    write_attribute(check, array.get(), kScaleAttribute, shape_.scale);
   }
 
   void append(const CsrView& rows) override {

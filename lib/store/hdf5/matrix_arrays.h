@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
 #include "chunk/row_block.h"
-#include "store/hdf5/handle.h"
+#include "store/hdf5/output.h"
 
 namespace chunkhit {
 
@@ -47,9 +46,7 @@ class MatrixOutput {
 
 /// Where and how the arrays are written.
 struct MatrixTarget {
-  const Hdf5Check& check;
-  hid_t file;
-  const PendingFile& output;
+  Hdf5Output& output;
   std::string path;
   MatrixShape shape;
   int deflate_level = 4;

@@ -12,6 +12,7 @@
 #include "store/hdf5/matrix.h"
 #include "store/hdf5/matrix_arrays.h"
 #include "store/hdf5/numbers.h"
+#include "store/hdf5/output.h"
 #include "store/hdf5/texts.h"
 #include "types/enum_names.h"
 
@@ -19,16 +20,14 @@ namespace chunkhit {
 namespace {
 
 constexpr std::uint64_t kMetadataBlockBytes = 16 << 10;
-// Bytes of a name beside its text: the reference to it and its entry in a heap.
-constexpr std::uint64_t kNameBytes = 48;
 
-Hdf5Check checked_shape(const std::string& path, const PartSpec& spec) {
+PartSpec checked_spec(const std::string& path, const PartSpec& spec) {
   try {
     check_matrix_shape(spec.matrix.value());
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.what());
   }
-  return {ErrorCode::cannot_write, path};
+  return spec;
 }
 
 /// Returns the items' ids, or their column numbers if they have none: AnnData needs names.
@@ -93,25 +92,22 @@ void write_groups(const Hdf5Check& check, hid_t file, const PartSpec& spec, cons
 
 struct MatrixHdf5Writer::State {
   State(const std::string& path, const PartSpec& part_spec, MatrixHdf5Options writer_options)
-      : spec(part_spec),
+      : spec(checked_spec(path, part_spec)),
         options(std::move(writer_options)),
-        check(checked_shape(path, spec)),
         items(item_names(spec)),
-        pending(path) {
-    reserve(pending, 0, kMetadataBlockBytes);
-    file = create_hdf5_file(check, pending.aside_path(), kMetadataBlockBytes);
+        output(path, kMetadataBlockBytes) {
     if (options.storage == MatrixStorage::csr) {
-      write_encoding(check, file.get(), "anndata", "0.1.0");
-      static_cast<void>(create_group(check, file.get(), "layers", "dict", "0.1.0"));
+      write_encoding(check, output.file(), "anndata", "0.1.0");
+      static_cast<void>(create_group(check, output.file(), "layers", "dict", "0.1.0"));
     }
-    write_root(check, file.get(), spec);
+    write_root(check, output.file(), spec);
     const bool dense = options.storage == MatrixStorage::dense;
     matrices.push_back(start(dense ? kDenseName : kXName));
     if (spec.matrix->matrix_count == 2) matrices.push_back(start(dense ? kDenseHeldOutName : kHeldOutName));
   }
 
   std::unique_ptr<MatrixOutput> start(const char* name) {
-    const MatrixTarget target{check, file.get(), pending, name, *spec.matrix, options.deflate_level};
+    const MatrixTarget target{output, name, *spec.matrix, options.deflate_level};
     return options.storage == MatrixStorage::csr ? start_csr_group(target)
                                                  : start_dense_array(target, options.max_dense_bytes);
   }
@@ -125,28 +121,24 @@ struct MatrixHdf5Writer::State {
                             : samples.labels.values.size() == row_count * spec.label_columns.size());
     if (!whole)
       throw Error(ErrorCode::cannot_write,
-                  pending.path() + ": users, items or labels are not as many as rows and columns");
+                  check.path() + ": users, items or labels are not as many as rows and columns");
   }
 
-  /// Reserves an upper bound of the bytes first, then writes obs, var and the remaining groups.
+  /// Writes obs, var and the remaining groups.
   void write_beside(const PartSamples& samples) {
-    const std::uint64_t numbers = samples.rows.size() * (8 + 8 + 4 * spec.label_columns.size());
-    reserve(pending, end_of_hdf5_file(check, file.get()),
-            numbers + samples.files.text.size() + items.text.size() + 8 * options.item_counts.size() +
-                kNameBytes * (samples.files.size() + items.size()) + 16 * kMetadataBlockBytes);
-    DataFrameWriter obs(check, file.get(), "obs", samples.files);
+    DataFrameWriter obs(check, output.file(), "obs", samples.files);
     obs.add("row", samples.rows);
     write_labels(obs, spec, samples.labels);
     obs.finish();
-    DataFrameWriter var(check, file.get(), "var", items);
+    DataFrameWriter var(check, output.file(), "var", items);
     if (!options.item_counts.empty()) var.add("ratings", options.item_counts);
     var.finish();
-    write_groups(check, file.get(), spec, samples);
+    write_groups(check, output.file(), spec, samples);
   }
 
-  /// Reads again what HDF5 wrote, because it does not always report a full disk.
-  void check_written(const PartSamples& samples) const {
-    const Hdf5Handle written = open_hdf5_file(check, pending.aside_path());
+  /// Reads again what HDF5 wrote.
+  void check_written(const PartSamples& samples) {
+    const Hdf5Handle written = open_hdf5_file(check, output.pending().aside_path());
     for (const auto& matrix : matrices) matrix->check_written(written.get());
     const auto rows = read_column<std::uint64_t>(check, open_column(check, written.get(), kRowName));
     if (rows != samples.rows || read_table_index(check, written.get(), "/obs", row_count) != samples.files ||
@@ -156,10 +148,9 @@ struct MatrixHdf5Writer::State {
 
   PartSpec spec;
   MatrixHdf5Options options;
-  Hdf5Check check;
   TextList items;
-  PendingFile pending;
-  Hdf5Handle file;
+  Hdf5Output output;
+  const Hdf5Check& check = output.check();
   std::vector<std::unique_ptr<MatrixOutput>> matrices;  // closed before the file
   std::uint64_t row_count = 0;
 };
@@ -189,7 +180,7 @@ void MatrixHdf5Writer::append(const CsrView& x, const CsrView& held_out) {
     for (std::size_t i = 0; i < state.matrices.size(); ++i) state.matrices[i]->append(*views[i]);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
-    throw Error(error.code(), state.pending.path() + ": " + error.what());
+    throw Error(error.code(), state.check.path() + ": " + error.what());
   }
   state.row_count += x.row_count();
 }
@@ -212,20 +203,18 @@ CompletePart MatrixHdf5Writer::complete(const PartSamples& samples) {
       report.stored_bytes += matrix->stored_bytes();
     }
     state.write_beside(samples);
-    state.check(H5Fflush(state.file.get(), H5F_SCOPE_GLOBAL), "flush");
-    const std::uint64_t hdf5_bytes = end_of_hdf5_file(state.check, state.file.get());
-    state.check(state.file.close(), "close");
+    state.output.close();
     state.check_written(samples);
-    give_back_reserved(state.pending, hdf5_bytes);
   }
-  append_hdf5_index(state.pending, SampleKind::matrices, {}, {});
-  const InputFile written(state.pending.aside_path());
+  PendingFile& pending = state.output.pending();
+  append_hdf5_index(pending, SampleKind::matrices, {}, {});
+  const InputFile written(pending.aside_path());
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(written);
   if (!trailer) state.check.refuse("what was written does not read back: no trailer");
   report.bytes = written.byte_count();
   report.xxh3 = trailer->xxh3;
-  state.pending.flush();
-  return {report, std::move(state.pending)};
+  pending.flush();
+  return {report, std::move(pending)};
 }
 
 }  // namespace chunkhit

@@ -1,0 +1,171 @@
+#include "read/sized_images.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/per_thread.h"
+#include "chunkhit/error.h"
+#include "codec/chunk_codec.h"
+#include "codec/zstd.h"
+#include "decode/formats.h"
+#include "transform/orientation.h"
+#include "transform/resample.h"
+
+namespace chunkhit {
+
+std::uint32_t StoredImage::upright_height() const { return swaps_sides(orientation) ? width : height; }
+std::uint32_t StoredImage::upright_width() const { return swaps_sides(orientation) ? height : width; }
+
+StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::uint8_t* frame) {
+  const Bytes bytes = frame == nullptr ? Bytes() : Bytes(frame, raw_frame_bytes(sizes.payload_bytes[at]));
+  return {bytes,
+          sizes.payload_bytes[at],
+          sizes.heights[at],
+          sizes.widths[at],
+          static_cast<PayloadKind>(sizes.kinds[at]),
+          sizes.orientations[at]};
+}
+
+Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
+  try {
+    return raw_bytes_in(image.frame, image.payload_bytes, room);
+  } catch (const Error& error) {
+    throw ImageError(error.what());
+  }
+}
+
+ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& region,
+                                         std::uint32_t channels) {
+  const Bytes payload = payload_of(image, payload_);
+  tiles_.find(payload);
+  if (tiles_.width() != image.width || tiles_.height() != image.height)
+    throw ImageError("a JPEG of " + std::to_string(tiles_.width()) + " x " + std::to_string(tiles_.height()) +
+                     " pixels, expected " + std::to_string(image.width) + " x " +
+                     std::to_string(image.height));
+  const Rect in_cut = tiles_.cut(payload, region, cut_);
+  DecodeMonitor monitor({.check = Check::region});
+  open_jpeg(cut_, monitor)->decode({1, in_cut, channels}, decoded_);
+  return decoded_.view();
+}
+
+Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t channels) {
+  const Bytes payload = payload_of(image, payload_);
+  if (image.kind == PayloadKind::raw) return payload;
+  const SampleShape shape{image.height, image.width, channels, Layout::nhwc};
+  try {
+    // Looked at before memory is taken.
+    if (const std::uint64_t found = zstd_content_bytes(payload); found != shape.byte_count())
+      throw ImageError(std::to_string(found) + " bytes of pixels, expected " +
+                       std::to_string(shape.byte_count()));
+    decoded_.reshape(image.width, image.height, channels);
+    chunk_codec(image.kind == PayloadKind::photo ? "photo" : "zstd").decode(payload, shape, decoded_.pixels);
+  } catch (const Error& error) {
+    throw ImageError(error.what());
+  }
+  return decoded_.pixels;
+}
+
+ImageView SizedImageDecoder::decode(const StoredImage& image, const Rect& region, std::uint32_t channels) {
+  const Rect stored = stored_region(region, image.orientation, image.width, image.height);
+  ImageView pixels;
+  if (image.kind != PayloadKind::jpeg) {
+    const Bytes all = pixels_of(image, channels);
+    const std::size_t row_bytes = std::size_t{image.width} * channels;
+    pixels = {all.data() + stored.y * row_bytes + std::size_t{stored.x} * channels, stored.width,
+              stored.height, channels, row_bytes};
+  } else {
+    pixels = decode_jpeg(image, stored, channels);
+  }
+  if (image.orientation == 1) return pixels;
+  turn_upright(pixels, image.orientation, upright_);
+  return upright_.view();
+}
+
+void SizedImageDecoder::decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out) {
+  const ImageView pixels = decode(image, {0, 0, image.upright_width(), image.upright_height()}, channels);
+  for (std::uint32_t y = 0; y < pixels.height; ++y)
+    out = std::copy_n(pixels.row(y), std::size_t{pixels.width} * channels, out);
+}
+
+namespace {
+
+/// The format of what remains to be done to resized images.
+SampleFormat finish_format(SampleFormat format) {
+  const AugmentSpec& augment = format.augment;
+  const bool resizes = augment.resized_crop.height != 0;
+  if (!resizes && (augment.resize_short == 0 || augment.crop_height == 0))
+    throw Error(
+        ErrorCode::usage,
+        "augment: the images have sizes of their own: give resized_crop (training), or resize_short "
+        "with crop_height and crop_width (evaluation), so that all samples of a batch have one shape");
+  format.stored.height = resizes ? augment.resized_crop.height : augment.crop_height;
+  format.stored.width = resizes ? augment.resized_crop.width : augment.crop_width;
+  if (!resizes && augment.resize_short < std::max(augment.crop_height, augment.crop_width))
+    throw Error(ErrorCode::usage, "augment.resize_short: " + std::to_string(augment.resize_short) +
+                                      " pixels, expected at least the larger side of the crop");
+  format.augment = {};
+  return format;
+}
+
+/// A region of an upright image whose pixels are there.
+ImageView part_of(const std::uint8_t* pixels, const StoredImage& image, const Rect& region,
+                  std::uint32_t channels) {
+  const std::size_t row_bytes = std::size_t{image.upright_width()} * channels;
+  return {pixels + region.y * row_bytes + std::size_t{region.x} * channels, region.width, region.height,
+          channels, row_bytes};
+}
+
+struct Tools {
+  SizedImageDecoder decoder;
+  Resampler resampler;
+  ByteBuffer resized;
+};
+
+}  // namespace
+
+SizedImageWriter::SizedImageWriter(const SampleFormat& format)
+    : resized_crop_(format.augment), finish_(finish_format(format)) {}
+
+void SizedImageWriter::check(const ChunkReader& part) const {
+  for (std::uint64_t sample = 0; sample < part.samples().rows.size(); ++sample) {
+    const StoredImage image = stored_image(part.samples().sizes, sample);
+    try {
+      static_cast<void>(resized_crop_(image.upright_height(), image.upright_width(), {}));
+    } catch (const Error& error) {
+      throw Error(ErrorCode::bad_data, part.path() + ": sample " + std::to_string(sample) + ": " +
+                                           std::to_string(image.upright_width()) + " x " +
+                                           std::to_string(image.upright_height()) +
+                                           " pixels: " + error.what());
+    }
+  }
+}
+
+double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
+                               std::uint8_t* out) const {
+  static PerThread<Tools> tools;
+  Tools& own = tools.get();
+  SizedImageDecoder& decoder = own.decoder;
+  const BatchShape& shape = finish_.shape();
+  const auto [box, request] = resized_crop_(image.upright_height(), image.upright_width(), use);
+  const Rect region = source_region(request);
+  const Rect wanted{box.x + region.x, box.y + region.y, region.width, region.height};
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint8_t* const kept = decoded.find(
+      use.sample, [&](std::uint8_t* room) { decoder.decode_whole(image, shape.channels, room); });
+  const ImageView pixels = kept == nullptr ? decoder.decode(image, wanted, shape.channels)
+                                           : part_of(kept, image, wanted, shape.channels);
+  const std::chrono::duration<double> decoding = std::chrono::steady_clock::now() - begin;
+  const std::size_t row_bytes = std::size_t{shape.width} * shape.channels;
+  if (finish_.copies()) {
+    own.resampler.resample(request, pixels, out, row_bytes);
+  } else {
+    resize_empty(own.resized, row_bytes * shape.height);
+    own.resampler.resample(request, pixels, own.resized.data(), row_bytes);
+    finish_.write(own.resized.data(), use, out);
+  }
+  return decoding.count();
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,76 @@
+// Images of their own sizes: from their stored bytes to pixels, or to the samples of a batch.
+#pragma once
+
+#include <cstdint>
+
+#include "augment/resized_crop.h"
+#include "augment/sample_writer.h"
+#include "base/bytes.h"
+#include "decode/jpeg_tiles.h"
+#include "read/decoded_images.h"
+#include "store/part.h"
+#include "types/image.h"
+
+namespace chunkhit {
+
+/// One stored image.
+struct StoredImage {
+  Bytes frame;  ///< a zstd frame of raw blocks around the payload
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t height = 0;  ///< of the payload, pixels
+  std::uint32_t width = 0;
+  PayloadKind kind = PayloadKind::raw;
+  int orientation = 1;  ///< how it is to be turned
+  [[nodiscard]] std::uint32_t upright_height() const;
+  [[nodiscard]] std::uint32_t upright_width() const;
+};
+
+/// Looks at the sample of a part whose frame is at `frame`; without it, at its sizes.
+[[nodiscard]] StoredImage stored_image(const ImageSizes& sizes, std::uint64_t sample,
+                                       const std::uint8_t* frame = nullptr);
+
+/// The payload, in `room` where it is not in one piece. Throws ImageError where its frame is damaged.
+[[nodiscard]] Bytes payload_of(const StoredImage& image, ByteBuffer& room);
+
+/// Decodes parts of images; keeps buffers, so each thread has its own.
+class SizedImageDecoder {
+ public:
+  /// The pixels of `region` of the upright image, valid until the next call. Throws ImageError where the
+  /// payload is damaged or has another size than the index says.
+  [[nodiscard]] ImageView decode(const StoredImage& image, const Rect& region, std::uint32_t channels);
+  /// Writes the whole upright image to `out`, row by row. Throws the same.
+  void decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out);
+
+ private:
+  /// The pixels of an image that is not stored as JPEG.
+  Bytes pixels_of(const StoredImage& image, std::uint32_t channels);
+  ImageView decode_jpeg(const StoredImage& image, const Rect& region, std::uint32_t channels);
+
+  ByteBuffer payload_;  // where it is not in one piece
+  ByteBuffer cut_;
+  JpegTiles tiles_;
+  Image decoded_;
+  Image upright_;
+};
+
+/// Writes samples of a batch from images of their own sizes.
+class SizedImageWriter {
+ public:
+  /// `format.stored` has no sides. Throws usage, naming the option, where augment does not give all samples
+  /// one shape.
+  explicit SizedImageWriter(const SampleFormat& format);
+  /// Throws bad_data, naming the part and the image, where one of a part cannot be resized so.
+  void check(const ChunkReader& part) const;
+  /// Writes the samples' pixels once they are resized.
+  [[nodiscard]] const SampleWriter& finish() const { return finish_; }
+  /// Writes one sample to `out` (finish().sample_bytes(), aligned to 4 for f32), from its pixels in `decoded`
+  /// where they are there. Returns the seconds of decoding. Throws as SizedImageDecoder.
+  double write(const StoredImage& image, DecodedImages& decoded, const SampleUse& use,
+               std::uint8_t* out) const;
+
+ private:
+  ResizedCrop resized_crop_;
+  SampleWriter finish_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,270 @@
+// Images of their own sizes: loader and dataset beside decoding, turning and resizing one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "augment/resized_crop.h"
+#include "base/file.h"
+#include "chunkhit/dataset.h"
+#include "chunkhit/error.h"
+#include "chunkhit/image_loader.h"
+#include "chunkhit/verify.h"
+#include "decoded.h"
+#include "support/sized_parts.h"
+#include "support/temporary_folder.h"
+#include "transform/orientation.h"
+
+namespace chunkhit {
+namespace {
+
+const std::vector<SizedImage>& images() {
+  static const std::vector<SizedImage> all = sized_images(40);
+  return all;
+}
+
+/// The upright pixels of an image, decoded whole.
+Image upright(const SizedImage& image) {
+  Image stored;
+  if (image.kind == PayloadKind::jpeg) {
+    stored = decode(image.payload).image;
+  } else {
+    stored.reshape(image.width, image.height, 3);
+    std::ranges::copy(image.payload, stored.pixels.begin());
+  }
+  Image turned;
+  turn_upright(stored.view(), image.orientation, turned);
+  return turned;
+}
+
+struct Part {
+  TemporaryFolder folder;
+  std::string path = folder.path("part-00000.zst");
+  Part() { write_sized_part(path, images(), 6); }
+};
+
+AugmentSpec training() {
+  AugmentSpec augment{.flip_horizontal = 0.5};
+  augment.resized_crop.height = 24;
+  augment.resized_crop.width = 32;
+  return augment;
+}
+
+ByteBuffer expected_sample(const SizedImage& image, const AugmentSpec& augment, const SampleUse& use) {
+  const Image whole = upright(image);
+  const auto [box, request] = ResizedCrop(augment)(whole.height, whole.width, use);
+  const Rect region = source_region(request);
+  ByteBuffer out(std::size_t{request.window.width} * request.window.height * 3);
+  const ImageView view = whole.view();
+  Resampler().resample(request,
+                       {view.row(box.y + region.y) + std::size_t{box.x + region.x} * 3, region.width,
+                        region.height, 3, view.row_bytes},
+                       out.data(), std::size_t{request.window.width} * 3);
+  return out;
+}
+
+void compare_epoch(ImageLoader& loader, const AugmentSpec& augment, std::uint64_t seed) {
+  const std::size_t bytes =
+      std::size_t{loader.batch_shape().height} * loader.batch_shape().width * loader.batch_shape().channels;
+  std::vector<std::uint64_t> seen;
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch)
+    for (const ImageBatch& batch : loader.epoch(epoch))
+      for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+        const std::uint64_t sample = batch.samples[i];
+        seen.push_back(sample);
+        ASSERT_TRUE(std::ranges::equal(batch.pixels.subspan(i * bytes, bytes),
+                                       expected_sample(images()[sample], augment, {seed, epoch, sample, 0})))
+            << "epoch " << epoch << " sample " << sample;
+        ASSERT_EQ(batch.labels[i], static_cast<std::int64_t>(sample % 2));
+      }
+  EXPECT_EQ(seen.size(), 2 * images().size());
+}
+
+TEST(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
+  const Part part;
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
+    for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none})
+      for (const std::uint32_t threads : {1u, 3u}) {
+        ImageLoader loader(part.path, {.batch_size = 7,
+                                       .shuffle = shuffle,
+                                       .seed = 5,
+                                       .window_chunks = 2,
+                                       .augment = training(),
+                                       .cache = cache,
+                                       .threads = threads});
+        compare_epoch(loader, training(), 5);
+      }
+}
+
+TEST(SizedImages, AreCroppedForEvaluation) {
+  const Part part;
+  AugmentSpec augment;
+  augment.resize_short = 40;
+  augment.crop_height = 32;
+  augment.crop_width = 36;
+  ImageLoader loader(part.path, {.batch_size = 9, .augment = augment});
+  EXPECT_EQ(loader.batch_shape(), (BatchShape{9, 32, 36, 3, Layout::nhwc}));
+  compare_epoch(loader, augment, 0);
+}
+
+TEST(SizedImages, BecomeNormalizedPlanes) {
+  const Part part;
+  ImageLoader loader(part.path, {.batch_size = 40,
+                                 .augment = training(),
+                                 .dtype = Dtype::float32,
+                                 .normalize = {{0.5f, 0.25f, 0}, {1, 0.5f, 0.25f}},
+                                 .layout = Layout::nchw});
+  for (const ImageBatch& batch : loader.epoch(0)) {
+    ASSERT_EQ(batch.values.size(), std::size_t{40} * 3 * 24 * 32);
+    for (std::size_t sample = 0; sample < 40; ++sample) {
+      const ByteBuffer expected = expected_sample(images()[sample], training(), {0, 0, sample, 0});
+      for (std::size_t pixel = 0; pixel < std::size_t{24} * 32; ++pixel)
+        ASSERT_EQ(batch.values[(sample * 3 + 1) * 24 * 32 + pixel],
+                  (static_cast<float>(expected[pixel * 3 + 1]) / 255.0f - 0.25f) / 0.5f);
+    }
+  }
+}
+
+TEST(SizedImages, NeedAnAugmentationThatGivesOneShape) {
+  const Part part;
+  const auto error_of = [&](const AugmentSpec& augment) {
+    try {
+      const ImageLoader loader(part.path, {.augment = augment});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      return std::string(error.what());
+    }
+    return std::string("opened");
+  };
+  EXPECT_EQ(error_of({}).substr(0, 62), "augment: the images have sizes of their own: give resized_crop");
+  AugmentSpec augment;
+  augment.crop_height = augment.crop_width = 20;
+  EXPECT_EQ(error_of(augment).substr(0, 28), "augment: the images have siz");
+  augment.resize_short = 19;
+  EXPECT_EQ(error_of(augment),
+            "augment.resize_short: 19 pixels, expected at least the larger side of the crop");
+  augment.resize_short = 20;
+  EXPECT_EQ(error_of(augment), "opened");
+}
+
+TEST(SizedImages, AreReadWholeAtTheirShapesByADataset) {
+  const Part part;
+  const ImageDataset dataset(part.path);
+  EXPECT_TRUE(dataset.info().images().own_sizes);
+  const std::vector<std::uint64_t> samples{39, 0, 6, 6, 13};
+  ByteBuffer expected;
+  for (const std::uint64_t sample : samples) {
+    const Image whole = upright(images()[sample]);
+    EXPECT_EQ(dataset.sample_shape(sample), (BatchShape{1, whole.height, whole.width, 3, Layout::nhwc}));
+    expected.insert(expected.end(), whole.pixels.begin(), whole.pixels.end());
+  }
+  ByteBuffer out(expected.size());
+  dataset.read(samples, out);
+  EXPECT_TRUE(out == expected);
+  EXPECT_THROW(dataset.read(samples, MutableBytes(out).first(out.size() - 1)), Error);
+  EXPECT_THROW(static_cast<void>(dataset.sample_shape(40)), Error);
+}
+
+TEST(SizedImages, AreVerifiedAndTold) {
+  const Part part;
+  EXPECT_TRUE(verify_pack(part.path, {}).problems.empty());
+  const PackInfo info = read_pack_info(part.path);
+  std::uint64_t bytes = 0;
+  for (const SizedImage& image : images()) bytes += std::uint64_t{image.height} * image.width * 3;
+  EXPECT_EQ(info.raw_bytes, bytes);
+  EXPECT_EQ(info.images().height, 0u);
+  EXPECT_EQ(info.images().channels, 3u);
+}
+
+TEST(SizedImages, WhoseBytesAreDamagedAreToldOrSkipped) {
+  const Part part;
+  ByteBuffer bytes = read_file(part.path, 1 << 30);
+  const std::unique_ptr<ChunkReader> reader = open_part(part.path);
+  bytes[reader->chunks()[2].offset + 40] ^= 1;
+  std::ofstream(part.path, std::ios::binary) << as_text(bytes);
+  EXPECT_FALSE(verify_pack(part.path, {}).problems.empty());
+  ImageLoader failing(part.path, {.batch_size = 7, .augment = training()});
+  EXPECT_THROW(
+      {
+        for (const ImageBatch& batch : failing.epoch(0)) static_cast<void>(batch);
+      },
+      Error);
+  ImageLoader skipping(part.path, {.batch_size = 7, .augment = training(), .on_corrupt = OnCorrupt::skip});
+  std::size_t seen = 0;
+  for (const ImageBatch& batch : skipping.epoch(0)) seen += batch.samples.size();
+  EXPECT_EQ(seen, images().size() - reader->chunks()[2].sample_count);
+  EXPECT_EQ(skipping.stats().corrupt_chunks, 1u);
+}
+
+/// Nothing but the frame of the sample says so where hashes are not compared.
+TEST(SizedImages, WhoseFramesAreDamagedAreToldOrSkipped) {
+  const Part part;
+  ByteBuffer bytes = read_file(part.path, 1 << 30);
+  const StoredChunk chunk = open_part(part.path)->chunks()[1];
+  ASSERT_EQ(chunk.first_sample, 6u);
+  ASSERT_GT(images()[6].payload.size(), 131'072u);
+  bytes[chunk.offset + 13] ^= 1;
+  std::ofstream(part.path, std::ios::binary) << as_text(bytes);
+  const auto load = [&](OnCorrupt on_corrupt) {
+    ImageLoader loader(part.path, {.batch_size = 40,
+                                   .augment = training(),
+                                   .check_hashes = CheckHashes::never,
+                                   .on_corrupt = on_corrupt});
+    for (const ImageBatch& batch : loader.epoch(0)) return batch.samples.size();
+    return std::size_t{0};
+  };
+  EXPECT_EQ(load(OnCorrupt::skip), images().size() - 1);
+  try {
+    static_cast<void>(load(OnCorrupt::fail));
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, part.path.size() + 11), part.path + ": sample 6:");
+  }
+}
+
+TEST(SizedImages, ThatAreTooLongOnceResizedAreNamedWhenTheyAreOpened) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part-00000.zst");
+  std::vector<SizedImage> images = sized_images(3);
+  images[1] = {ByteBuffer(2 * 10000 * 3), 2, 10000, PayloadKind::raw, 1};
+  write_sized_part(path, images, 6);
+  AugmentSpec augment;
+  augment.resize_short = 256;
+  augment.crop_height = augment.crop_width = 224;
+  try {
+    const ImageLoader loader(path, {.augment = augment});
+    FAIL() << "it was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_EQ(std::string(error.what()).substr(path.size(), 34), ": sample 1: 10000 x 2 pixels: augm");
+  }
+}
+
+/// A payload that is no JPEG in tiles, with right hashes.
+TEST(SizedImages, ThatCannotBeDecodedAreNamed) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part-00000.zst");
+  std::vector<SizedImage> broken = sized_images(12);
+  const std::vector<std::uint8_t> untiled =
+      write_jpeg(make_image(broken[4].width, broken[4].height, 3, 1), {});
+  broken[4].payload.assign(untiled.begin(), untiled.end());
+  broken[8].height += 1;
+  write_sized_part(path, broken, 6);
+  EXPECT_FALSE(verify_pack(path, {}).problems.empty());
+  try {
+    ImageLoader loader(path, {.batch_size = 6, .augment = training()});
+    for (const ImageBatch& batch : loader.epoch(0)) static_cast<void>(batch);
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_EQ(std::string(error.what()).substr(path.size()),
+              ": sample 4: not a JPEG in tiles: tiles do not divide a row");
+  }
+  ImageLoader skipping(path, {.batch_size = 12, .augment = training(), .on_corrupt = OnCorrupt::skip});
+  for (const ImageBatch& batch : skipping.epoch(0)) EXPECT_EQ(batch.samples.size(), 10u);
+}
+
+}  // namespace
+}  // namespace chunkhit
