@@ -289,6 +289,8 @@ std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) 
     return "unknown key \"" + text.substr(kUnknownKey.size()) + "\" in " + recipe_name(app);
   if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr) return recipe_name(app) + ": " + text;
   if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return recipe_name(app) + " cannot be read";
+  constexpr std::string_view kNoValue = ": 1 required TEXT missing";
+  if (text.ends_with(kNoValue)) return text.substr(0, text.size() - kNoValue.size()) + ": expected a value";
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
   // In the order of the command line, the mistyped flag first.
   std::string unknown;

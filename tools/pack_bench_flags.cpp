@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,16 +43,27 @@ void add_batch_flags(CLI::App& app, PackBenchFlags& flags) {
       ->check(CLI::Range(1, 1024));
 }
 
+void add_augment_flags(CLI::App& app, PackBenchFlags& flags) {
+  AugmentSpec& augment = flags.image.augment;
+  const auto add = [&app](const char* flag, const char* shape, auto& value, const char* words) {
+    return app.add_option(flag, value, words)->option_text(shape)->group("Images");
+  };
+  add("--flip-horizontal", "P", augment.flip_horizontal, "Probability of mirroring an image, 0..1 (0)")
+      ->check(between(0, 1));
+  CLI::Option* resized = add("--resized-crop", "WxH", flags.resized_crop,
+                             "Random resized crop: a random box, resized to W x H (one side: square)");
+  add("--resize-short", "N", augment.resize_short, "Resize the short side to N pixels before the crop")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes(resized);
+  add("--crop", "WxH", flags.crop, "Crop at the center (one side: square)")->excludes(resized);
+}
+
 void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
   app.add_option("--dtype", flags.dtype, "uint8; float32: normalized (uint8)")
       ->check(one_of<Dtype>())
       ->option_text("NAME")
       ->group("Images");
-  app.add_option("--flip-horizontal", flags.image.flip_horizontal,
-                 "Probability of mirroring an image, 0..1 (0)")
-      ->check(between(0, 1))
-      ->option_text("P")
-      ->group("Images");
+  add_augment_flags(app, flags);
   app.add_option("--layout", flags.layout, "nhwc, nchw (as stored)")
       ->check(one_of<Layout>())
       ->option_text("NAME")
@@ -122,6 +134,12 @@ void set_image_form(const PackBenchFlags& flags, BenchSpec& spec) {
   refuse(!flags.format.empty(), "--format", spec);
   if (!flags.dtype.empty()) form.dtype = parse_choice<Dtype>(flags.dtype);
   if (!flags.layout.empty()) form.layout = parse_choice<Layout>(flags.layout);
+  AugmentSpec& augment = form.augment;
+  if (!flags.crop.empty())
+    std::tie(augment.crop_width, augment.crop_height) = parse_size("--crop", flags.crop);
+  if (!flags.resized_crop.empty())
+    std::tie(augment.resized_crop.width, augment.resized_crop.height) =
+        parse_size("--resized-crop", flags.resized_crop);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = ImageLoaderOptions().batch_size;
 }
 
@@ -129,7 +147,10 @@ void set_matrix_form(const PackBenchFlags& flags, BenchSpec& spec) {
   auto& form = spec.form.emplace<MatrixForm>(flags.matrix);
   refuse(!flags.layout.empty(), "--layout", spec);
   refuse(!flags.dtype.empty(), "--dtype", spec);
-  refuse(flags.image.flip_horizontal != 0, "--flip-horizontal", spec);
+  refuse(flags.image.augment.flip_horizontal != 0, "--flip-horizontal", spec);
+  refuse(flags.image.augment.resize_short != 0, "--resize-short", spec);
+  refuse(!flags.resized_crop.empty(), "--resized-crop", spec);
+  refuse(!flags.crop.empty(), "--crop", spec);
   if (!flags.format.empty()) form.format = parse_choice<SparseFormat>(flags.format);
   form.normalize = parse_choice<RowNorm>(flags.normalize);
   if (spec.loader.batch_size == 0) spec.loader.batch_size = SparseLoaderOptions().batch_size;

@@ -17,7 +17,9 @@ struct PackBenchFlags {
   std::string dtype;   ///< empty: the loader's default
   std::string format;  ///< empty: the loader's default
   ImageForm image;
-  std::string layout;  ///< empty: as stored
+  std::string resized_crop;  ///< empty: none
+  std::string crop;          ///< empty: none
+  std::string layout;        ///< empty: as stored
   MatrixForm matrix;
   std::string normalize = "none";
   double step_ms = 0;

@@ -102,7 +102,7 @@ std::variant<ImageLoader, SparseLoader> open_loader(const BenchSpec& spec) {
   }
   const auto& form = std::get<ImageForm>(spec.form);
   auto options = options_of<ImageLoaderOptions>(spec.loader);
-  options.augment.flip_horizontal = form.flip_horizontal;
+  options.augment = form.augment;
   options.dtype = form.dtype;
   options.layout = form.layout;
   options.images = form.images;

@@ -112,8 +112,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// As flags spell it; null where there is none.
+Json size_json(std::uint32_t width, std::uint32_t height) {
+  if (width == 0) return nullptr;
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
 void add_form(const ImageForm& form, Json& settings) {
-  settings["flip_horizontal"] = form.flip_horizontal;
+  settings["flip_horizontal"] = form.augment.flip_horizontal;
+  settings["resized_crop"] = size_json(form.augment.resized_crop.width, form.augment.resized_crop.height);
+  settings["resize_short"] = form.augment.resize_short;
+  settings["crop"] = size_json(form.augment.crop_width, form.augment.crop_height);
   settings["dtype"] = name_of(form.dtype);
   settings["layout"] = form.layout ? Json(name_of(*form.layout)) : Json(nullptr);
   settings["images"] = form.images;
@@ -287,11 +296,32 @@ void add_enumerator(bool is_set, const char* name, const char* type, Enum value,
   options.add(is_set, name, std::string(kScope) + type + "::" + word, literal(word));
 }
 
+/// Options of the same kind inside of an option: `{.a = 1, .b = 2}` in C++, `dict(a=1, b=2)` in Python.
+void add_nested(const char* name, const Options& nested, Options& options) {
+  std::string cpp, python;
+  for (const Option& each : nested) {
+    cpp += (cpp.empty() ? "." : ", .") + each.name + " = " + each.cpp;
+    python += (python.empty() ? "" : ", ") + each.name + "=" + each.python;
+  }
+  options.add(!cpp.empty(), name, "{" + cpp + "}", "dict(" + python + ")");
+}
+
+void add_augment(const AugmentSpec& augment, Options& options) {
+  const ResizedCropSpec& resized_crop = augment.resized_crop;
+  Options fields, crop;
+  fields.add(augment.flip_horizontal != 0, "flip_horizontal", share_text(augment.flip_horizontal));
+  fields.add(augment.crop_height != 0, "crop_height", std::to_string(augment.crop_height));
+  fields.add(augment.crop_width != 0, "crop_width", std::to_string(augment.crop_width));
+  fields.add(augment.resize_short != 0, "resize_short", std::to_string(augment.resize_short));
+  crop.add(resized_crop.height != 0, "height", std::to_string(resized_crop.height));
+  crop.add(resized_crop.width != 0, "width", std::to_string(resized_crop.width));
+  add_nested("resized_crop", crop, fields);
+  add_nested("augment", fields, options);
+}
+
 void add_form(const ImageForm& form, Options& options) {
   const ImageForm defaults;
-  const std::string share = share_text(form.flip_horizontal);
-  options.add(form.flip_horizontal != defaults.flip_horizontal, "augment",
-              "{.flip_horizontal = " + share + "}", "dict(flip_horizontal=" + share + ")");
+  add_augment(form.augment, options);
   add_enumerator(form.dtype != defaults.dtype, "dtype", "Dtype", form.dtype, options);
   if (form.layout) add_enumerator(true, "layout", "Layout", *form.layout, options);
 }

@@ -30,7 +30,7 @@ struct LoaderSetting {
 
 /// Options of an ImageLoader alone.
 struct ImageForm {
-  double flip_horizontal = 0;
+  AugmentSpec augment;
   Dtype dtype = Dtype::uint8;
   std::optional<Layout> layout;  ///< as stored where it is not set
   std::string images = ImageLoaderOptions().images;

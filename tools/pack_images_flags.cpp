@@ -15,7 +15,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 Names container_names() {
-  Names names;
+  Names names{"auto"};
   for (const Container& container : containers()) names.emplace_back(container.name);
   return names;
 }
@@ -82,12 +82,30 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--channels", "NAME", flags.channels, "rgb, gray, rgba, keep (rgb)")->check(one_of<Channels>());
 }
 
+void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
+  FlagGroup group(app, "Images of their own sizes");
+  group
+      .add("--sizes", "WORD", flags.sizes,
+           "fixed: one shape; own: each image its own size, in shards (fixed)")
+      ->check(one_of<Sizes>());
+  group.add("--max-side", "N", flags.max_side, "Shrink images whose long side has more than N pixels to it");
+  group.add("--short-side", "N", flags.short_side, "Shrink images whose short side has more than N to it");
+  group
+      .add("--store", "WORD", flags.store,
+           "jpeg: JPEG without loss, what is shrunk encoded, the rest photo; photo, zstd, raw: pixels (jpeg)")
+      ->check(one_of<Store>());
+  group.add("--quality", "N", flags.quality, "JPEG quality of shrunk images, 1 to 100 (90)");
+  group.add("--jpeg-tile", "N", flags.jpeg_tile,
+            "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles (4)");
+  group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: by --part-bytes)");
+}
+
 void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   PackImagesSpec& spec = flags.spec;
   FlagGroup group(app, "Output");
   group.add("-o,--output", "FOLDER", flags.options.output,
             "Output folder (with a split: one subfolder per pack)");
-  group.add("--container", "NAME", spec.container, "File format: hdf5, shard (hdf5)")
+  group.add("--container", "NAME", flags.container, "File format: hdf5, shard (hdf5; with own sizes shard)")
       ->check(CLI::IsMember(container_names()));
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
       ->check(one_of<Layout>());
@@ -143,6 +161,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
 void add_pack_images_flags(CLI::App& app, PackImagesFlags& flags) {
   add_input_flags(app, flags);
   add_sample_flags(app, flags);
+  add_own_sizes_flags(app, flags);
   add_output_flags(app, flags);
   add_run_flags(app, flags);
 }
@@ -185,12 +204,26 @@ TransformSpec transform_spec(const PackImagesFlags& flags) {
   return transform;
 }
 
+void set_own_sizes(const PackImagesFlags& flags, PackImagesSpec& spec) {
+  OwnSizesSpec& own = spec.own_sizes;
+  spec.sizes = parse_choice<Sizes>(flags.sizes);
+  if (!flags.max_side.empty()) own.max_side = parse_side("--max-side", flags.max_side);
+  if (!flags.short_side.empty()) own.short_side = parse_side("--short-side", flags.short_side);
+  own.store = parse_choice<Store>(flags.store);
+  own.quality = static_cast<std::uint32_t>(parse_count("--quality", flags.quality, {1, 100}));
+  own.jpeg_tile = static_cast<std::uint32_t>(parse_count("--jpeg-tile", flags.jpeg_tile, {1, 8192}));
+  if (flags.part_samples != "auto")
+    own.part_samples = parse_count("--part-samples", flags.part_samples, {.least = 1});
+  spec.container = flags.container != "auto" ? flags.container : spec.sizes == Sizes::own ? "shard" : "hdf5";
+}
+
 }  // namespace
 
 PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   PackImagesSpec spec = flags.spec;
   if (!flags.delimiter.empty()) spec.columns.delimiter = parse_delimiter("--delimiter", flags.delimiter);
   spec.transform = transform_spec(flags);
+  set_own_sizes(flags, spec);
   spec.exif = parse_choice<Exif>(flags.exif);
   spec.check = parse_choice<Check>(flags.check);
   spec.max_seconds_per_image = static_cast<std::uint32_t>(

@@ -27,7 +27,15 @@ struct PackImagesFlags {
   std::string resample = "bilinear";
   std::string crop;
   std::string channels = "rgb";
+  std::string sizes = "fixed";
+  std::string max_side;
+  std::string short_side;
+  std::string store = "jpeg";
+  std::string quality = "90";
+  std::string jpeg_tile = "4";
+  std::string part_samples = "auto";
   std::string layout = "nhwc";
+  std::string container = "auto";
   std::string chunk_samples = "auto";
   std::string chunk_bytes = "auto";
   std::string part_bytes = "1G";

@@ -47,6 +47,12 @@ void print_labels(const LabelSummary& labels) {
 }
 
 void print_plan(const PackImagesPlan& plan, const std::string& codec) {
+  if (plan.chunk_samples == 0) {
+    std::printf("%s: %s in %s, chunks of up to %s\n", printable_text(plan.path).c_str(),
+                count_text(plan.rows, "sample").c_str(), count_text(plan.parts, "part").c_str(),
+                bytes_text(static_cast<double>(plan.chunk_bytes)).c_str());
+    return;
+  }
   std::printf("%s: %s = %s raw, codec %s, %s on disk\n", printable_text(plan.path).c_str(),
               count_text(plan.rows, "sample").c_str(),
               bytes_text(static_cast<double>(plan.raw_bytes)).c_str(), codec.c_str(),
@@ -151,9 +157,13 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
               count_text(preview.rejected).c_str());
   print_notices(preview.notices);
   print_labels(preview.labels);
-  std::printf(
-      "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
-      preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
+  if (spec.sizes == Sizes::own)
+    std::printf("samples: each image its own size, %u channels, uint8 (images are not opened yet)\n",
+                preview.channels);
+  else
+    std::printf(
+        "samples: %u wide x %u high x %u channels, uint8, as %s gives them (the others are not opened yet)\n",
+        preview.width, preview.height, preview.channels, printable_text(preview.first_file).c_str());
   for (const PackImagesPlan& plan : preview.packs) {
     print_plan(plan, preview.codec);
     if (spec.container == "hdf5") print_caches(plan.default_cache, plan.advised_cache);
@@ -166,7 +176,9 @@ void print_report(const PackImagesReport& report) {
   if (!report.packs.empty()) print_labels(report.labels);
   for (const PackReport& pack : report.packs) print_pack(pack, !report.interrupted);
   if (report.interrupted) {
-    std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
+    std::printf("interrupted; %s, rerun the same command%s\n",
+                report.packs.empty() ? "nothing was packed yet" : "finished parts are kept",
+                report.packs.empty() ? "" : " to resume");
     return;
   }
   print_rate(report.samples_packed_now, report.seconds);

@@ -115,9 +115,10 @@ void print_provenance(const PackInfo& info) {
   }
   for (std::size_t index = 0; index < std::min(info.sources.size(), kShownParts); ++index) {
     const MergedPack& source = info.sources[index];
-    std::printf("%-10s pack %s: %s in %s, codec %s, by %s\n", index == 0 ? "merged" : "",
+    std::printf("%-10s %zu: pack %s: %s in %s, codec %s, by %s%s\n", index == 0 ? "merged" : "", index,
                 source.pack_id.c_str(), count_text(source.samples, "sample").c_str(),
-                count_text(source.parts, "part").c_str(), source.codec.c_str(), source.tool.c_str());
+                count_text(source.parts, "part").c_str(), source.codec.c_str(), source.tool.c_str(),
+                source.root.empty() ? "" : (", of " + printable_text(source.root)).c_str());
   }
   if (info.sources.size() > kShownParts)
     std::printf("           … %s more\n", count_text(info.sources.size() - kShownParts).c_str());
@@ -199,6 +200,18 @@ std::string warned_text(std::uint64_t warned) {
   return warned == 0 ? "" : ", " + count_text(warned) + " packed with warnings";
 }
 
+void print_sizes(const OwnSizesInfo& sizes) {
+  const auto print = [](const char* name, const Spread& spread) {
+    std::printf("           %-12s %u to %u, half of them up to %u\n", name, spread.min, spread.max,
+                spread.median);
+  };
+  print("height", sizes.height);
+  print("width", sizes.width);
+  print("bytes", sizes.stored_bytes);
+  std::printf("           stored as    jpeg %s, photo %s, zstd %s, raw %s\n", count_text(sizes.jpeg).c_str(),
+              count_text(sizes.photo).c_str(), count_text(sizes.zstd).c_str(), count_text(sizes.raw).c_str());
+}
+
 void print_info(const PackInfo& info) {
   if (info.is_matrix()) return print_matrix_info(info);
   const ImagesInfo& images = info.images();
@@ -210,8 +223,12 @@ void print_info(const PackInfo& info) {
     std::printf("samples    %s (%s rows, %s rejected%s)\n", count_text(info.samples).c_str(),
                 count_text(images.rows).c_str(), count_text(images.rejected).c_str(),
                 warned_text(images.warned).c_str());
-  std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
-              images.channels, name_of(images.layout).c_str());
+  if (images.own_sizes)
+    std::printf("shape      each image its own size, channels %u, uint8, nhwc\n", images.channels);
+  else
+    std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
+                images.channels, name_of(images.layout).c_str());
+  if (images.sizes) print_sizes(*images.sizes);
   print_labels(info);
   if (!images.mean.empty())
     std::printf("mean, std  %s | %s (of pixels scaled to 0..1)\n", numbers_text(images.mean).c_str(),
@@ -220,8 +237,12 @@ void print_info(const PackInfo& info) {
     std::printf("normalize  %s | %s (those of %s, for all packs of the split)\n",
                 numbers_text(images.normalize->mean).c_str(), numbers_text(images.normalize->std).c_str(),
                 printable_text(images.normalize->from).c_str());
-  std::printf("chunks     %s samples = %s raw each\n", count_text(images.chunk_samples).c_str(),
-              bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
+  if (images.own_sizes)
+    std::printf("chunks     up to %s of images each\n",
+                bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
+  else
+    std::printf("chunks     %s samples = %s raw each\n", count_text(images.chunk_samples).c_str(),
+                bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
   const std::uint64_t files = file_bytes(info);
   std::printf("stored     %s, codec %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
               info.container.c_str(), info.codec.c_str(),
@@ -347,6 +368,13 @@ int list(const std::string& path) {
         stderr, "note: %s not listed: see rejects.csv in %s\n",
         (count_text(listed.rejected, "rejected row") + (listed.rejected == 1 ? " is" : " are")).c_str(),
         name.c_str());
+  if (!listed.root.empty())
+    std::fprintf(stderr, "note: the files are below several folders, all in %s: pack-images %s --labels …\n",
+                 printable_text(listed.root).c_str(), printable_text(shell_word(listed.root)).c_str());
+  if (listed.are_roots_unknown)
+    std::fprintf(stderr,
+                 "note: each file is named as in its pack; below which folder it is, run.json of the merged "
+                 "packs does not say\n");
   if (listed.are_names_numbers)
     std::fprintf(
         stderr, "note: the names of classes are numbers: pack-images reads them as names with --classes %s\n",

@@ -132,7 +132,9 @@ void print_report(const PackSparseReport& report, bool dry_run) {
     is_begun ? print_begun_pack(pack) : print_pack(pack, dry_run);
   }
   if (report.interrupted) {
-    std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
+    std::printf("interrupted; %s, rerun the same command%s\n",
+                report.packs.empty() ? "nothing was packed yet" : "finished parts are kept",
+                report.packs.empty() ? "" : " to resume");
     return;
   }
   print_speed(report);
@@ -150,15 +152,26 @@ void print_plan(const PlanReport& plan) {
     std::printf("%s\n", printable_text(flag_text(notice)).c_str());
   std::printf("%s: plan of %s in %s\n", printable_text(plan.path).c_str(),
               count_text(plan.parts, "input").c_str(), count_text(plan.tasks, "task").c_str());
-  const std::string run = "pack-run " + printable_text(shell_word(plan.path));
-  const std::string tasks =
-      "TASK from 0 to " + std::to_string(plan.tasks - 1) + ", in any order, on any machine";
-  std::printf("  %s --stage count --task TASK\n      %s\n", run.c_str(), tasks.c_str());
-  std::printf("  %s --stage columns\n      once, when all inputs are counted\n", run.c_str());
-  std::printf("  %s --stage pack --task TASK\n      TASK as above\n", run.c_str());
-  std::printf("  %s\n      finishes it; alone, it does all of this\n", run.c_str());
-  std::printf("progress: pack-info %s; scripts for Slurm and others are in samples/jobs\n",
-              printable_text(shell_word(plan.path)).c_str());
+  const std::string folder = printable_text(shell_word(plan.path));
+  const std::string tasks = std::to_string(plan.tasks);
+  const std::string array = "--array=0-" + std::to_string(plan.tasks - 1) + " slurm.sh " + folder;
+  std::printf("run its stages, each when the one before has ended; TASK is 0 to %llu, on any machine:\n",
+              static_cast<unsigned long long>(plan.tasks - 1));
+  std::printf("  pack-run %s --stage count --task TASK\n", folder.c_str());
+  std::printf("  pack-run %s --stage columns\n", folder.c_str());
+  std::printf("  pack-run %s --stage pack --task TASK\n", folder.c_str());
+  std::printf("by\n");
+  std::printf("  Slurm        count=$(sbatch --parsable %s --stage count)\n", array.c_str());
+  std::printf(
+      "               columns=$(sbatch --parsable -d afterany:$count --wrap 'pack-run %s --stage columns')\n",
+      folder.c_str());
+  std::printf("               sbatch -d afterany:$columns %s --stage pack\n", array.c_str());
+  std::printf("  Kubernetes   bash kubernetes_ratings.sh %s %s\n", folder.c_str(), tasks.c_str());
+  std::printf("  GNU parallel bash parallel.sh %s %s\n", folder.c_str(), tasks.c_str());
+  std::printf("  Dask         python3 dask_run.py %s %s\n", folder.c_str(), tasks.c_str());
+  std::printf(
+      "finish, or all of this here: pack-run %s; progress: pack-info %s; the scripts are in samples/jobs\n",
+      folder.c_str(), folder.c_str());
 }
 
 }  // namespace chunkhit

@@ -143,12 +143,6 @@ std::string aside_writer_text(std::string_view entry) {
   return writer ? "host " + writer->host + ", process " + std::to_string(writer->pid) : "";
 }
 
-std::string begun_text(std::string_view entry) {
-  std::string text(name_written_aside(entry));
-  const std::string writer = aside_writer_text(entry);
-  return writer.empty() ? text : text.append(" (").append(writer).append(")");
-}
-
 AsideWriter find_aside_writer(const std::string& folder, const std::string& entry) {
   const std::optional<Writer> writer = writer_of(entry);
   const std::string path = folder + "/" + entry;
@@ -156,6 +150,13 @@ AsideWriter find_aside_writer(const std::string& folder, const std::string& entr
   if (writer->host != host_name()) return is_forgotten(path) ? AsideWriter::is_gone : AsideWriter::unknown;
   const bool runs = process_start(std::to_string(writer->pid)) == std::optional(writer->start);
   return runs || is_locked(path) ? AsideWriter::lives : AsideWriter::is_gone;
+}
+
+std::string begun_text(const std::string& folder, const std::string& entry) {
+  std::string text(name_written_aside(entry));
+  const std::string writer = aside_writer_text(entry);
+  if (!writer.empty()) text.append(" (").append(writer).append(")");
+  return find_aside_writer(folder, entry) == AsideWriter::is_gone ? text + ": left over" : text;
 }
 
 }  // namespace chunkhit

@@ -17,8 +17,10 @@ namespace chunkhit {
 /// not say.
 [[nodiscard]] std::string aside_writer_text(std::string_view entry);
 
-/// NAME of an aside file and its writer, for messages: "part-00003.h5 (host node7, process 4711)".
-[[nodiscard]] std::string begun_text(std::string_view entry);
+/// NAME of an aside file in a folder and its writer, for messages: "part-00003.h5 (host node7, process
+/// 4711)";
+/// ": left over" is added where the writer is gone.
+[[nodiscard]] std::string begun_text(const std::string& folder, const std::string& entry);
 
 /// What is known of the writer of an aside file.
 enum class AsideWriter {

@@ -274,6 +274,16 @@ void PendingFile::write_at(std::uint64_t offset, Bytes bytes) {
   }
 }
 
+void PendingFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw_write_error(path_, "cannot read what was written", got == 0 ? EIO : errno);
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
 void PendingFile::flush() {
   if (!fd_.is_open()) return;
   if (::fsync(fd_.get()) != 0) throw_write_error(path_, "cannot flush to disk", errno);

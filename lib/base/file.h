@@ -92,6 +92,8 @@ class PendingFile {
   void append(Bytes bytes);
   /// Writes bytes at an offset without moving the end of what was appended; throws cannot_write.
   void write_at(std::uint64_t offset, Bytes bytes);
+  /// Fills `out` with bytes that were written; throws cannot_write.
+  void read_at(std::uint64_t offset, MutableBytes out) const;
   /// How many bytes were appended.
   [[nodiscard]] std::uint64_t byte_count() const { return bytes_; }
   /// Flushes to disk and closes; nothing more can be written. A failed flush is never tried again: the file

@@ -147,6 +147,8 @@ Json shared_stats_json(const SharedStats& stats) {
 }
 
 Json sample_json(const SampleShape& sample) {
+  if (sample.height == 0)
+    return {{"channels", sample.channels}, {"layout", name_of(sample.layout)}, {"dtype", "uint8"}};
   return {{"height", sample.height},
           {"width", sample.width},
           {"channels", sample.channels},
@@ -207,12 +209,14 @@ Json stats_json(const RatingStats& stats) {
   Json values = Json::array();
   for (const ValueCount& each : stats.values)
     values.push_back({{"value", each.value}, {"ratings", each.ratings}});
-  return {{"inputs", std::move(inputs)},
-          {"bad_lines", stats.bad_lines},
-          {"reasons", counts_json(stats.reasons)},
-          {"steps", std::move(steps)},
-          {"left_out", counts_json(stats.left_out)},
-          {"values", std::move(values)}};
+  Json json{{"inputs", std::move(inputs)},
+            {"bad_lines", stats.bad_lines},
+            {"reasons", counts_json(stats.reasons)},
+            {"steps", std::move(steps)},
+            {"left_out", counts_json(stats.left_out)},
+            {"values", std::move(values)}};
+  if (stats.value_ranges) json["value_ranges"] = true;
+  return json;
 }
 
 Json part_json(const PackPart& part) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "manifest/json_fields.h"
@@ -130,11 +132,17 @@ std::uint64_t version_of(const PackManifest& manifest) {
 }  // namespace
 
 SampleShape parse_sample(const Json& object) {
-  SampleShape sample{side(object, "height"), side(object, "width"), side(object, "channels"), Layout::nhwc};
+  SampleShape sample{0, 0, side(object, "channels"), Layout::nhwc};
+  if (object.contains("height") || object.contains("width")) {
+    sample.height = side(object, "height");
+    sample.width = side(object, "width");
+  }
   const auto layout = object.at("layout").get<std::string>();
   const std::optional<Layout> found = enum_of<Layout>(layout);
   if (!found) throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc or nchw, found " + layout);
   sample.layout = *found;
+  if (sample.height == 0 && sample.layout != Layout::nhwc)
+    throw Error(ErrorCode::bad_data, "sample: layout: expected nhwc where images have sizes of their own");
   if (sample.channels > 4)
     throw Error(ErrorCode::bad_data,
                 "sample: channels: expected 1 to 4, found " + std::to_string(sample.channels));
@@ -181,6 +189,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"classes", classes_json(manifest.classes)},
             {"mean", manifest.mean},
             {"std", manifest.std}};
+  if (manifest.own_sizes()) json["raw_bytes"] = manifest.raw_bytes;
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
   if (manifest.is_merged) json["sources"] = sources_json(manifest, kChunkSamples);
   json["parts"] = parts_json(manifest);
@@ -198,6 +207,8 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.chunk_samples = count_field(json, "chunk_samples");
     manifest.chunk_bytes = count_field(json, "chunk_bytes");
     manifest.samples = count_field(json, "samples");
+    manifest.raw_bytes = manifest.own_sizes() ? count_field(json, "raw_bytes")
+                                              : manifest.samples * manifest.sample.byte_count();
     manifest.rejected = count_field(json, "rejected");
     manifest.warned = json.contains("warned") ? count_field(json, "warned") : 0;
     manifest.class_labels = parse_class_labels(json.at("labels"));
@@ -251,6 +262,7 @@ RatingStats parse_stats(const Json& object) {
   stats.left_out = parse_counts(object.at("left_out"));
   for (const Json& entry : list_field(object, "values"))
     stats.values.push_back({entry.at("value").get<float>(), count_field(entry, "ratings")});
+  stats.value_ranges = object.value("value_ranges", false);
   return stats;
 }
 
@@ -420,20 +432,49 @@ PartManifest parse_part_manifest(std::string_view text, const std::string& name)
   });
 }
 
+std::vector<std::uint64_t> content_ids(const PackManifest& manifest) {
+  std::vector<std::vector<std::uint64_t>> hashes;
+  if (manifest.is_merged)
+    for (const SourcePack& source : manifest.sources) hashes.push_back({source.pack_id});
+  else
+    hashes.push_back({manifest.pack_id});
+  for (const PartRecord& part : manifest.parts) hashes[part.source].push_back(part.xxh3);
+  std::vector<std::uint64_t> ids;
+  ids.reserve(hashes.size());
+  for (const std::vector<std::uint64_t>& each : hashes) ids.push_back(hash_of_ids(each));
+  return ids;
+}
+
+std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids) {
+  std::string text;
+  for (const std::uint64_t id : ids) text += hash_text(id) + "\n";
+  return xxh3(as_bytes(text));
+}
+
 bool is_merge_run(std::string_view run_text) { return run_text.starts_with("{\n  \"tool\": \"pack-merge "); }
 
 std::string run_text(const RunRecord& run) {
   Json libraries = Json::object();
   for (const SpecEntry& library : run.libraries) libraries[library.name] = library.value;
-  return Json{{"tool", run.tool},
-              {"command_line", run.command_line},
-              {"host", run.host},
-              {"started", run.started},
-              {"seconds", run.seconds},
-              {"threads", run.threads},
-              {"libraries", std::move(libraries)}}
-             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  Json json{{"tool", run.tool},
+            {"command_line", run.command_line},
+            {"host", run.host},
+            {"started", run.started},
+            {"seconds", run.seconds},
+            {"threads", run.threads},
+            {"libraries", std::move(libraries)}};
+  for (const auto& [content, root] : run.roots) json["roots"][hash_text(content)] = root;
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::map<std::uint64_t, std::string> image_roots(std::string_view run_text) {
+  std::map<std::uint64_t, std::string> roots;
+  const Json json = Json::parse(run_text, nullptr, false);
+  const auto listed = json.is_object() ? json.find("roots") : json.end();
+  if (listed == json.end() || !listed->is_object()) return roots;
+  for (const auto& [content, root] : listed->items())
+    if (root.is_string()) roots.emplace(std::strtoull(content.c_str(), nullptr, 16), root.get<std::string>());
+  return roots;
 }
 
 }  // namespace chunkhit

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,11 +103,21 @@ struct PackManifest {
   }
 };
 
+/// Identities of the packs in a merged pack, in order; of another pack its own. Each is the hash of the
+/// pack's id and of its parts' hashes: the id alone is the same for other images with the same names and
+/// labels.
+[[nodiscard]] std::vector<std::uint64_t> content_ids(const PackManifest& manifest);
+
+/// Hash of the ids' lines, as 16 digits each. A merged pack's own id is that of its packs' content_ids.
+[[nodiscard]] std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids);
+
 /// What manifest.json of a pack of images holds.
 struct Manifest : PackManifest {
-  SampleShape sample;
-  std::uint64_t chunk_samples = 0;
-  std::uint64_t chunk_bytes = 0;  ///< raw
+  SampleShape sample;               ///< without sides where images have sizes of their own
+  std::uint64_t chunk_samples = 0;  ///< 0 with own sizes
+  std::uint64_t chunk_bytes = 0;    ///< raw; with own sizes of the chunk's frames, unless one image has more
+  std::uint64_t raw_bytes = 0;      ///< of the pixels of all samples
+  [[nodiscard]] bool own_sizes() const { return sample.height == 0; }
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples that were packed with warnings
@@ -135,11 +146,15 @@ struct RunRecord {
   std::string started;  ///< UTC, ISO 8601
   double seconds = 0;
   std::uint32_t threads = 0;
-  std::vector<SpecEntry> libraries;  ///< name, version
+  std::vector<SpecEntry> libraries;            ///< name, version
+  std::map<std::uint64_t, std::string> roots;  ///< folders of the images, by content_ids
 };
 
 /// Writes run.json's text.
 [[nodiscard]] std::string run_text(const RunRecord& run);
+
+/// The folders of images that a run.json names, by content_ids; none where it names none or is damaged.
+[[nodiscard]] std::map<std::uint64_t, std::string> image_roots(std::string_view run_text);
 
 /// Whether a run.json says that pack-merge made its pack, which no other command makes again.
 [[nodiscard]] bool is_merge_run(std::string_view run_text);

@@ -158,6 +158,7 @@ void check_numbers(const Manifest& manifest) {
   check_sources(manifest);
   PartSpec spec;
   spec.sample = manifest.sample;
+  spec.own_sizes = manifest.own_sizes();
   spec.codec = manifest.codec;
   spec.chunk_samples = manifest.chunk_samples;
   check_part_spec(spec, known_container(manifest.container));
@@ -166,9 +167,14 @@ void check_numbers(const Manifest& manifest) {
     spec.chunk_samples = source.chunk_samples;
     check_part_spec(spec, known_container(manifest.container));
   }
-  const std::uint64_t sample_bytes = manifest.sample.byte_count();
-  check_count("chunk_bytes", manifest.chunk_bytes, manifest.chunk_samples * sample_bytes);
-  check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
+  if (manifest.own_sizes()) {
+    check_at_most("chunk_bytes", manifest.chunk_bytes, known_container(manifest.container).max_chunk_bytes);
+    check_at_most("raw_bytes", manifest.raw_bytes, kMaxBytes);
+  } else {
+    const std::uint64_t sample_bytes = manifest.sample.byte_count();
+    check_count("chunk_bytes", manifest.chunk_bytes, manifest.chunk_samples * sample_bytes);
+    check_at_most("samples", manifest.samples, kMaxBytes / sample_bytes);
+  }
   check_parts(manifest, true);
   check_classes(manifest);
   check_source_classes(manifest);

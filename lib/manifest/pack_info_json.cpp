@@ -40,6 +40,10 @@ std::string text_of(const Json& json) {
 
 namespace {
 
+Json spread_json(const Spread& spread) {
+  return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
+}
+
 Json images_json(const PackInfo& info, const ImagesInfo& images) {
   Json json{{"sample", sample_json({images.height, images.width, images.channels, images.layout})},
             {"samples", info.samples},
@@ -52,6 +56,15 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
             {"std", images.std},
             {"chunk_samples", images.chunk_samples},
             {"chunk_bytes", images.chunk_bytes}};
+  if (images.own_sizes) json["own_sizes"] = true;
+  if (images.sizes)
+    json["sizes"] = {{"height", spread_json(images.sizes->height)},
+                     {"width", spread_json(images.sizes->width)},
+                     {"stored_bytes", spread_json(images.sizes->stored_bytes)},
+                     {"jpeg", images.sizes->jpeg},
+                     {"raw", images.sizes->raw},
+                     {"zstd", images.sizes->zstd},
+                     {"photo", images.sizes->photo}};
   if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
   if (info.container == "hdf5") {
     json["default_cache"] = cache_json(images.default_cache);
@@ -86,6 +99,7 @@ Json sources_json(const std::vector<MergedPack>& sources) {
   for (const MergedPack& source : sources)
     list.push_back({{"pack_id", source.pack_id},
                     {"tool", source.tool},
+                    {"root", source.root},
                     {"spec", pairs_json(source.spec)},
                     {"input_xxh3", source.input_xxh3},
                     {"rows", source.rows},

@@ -18,6 +18,7 @@ std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value +
 
 SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
                        std::uint64_t sample_count) {
+  if (plan.chunk_samples == 0) return {0, true};
   const std::uint64_t samples = sample_count * sample.byte_count();
   const std::uint64_t chunks = divide_up(sample_count, plan.chunk_samples) * plan.chunk_bytes;
   const std::uint64_t metadata =

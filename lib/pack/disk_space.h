@@ -16,7 +16,7 @@ struct SpaceNeed {
 };
 
 /// Returns what the last `sample_count` samples of a plan need, the padding of the last chunk and each part's
-/// metadata included.
+/// metadata included; of images of their own sizes nothing is known before.
 [[nodiscard]] SpaceNeed needed_space(const ChunkPlan& plan, const SampleShape& sample, bool hdf5,
                                      std::uint64_t sample_count);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -13,12 +14,15 @@
 #include "base/file.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "decode/image_decoder.h"
+#include "listing/root_folder.h"
 #include "manifest/plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
-#include "pack/pack_writer.h"
+#include "pack/pack_task.h"
 #include "pack/plan_rows.h"
+#include "pack/sample_decoder.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {
@@ -115,8 +119,10 @@ FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes
   const TransformPlan plan = plan_sample(spec, header);
   if (!plan.error.empty()) throw ImageError(plan.error);
   const bool swapped = swaps_sides(effective_orientation(spec, header));
-  return {file, bytes.size(), swapped ? header.height : header.width, swapped ? header.width : header.height,
-          plan.sample};
+  FirstImage first{file, bytes.size(), swapped ? header.height : header.width,
+                   swapped ? header.width : header.height, plan.sample};
+  if (spec.sizes == Sizes::own) first.sample.height = first.sample.width = 0;
+  return first;
 }
 
 /// Reads headers in the list's order until one gives the pack's shape; throws bad_data when none does.
@@ -193,7 +199,7 @@ std::string squeeze_notice(const FirstImage& first, const TransformSpec& transfo
 /// Says how large samples are that nothing makes smaller.
 std::string size_notice(const FirstImage& first, const PackImagesSpec& spec, std::uint64_t sample_count) {
   const TransformSpec& transform = spec.transform;
-  const auto bytes = static_cast<double>(first.sample.byte_count());
+  const auto bytes = static_cast<double>(first.sample.byte_count());  // of own sizes: 0
   if (transform.resize != Resize::none || transform.crop_width > 0 || bytes < kLargeSampleBytes) return "";
   return "images are packed as large as they are: " + std::to_string(first.width) + "x" +
          std::to_string(first.height) + " pixels, " + bytes_text(bytes) + " a sample, " +
@@ -211,6 +217,37 @@ std::vector<std::string> all_notices(const SampleList& list, const PackImagesSpe
         "readers need HDF5's zstd plug-in: HDF5_PLUGIN_PATH=…/hdf5-plugins, or Python's hdf5plugin; deflate "
         "opens everywhere");
   return notices;
+}
+
+/// The mean size of files that are evenly spread over the list; unreadable ones do not count.
+std::uint64_t mean_file_bytes(const PackImagesSpec& spec, const PackImagesOptions& options,
+                              const SampleList& list) {
+  constexpr std::size_t kStamped = 256;
+  const RootFolder root(options.root, spec.follow_symlinks);
+  const std::size_t count = std::min(list.size(), kStamped);
+  std::uint64_t bytes = 0, files = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const FileStamp stamp = root.stamp(list.file(i * list.size() / count));
+    bytes += stamp.bytes;
+    files += stamp == FileStamp{} ? 0 : 1;
+  }
+  return files == 0 ? 0 : bytes / files;
+}
+
+/// About how many stored bytes an image of its own size will have: from the sizes of files, and from what
+/// photographs have a pixel, half a byte as files, a fifth of one when they are encoded anew.
+std::uint64_t expected_bytes(const PackImagesSpec& spec, double file_bytes) {
+  constexpr double kPixelsOfFileByte = 2, kEncodedBytesOfPixel = 0.2, kAspect = 4. / 3;
+  const OwnSizesSpec& own = spec.own_sizes;
+  const double pixels = file_bytes * kPixelsOfFileByte;
+  const double limit = own.max_side > 0     ? own.max_side * (own.max_side / kAspect)
+                       : own.short_side > 0 ? own.short_side * (own.short_side * kAspect)
+                                            : pixels;
+  const double channels = spec.transform.channels == Channels::gray ? 1 : 3;
+  const double bytes = own.store != Store::jpeg ? std::min(pixels, limit) * channels
+                       : limit < pixels         ? limit * kEncodedBytesOfPixel
+                                                : file_bytes;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(bytes));
 }
 
 /// How many different ids there are. A list of 10^8 images has few: no copy of all ids is sorted.
@@ -294,6 +331,17 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
   input.notices = all_notices(input.list, spec, input.first);
   input.labels = summarize_labels(input.list);
   return input;
+}
+
+PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                 const SampleList& list) {
+  PackImagesSpec counted = spec;
+  if (spec.sizes == Sizes::fixed || spec.own_sizes.part_samples > 0) return counted;
+  const auto file_bytes = static_cast<double>(mean_file_bytes(spec, options, list));
+  // A power of two, so that a few files that change nearly always leave the pack the same.
+  const std::uint64_t image_bytes = std::bit_ceil(expected_bytes(spec, file_bytes));
+  counted.own_sizes.part_samples = std::max<std::uint64_t>(1, spec.part_bytes / image_bytes);
+  return counted;
 }
 
 ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input) {

@@ -40,6 +40,10 @@ struct ImageInput {
 [[nodiscard]] std::optional<ImageInput> read_image_input(const PackImagesSpec& spec,
                                                          const PackImagesOptions& options);
 
+/// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
+[[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                               const SampleList& list);
+
 /// The plan with the largest chunks of all packs of a run.
 [[nodiscard]] ChunkPlan largest_chunks(const PackImagesSpec& spec, const ImageInput& input);
 

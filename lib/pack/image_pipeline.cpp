@@ -1,6 +1,5 @@
 #include "pack/image_pipeline.h"
 
-#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
@@ -31,17 +30,38 @@ void ChunkAssembler::finish() {
   if (current_.buffer != nullptr) filled_.push_back(std::exchange(current_, {}));
 }
 
+void SizedChunks::take(const SizedSample& sample, ImageSizes& sizes) {
+  if (sample_count_ > 0 && chunk_.size() + raw_frame_bytes(sample.payload.size()) > chunk_bytes_) finish();
+  append_raw_frame(sample.payload, chunk_);
+  ++sample_count_;
+  sizes.payload_bytes.push_back(static_cast<std::uint32_t>(sample.payload.size()));
+  sizes.heights.push_back(sample.height);
+  sizes.widths.push_back(sample.width);
+  sizes.kinds.push_back(static_cast<std::uint8_t>(sample.kind));
+  sizes.orientations.push_back(static_cast<std::uint8_t>(sample.orientation));
+  sizes.payload_xxh3.push_back(sample.xxh3);
+}
+
+void SizedChunks::finish() {
+  if (sample_count_ == 0) return;
+  writer_.append({chunk_, chunk_.size(), sample_count_, xxh3(chunk_), false});
+  chunk_.clear();
+  if (chunk_.capacity() > 2 * chunk_bytes_) ByteBuffer().swap(chunk_);  // one large image was in it
+  sample_count_ = 0;
+}
+
 namespace {
 
-/// Consecutive rows whose samples have consecutive slots of one buffer.
+/// Consecutive rows whose samples have consecutive slots of one buffer, or sizes of their own.
 struct Block {
-  std::shared_ptr<ChunkBuffer> buffer;
-  std::uint64_t first_row = 0;  ///< in the job's indices
+  std::shared_ptr<ChunkBuffer> buffer;  ///< none for images of their own sizes
+  std::uint64_t first_row = 0;          ///< in the job's indices
   std::uint64_t first_slot = 0;
   std::vector<std::optional<std::string>> reasons;  ///< per row: why no sample was made
   std::vector<std::string> warnings;                ///< per row
   std::vector<FileStamp> inputs;                    ///< per row
   PixelSums pixels;
+  std::vector<std::optional<SizedSample>> sized;  ///< per row; nothing where it is still to be made
 };
 
 /// A chunk with its stored bytes; `encoded` is empty where the raw bytes are stored.
@@ -61,13 +81,15 @@ class PartPipeline {
         writer_(writer),
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
-        makers_([&job] { return SampleDecoder(job.context); }) {}
+        payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
+        sized_chunks_(job.chunk_bytes, writer) {}
 
   PartOutcome run() {
     run_steps();
     failure_.rethrow();
     assembler_.finish();
     append(encode(assembler_.collect()));
+    sized_chunks_.finish();
     record_.samples = outcome_.samples.rows.size();
     outcome_.samples.mean = record_.pixels.mean(job_.context.sample.channels);
     outcome_.samples.std = record_.pixels.std(job_.context.sample.channels);
@@ -88,8 +110,8 @@ class PartPipeline {
           return failure_.unless_failed([&] { return next_block(flow); });
         }) & tbb::make_filter<Block, Block>(filter_mode::parallel, [this](Block block) {
           return failure_.unless_failed([&] { return make(std::move(block)); });
-        }) & tbb::make_filter<Block, Filled>(filter_mode::serial_in_order, [this](const Block& block) {
-          return failure_.unless_failed([&] { return assemble(block); });
+        }) & tbb::make_filter<Block, Filled>(filter_mode::serial_in_order, [this](Block block) {
+          return failure_.unless_failed([&] { return assemble(std::move(block)); });
         }) & tbb::make_filter<Filled, Stored>(filter_mode::parallel, [this](Filled chunks) {
           return failure_.unless_failed([&] { return encode(std::move(chunks)); });
         }) & tbb::make_filter<Stored, void>(filter_mode::serial_in_order, [this](const Stored& chunks) {
@@ -99,55 +121,83 @@ class PartPipeline {
 
   /// Returns how many blocks may be in work: enough for all threads, within the memory for chunks.
   [[nodiscard]] std::size_t token_count() const {
-    // A chunk counts raw and encoded. Three chunks beyond those of the blocks can be begun, encoded or
-    // written.
-    const std::uint64_t chunk_bytes = 2 * job_.chunk_samples * sample_bytes_;
-    const std::uint64_t chunks = std::max<std::uint64_t>(4, job_.buffer_bytes / chunk_bytes) - 3;
+    if (is_sized()) return 4ull * job_.threads;
+    // The blocks of one chunk may lie in two, and the assembler may hold another one before them.
+    const std::uint64_t chunk_bytes = work_bytes(job_.codec.name, job_.chunk_samples * sample_bytes_);
+    const std::uint64_t chunks = std::max(kMinChunks, job_.buffer_bytes / chunk_bytes) - (kMinChunks - 1);
     const std::uint64_t blocks = chunks * std::max<std::uint64_t>(1, job_.chunk_samples / kBlockSamples);
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(blocks, 1, 4ull * job_.threads));
   }
 
   /// Divides the rows into blocks of slots in one chunk buffer.
   Block next_block(tbb::flow_control& flow) {
-    const bool stopped = job_.stop != nullptr && job_.stop->load(std::memory_order_relaxed);
+    const bool stopped = job_.is_stopped();
     if (stopped) outcome_.interrupted = true;
     if (stopped || next_row_ == job_.indices.size()) {
       flow.stop();
       return {};
     }
+    if (is_sized()) return next_rows(1);
     if (next_slot_ == 0) {
       open_ = chunks_.get();
       open_->bytes.resize(job_.chunk_samples * sample_bytes_);
     }
-    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}};
-    const std::uint64_t count =
-        std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_});
+    Block block = next_rows(
+        std::min({kBlockSamples, job_.chunk_samples - next_slot_, job_.indices.size() - next_row_}));
+    next_slot_ = (next_slot_ + block.reasons.size()) % job_.chunk_samples;
+    return block;
+  }
+
+  Block next_rows(std::uint64_t count) {
+    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}, {}};
     block.reasons.resize(count);
     block.warnings.resize(count);
     block.inputs.resize(count);
+    block.sized.resize(is_sized() ? count : 0);
     next_row_ += count;
-    next_slot_ = (next_slot_ + count) % job_.chunk_samples;
     return block;
   }
+
+  [[nodiscard]] bool is_sized() const { return job_.chunk_samples == 0; }
 
   Block make(Block block) {
-    SampleDecoder& maker = makers_.local();
-    for (std::size_t at = 0; at < block.reasons.size(); ++at) {
-      std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
-      // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
-      try {
-        maker.make(job_.list.file(job_.indices[block.first_row + at]), slot);
-        block.warnings[at] = escape_bytes(maker.warnings());
-        block.pixels.add_sample(slot, job_.context.sample);
-      } catch (const ImageError& error) {
-        block.reasons[at] = escape_bytes(error.reason());
-      }
-      block.inputs[at] = maker.stamp();
-    }
+    for (std::size_t at = 0; at < block.reasons.size(); ++at) make(block, at, &payloads_);
     return block;
   }
 
-  std::vector<FilledChunk> assemble(const Block& block) {
+  /// Makes one sample of a block. One of its own size is left to the step that takes samples in order where
+  /// `payloads` has no room for it: there is room once those before it are written.
+  void make(Block& block, std::size_t at, MemoryBudget* payloads) {
+    SampleDecoder& maker = job_.decoders.local();
+    const std::string_view file = job_.list.file(job_.indices[block.first_row + at]);
+    // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
+    try {
+      if (is_sized()) {
+        SizedSample sample;
+        if (!maker.make_sized(file, sample, payloads)) return;
+        block.pixels.add(sample.pixels);
+        block.sized[at] = std::move(sample);
+      } else {
+        std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
+        maker.make(file, slot);
+        block.pixels.add_sample(slot, job_.context.sample);
+      }
+      block.warnings[at] = escape_bytes(maker.warnings());
+    } catch (const ImageError& error) {
+      block.reasons[at] = escape_bytes(error.reason());
+    }
+    block.inputs[at] = maker.stamp();
+  }
+
+  void take(Block& block, std::size_t at) {
+    if (!is_sized()) return assembler_.take(block.buffer, block.first_slot + at);
+    sized_chunks_.take(*block.sized[at], outcome_.samples.sizes);
+    block.sized[at].reset();
+  }
+
+  std::vector<FilledChunk> assemble(Block block) {
+    for (std::size_t at = 0; at < block.sized.size(); ++at)
+      if (!block.sized[at] && !block.reasons[at]) make(block, at, nullptr);
     record_.pixels.add(block.pixels);
     outcome_.inputs.insert(outcome_.inputs.end(), block.inputs.begin(), block.inputs.end());
     for (std::size_t at = 0; at < block.reasons.size(); ++at) {
@@ -157,11 +207,11 @@ class PartPipeline {
         keep(index);
         const bool is_odd = !block.warnings[at].empty();
         if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at]));
-        assembler_.take(block.buffer, block.first_slot + at);
-        job_.on_row(record_.rows, nullptr, is_odd ? &record_.warnings.back() : nullptr);
+        take(block, at);
+        job_.on_row(nullptr, is_odd ? &record_.warnings.back() : nullptr);
       } else {
         record_.rejects.push_back(listed(index, *block.reasons[at]));
-        job_.on_row(record_.rows, &record_.rejects.back(), nullptr);
+        job_.on_row(&record_.rejects.back(), nullptr);
       }
     }
     return assembler_.collect();
@@ -226,10 +276,11 @@ class PartPipeline {
   BufferPool<ChunkBuffer> chunks_;
   BufferPool<ByteBuffer> encoded_;
   ChunkAssembler assembler_;
+  MemoryBudget payloads_;
+  SizedChunks sized_chunks_;
   std::shared_ptr<ChunkBuffer> open_;
   std::uint64_t next_row_ = 0;
   std::uint64_t next_slot_ = 0;
-  tbb::enumerable_thread_specific<SampleDecoder> makers_;
   PartRecord record_;
   PartOutcome outcome_;
   FirstFailure failure_;

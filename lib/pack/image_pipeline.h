@@ -1,11 +1,13 @@
 // The pipeline that packs one part: rows → samples in their chunk's slots → encoded chunks → writer.
 #pragma once
 
-#include <atomic>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,25 +50,55 @@ class ChunkAssembler {
   std::vector<FilledChunk> filled_;
 };
 
+/// Cuts images of their own sizes into chunks by their stored bytes, and writes these.
+class SizedChunks {
+ public:
+  SizedChunks(std::uint64_t chunk_bytes, ChunkWriter& writer) : chunk_bytes_(chunk_bytes), writer_(writer) {}
+  /// Takes the next sample; notes its size.
+  void take(const SizedSample& sample, ImageSizes& sizes);
+  /// Writes what is left.
+  void finish();
+
+ private:
+  std::uint64_t chunk_bytes_;
+  ChunkWriter& writer_;
+  ByteBuffer chunk_;
+  std::uint64_t sample_count_ = 0;
+};
+
 /// Samples made by one task: enough to make the task's own cost small, few enough to spread the end of a
 /// part.
 inline constexpr std::uint64_t kBlockSamples = 8;
 
+/// Chunks that a part holds at least: the blocks of one may lie in two, and the assembler may hold another
+/// one before them.
+inline constexpr std::uint64_t kMinChunks = 3;
+
+/// What a chunk of `chunk_bytes` takes while it is in work: raw, and encoded where there is a codec.
+[[nodiscard]] inline std::uint64_t work_bytes(std::string_view codec, std::uint64_t chunk_bytes) {
+  return codec == "none" ? chunk_bytes : 2 * chunk_bytes;
+}
+
+/// The threads' decoders: those of all parts, because each keeps buffers and tables.
+using SampleDecoders = tbb::enumerable_thread_specific<SampleDecoder>;
+
 /// What a part is packed with.
 struct PartJob {
-  AssemblerContext& context;
+  const AssemblerContext& context;
+  SampleDecoders& decoders;
   const SampleList& list;
   std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing
   const ChunkCodec& codec;
   int level = 0;
-  std::uint64_t chunk_samples = 1;
-  bool pads_last_chunk = false;    ///< the container wants whole chunks
-  std::uint64_t buffer_bytes = 0;  ///< what chunks in work may hold
-  std::uint32_t threads = 1;
-  const std::atomic<bool>* stop = nullptr;
+  std::uint64_t chunk_samples = 1;   ///< 0: images of their own sizes
+  std::uint64_t chunk_bytes = 0;     ///< of these: of the frames in a chunk, unless one has more
+  bool pads_last_chunk = false;      ///< the container wants whole chunks
+  std::uint64_t buffer_bytes = 0;    ///< what chunks in work may hold
+  std::uint32_t threads = 1;         ///< that this part has on average
+  std::function<bool()> is_stopped;  ///< any thread may call it
   /// Called for every row in order, by one thread at a time, with its reject or its warning where it has
   /// one; throws to end the run.
-  std::function<void(std::uint64_t rows_done, const Reject* reject, const Reject* warning)> on_row;
+  std::function<void(const Reject* reject, const Reject* warning)> on_row;
 };
 
 /// What came out beside the chunks.
@@ -74,7 +106,7 @@ struct PartOutcome {
   PartSamples samples;
   std::vector<FileStamp> inputs;  ///< per row
   PartRecord record;              ///< all but file, bytes and xxh3
-  bool interrupted = false;       ///< `stop` was seen: the part is not whole
+  bool interrupted = false;       ///< stopped: the part is not whole
 };
 
 /// Packs one part into `writer`; samples are stored without gaps, whatever was rejected. Equal bytes for any

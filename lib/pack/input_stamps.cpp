@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -90,6 +91,15 @@ std::vector<std::uint32_t> find_changed(const RootFolder& root, const SampleList
   for (std::size_t row = 0; row < indices.size(); ++row)
     if (changed[row] != 0) found.push_back(indices[row]);
   return found;
+}
+
+std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count) {
+  constexpr std::size_t kNamedFiles = 3;
+  std::string text = count_text(files.size(), "image") + " changed since packed (";
+  for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
+    text.append(index == 0 ? "" : ", ").append(files[index]);
+  text += files.size() > kNamedFiles ? ", …)" : ")";
+  return text + ": " + count_text(part_count, "part") + " packed anew (`trust_inputs` does not compare)";
 }
 
 }  // namespace chunkhit

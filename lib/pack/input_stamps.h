@@ -34,4 +34,7 @@ struct StampedPart {
                                                       std::span<const std::uint32_t> indices,
                                                       std::span<const FileStamp> stamps);
 
+/// Names a few of the files that changed, in `part_count` parts.
+[[nodiscard]] std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count);
+
 }  // namespace chunkhit

@@ -43,6 +43,7 @@ RatingStats make_rating_stats(const ReadStats& read, const RatingPacks& packs) {
   stats.steps = packs.steps;
   for (const PackRows& pack : packs.packs) add_left_out(pack, stats);
   for (const ValueHistogram::Bin& bin : packs.values.bins) stats.values.push_back({bin.low, bin.count});
+  stats.value_ranges = packs.values.has_ranges;
   return stats;
 }
 
@@ -190,7 +191,7 @@ MatrixPackReport MatrixPackWriter::write() {
                    [this](const RowPiece& piece) { append(piece); }};
   interrupted_ = !run_row_job(job);
   if (!interrupted_ && part_) finish_part();
-  pack_.await_part();
+  await_part();
   MatrixPackReport report{folder_.path(),
                           rows_.row_count(),
                           shape_.column_count,
@@ -213,7 +214,7 @@ void MatrixPackWriter::keep_parts(std::uint64_t piece_rows) {
     if (part->rows == 0 || end_row > rows_.row_count()) return;
     if (end_row % piece_rows != 0 && end_row != rows_.row_count()) return;
     kept_rows_ = part_first_row_ = end_row;
-    pack_.keep_part(std::move(*part));
+    pack_.add_part(std::move(*part), true);
   }
 }
 
@@ -303,19 +304,25 @@ PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end
   return samples;
 }
 
+void MatrixPackWriter::await_part() {
+  if (finishing_.valid()) pack_.add_part(finishing_.get(), false);
+}
+
 // The part is checked and flushed while the next one is packed.
 void MatrixPackWriter::finish_part() {
   const std::uint64_t end_row = row_ratings_.size();
-  pack_.finish_part(part_index_, [this, part = std::move(part_), end_row, part_index = part_index_,
-                                  first_row = part_first_row_]() mutable {
-    CompletePart complete = part->complete(samples(first_row, end_row));
-    publish_items();
-    PartRecord record;
-    add_written(complete.report,
-                part_stem(part_index) + std::string(container(run_.spec.container).extension), record);
-    record.rows = record.samples = end_row - first_row;
-    return CompleteRecord{std::move(record), std::move(complete.file)};
-  });
+  await_part();
+  finishing_ =
+      pack_.finish_part(part_index_, [this, part = std::move(part_), end_row, part_index = part_index_,
+                                      first_row = part_first_row_]() mutable {
+        CompletePart complete = part->complete(samples(first_row, end_row));
+        publish_items();
+        PartRecord record;
+        add_written(complete.report,
+                    part_stem(part_index) + std::string(container(run_.spec.container).extension), record);
+        record.rows = record.samples = end_row - first_row;
+        return CompleteRecord{std::move(record), std::move(complete.file)};
+      });
   part_first_row_ = end_row;
 }
 

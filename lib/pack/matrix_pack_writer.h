@@ -85,6 +85,8 @@ class MatrixPackWriter {
   void append(const RowPiece& piece);
   void begin_part();
   void finish_part();
+  /// Waits for the part that is being finished; throws what finishing it threw.
+  void await_part();
   /// Keeps the parts that an earlier run finished, from the first on.
   void keep_parts(std::uint64_t piece_rows);
   void publish_items();
@@ -113,8 +115,9 @@ class MatrixPackWriter {
   std::optional<PendingFile> items_file_;  ///< until the first part is complete
   bool interrupted_ = false;
   std::unique_ptr<MatrixPartWriter> part_;
-  // Last: a part that is being finished ends before anything that it uses does.
   PackRun pack_;
+  // Last: a part that is being finished ends before anything that it uses does.
+  std::future<PartRecord> finishing_;
 };
 
 }  // namespace chunkhit

@@ -23,18 +23,10 @@ constexpr std::uint64_t kLaterBytes = 16 * kMiB;
 constexpr std::uint64_t kThreadBytes = 2 * kMiB;
 constexpr std::uint64_t kMinKeptBytes = 1 * kMiB;
 constexpr std::uint64_t kMaxKeptBytes = 64 * kMiB;
-/// With fewer, writing would wait for packing: one is filled, one encoded, one written, one begun.
-constexpr std::uint64_t kMinChunks = 4;
 constexpr std::uint64_t kBlocksPerThread = 4;
-
-/// What the process holds now: code, and the list of samples.
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t all_pages = 0;
-  std::uint64_t resident_pages = 0;
-  file >> all_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
+/// A file takes the writes of one thread at a time: Linux locks the inode. Copying samples into the page
+/// cache is a small part of the work, but one that more threads than this would wait for.
+constexpr std::uint32_t kThreadsPerPart = 4;
 
 /// What a thread holds to encode a chunk.
 std::uint64_t encoder_bytes(const CodecChoice& choice, std::uint64_t chunk_bytes) {
@@ -55,12 +47,20 @@ std::uint64_t encoder_bytes(const CodecChoice& choice, std::uint64_t chunk_bytes
 
 }  // namespace
 
-MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options, const ChunkPlan& chunk) {
-  const std::uint64_t chunk_bytes = 2 * chunk.chunk_bytes;  // raw and encoded
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t all_pages = 0;
+  std::uint64_t resident_pages = 0;
+  file >> all_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options, const ChunkPlan& chunk,
+                       std::uint64_t held_bytes) {
+  const std::uint64_t chunk_bytes = work_bytes(codec_choice(spec).codec, chunk.chunk_bytes);
   const std::uint64_t thread_bytes =
       kThreadBytes + kMinKeptBytes + encoder_bytes(codec_choice(spec), chunk.chunk_bytes);
-  const std::uint64_t fixed =
-      resident_bytes() + kLaterBytes + kMinChunks * chunk_bytes + spec.max_decode_bytes;
+  const std::uint64_t fixed = held_bytes + kLaterBytes + kMinChunks * chunk_bytes + spec.max_decode_bytes;
   MemoryPlan plan;
   plan.threads = options.threads > 0 ? options.threads : allowed_cpus();
   if (options.threads == 0 && options.memory_bytes > fixed)
@@ -72,8 +72,15 @@ MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& opti
   std::uint64_t rest = options.memory_bytes - enough;
   const std::uint64_t blocks_per_chunk = std::max<std::uint64_t>(1, chunk.chunk_samples / kBlockSamples);
   const std::uint64_t more_chunks = kBlocksPerThread * plan.threads / blocks_per_chunk * chunk_bytes;
-  plan.buffer_bytes = kMinChunks * chunk_bytes + std::min({more_chunks, rest / 2, options.memory_bytes / 4});
-  rest -= plan.buffer_bytes - kMinChunks * chunk_bytes;
+  std::uint64_t share = std::min(rest / 2, options.memory_bytes / 4);
+  const std::uint64_t part_bytes = kLaterBytes + kMinChunks * chunk_bytes;
+  const std::uint64_t more_parts =
+      std::min<std::uint64_t>(std::max(plan.threads / kThreadsPerPart, 1u) - 1, share / part_bytes);
+  share -= more_parts * part_bytes;
+  const std::uint64_t more_bytes = std::min(more_chunks, share);
+  plan.parts = static_cast<std::uint32_t>(1 + more_parts);
+  plan.buffer_bytes = plan.parts * kMinChunks * chunk_bytes + more_bytes;
+  rest -= more_parts * part_bytes + more_bytes;
   const std::uint64_t kept = std::min(kMaxKeptBytes - kMinKeptBytes, rest / 2 / plan.threads);
   plan.kept_bytes = kMinKeptBytes + kept;
   plan.decode_bytes = spec.max_decode_bytes + rest - kept * plan.threads;

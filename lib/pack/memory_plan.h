@@ -11,15 +11,19 @@ namespace chunkhit {
 /// Shares of --memory; what is packed does not depend on them.
 struct MemoryPlan {
   std::uint32_t threads = 1;
-  std::uint64_t buffer_bytes = 0;  ///< chunks in work, raw and encoded
+  std::uint32_t parts = 1;         ///< packed at once
+  std::uint64_t buffer_bytes = 0;  ///< chunks in work, of all these parts
   std::uint64_t kept_bytes = 0;    ///< buffers that each thread may keep between images
   std::uint64_t decode_bytes = 0;  ///< shared by the images that need more; at least one of max_decode_bytes
 };
 
-/// Divides options.memory_bytes for packs whose largest chunks are `chunk`. Where options.threads is 0 there
-/// are as many as there are CPUs and as fit. Throws usage, with the number that is enough, where one image of
-/// spec.max_decode_bytes does not fit beside the rest.
+/// What the process holds now: code, and the list of samples.
+[[nodiscard]] std::uint64_t resident_bytes();
+
+/// Divides options.memory_bytes, of which `held_bytes` are taken, for packs whose largest chunks are `chunk`.
+/// Where options.threads is 0 there are as many as there are CPUs and as fit. Throws usage, with the number
+/// that is enough, where one image of spec.max_decode_bytes does not fit beside the rest.
 [[nodiscard]] MemoryPlan plan_memory(const PackImagesSpec& spec, const PackImagesOptions& options,
-                                     const ChunkPlan& chunk);
+                                     const ChunkPlan& chunk, std::uint64_t held_bytes = resident_bytes());
 
 }  // namespace chunkhit

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -11,6 +12,8 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "pack/merge_inputs.h"
 #include "types/enum_names.h"
@@ -19,6 +22,7 @@ namespace chunkhit {
 namespace {
 
 std::string shape_text(const SampleShape& sample) {
+  if (sample.height == 0) return "their own sizes, " + count_text(sample.channels, "channel");
   return std::to_string(sample.height) + "x" + std::to_string(sample.width) + "x" +
          std::to_string(sample.channels) + " " + name_of(sample.layout);
 }
@@ -156,6 +160,7 @@ Manifest merge_images(std::span<const MergeInput> inputs, const std::string& out
     merged.samples += input.images->samples;
     merged.rejected += input.images->rejected;
     merged.warned += input.images->warned;
+    merged.raw_bytes += input.images->raw_bytes;
     pixels.add(input.pixels);
   }
   merge_classes(inputs, merged);
@@ -186,11 +191,26 @@ std::string_view take_row(std::string_view& rows) {
   return row;
 }
 
-/// Joins a table of all packs; each row begins with the id of its pack.
+/// Takes the first field, with its comma, from a row of a merged table: the position of a pack in `sources`.
+std::uint64_t take_pack(std::string_view& row, const MergeInput& input) {
+  const std::string field(row.substr(0, row.find(',')));
+  row.remove_prefix(std::min(row.size(), field.size() + 1));
+  const std::vector<SourcePack>& sources = input.images->sources;
+  const std::optional<std::int64_t> position = parse_integer(field);
+  if (position && *position >= 0 && static_cast<std::uint64_t>(*position) < sources.size())
+    return static_cast<std::uint64_t>(*position);
+  throw Error(ErrorCode::bad_data, input.folder + ": a table names pack " + field + " of " +
+                                       count_text(sources.size()) + "; merge its packs again");
+}
+
+/// Joins a table of all packs; each row begins with the position of its pack among all.
 std::string join_tables(std::span<const MergeInput> inputs,
                         const std::function<const FileRecord*(const Manifest&)>& table) {
   std::string joined;
+  std::uint64_t first_pack = 0;
   for (const MergeInput& input : inputs) {
+    const std::uint64_t own_first = first_pack;
+    first_pack += input.images->sources.size();
     const FileRecord* const record = table(*input.images);
     if (record == nullptr) continue;
     const std::string text = read_table(input.folder, *record);
@@ -198,8 +218,11 @@ std::string join_tables(std::span<const MergeInput> inputs,
     const bool is_merged = input.images->is_merged;
     const std::string_view header = take_row(rows);
     if (joined.empty()) joined.append(is_merged ? "" : "pack,").append(header);
-    while (!rows.empty())
-      joined.append(is_merged ? "" : hash_text(input.images->pack_id) + ",").append(take_row(rows));
+    while (!rows.empty()) {
+      std::string_view row = take_row(rows);
+      const std::uint64_t pack = own_first + (is_merged ? take_pack(row, input) : 0);
+      joined.append(std::to_string(pack) + ",").append(row);
+    }
   }
   return joined;
 }

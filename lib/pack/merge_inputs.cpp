@@ -67,11 +67,10 @@ void check_parts(MergeInput& input) {
 void check_distinct(std::span<const MergeInput> inputs) {
   std::unordered_map<std::uint64_t, const MergeInput*> known;
   for (const MergeInput& input : inputs)
-    for (const std::uint64_t id : source_ids(input.manifest()))
+    for (const std::uint64_t id : content_ids(input.manifest()))
       if (const auto [found, is_new] = known.try_emplace(id, &input); !is_new)
         throw Error(ErrorCode::bad_data,
-                    input.folder + ": pack " + hash_text(id) + " is there twice: " + found->second->folder +
-                        " holds it, or a pack of other images with the same names and labels");
+                    input.folder + ": a pack is there twice: " + found->second->folder + " holds it, too");
 }
 
 void check_same_kind(const MergeInput& input, const MergeInput& first) {
@@ -112,18 +111,6 @@ std::optional<MergeInput> open_pack(const std::string& folder) {
 void check_merge_inputs(std::span<MergeInput> inputs) {
   check_distinct(inputs);
   for (MergeInput& input : inputs) check_parts(input);
-}
-
-std::vector<std::uint64_t> source_ids(const PackManifest& manifest) {
-  std::vector<std::uint64_t> ids;
-  for (const SourcePack& source : manifest.sources) ids.push_back(source.pack_id);
-  return ids;
-}
-
-std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids) {
-  std::string text;
-  for (const std::uint64_t id : ids) text += hash_text(id) + "\n";
-  return xxh3(as_bytes(text));
 }
 
 void check_equal(const MergeInput& input, const MergeInput& first, const std::string& what,
@@ -168,7 +155,7 @@ void merge_common(std::span<const MergeInput> inputs, PackManifest& merged) {
       merged.sources.push_back(source);
     }
   }
-  merged.pack_id = hash_of_ids(source_ids(merged));
+  merged.pack_id = hash_of_ids(content_ids(merged));
   merged.input_xxh3 = hash_of_ids(input_hashes);
 }
 

@@ -36,12 +36,6 @@ void check_merge_inputs(std::span<MergeInput> inputs);
 /// The pack in a folder; nothing where there is none.
 [[nodiscard]] std::optional<MergeInput> open_pack(const std::string& folder);
 
-/// Ids of the packs in a merged pack, in order; of another pack its own.
-[[nodiscard]] std::vector<std::uint64_t> source_ids(const PackManifest& manifest);
-
-/// Hash of the ids' lines, as 16 digits each: a merged pack's own id.
-[[nodiscard]] std::uint64_t hash_of_ids(std::span<const std::uint64_t> ids);
-
 /// Throws bad_data where a merge would need the packs to agree: "b: samples of 9x9x3, expected 8x9x3 as in
 /// a: …"; `advice` says what to do instead.
 void check_equal(const MergeInput& input, const MergeInput& first, const std::string& what,

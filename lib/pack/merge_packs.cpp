@@ -2,14 +2,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -179,6 +182,38 @@ void describe(const PackManifest& merged, MergeReport& report) {
                              "one pack when there are many such parts");
 }
 
+/// Settings on which it depends what a sample means; the others choose samples, their order or their form.
+constexpr std::array<std::string_view, 17> kMeaningfulSettings{
+    "resize",    "resize-long", "fit",   "pad-color", "resample",   "crop",   "channels",        "exif",
+    "decode",    "layout",      "above", "binarize",  "duplicates", "values", "accept-warnings", "max-side",
+    "short-side"};
+
+std::string value_of(const std::vector<SpecEntry>& spec, std::string_view name) {
+  const auto found = std::ranges::find(spec, name, &SpecEntry::name);
+  return found == spec.end() ? "" : found->value;
+}
+
+/// Says where samples of the packs do not mean the same, or are there twice.
+void add_source_notices(std::span<const SourcePack> sources, MergeReport& report) {
+  std::string names;
+  for (const std::string_view name : kMeaningfulSettings) {
+    const auto differs = [&](const SourcePack& source) {
+      return value_of(source.spec, name) != value_of(sources.front().spec, name);
+    };
+    if (std::ranges::any_of(sources, differs)) names.append(names.empty() ? "" : ", ").append(name);
+  }
+  if (!names.empty())
+    report.notices.push_back("the packs were made with different settings: " + names +
+                             " (sources in pack-info --json has them)");
+  std::set<std::uint64_t> inputs;
+  for (const SourcePack& source : sources)
+    if (!inputs.insert(source.input_xxh3).second) {
+      report.notices.emplace_back(
+          "two of the packs are of the same list of inputs: samples may be there twice");
+      break;
+    }
+}
+
 /// Says where packs of a split lose the statistics that normalize them.
 void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& merged, MergeReport& report) {
   const auto has_shared = [](const MergeInput& input) { return input.images->normalize.has_value(); };
@@ -187,6 +222,18 @@ void add_normalize_notice(std::span<const MergeInput> inputs, const Manifest& me
   report.notices.push_back("normalised by its own mean and std, unlike the packs of the split: merge " +
                            from + " of the same inputs first, into the folder " + from + " beside " +
                            report.path);
+}
+
+/// The folders of the images of all packs, as far as their run.json names them.
+std::map<std::uint64_t, std::string> roots_of(std::span<const MergeInput> inputs) {
+  std::map<std::uint64_t, std::string> roots;
+  std::error_code error;
+  for (const MergeInput& input : inputs) {
+    const std::string path = input.folder + "/" + std::string(kRunName);
+    if (!std::filesystem::exists(path, error)) continue;  // a pack is whole without it
+    roots.merge(image_roots(as_text(read_file(path, kMaxManifestBytes))));
+  }
+  return roots;
 }
 
 /// Publishes the tables, run.json and the manifest, then removes what it no longer lists.
@@ -204,21 +251,13 @@ void write_merged(const MergeOptions& options, std::span<const MergeInput> input
     return is_appended(inputs) ? merged_table_name(table, merged.pack_id) : std::string(table);
   };
   publish_tables(inputs, folder.path(), name, options.planned_item_ratings, merged);
-  write_run(folder.path(), merged.tool, options.command_line, start, 1).publish();
+  write_run(folder.path(), merged.tool, options.command_line, start, 1, roots_of(inputs)).publish();
   if (!folder.is_whole(merged, tables(merged)))
     throw Error(ErrorCode::try_again,
                 folder.path() + ": another process changed this folder; run the same command again");
   publish_file(folder.file(kManifestName), text_of(merged));
   folder.remove_others(names_of(merged, tables(merged)));
   describe(merged, report);
-}
-
-/// Whether a merged pack lists all parts of an input, by their contents: packs of other images with the same
-/// names and labels have the same id.
-bool lists_parts(const PackManifest& merged, const PackManifest& input) {
-  return std::ranges::all_of(input.parts, [&](const PartRecord& part) {
-    return std::ranges::find(merged.parts, part.xxh3, &PartRecord::xxh3) != merged.parts.end();
-  });
 }
 
 /// Whether the output holds the merged pack already. Removes what a run left that was killed at its end.
@@ -229,12 +268,11 @@ bool is_done(const MergeOptions& options, std::span<const MergeInput> inputs, Me
   bool is_behind = false;
   for (const MergeInput& input : inputs) {
     is_behind = is_behind || input.is_output;
-    const std::vector<std::uint64_t> ids = source_ids(input.manifest());
-    if (!lists_parts(held->manifest(), input.manifest())) return false;
+    const std::vector<std::uint64_t> ids = content_ids(input.manifest());
     if (!input.is_output)
       (is_behind ? after : before).insert((is_behind ? after : before).end(), ids.begin(), ids.end());
   }
-  const std::vector<std::uint64_t> found = source_ids(held->manifest());
+  const std::vector<std::uint64_t> found = content_ids(held->manifest());
   const bool has_all =
       is_behind ? found.size() > before.size() + after.size() : found.size() == before.size();
   if (!has_all || !std::equal(before.begin(), before.end(), found.begin()) ||
@@ -265,10 +303,18 @@ MergeReport merge_packs(const MergeOptions& given) {
   check_merge_inputs(inputs);
   if (inputs.front().images) {
     Manifest merged = merge_images(inputs, options.output);
+    add_source_notices(merged.sources, report);
     add_normalize_notice(inputs, merged, report);
     write_merged(options, inputs, start, std::move(merged), report);
   } else {
-    write_merged(options, inputs, start, merge_ratings(inputs), report);
+    MatrixManifest merged = merge_ratings(inputs);
+    if (options.planned_spec.empty()) add_source_notices(merged.sources, report);
+    if (!options.planned_spec.empty()) merged.spec.clear();
+    for (const auto& [name, value] : options.planned_spec) merged.spec.push_back({name, value});
+    // An input that has no rows for this pack of a split is counted in the first one.
+    if (!options.planned_stats.empty())
+      merged.stats = open_pack(options.planned_stats).value().ratings->stats;
+    write_merged(options, inputs, start, std::move(merged), report);
   }
   report.seconds = start.seconds();
   return report;

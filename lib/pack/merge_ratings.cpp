@@ -1,7 +1,6 @@
 // Merged packs of ratings: the same items in all, each user in one.
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +14,7 @@
 #include "chunkhit/error.h"
 #include "manifest/id_list.h"
 #include "pack/merge_inputs.h"
+#include "ratings/rating_packs.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -151,20 +151,29 @@ void add_counts(const NamedCounts& more, NamedCounts& sums) {
   }
 }
 
+/// Adds how often values occur in a pack.
+void add_values(const RatingStats& stats, ValueStats& values) {
+  for (const ValueCount& each : stats.values)
+    stats.value_ranges ? values.add_from_range(each.value, each.ratings)
+                       : values.add(each.value, each.ratings);
+}
+
 /// Adds up what can be added. Steps are left out: an item may be in several packs, and so may a user that a
 /// step removed from one of them.
 RatingStats merge_stats(std::span<const MergeInput> inputs) {
   RatingStats merged;
-  std::map<float, std::uint64_t> values;
+  ValueStats values;
   for (const MergeInput& input : inputs) {
     const RatingStats& stats = input.ratings->stats;
     merged.inputs.insert(merged.inputs.end(), stats.inputs.begin(), stats.inputs.end());
     merged.bad_lines += stats.bad_lines;
     add_counts(stats.reasons, merged.reasons);
     add_counts(stats.left_out, merged.left_out);
-    for (const ValueCount& each : stats.values) values[each.value] += each.ratings;
+    add_values(stats, values);
   }
-  for (const auto& [value, ratings] : values) merged.values.push_back({value, ratings});
+  const ValueHistogram histogram = values.histogram();
+  for (const ValueHistogram::Bin& bin : histogram.bins) merged.values.push_back({bin.low, bin.count});
+  merged.value_ranges = histogram.has_ranges;
   return merged;
 }
 

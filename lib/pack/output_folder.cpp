@@ -103,15 +103,13 @@ std::optional<std::string> manifest_text(const std::string& folder, std::string_
   return text;
 }
 
-/// Returns a manifest of a pack that a packing command can resume; throws cannot_write for a merged one.
-template <class AnyManifest>
-AnyManifest not_merged(AnyManifest manifest, const std::string& folder) {
+/// Throws cannot_write for a merged pack: no packing command can resume it.
+void check_not_merged(const PackManifest& manifest, const std::string& folder) {
   if (manifest.is_merged)
     throw Error(ErrorCode::cannot_write,
                 folder +
                     ": holds a merged pack (pack-merge), which is finished and cannot be packed further; "
                     "`force` removes it, another `output` keeps it");
-  return manifest;
 }
 
 /// Throws cannot_write if a missing folder could not be made.
@@ -207,16 +205,24 @@ void OutputFolder::remove() const {
   if (::rmdir(path_.c_str()) != 0) throw_write_error(path_, "cannot remove", errno);
 }
 
-std::optional<Manifest> OutputFolder::finished_pack(const std::string& folder) {
+std::optional<Manifest> OutputFolder::held_images(const std::string& folder) {
   const std::optional<std::string> text = manifest_text(folder, kImagesFormat);
   if (!text) return std::nullopt;
-  return not_merged(parse_manifest(*text, folder + "/" + std::string(kManifestName)), folder);
+  return parse_manifest(*text, folder + "/" + std::string(kManifestName));
+}
+
+std::optional<Manifest> OutputFolder::finished_pack(const std::string& folder) {
+  std::optional<Manifest> held = held_images(folder);
+  if (held) check_not_merged(*held, folder);
+  return held;
 }
 
 std::optional<MatrixManifest> OutputFolder::finished_matrix_pack(const std::string& folder) {
   const std::optional<std::string> text = manifest_text(folder, kMatrixFormat);
   if (!text) return std::nullopt;
-  return not_merged(parse_matrix_manifest(*text, folder + "/" + std::string(kManifestName)), folder);
+  MatrixManifest manifest = parse_matrix_manifest(*text, folder + "/" + std::string(kManifestName));
+  check_not_merged(manifest, folder);
+  return manifest;
 }
 
 bool OutputFolder::has(const std::string& name) const {

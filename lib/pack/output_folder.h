@@ -44,6 +44,9 @@ class OutputFolder {
   ~OutputFolder();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+  /// The manifest of a pack of images in a folder, merged or not; throws cannot_write where it holds
+  /// matrices.
+  [[nodiscard]] static std::optional<Manifest> held_images(const std::string& folder);
   /// The manifest of a finished pack of images, or of matrices, in a folder; throws cannot_write where it
   /// holds one of the other kind, or a merged one.
   [[nodiscard]] static std::optional<Manifest> finished_pack(const std::string& folder);

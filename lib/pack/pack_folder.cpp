@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/aside_name.h"
 #include "base/bytes.h"
@@ -34,10 +35,11 @@ RunStart start_run() {
 }
 
 PendingFile write_run(const std::string& folder, const std::string& tool, const std::string& command_line,
-                      const RunStart& start, std::uint32_t threads) {
+                      const RunStart& start, std::uint32_t threads,
+                      std::map<std::uint64_t, std::string> roots) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  RunRecord record{tool, command_line, host, start.time, start.seconds(), threads, {}};
+  RunRecord record{tool, command_line, host, start.time, start.seconds(), threads, {}, std::move(roots)};
   for (const auto& [name, version] : library_versions()) record.libraries.push_back({name, version});
   PendingFile file(folder + "/" + std::string(kRunName));
   file.append(as_bytes(run_text(record)));
@@ -227,7 +229,7 @@ void check_only_our_files(const std::string& folder, const std::set<std::string>
   throw Error(ErrorCode::cannot_write,
               folder + ": holds " + entry + ", which " +
                   (is_pack_file(entry) ? "no pack command wrote" : "belongs to no pack") +
-                  "; give an empty or new folder as `output`");
+                  "; give an empty or new folder");
 }
 
 namespace {

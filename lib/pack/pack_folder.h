@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,10 +25,10 @@ struct RunStart {
 /// Begins a run now.
 [[nodiscard]] RunStart start_run();
 
-/// Writes run.json aside in a pack's folder.
+/// Writes run.json aside in a pack's folder; `roots` are the folders of its images, by content_ids.
 [[nodiscard]] PendingFile write_run(const std::string& folder, const std::string& tool,
                                     const std::string& command_line, const RunStart& start,
-                                    std::uint32_t threads);
+                                    std::uint32_t threads, std::map<std::uint64_t, std::string> roots);
 
 /// What a folder may hold: packs of one kind are not written over those of the other.
 enum class PackKind { images, matrices };

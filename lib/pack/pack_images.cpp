@@ -16,6 +16,7 @@
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
+#include "pack/pack_task.h"
 #include "pack/pack_writer.h"
 #include "pack/plan_rows.h"
 
@@ -47,15 +48,16 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
                          options.on_io_error == OnIoError::reject};
   RejectLimit rejects(options, input.list.row_count);
   progress.rows_total = input.list.size();
-  RunContext run{spec,
-                 options,
-                 input.list,
-                 maker,
-                 rejects,
-                 progress,
-                 memory.buffer_bytes,
-                 {"pack-images " + version(), options.command_line, start, memory.threads},
-                 {}};
+  RunContext run{
+      spec,
+      options,
+      input.list,
+      maker,
+      rejects,
+      progress,
+      memory,
+      {"pack-images " + version(), options.command_line, start, memory.threads, absolute_root(options.root)},
+      {}};
 
   PackImagesReport report;
   report.notices = std::move(input.notices);
@@ -75,7 +77,10 @@ PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& o
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
   std::optional<ImageInput> input = read_image_input(spec, options);
-  if (input) return pack_input(spec, options, std::move(*input), start, progress);
+  if (input) {
+    const PackImagesSpec counted = with_part_samples(spec, options, input->list);
+    return pack_input(counted, options, std::move(*input), start, progress);
+  }
   PackImagesReport stopped;
   stopped.interrupted = true;
   return stopped;
@@ -86,7 +91,9 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                        std::uint64_t rows) {
   const ChunkPlan plan = plan_pack(spec, sample, rows);
   const SpaceNeed need = needed_space(plan, sample, spec.container == "hdf5", rows);
-  const std::uint64_t part_chunks = std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
+  const bool is_sized = spec.sizes == Sizes::own;
+  const std::uint64_t part_chunks =
+      is_sized ? 0 : std::min(plan.chunk_count, plan.part_samples / plan.chunk_samples);
   PackImagesPlan foreseen{.path = std::move(path),
                           .rows = rows,
                           .parts = plan.part_count,
@@ -112,10 +119,11 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
   return pack_all(spec, checked_options(spec, options));
 }
 
-PackImagesPreview preview_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
-  const PackImagesOptions options = checked_options(spec, given);
-  const std::optional<ImageInput> input = read_image_input(spec, options);
+PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {
+  const PackImagesOptions options = checked_options(given_spec, given);
+  const std::optional<ImageInput> input = read_image_input(given_spec, options);
   if (!input) return {};
+  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   const FirstImage& first = input->first;
   static_cast<void>(plan_memory(spec, options, largest_chunks(spec, *input)));
   static_cast<void>(check_outputs(spec, options, *input));

@@ -1,6 +1,9 @@
 #include "pack/pack_run.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
@@ -38,6 +41,11 @@ std::optional<PackManifest> finished_pack(const std::string& folder, std::string
 }
 
 }  // namespace
+
+std::string absolute_root(const std::string& root) {
+  std::error_code error;
+  return std::filesystem::canonical(root, error).string();
+}
 
 /// An unfinished pack is identified by the records of its parts.
 void check_same_pack(const std::string& folder, const PackIdentity& wanted) {
@@ -79,14 +87,9 @@ std::optional<PartRecord> PackRun::finished_part(std::uint64_t part_index) const
   return std::move(found->part);
 }
 
-void PackRun::keep_part(PartRecord record) {
-  await_part();
-  ++parts_kept_;
+void PackRun::add_part(PartRecord record, bool is_kept) {
+  parts_kept_ += is_kept ? 1 : 0;
   parts_.push_back(std::move(record));
-}
-
-void PackRun::await_part() {
-  if (finishing_.valid()) parts_.push_back(finishing_.get());
 }
 
 PartRecord PackRun::publish_part(std::uint64_t part_index, CompleteRecord part) const {
@@ -111,7 +114,10 @@ void PackRun::describe(const RunCall& call, std::uint64_t input_xxh3, PackManife
 
 void PackRun::publish(const PackManifest& manifest, const std::vector<FileRecord>& tables,
                       std::string_view text, const RunCall& call) const {
-  write_run(folder_.path(), call.tool, call.command_line, call.start, call.threads).publish();
+  std::map<std::uint64_t, std::string> roots;
+  if (!call.root.empty()) roots.emplace(content_ids(manifest).front(), call.root);
+  write_run(folder_.path(), call.tool, call.command_line, call.start, call.threads, std::move(roots))
+      .publish();
   if (!folder_.is_whole(manifest, tables))
     throw Error(ErrorCode::try_again, folder_.path() +
                                           ": another process changed this folder; rerun the same command "

@@ -42,12 +42,17 @@ struct PackIdentity {
 /// Throws cannot_write where a folder holds another pack, finished or begun; changes nothing.
 void check_same_pack(const std::string& folder, const PackIdentity& wanted);
 
+/// The absolute path of the folder of the images; empty where the system does not say it: a folder above may
+/// be closed to this user.
+[[nodiscard]] std::string absolute_root(const std::string& root);
+
 /// How the run that packs was called, and when it began.
 struct RunCall {
   std::string tool;
   std::string command_line;
   RunStart start;
   std::uint32_t threads = 1;
+  std::string root{};  ///< absolute path of the folder of the images; empty: not known
 };
 
 /// A part whose file is complete, but not yet published.
@@ -67,20 +72,16 @@ class PackRun {
   /// The record of a part that an earlier run of this pack finished, that is accepted
   /// and whose file has the recorded size.
   [[nodiscard]] std::optional<PartRecord> finished_part(std::uint64_t part_index) const;
-  /// Appends a part that an earlier run finished.
-  void keep_part(PartRecord record);
+  /// Appends the next part; `is_kept`: an earlier run finished it.
+  void add_part(PartRecord record, bool is_kept);
   /// Calls `complete`, which returns a CompleteRecord, in a thread of its own and publishes its part, so that
-  /// the next part is packed meanwhile. Waits for the part before.
+  /// the next part is packed meanwhile. The future's destructor waits for it.
   template <class Complete>
-  void finish_part(std::uint64_t part_index, Complete complete) {
-    await_part();
-    finishing_ = std::async(std::launch::async, [this, part_index, complete = std::move(complete)]() mutable {
+  [[nodiscard]] std::future<PartRecord> finish_part(std::uint64_t part_index, Complete complete) const {
+    return std::async(std::launch::async, [this, part_index, complete = std::move(complete)]() mutable {
       return publish_part(part_index, complete());
     });
   }
-  /// Waits for the part that is being finished; throws what finishing it threw.
-  void await_part();
-  [[nodiscard]] bool is_finishing() const { return finishing_.valid(); }
   [[nodiscard]] const std::vector<PartRecord>& parts() const { return parts_; }
   /// Parts of them that an earlier run finished.
   [[nodiscard]] std::uint64_t parts_kept() const { return parts_kept_; }
@@ -98,8 +99,6 @@ class PackRun {
   PackIdentity identity_;
   std::vector<PartRecord> parts_;
   std::uint64_t parts_kept_ = 0;
-  // Last: it ends before anything that it uses does.
-  std::future<PartRecord> finishing_;
 };
 
 /// Copies what a writer reports of a part's file into the part's record.

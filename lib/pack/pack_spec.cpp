@@ -113,6 +113,46 @@ void check_classes(const PackImagesSpec& spec) {
     refuse("`classes`: is for classes with names; several label columns are numbers");
 }
 
+/// Refuses what has no meaning, so that no flag is without effect in silence.
+void check_sizes(const PackImagesSpec& spec) {
+  const OwnSizesSpec& own = spec.own_sizes;
+  const OwnSizesSpec plain;
+  if (spec.sizes == Sizes::fixed) {
+    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store ||
+        own.quality != plain.quality || own.jpeg_tile != plain.jpeg_tile || own.part_samples != 0)
+      refuse(
+          "`max_side`, `short_side`, `store`, `quality`, `jpeg_tile` and `part_samples` are for `sizes` own");
+    return;
+  }
+  if (spec.transform.resize != Resize::none || spec.transform.crop_width != 0)
+    refuse(
+        "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
+        "`short_side` makes them smaller");
+  if (own.quality < 1 || own.quality > 100) refuse("`quality`: expected 1 to 100");
+  if (own.jpeg_tile < 1 || own.jpeg_tile > kMaxSidePixels) refuse("`jpeg_tile`: expected at least 1");
+  if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
+    refuse("`store` photo: is for `channels` rgb; zstd takes any");
+  if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)
+    refuse("`jpeg_tile`: is for `store` jpeg");
+  const bool encodes = own.store == Store::jpeg && (own.max_side != 0 || own.short_side != 0);
+  if (!encodes && own.quality != plain.quality)
+    refuse(
+        "`quality`: is for images that are made smaller and stored as JPEG: needs `max_side` or "
+        "`short_side`, and "
+        "`store` jpeg");
+  if (own.max_side != 0 && own.short_side != 0) refuse("`max_side` and `short_side` exclude each other");
+  if (spec.container != "shard") refuse("`sizes` own: `container`: expected shard, found " + spec.container);
+  if (!spec.codec.empty() && spec.codec != "none")
+    refuse("`sizes` own: `codec`: expected none, found " + spec.codec +
+           "; `store` says how images are stored");
+  if (spec.chunk_samples != 0) refuse("`sizes` own: chunks are cut by `chunk_bytes`, not by `chunk_samples`");
+  if (const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes; spec.chunk_bytes > max_bytes)
+    refuse("`chunk_bytes`: expected at most " + std::to_string(max_bytes));
+  if (spec.transform.layout != Layout::nhwc) refuse("`sizes` own: `layout`: expected nhwc");
+  if (spec.max_pixels > kMaxOwnPixels)
+    refuse("`sizes` own: `max_pixels`: expected at most " + std::to_string(kMaxOwnPixels));
+}
+
 void check_split(const std::vector<SplitShare>& split) {
   double sum = 0;
   std::set<std::string> names;
@@ -130,12 +170,31 @@ void check_split(const std::vector<SplitShare>& split) {
 }  // namespace
 
 CodecChoice codec_choice(const PackImagesSpec& spec) {
+  if (spec.sizes == Sizes::own) return {"none", 0};
   const Container& kind = container(spec.container);
   const bool rgb = spec.transform.channels == Channels::rgb;
   std::string text = spec.codec;
   if (text.empty()) text = spec.container == "hdf5" ? "none" : rgb ? "photo" : "zstd";
   return parse_codec(text, spec.container, kind.codecs);
 }
+
+namespace {
+
+/// Packs of one shape have none of these entries.
+void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vector<SpecEntry>& entries) {
+  if (spec.sizes == Sizes::fixed) return;
+  const OwnSizesSpec& own = spec.own_sizes;
+  entries.push_back({"sizes", name_of(spec.sizes)});
+  entries.push_back({"max-side", std::to_string(own.max_side)});
+  entries.push_back({"short-side", std::to_string(own.short_side)});
+  entries.push_back({"store", name_of(own.store)});
+  entries.push_back({"quality", std::to_string(own.quality)});
+  entries.push_back({"jpeg-tile", std::to_string(own.jpeg_tile)});
+  entries.push_back({"chunk-bytes", std::to_string(plan.chunk_bytes)});
+  entries.push_back({"part-samples", std::to_string(own.part_samples)});
+}
+
+}  // namespace
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
                                      const std::string& split_name, const std::vector<std::string>& classes) {
@@ -154,6 +213,7 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   entries.push_back(
       {"crop", transform.crop_width == 0 ? "none" : size_text(transform.crop_width, transform.crop_height)});
   entries.push_back({"channels", name_of(transform.channels)});
+  add_own_sizes(spec, plan, entries);
   entries.push_back({"exif", name_of(spec.exif)});
   entries.push_back({"decode", transform.fast_decode ? "fast" : "exact"});
   entries.push_back({"check", name_of(spec.check)});
@@ -204,6 +264,8 @@ std::array<Number, kMax> numbers_of(const SpecEntry& entry, char delimiter) {
   if (!left.empty()) throw_value(entry);
   return numbers;
 }
+
+std::uint32_t number_of(const SpecEntry& entry) { return numbers_of<1, std::uint32_t>(entry, ',')[0]; }
 
 template <class Enum>
 Enum choice_of(const SpecEntry& entry) {
@@ -256,6 +318,17 @@ constexpr std::array kSpecFields{
     SpecField{"crop", [](const auto& entry, auto& spec) { set_crop(entry, spec.transform); }},
     SpecField{"channels",
               [](const auto& entry, auto& spec) { spec.transform.channels = choice_of<Channels>(entry); }},
+    SpecField{"sizes", [](const auto& entry, auto& spec) { spec.sizes = choice_of<Sizes>(entry); }},
+    SpecField{"max-side", [](const auto& entry, auto& spec) { spec.own_sizes.max_side = number_of(entry); }},
+    SpecField{"short-side",
+              [](const auto& entry, auto& spec) { spec.own_sizes.short_side = number_of(entry); }},
+    SpecField{"store", [](const auto& entry, auto& spec) { spec.own_sizes.store = choice_of<Store>(entry); }},
+    SpecField{"quality", [](const auto& entry, auto& spec) { spec.own_sizes.quality = number_of(entry); }},
+    SpecField{"jpeg-tile",
+              [](const auto& entry, auto& spec) { spec.own_sizes.jpeg_tile = number_of(entry); }},
+    SpecField{"chunk-bytes", [](const auto& entry, auto& spec) { spec.chunk_bytes = count_of(entry); }},
+    SpecField{"part-samples",
+              [](const auto& entry, auto& spec) { spec.own_sizes.part_samples = count_of(entry); }},
     SpecField{"exif", [](const auto& entry, auto& spec) { spec.exif = choice_of<Exif>(entry); }},
     SpecField{"decode",
               [](const auto& entry, auto& spec) { spec.transform.fast_decode = entry.value == "fast"; }},
@@ -270,9 +343,7 @@ constexpr std::array kSpecFields{
     SpecField{"max-decode-bytes",
               [](const auto& entry, auto& spec) { spec.max_decode_bytes = count_of(entry); }},
     SpecField{"max-seconds-per-image",
-              [](const auto& entry, auto& spec) {
-                spec.max_seconds_per_image = numbers_of<1, std::uint32_t>(entry, ',')[0];
-              }},
+              [](const auto& entry, auto& spec) { spec.max_seconds_per_image = number_of(entry); }},
     SpecField{"container", [](const auto& entry, auto& spec) { spec.container = entry.value; }},
     SpecField{"layout",
               [](const auto& entry, auto& spec) { spec.transform.layout = choice_of<Layout>(entry); }},
@@ -293,8 +364,11 @@ PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
     ++known;
   }
   // resize, resize-long and fit are one choice; pad-color stands beside fit alone.
-  if (known < kSpecFields.size() - 3)
+  constexpr std::size_t kOwnSizesFields = 8;
+  if (known < kSpecFields.size() - 3 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
     throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
+  if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)
+    throw Error(ErrorCode::bad_data, "spec: part-samples: found '0'");
   check_spec(spec);
   return spec;
 }
@@ -337,6 +411,7 @@ void check_spec(const PackImagesSpec& spec) {
     refuse("`chunk_samples` and `chunk_bytes` exclude each other");
   if (!spec.labels.empty() && !spec.folders.include.empty())
     refuse("`include`: is for class folders; a CSV names its files");
+  check_sizes(spec);
   check_classes(spec);
   check_split_folders(spec);
   check_split(spec.split);

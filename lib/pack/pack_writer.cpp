@@ -1,5 +1,8 @@
 #include "pack/pack_writer.h"
 
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -11,15 +14,13 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "pack/buffer_pool.h"
 #include "pack/disk_space.h"
 #include "pack/input_stamps.h"
 #include "pack/parallel_files.h"
 
 namespace chunkhit {
 namespace {
-
-/// Number of changed files that a notice names.
-constexpr std::size_t kNamedFiles = 3;
 
 /// Lists all classes of the list, also those without samples in this pack, so that ids mean the same in every
 /// pack of a split.
@@ -36,66 +37,7 @@ std::vector<PackClass> class_records(const SampleList& list, const std::vector<P
   return classes;
 }
 
-/// Names a few of the files that changed.
-std::string changed_text(const std::vector<std::string>& files, std::uint64_t part_count) {
-  std::string text = count_text(files.size(), "image") + " changed since packed (";
-  for (std::size_t index = 0; index < std::min(files.size(), kNamedFiles); ++index)
-    text.append(index == 0 ? "" : ", ").append(files[index]);
-  text += files.size() > kNamedFiles ? ", …)" : ")";
-  return text + ": " + count_text(part_count, "part") + " packed anew (`trust_inputs` does not compare)";
-}
-
 }  // namespace
-
-PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
-                        const PackSamples& samples) {
-  const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
-  PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list.classes), 0, {}};
-  pack.pack_id = pack_id(pack.spec, list.xxh3);
-  pack.difference = [&spec, recorded = pack.spec, input_xxh3 = list.xxh3,
-                     rows = samples.indices.size() + samples.rejects.size()](const EarlierPack& before) {
-    return pack_difference(before, {spec, recorded, input_xxh3, rows});
-  };
-  return pack;
-}
-
-void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
-                        const SampleShape& sample, const PackSamples& samples) {
-  if (options.force) return;
-  check_same_pack(pack_path(options, samples.name), image_pack(spec, sample, list, samples));
-}
-
-ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample, std::uint64_t sample_count) {
-  ChunkPlanSpec plan;
-  plan.sample_bytes = sample.byte_count();
-  plan.sample_count = sample_count;
-  plan.hdf5 = spec.container == "hdf5";
-  plan.max_chunk_bytes = container(spec.container).max_chunk_bytes;
-  plan.compressed = codec_choice(spec).codec != "none";
-  plan.chunk_samples = spec.chunk_samples;
-  plan.chunk_bytes = spec.chunk_bytes;
-  plan.part_bytes = spec.part_bytes;
-  return plan_chunks(plan);
-}
-
-std::string pack_path(const PackImagesOptions& options, const std::string& pack_name) {
-  return pack_name.empty() ? options.output : options.output + "/" + pack_name;
-}
-
-PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
-                     PackSamples samples) {
-  PackTask task{samples.name,
-                image_pack(spec, sample, list, samples),
-                samples.indices.size(),
-                std::move(samples.rejects),
-                {}};
-  task.rows = [list = std::shared_ptr<const SampleList>(std::shared_ptr<void>(), &list),
-               indices = std::move(samples.indices)](std::uint64_t first, std::uint64_t count) {
-    const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(first);
-    return PartRows{list, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
-  };
-  return task;
-}
 
 PackWriter::PackWriter(RunContext& run, PackTask task)
     : run_(run),
@@ -103,11 +45,25 @@ PackWriter::PackWriter(RunContext& run, PackTask task)
       codec_(codec_choice(run.spec)),
       plan_(plan_pack(run.spec, run.maker.sample, task_.sample_count)),
       folder_(pack_path(run.options, task_.name), run.options.force, PackKind::images, run.is_planned),
+      decoders_([&run] { return SampleDecoder(run.maker); }),
       rejects_(task_.rejects),
       pack_(folder_, own_identity()) {}
 
-/// Resumes, repairs or starts a pack: a finished and unchanged one is only reported; changed or damaged parts
-/// are removed and packed again with those that are missing.
+struct PackWriter::PartSlot {
+  std::uint64_t part_index = 0;
+  std::optional<PartRecord> record;  ///< once it is finished
+  bool is_kept = false;
+};
+
+struct PackWriter::Lanes {
+  std::vector<PartSlot*> missing;
+  std::uint32_t count = 1;
+  std::atomic<std::uint32_t> packing = 0;  ///< lanes that have not packed their last part yet
+  std::atomic<std::size_t> next = 0;       ///< the part that is begun next
+  FirstFailure failure;
+};
+
+/// Resumes, repairs or starts a pack: a finished, unchanged one is only reported.
 PackReport PackWriter::write() {
   const std::optional<Manifest> finished = folder_.finished_pack();
   const std::vector<std::uint64_t> changed = changed_parts();
@@ -170,7 +126,7 @@ PackReport PackWriter::finished_report(const Manifest& manifest) const {
   report.warned = manifest.warned;
   report.parts = report.parts_kept = manifest.parts.size();
   for (const PartRecord& part : manifest.parts) report.bytes += part.bytes;
-  report.raw_bytes = manifest.samples * manifest.sample.byte_count();
+  report.raw_bytes = manifest.raw_bytes;
   report.already_finished = true;
   report.notices = notices_;
   run_.progress.rows_done += task_.sample_count;
@@ -261,7 +217,8 @@ void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   }
 }
 
-void PackWriter::keep_part(PartRecord finished) {
+void PackWriter::keep_part(PartSlot& slot, PartRecord finished) {
+  const std::lock_guard lock(mutex_);
   for (const Reject& reject : finished.rejects) {
     rejects_.push_back(reject);
     run_.rejects.add(reject);
@@ -269,24 +226,78 @@ void PackWriter::keep_part(PartRecord finished) {
   warnings_.insert(warnings_.end(), finished.warnings.begin(), finished.warnings.end());
   run_.progress.rows_done += finished.rows;
   run_.progress.rows_skipped += finished.rows;
-  pack_.keep_part(std::move(finished));
+  slot.record = std::move(finished);
+  slot.is_kept = true;
 }
 
+/// Packs several parts at once, because a file takes the writes of one thread at a time.
 void PackWriter::pack_missing(std::span<const std::uint64_t> part_indices) {
   run_.progress.phase = PackProgress::Phase::packing;
-  std::vector<std::optional<PartRecord>> finished(part_indices.size());
-  for_each_file(finished.size(),
-                [&](std::size_t at) { finished[at] = pack_.finished_part(part_indices[at]); });
-  for (std::size_t at = 0; at < finished.size() && !interrupted_; ++at) {
-    // Another process may have packed it meanwhile.
-    if (!finished[at] && run_.is_planned) finished[at] = pack_.finished_part(part_indices[at]);
-    if (finished[at])
-      keep_part(*std::exchange(finished[at], std::nullopt));
+  std::vector<PartSlot> slots(part_indices.size());
+  for_each_file(slots.size(), [&](std::size_t at) {
+    slots[at].part_index = part_indices[at];
+    slots[at].record = pack_.finished_part(part_indices[at]);
+  });
+  Lanes lanes;
+  for (PartSlot& slot : slots) {
+    if (slot.record)
+      keep_part(slot, *std::exchange(slot.record, std::nullopt));
     else
-      write_part(part_indices[at]);
+      lanes.missing.push_back(&slot);
   }
-  if (pack_.is_finishing()) report_phase(PackProgress::Phase::finishing);
-  pack_.await_part();
+  lanes.count = static_cast<std::uint32_t>(std::min<std::size_t>(run_.memory.parts, lanes.missing.size()));
+  lanes.packing = lanes.count;
+  // Isolated: a thread that waits for the others of its part must not begin another part meanwhile.
+  tbb::parallel_for(
+      std::uint32_t{0}, lanes.count,
+      [&](std::uint32_t) {
+        tbb::this_task_arena::isolate([&] { lanes.failure.unless_failed([&] { pack_lane(lanes); }); });
+      },
+      tbb::simple_partitioner());
+  lanes.failure.rethrow();
+  for (PartSlot& slot : slots)
+    if (slot.record) pack_.add_part(std::move(*slot.record), slot.is_kept);
+}
+
+/// Packs parts until all are begun. Each is checked and flushed while the lane packs the next one.
+void PackWriter::pack_lane(Lanes& lanes) {
+  std::future<PartRecord> finishing;
+  PartSlot* finishing_slot = nullptr;
+  const auto await_part = [&] {
+    if (finishing.valid()) finishing_slot->record = finishing.get();
+  };
+  for (std::size_t at = lanes.next++; at < lanes.missing.size(); at = lanes.next++) {
+    PartSlot& slot = *lanes.missing[at];
+    if (is_stopped(lanes)) interrupted_ = true;
+    if (interrupted_) break;
+    if (run_.is_planned && is_finished_now(slot)) continue;
+    // The other parts of a planned pack are written by other tasks.
+    const std::uint64_t full_parts = run_.is_planned ? 0 : lanes.missing.size() - 1 - at;
+    const std::uint64_t last_part = (run_.is_planned ? &slot : lanes.missing.back())->part_index;
+    check_space(full_parts * plan_.part_samples + row_count(last_part));
+    std::unique_ptr<ChunkWriter> writer = create_part(slot.part_index, row_count(slot.part_index));
+    PartOutcome outcome = write_part(slot.part_index, lanes, *writer);
+    await_part();
+    check_mounted(outcome.record.rejects);
+    if (outcome.interrupted) interrupted_ = true;
+    if (outcome.interrupted) break;
+    finishing = finish_part(slot.part_index, std::move(writer), std::move(outcome));
+    finishing_slot = &slot;
+  }
+  if (--lanes.packing == 0 && !interrupted_) report_phase(PackProgress::Phase::finishing);
+  await_part();
+}
+
+bool PackWriter::is_stopped(const Lanes& lanes) const {
+  const std::atomic<bool>* const stop = run_.options.stop;
+  return lanes.failure || (stop != nullptr && stop->load(std::memory_order_relaxed));
+}
+
+bool PackWriter::is_finished_now(PartSlot& slot) {
+  std::optional<PartRecord> finished = pack_.finished_part(slot.part_index);
+  if (!finished) return false;
+  keep_part(slot, std::move(*finished));
+  return true;
 }
 
 void PackWriter::pack_parts(std::span<const std::uint64_t> part_indices) {
@@ -326,6 +337,7 @@ void PackWriter::check_own(const Manifest& finished) const {
 }
 
 void PackWriter::report_phase(PackProgress::Phase phase) {
+  const std::lock_guard lock(mutex_);
   run_.progress.phase = phase;
   if (run_.options.on_progress) run_.options.on_progress(run_.progress);
 }
@@ -339,9 +351,11 @@ void PackWriter::check_space(std::uint64_t row_count) const {
 
 std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
                                                      std::uint64_t sample_count) const {
-  const std::uint64_t chunk_count = (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
+  const std::uint64_t chunk_count =
+      is_sized() ? 0 : (sample_count + plan_.chunk_samples - 1) / plan_.chunk_samples;
   PartSpec part;
   part.sample = run_.maker.sample;
+  part.own_sizes = is_sized();
   part.codec = codec_.codec;
   part.chunk_samples = plan_.chunk_samples;
   part.classes = run_.list.classes;
@@ -353,14 +367,11 @@ std::unique_ptr<ChunkWriter> PackWriter::create_part(std::uint64_t part_index,
   return kind.create(folder_.file(part_stem(part_index) + std::string(kind.extension)), part);
 }
 
-void PackWriter::write_part(std::uint64_t part_index) {
+PartOutcome PackWriter::write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer) {
   const PartRows rows = rows_of(part_index);
-  // The other parts of a planned pack are written by other tasks.
-  check_space(run_.is_planned ? rows.indices.size() : task_.sample_count - part_index * plan_.part_samples);
-  std::unique_ptr<ChunkWriter> writer = create_part(part_index, rows.indices.size());
-  const std::uint64_t rows_before = run_.progress.rows_done;
-  const auto on_row = [&](std::uint64_t rows_done, const Reject* reject, const Reject* warning) {
-    run_.progress.rows_done = rows_before + rows_done;
+  const auto on_row = [&](const Reject* reject, const Reject* warning) {
+    const std::lock_guard lock(mutex_);
+    ++run_.progress.rows_done;
     if (warning != nullptr) warnings_.push_back(*warning);
     if (reject != nullptr) {
       rejects_.push_back(*reject);
@@ -370,30 +381,29 @@ void PackWriter::write_part(std::uint64_t part_index) {
     if (run_.options.on_progress) run_.options.on_progress(run_.progress);
   };
   const PartJob job{run_.maker,
+                    decoders_,
                     *rows.list,
                     rows.indices,
                     chunk_codec(codec_.codec),
                     codec_.level,
                     plan_.chunk_samples,
+                    plan_.chunk_bytes,
                     container(run_.spec.container).pads_last_chunk,
-                    run_.buffer_bytes,
-                    run_.call.threads,
-                    run_.options.stop,
+                    run_.memory.buffer_bytes / lanes.count,
+                    (run_.memory.threads + lanes.count - 1) / lanes.count,
+                    [&] { return is_stopped(lanes); },
                     on_row};
-  // The part before is finished in the background; only one part may be in that state.
-  PartOutcome outcome = pack_part(job, *writer);
-  pack_.await_part();
-  interrupted_ = outcome.interrupted;
-  check_mounted(outcome.record.rejects);
-  if (!interrupted_) finish_part(part_index, std::move(writer), std::move(outcome));
+  return pack_part(job, writer);
 }
 
-// The part is checked and flushed while the next one is packed.
-void PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
-                             PartOutcome outcome) {
-  samples_packed_now_ += outcome.record.samples;
-  pack_.finish_part(part_index, [this, part_index, writer = std::move(writer),
-                                 outcome = std::move(outcome)]() mutable {
+std::future<PartRecord> PackWriter::finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer,
+                                                PartOutcome outcome) {
+  {
+    const std::lock_guard lock(mutex_);
+    samples_packed_now_ += outcome.record.samples;
+  }
+  return pack_.finish_part(part_index, [this, part_index, writer = std::move(writer),
+                                        outcome = std::move(outcome)]() mutable {
     CompletePart part = writer->complete(outcome.samples);
     const std::string stem = part_stem(part_index);
     add_written(part.report, stem + std::string(container(run_.spec.container).extension), outcome.record);
@@ -420,6 +430,7 @@ Manifest PackWriter::manifest_so_far() const {
     manifest.samples += part.samples;
     pixels.add(part.pixels);
   }
+  manifest.raw_bytes = raw_bytes(manifest.samples, pixels.pixel_count);
   manifest.rows = task_.sample_count + task_.rejects.size();
   manifest.mean = pixels.mean(manifest.sample.channels);
   manifest.std = pixels.std(manifest.sample.channels);
@@ -462,14 +473,16 @@ PackReport PackWriter::report() const {
   if (!lost.empty()) report.notices.push_back(lost);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
+  std::uint64_t pixel_count = 0;
   for (const PartRecord& part : pack_.parts()) {
     report.samples += part.samples;
     report.bytes += part.bytes;
     report.warned += part.warnings.size();
+    pixel_count += part.pixels.pixel_count;
     part_rows += part.rows;
   }
   report.rows = task_.sample_count + rejects_.size() - (part_rows - report.samples);
-  report.raw_bytes = report.samples * run_.maker.sample.byte_count();
+  report.raw_bytes = raw_bytes(report.samples, pixel_count);
   for (const Reject& reject : rejects_) {
     RejectCount& like = report.reasons[reason_kind(reject.reason)];
     if (like.count++ == 0) like.first = reject.reason;

@@ -1,9 +1,12 @@
 // Writes one pack: the parts that are missing, then rejects, run and manifest.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,30 +16,14 @@
 #include "chunk/chunk_plan.h"
 #include "chunkhit/pack.h"
 #include "pack/image_pipeline.h"
+#include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_run.h"
-#include "pack/pack_spec.h"
+#include "pack/pack_task.h"
 #include "pack/rejects.h"
-#include "pack/sample_order.h"
 
 namespace chunkhit {
-
-/// The rows of a part: samples of a list, by index, in packing order.
-struct PartRows {
-  std::shared_ptr<const SampleList> list;
-  std::vector<std::uint32_t> indices;
-};
-
-/// A pack to write, and where the rows of its parts come from: the input list, or a plan.
-struct PackTask {
-  std::string name;  ///< of a split's pack, else empty
-  PackIdentity identity;
-  std::uint64_t sample_count = 0;
-  std::vector<Reject> rejects;  ///< rows that were rejected while listing
-  std::function<PartRows(std::uint64_t first, std::uint64_t count)>
-      rows;  ///< `count` samples from `first` on
-};
 
 /// What all packs of a run share.
 struct RunContext {
@@ -46,7 +33,7 @@ struct RunContext {
   AssemblerContext& maker;
   RejectLimit& rejects;
   PackProgress& progress;
-  std::uint64_t buffer_bytes = 0;  ///< of chunks in work
+  MemoryPlan memory;
   RunCall call;
   std::optional<SharedStats> normalize;  ///< of a split, once its first pack is finished
   /// Other processes write parts of the same packs; every listed file was there when they were planned.
@@ -72,6 +59,11 @@ class PackWriter {
   [[nodiscard]] PackIdentity own_identity();
   /// Whether a record of this pack is consistent with this part; a part with another one is packed again.
   [[nodiscard]] bool is_own(const PartRecord& part, std::uint64_t part_index) const;
+  [[nodiscard]] bool is_sized() const { return run_.spec.sizes == Sizes::own; }
+  [[nodiscard]] std::uint64_t raw_bytes(std::uint64_t samples, std::uint64_t pixel_count) const {
+    const SampleShape& sample = run_.maker.sample;
+    return is_sized() ? pixel_count * sample.channels : samples * sample.byte_count();
+  }
   /// Counts the rows of a part.
   [[nodiscard]] std::uint64_t row_count(std::uint64_t part_index) const;
   [[nodiscard]] PartRows rows_of(std::uint64_t part_index) const;
@@ -82,16 +74,26 @@ class PackWriter {
   /// Whether a row's file could not be read though nothing is known to be wrong with it.
   [[nodiscard]] bool is_unreadable(const std::string& file) const;
   void pack_parts(std::span<const std::uint64_t> part_indices);
+  /// A part to be packed, or that is finished.
+  struct PartSlot;
+  /// What the threads share that pack parts at once, one after the other each.
+  struct Lanes;
   void pack_missing(std::span<const std::uint64_t> part_indices);
+  void pack_lane(Lanes& lanes);
+  /// Whether the run is to end early: it was asked to, or a lane has failed.
+  [[nodiscard]] bool is_stopped(const Lanes& lanes) const;
+  /// Takes a part that another process finished meanwhile.
+  [[nodiscard]] bool is_finished_now(PartSlot& slot);
   /// Takes rejects and warnings from the records of the parts.
   void take_records();
   /// Throws bad_data where a finished pack is another one.
   void check_own(const Manifest& finished) const;
-  void keep_part(PartRecord finished);
+  void keep_part(PartSlot& slot, PartRecord finished);
   [[nodiscard]] std::unique_ptr<ChunkWriter> create_part(std::uint64_t part_index,
                                                          std::uint64_t sample_count) const;
-  void write_part(std::uint64_t part_index);
-  void finish_part(std::uint64_t part_index, std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
+  [[nodiscard]] PartOutcome write_part(std::uint64_t part_index, const Lanes& lanes, ChunkWriter& writer);
+  [[nodiscard]] std::future<PartRecord> finish_part(std::uint64_t part_index,
+                                                    std::unique_ptr<ChunkWriter> writer, PartOutcome outcome);
   /// Throws where the disk cannot hold `row_count` rows.
   void check_space(std::uint64_t row_count) const;
   void report_phase(PackProgress::Phase phase);
@@ -108,34 +110,15 @@ class PackWriter {
   CodecChoice codec_;
   ChunkPlan plan_;
   OutputFolder folder_;
+  SampleDecoders decoders_;
+  std::mutex mutex_;  // of what the rows of parts that are packed at once change: these, and run_
   std::vector<Reject> rejects_;
   std::vector<Reject> warnings_;
   std::uint64_t samples_packed_now_ = 0;
-  bool interrupted_ = false;
+  std::atomic<bool> interrupted_ = false;
   bool repaired_ = false;
   std::vector<std::string> notices_;
-  // Last: a part that is being finished ends before anything that it uses does.
   PackRun pack_;
 };
-
-/// Throws cannot_write where the folder of a pack holds another one, finished or begun, that `options.force`
-/// would not remove; changes nothing.
-void check_earlier_pack(const PackImagesSpec& spec, const PackImagesOptions& options, const SampleList& list,
-                        const SampleShape& sample, const PackSamples& samples);
-
-/// The chunks of a pack of `sample_count` samples.
-[[nodiscard]] ChunkPlan plan_pack(const PackImagesSpec& spec, const SampleShape& sample,
-                                  std::uint64_t sample_count);
-
-/// The folder of a pack: the output, or one below it for a split.
-[[nodiscard]] std::string pack_path(const PackImagesOptions& options, const std::string& pack_name);
-
-/// Which pack samples of a list make.
-[[nodiscard]] PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample,
-                                      const SampleList& list, const PackSamples& samples);
-
-/// The pack of samples of a list, which outlives it.
-[[nodiscard]] PackTask listed_pack(const PackImagesSpec& spec, const SampleShape& sample,
-                                   const SampleList& list, PackSamples samples);
 
 }  // namespace chunkhit

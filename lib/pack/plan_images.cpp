@@ -19,8 +19,9 @@
 #include "pack/image_input.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
-#include "pack/pack_writer.h"
+#include "pack/pack_task.h"
 #include "pack/plan_rows.h"
+#include "pack/rejects.h"
 
 namespace chunkhit {
 
@@ -84,15 +85,17 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
 
 }  // namespace
 
-PlanReport plan_images(const PackImagesSpec& spec, const PackImagesOptions& given, std::uint64_t tasks) {
-  const PackImagesOptions options = checked_options(spec, given);
+PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions& given,
+                       std::uint64_t tasks) {
+  const PackImagesOptions options = checked_options(given_spec, given);
   if (tasks < 1) throw Error(ErrorCode::usage, "`plan`: expected at least one task");
   const RunStart start = start_run();
   if (options.on_progress) options.on_progress({});
   PlanReport report{.path = options.output};
-  std::optional<ImageInput> input = read_image_input(spec, options);
+  std::optional<ImageInput> input = read_image_input(given_spec, options);
   report.interrupted = !input;
   if (!input) return report;
+  const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();
   report.notices = std::move(input->notices);

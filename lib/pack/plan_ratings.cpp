@@ -18,7 +18,9 @@
 #include "pack/pack_ratings.h"
 #include "pack/pack_sparse_spec.h"
 #include "pack/ratings_plan.h"
+#include "pack/read_inputs.h"
 #include "pack/sparse_outputs.h"
+#include "ratings/rating_format.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -79,6 +81,18 @@ void add_inputs(const std::vector<std::string>& given, RatingsPlan& plan) {
   if (twice != sorted.end()) refuse("`inputs`: " + twice->string() + " is there twice");
 }
 
+/// Throws usage for several inputs whose users are the numbers of their rows: row 0 of each would be one
+/// user.
+void check_ids(const PackSparseSpec& spec, const std::vector<std::string>& inputs) {
+  if (inputs.size() < 2) return;
+  const RatingFormat format = input_format(spec.input, inputs.front());
+  if (format == RatingFormat::svmlight || format == RatingFormat::matrix_market ||
+      format == RatingFormat::npz)
+    refuse("`inputs`: " + inputs.front() + ": is " + name_of(format) +
+           ", whose users are the numbers of its rows, the same in every input; a plan needs ids: write the "
+           "ratings as tables of user, item and value, or pack without `plan`");
+}
+
 RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options,
                     const std::string& items_hash, std::uint64_t tasks) {
   RatingsPlan plan;
@@ -91,6 +105,7 @@ RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options
   plan.reuses_items = !items_hash.empty();
   plan.spec = recorded_spec(spec, {items_hash, "", ""}, "");
   add_inputs(options.inputs, plan);
+  check_ids(spec, options.inputs);
   plan.tasks = std::min<std::uint64_t>(tasks, plan.inputs.size());
   return plan;
 }

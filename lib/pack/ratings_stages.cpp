@@ -111,7 +111,7 @@ PlanStatus ratings_plan_status(const std::string& folder, const RatingsPlan& pla
   if (!has_columns) status.parts_done = counted;
   status.stage = has_columns ? PlanStage::pack : missing.empty() ? PlanStage::columns : PlanStage::count;
   for (const std::string& name : folder_entries(stages))
-    if (!name_written_aside(name).empty()) status.begun.push_back(begun_text(name));
+    if (!name_written_aside(name).empty()) status.begun.push_back(begun_text(stages, name));
   std::ranges::sort(status.begun);
   return status;
 }

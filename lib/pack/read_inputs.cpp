@@ -329,6 +329,11 @@ void check_one_format(RatingFormat format, const std::string& name, RatingFormat
 
 }  // namespace
 
+RatingFormat input_format(const RatingInputSpec& spec, const std::string& path) {
+  std::unique_ptr<TextStream> stream;
+  return open_input(spec, path, nullptr, stream).format;
+}
+
 InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, RatingIntake& intake,
                        RatingHash& hash, const std::atomic<bool>* stop) {
   InputFacts facts;

@@ -94,6 +94,9 @@ struct InputPaths {
   std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of a reader of HDF5 or packs
 };
 
+/// The format of an input, as read_inputs detects it.
+[[nodiscard]] RatingFormat input_format(const RatingInputSpec& spec, const std::string& path);
+
 /// Reads inputs, which are of one kind, through `intake`, whose sink also feeds `hash`; throws what that
 /// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
 [[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs,

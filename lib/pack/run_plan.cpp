@@ -28,6 +28,7 @@
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
+#include "pack/pack_task.h"
 #include "pack/pack_writer.h"
 #include "pack/parallel_files.h"
 #include "pack/plan_rows.h"
@@ -61,11 +62,13 @@ void check_parts(const std::string& folder, const PackManifest& finished) {
   }
 }
 
-/// Returns whether a pack of the plan is finished; throws bad_data if another pack is in its folder.
+/// Returns whether a pack of the plan is finished, also when others were appended to it; throws bad_data if
+/// another pack is in its folder.
 bool is_finished(const std::string& folder, const PlannedPack& pack) {
   const std::string path = folder_of(folder, pack);
-  const auto finished = OutputFolder::finished_pack(path);
-  if (finished && finished->pack_id != pack.pack_id)
+  const std::optional<Manifest> finished = OutputFolder::held_images(path);
+  if (finished &&
+      std::ranges::find(finished->sources, pack.pack_id, &SourcePack::pack_id) == finished->sources.end())
     throw Error(ErrorCode::bad_data, path + ": holds a finished pack, " + hash_text(finished->pack_id) +
                                          ", that is not the plan's, " + hash_text(pack.pack_id));
   return finished.has_value();
@@ -105,8 +108,8 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
     found = error.what();
   }
   throw Error(ErrorCode::try_again, path + ": " + found +
-                                        "; is its file system mounted on this machine? `root`, where the "
-                                        "images have another folder here");
+                                        "; is its file system mounted on this machine? `root` names the "
+                                        "folder of the images where it is another one here");
 }
 
 PackImagesOptions run_options(const RunPlanOptions& given, const PackPlan& plan) {
@@ -219,8 +222,8 @@ class PlanRun {
                      maker,
                      rejects,
                      progress,
-                     memory.buffer_bytes,
-                     {plan_.tool, options_.command_line, start, memory.threads},
+                     memory,
+                     {plan_.tool, options_.command_line, start, memory.threads, absolute_root(options_.root)},
                      normalize,
                      true};
       progress.pack = folder_of(given_.folder, plan_.packs[index]);
@@ -277,18 +280,34 @@ void clean_up(const std::string& folder, const PackPlan& plan) {
   remove_plan(folder);
 }
 
-std::string spec_value(const Manifest& manifest, std::string_view name) {
-  const auto entry = std::ranges::find(manifest.spec, name, &SpecEntry::name);
-  return entry == manifest.spec.end() || entry->value == "none" ? "" : entry->value;
+std::string spec_value(const SourcePack& pack, std::string_view name) {
+  const auto entry = std::ranges::find(pack.spec, name, &SpecEntry::name);
+  return entry == pack.spec.end() || entry->value == "none" ? "" : entry->value;
 }
 
 /// The packs of the split that a finished one belongs to: "train=0.9,val=0.1", "train,val".
-std::vector<std::string> split_names(const Manifest& manifest) {
-  std::istringstream entries(spec_value(manifest, "split") + "," + spec_value(manifest, "split-folders"));
+std::vector<std::string> split_names(const SourcePack& pack) {
+  std::istringstream entries(spec_value(pack, "split") + "," + spec_value(pack, "split-folders"));
   std::vector<std::string> names;
   for (std::string entry; std::getline(entries, entry, ',');)
     if (!entry.empty()) names.push_back(entry.substr(0, entry.find('=')));
   return names;
+}
+
+/// Whether all packs of the split of which `pack` is the one called `own_name` are finished; others may have
+/// been appended to them.
+bool is_split_finished(const std::string& folder, const std::string& own_name, const SourcePack& pack) {
+  const std::vector<std::string> names = split_names(pack);
+  const auto is_there = [&](const std::string& name) {
+    const std::string path = folder + "/" + name;
+    if (held_format(path) != kImagesFormat) return false;
+    const Manifest manifest = *OutputFolder::held_images(path);
+    check_parts(path, manifest);
+    return std::ranges::any_of(manifest.sources, [&](const SourcePack& other) {
+      return other.input_xxh3 == pack.input_xxh3 && spec_value(other, "split-name") == name;
+    });
+  };
+  return std::ranges::find(names, own_name) != names.end() && std::ranges::all_of(names, is_there);
 }
 
 /// Whether a folder without a plan holds what some run finished: a pack, or all packs of a split.
@@ -297,20 +316,14 @@ bool holds_finished_packs(const std::string& folder) {
   for (const std::string& path : {folder, folder + "/" + name_of(Split::train)})
     if (held_format(path) == kMatrixFormat) return true;
   if (held_format(folder) == kImagesFormat) {
-    check_parts(folder, *OutputFolder::finished_pack(folder));
+    check_parts(folder, *OutputFolder::held_images(folder));
     return true;
   }
   for (const std::string& name : folder_entries(folder)) {
     if (held_format(folder + "/" + name) != kImagesFormat) continue;
-    const Manifest first = *OutputFolder::finished_pack(folder + "/" + name);
-    const std::vector<std::string> names = split_names(first);
-    const auto is_there = [&](const std::string& other) {
-      if (held_format(folder + "/" + other) != kImagesFormat) return false;
-      const Manifest manifest = *OutputFolder::finished_pack(folder + "/" + other);
-      check_parts(folder + "/" + other, manifest);
-      return manifest.input_xxh3 == first.input_xxh3 && spec_value(manifest, "split-name") == other;
-    };
-    return std::ranges::find(names, name) != names.end() && std::ranges::all_of(names, is_there);
+    const Manifest found = *OutputFolder::held_images(folder + "/" + name);
+    return std::ranges::any_of(found.sources,
+                               [&](const SourcePack& pack) { return is_split_finished(folder, name, pack); });
   }
   return false;
 }
@@ -382,7 +395,7 @@ RunPlanReport run_plan(const RunPlanOptions& options) {
   if (are_finished(options.folder, *plan)) {
     for (const PlannedPack& pack : plan->packs)
       check_parts(folder_of(options.folder, pack),
-                  *OutputFolder::finished_pack(folder_of(options.folder, pack)));
+                  *OutputFolder::held_images(folder_of(options.folder, pack)));
     if (options.tasks.empty()) clean_up(options.folder, *plan);
     return done;
   }
@@ -429,7 +442,7 @@ void add_pack(const std::string& folder, const PlannedPack& pack, std::uint64_t 
   });
   for (const std::string& name : folder_entries(path))
     if (is_left_over(name))
-      status.begun.push_back((pack.name.empty() ? "" : pack.name + "/") + begun_text(name));
+      status.begun.push_back((pack.name.empty() ? "" : pack.name + "/") + begun_text(path, name));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <compare>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -120,8 +122,8 @@ class RatingsRun {
     const std::uint64_t bytes = fs::file_size(path, error);
     if (error)
       throw Error(ErrorCode::try_again, path + ": " + error.message() +
-                                            "; is its file system mounted on this machine? `root`, where the "
-                                            "inputs have another folder here");
+                                            "; is its file system mounted on this machine? `root` names the "
+                                            "folder of the inputs where it is another one here");
     if (bytes != input.bytes)
       throw Error(ErrorCode::bad_data, path + ": has " + count_text(bytes, "byte") + ", " +
                                            count_text(input.bytes) + " when it was planned; plan again");
@@ -165,6 +167,12 @@ class RatingsRun {
     progress_.counts_inputs = true;
     progress_.rows_total = inputs;
     tell();
+  }
+
+  /// Notes that a stage is done for an input; the report counts it once.
+  void note_done(std::uint64_t input) {
+    done_now_.insert(input);
+    report_.inputs_done_now = done_now_.size();
   }
 
   [[nodiscard]] std::optional<PlanCount> read_count(std::uint64_t input) const {
@@ -228,7 +236,7 @@ class RatingsRun {
     for (const ValueFit::Scale& scale : found.values.scales())
       count.value_scales.push_back(scale.fits ? std::optional(scale.largest) : std::nullopt);
     publish_file(stages_ + "/" + numbered("count", input) + ".json", plan_count_text(count));
-    ++report_.inputs_done_now;
+    note_done(input);
   }
 
   [[nodiscard]] std::optional<PlanColumns> read_columns() const {
@@ -384,7 +392,7 @@ class RatingsRun {
     make_folders(aside.path);  // also where no pack has rows
     if (::rename(aside.path.c_str(), packed_path(input).c_str()) != 0 && !is_packed(input))
       throw_write_error(packed_path(input), "cannot rename", errno);
-    ++report_.inputs_done_now;
+    note_done(input);
   }
 
   /// Throws bad_data where an input is not what was counted: its items may have no columns.
@@ -404,6 +412,10 @@ class RatingsRun {
     MergeOptions merge;
     merge.output = name.empty() ? options_.folder : options_.folder + "/" + name;
     merge.planned_item_ratings = item_ratings;
+    for (const SpecEntry& entry : recorded_spec(spec_, given_ids_, name))
+      merge.planned_spec.emplace_back(entry.name, entry.value);
+    const std::vector<std::string> names = pack_names(spec_.packs.split);
+    if (name != names.front()) merge.planned_stats = options_.folder + "/" + names.front();
     merge.command_line = plan_.command_line;
     merge.stop = options_.stop;
     for (std::uint64_t input = 0; input < plan_.inputs.size(); ++input) {
@@ -416,6 +428,21 @@ class RatingsRun {
     return merge;
   }
 
+  /// Merges; waits for another process that finishes the same packs, unless the machine stays in the way.
+  [[nodiscard]] MergeReport merge_with_retries(const MergeOptions& merge) const {
+    constexpr auto kPause = std::chrono::milliseconds(100);
+    constexpr int kTries = 300;
+    for (int tries = 1;; ++tries) {
+      try {
+        return merge_packs(merge);
+      } catch (const Error& error) {
+        const bool is_stopped = options_.stop != nullptr && *options_.stop;
+        if (error.code() != ErrorCode::try_again || tries == kTries || is_stopped) throw;
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
   /// Merges the packs of all inputs, and removes the plan.
   void finish(const PlanColumns& columns) {
     ItemCounts items;
@@ -424,7 +451,7 @@ class RatingsRun {
     for (const std::string& name : pack_names(spec_.packs.split))
       merges.push_back(packs_of(name, items.ratings));
     for (const MergeOptions& merge : merges) {
-      MergeReport merged = merge_packs(merge);
+      MergeReport merged = merge_with_retries(merge);
       report_.interrupted = merged.interrupted;
       if (report_.interrupted) return;
       report_.merged.push_back(std::move(merged));
@@ -441,6 +468,7 @@ class RatingsRun {
   std::string stages_;
   std::string root_;
   std::set<std::uint64_t> tasks_;
+  std::set<std::uint64_t> done_now_;  ///< inputs that this run counted or packed
   RunStart start_;
   PackProgress progress_;
   RunPlanReport report_;

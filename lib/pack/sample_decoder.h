@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,10 @@
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
 #include "ratings/clean_rows.h"
+#include "store/part.h"
 #include "transform/image_transform.h"
 #include "types/image.h"
+#include "types/pixel_sums.h"
 
 namespace chunkhit {
 
@@ -25,6 +28,18 @@ struct AssemblerContext {
   bool reject_unreadable = false;  ///< what the machine cannot read is a reject, not the end of the run
 };
 
+/// An image of its own size, as it is stored.
+struct SizedSample {
+  ByteBuffer payload;
+  std::uint32_t height = 0;  ///< of the payload, pixels
+  std::uint32_t width = 0;
+  PayloadKind kind = PayloadKind::raw;
+  int orientation = 1;     ///< how the payload is to be turned
+  std::uint64_t xxh3 = 0;  ///< of the payload
+  PixelSums pixels;        ///< of the payload's pixels
+  MemoryBudget::Share share;
+};
+
 /// Makes samples; each thread has its own, because it keeps buffers and tables.
 class SampleDecoder {
  public:
@@ -33,18 +48,36 @@ class SampleDecoder {
   /// the image's shape differs from the pack's, try_again when the machine could not read the file in several
   /// tries.
   void make(std::string_view file, std::uint8_t* slot);
+  /// Makes a sample of its own size, whose payload holds a share of `payloads`; false, without a payload,
+  /// where less is left there. Without a budget it takes what it needs. Throws the same.
+  [[nodiscard]] bool make_sized(std::string_view file, SizedSample& sample, MemoryBudget* payloads);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The stamp of the last file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
  private:
-  void try_make(std::string_view file, std::uint8_t* slot);
-  void read_and_decode(const RootFolder::File& opened, std::string_view file, std::uint8_t* slot);
+  /// What is done with a decoded image.
+  using Finish = std::function<void()>;
+  void make(std::string_view file, const Finish& finish);
+  void try_make(std::string_view file, const Finish& finish);
+  void read_and_decode(const RootFolder::File& opened, std::string_view file, const Finish& finish);
   /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
   [[nodiscard]] bool decode(std::string_view file);
   void transform(std::uint8_t* slot);
+  [[nodiscard]] bool is_sized() const { return context_.spec.sizes == Sizes::own; }
+  [[nodiscard]] bool is_encoded() const;
+  /// About how many bytes the payload of a planned image has.
+  [[nodiscard]] std::uint64_t expected_payload() const;
+  void store_sized(SizedSample& sample);
+  /// Writes the file in tiles, where a JPEG has such a form.
+  [[nodiscard]] bool tile(ByteBuffer& payload);
+  void store_pixels(SizedSample& sample);
+  void encode(SizedSample& sample);
+  void compress(const SampleShape& shape, SizedSample& sample);
   void plan(std::string_view file, const ImageHeader& header);
+  void plan_sized(std::string_view file, const ImageHeader& header);
+  [[nodiscard]] bool take_payload_share();
   [[nodiscard]] DecodePlan decode_plan() const;
   [[nodiscard]] std::uint64_t needed_bytes(const ImageHeader& header, const Rect& region) const;
   [[nodiscard]] bool may_hold(std::uint64_t bytes);
@@ -61,6 +94,12 @@ class SampleDecoder {
   int orientation_ = 1;
   MemoryBudget::Share share_;
   std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
+  // Of samples of their own sizes:
+  bool keeps_jpeg_ = false;
+  bool is_resized_ = false;
+  MemoryBudget* payloads_ = nullptr;
+  MemoryBudget::Share payload_share_;
+  bool lacks_payload_share_ = false;
 };
 
 /// Throws try_again for a file that the machine cannot read.

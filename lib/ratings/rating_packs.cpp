@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -88,6 +89,12 @@ void ValueStats::add(const ValueStats& other) {
   if (!slots_.empty()) change_to_ranges();
   for (std::size_t range = 0; range < kRanges; ++range) ranges_[range] += other.ranges_[range];
   fit_.add(other.fit_);
+}
+
+/// A negative range does not hold its lower end.
+void ValueStats::add_from_range(float low, std::uint64_t count) {
+  if (!slots_.empty()) change_to_ranges();
+  add_range(std::nextafter(low, std::numeric_limits<float>::infinity()), count);
 }
 
 /// Lists the bins by value, whatever order the hash table has them in.

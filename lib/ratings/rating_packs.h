@@ -63,6 +63,8 @@ class ValueStats {
  public:
   void add(float value, std::uint64_t count = 1);
   void add(const ValueStats& other);
+  /// Adds values of a range by its lower end, as a histogram with ranges has it; what fits is not known then.
+  void add_from_range(float low, std::uint64_t count);
   [[nodiscard]] ValueHistogram histogram() const;
   [[nodiscard]] const ValueFit& fit() const { return fit_; }
 

@@ -65,7 +65,7 @@ def test_holds_all_of_the_packs(space, a, b):
     listed = [part["file"] for part in merged["parts"]]
     check(len(set(listed)) == len(listed) == sum(len(part["parts"]) for part in parts), listed)
     for name in ("rejects", "warnings"):
-        expected = [(part["pack_id"], row["row"], row["file"], row["label"]) for part, folder in zip(parts, (a, b))
+        expected = [(str(pack), row["row"], row["file"], row["label"]) for pack, folder in enumerate((a, b))
                     for row in rows(folder, name)]
         found = [(row["pack"], row["row"], row["file"], row["label"]) for row in rows(space("all"), name)]
         check(found == expected and len(found) > 0, name, found)
@@ -195,18 +195,31 @@ def test_refusals(space, a, b):
     refused(73, ["unfinished pack"], space("begun"), a)
 
 
-def test_other_images_with_the_same_names_are_never_merged_already(space):
+def test_other_images_with_the_same_names_are_appended(space):
     """A folder that is filled anew each day: the pack has the id of yesterday's, but other pixels."""
-    for day in ("monday", "tuesday"):
-        os.makedirs(space("day/cat"), exist_ok=True)
-        for index in range(8):
-            with open(space(f"day/cat/{index}.ppm"), "wb") as file:
-                file.write(b"P6 4 4 255 " + bytes([index + 100 * (day == "tuesday")] * 48))
-        run("pack-images", space("day"), "--output", space(day), "--progress", "none")
-    run("pack-merge", space("days"), space("monday"))
-    before = files_of(space("days"))
-    text = run("pack-merge", space("days"), space("days"), space("tuesday"), expect=65)
-    check("other images with the same names" in text and files_of(space("days")) == before, text)
+    for container in ("shard", "hdf5"):
+        days = [f"{day}-{container}" for day in ("monday", "tuesday", "wednesday")]
+        for number, day in enumerate(days):
+            os.makedirs(space("day/cat"), exist_ok=True)
+            for index in range(8):
+                with open(space(f"day/cat/{index}.ppm"), "wb") as file:
+                    file.write(b"P6 4 4 255 " + bytes([index + 80 * number] * 48))
+            run("pack-images", space("day"), "--output", space(day), "--container", container, "--progress", "none")
+        packs, out = [space(day) for day in days], space(f"days-{container}")
+        check(len({manifest(pack)["pack_id"] for pack in packs}) == 1, "the packs have ids of their own")
+        run("pack-merge", out, packs[0])
+        alone = manifest(out)["pack_id"]
+        run("pack-merge", out, out, packs[1])
+        run("pack-verify", out)
+        check(manifest(out)["samples"] == 16 and manifest(out)["pack_id"] != alone, manifest(out))
+        found = [part["xxh3"] for part in manifest(out)["parts"]]
+        check(found == [part["xxh3"] for pack in packs[:2] for part in manifest(pack)["parts"]] and len(set(found)) == 2, found)
+        check("already merged" in run("pack-merge", out, out, packs[1]), "not recognised")
+        for again in packs[:2]:
+            text = run("pack-merge", space("twice"), out, again, expect=65)
+            check("there twice" in text and again in text, text)
+        text = run("pack-merge", out, packs[0], packs[2], expect=73)
+        check("holds another pack" in text, text)
 
 
 def test_machine_faults_publish_nothing(space, a, b):
@@ -242,9 +255,9 @@ def test_two_merges_at_once(space, a, b):
 def test_packing_into_a_merged_pack_is_refused(space, a, b):
     golden = files_of(space("all"))
     photos = space("photos-a")
-    for command in (["pack-images", photos, "--labels", f"{photos}/labels.csv", "--resize", "16x12", "-o"], ["pack-run"]):
-        text = run(*command, space("all"), expect=73)
-        check("merged pack" in text, text)
+    text = run("pack-images", photos, "--labels", f"{photos}/labels.csv", "--resize", "16x12", "-o", space("all"), expect=73)
+    check("merged pack" in text, text)
+    check("nothing to do" in run("pack-run", space("all")), "a plan that ended in it is finished")
     check(files_of(space("all")) == golden, "changed")
 
 
@@ -339,6 +352,32 @@ def test_ratings_in_hdf5(space, many):
     check(found == as_entries(many[0] + many[1]), "entries")
 
 
+def test_exact_values_stay_exact_where_all_of_a_pack_begin_ranges(space):
+    counts, packs = {}, []
+    for name, users, values in (("powers", 50, [1, 2, 4]), ("stars", 30, [1, 2, 3, 4, 5])):
+        ratings = [(f"{name}{user}", item, values[(user * 7 + item) % len(values)], 0) for user in range(users) for item in range(40)]
+        for rating in ratings:
+            counts[rating[2]] = counts.get(rating[2], 0) + 1
+        more = ["--reuse-ids", packs[0]] if packs else []
+        packs.append(space(name))
+        run("pack-sparse", write_csv(space(f"{name}.csv"), ratings), "--values", "f32", *more, "--progress", "none", "--output", space(name))
+    run("pack-merge", space("exact"), *packs)
+    stats = manifest(space("exact"))["stats"]
+    check({entry["value"]: entry["ratings"] for entry in stats["values"]} == counts, stats["values"], counts)
+    check("value_ranges" not in stats, stats)
+
+
+def test_other_settings_and_the_same_list_are_noted(space):
+    root = space("photos-noted")
+    make_images(root, 20, seed=8)
+    for name, resize in (("noted-a", "16x12"), ("noted-b", "16x12"), ("noted-c", "16x12")):
+        filters = ["--resample", "nearest"] if name == "noted-b" else ["--seed", "5"] if name == "noted-c" else []
+        run("pack-images", root, "--resize", resize, *filters, "--progress", "none", "--output", space(name))
+    done = subprocess.run([os.path.join(BIN, "pack-merge"), space("noted"), space("noted-a"), space("noted-b")], capture_output=True, text=True)
+    check(done.returncode == 0 and "different settings: resample" in done.stdout + done.stderr, done)
+    check("the same list of inputs" in done.stdout + done.stderr, done)
+
+
 def test_ratings_that_do_not_fit(space, many, x, y):
     def refused(words, *packs):
         text = run("pack-merge", space("no"), *packs, expect=65)
@@ -367,7 +406,7 @@ with Workspace() as space:
     test_kills(space, a, b, c)
     test_killed_copies(space, a, b)
     test_refusals(space, a, b)
-    test_other_images_with_the_same_names_are_never_merged_already(space)
+    test_other_images_with_the_same_names_are_appended(space)
     test_packing_into_a_merged_pack_is_refused(space, a, b)
     test_damage_is_not_to_be_rebuilt(space, a, b)
     test_two_merges_at_once(space, a, b)
@@ -375,6 +414,8 @@ with Workspace() as space:
     x, y = test_ratings_entry_by_entry(space, many)
     test_ratings_of_a_split(space, many)
     test_ratings_in_hdf5(space, many)
+    test_exact_values_stay_exact_where_all_of_a_pack_begin_ranges(space)
+    test_other_settings_and_the_same_list_are_noted(space)
     test_ratings_that_do_not_fit(space, many, x, y)
     sweep(space, x, [space("killed/out"), y])
     test_machine_faults_publish_nothing(space, a, b)

@@ -148,6 +148,25 @@ def test_several_finish_at_once(space):
         check_equal(out, golden)
 
 
+def test_a_finished_plan_to_which_packs_were_appended_stays_finished(space):
+    """pack-run train && …, in a script that is run again after other packs were appended to train."""
+    for split in ([], ["--split", "train=0.8,val=0.2"]):
+        root = space(f"grown-photos{len(split)}")
+        make_images(root, 60, seed=3)
+        flags = by_csv(root, *split)
+        out, more = space(f"grown{len(split)}"), space(f"grown-more{len(split)}")
+        plan(root, out, 3, *flags)
+        task(out)
+        run("pack-images", root, *flags, "--seed", "7", "--progress", "none", "--output", more)
+        for name in (["/train", "/val"] if split else [""]):
+            run("pack-merge", out + name, out + name, more + name)
+            before = files_of(out)
+            for arguments in ([], ["--task", "1"]):
+                text = task(out, *arguments)
+                check("nothing to do" in text and files_of(out) == before, arguments, text)
+        run("pack-info", out)
+
+
 def test_what_the_machine_cannot_read_is_no_reject(space):
     root, out, golden = begin(space, "faults")
     for number in (EIO, ESTALE, ENOTCONN):

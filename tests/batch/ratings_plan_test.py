@@ -1,4 +1,5 @@
 """Packs of ratings that many tasks make by a plan hold what one run of pack-sparse packs, and their bytes depend on no task."""
+import fcntl
 import json
 import os
 import random
@@ -6,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, SHIM, Workspace, check, draw_seed, files_of, run
@@ -43,6 +45,9 @@ def check_same_entries(planned, plain, *what):
         check(ours.x == other.x and ours.held_out == other.held_out, *what, name, "another entry than the plain pack")
         check(ours.items == other.items, *what, name, "other items, counts or order than the plain pack's")
         check(sorted(ours.users) == sorted(other.users), *what, name, "other users than the plain pack's")
+        check(ours.manifest["spec"] == other.manifest["spec"], *what, name, ours.manifest["spec"], other.manifest["spec"])
+        for key in ("values", "bad_lines", "reasons"):
+            check(ours.manifest["stats"][key] == other.manifest["stats"][key], *what, name, key, ours.manifest["stats"][key])
 
 
 CASES = [
@@ -69,6 +74,22 @@ def test_a_planned_pack_holds_what_a_plain_one_holds(space):
         check_same_entries(packs_of(planned, names), packs_of(plain, names), flags)
         check(not [name for name in os.listdir(planned) if name.startswith("plan")], "what is left of the plan", os.listdir(planned))
         run("pack-verify", planned)
+        shutil.rmtree(plain), shutil.rmtree(planned)
+
+
+def test_values_too_many_to_be_listed_are_counted_in_the_same_ranges(space):
+    """Of some inputs all values can be listed, of others not."""
+    rng = random.Random(1)
+    paths = []
+    for name, values in (("few", [-3.0, 1.5, 6.0]), ("more", range(-700, 200)), ("many", [index / 7 - 90 for index in range(3000)])):
+        ratings = [(f"{name}{index % 50}", index, rng.choice(values) if len(values) < 9 else values[index], index) for index in range(len(values))]
+        paths.append(write_csv(space(f"{name}.csv"), ratings))
+    for some, flags in ((paths, []), (paths[:2], []), (paths[:1], ["--values", "f32"]), (paths[1:], [])):
+        plain, planned = space("values-plain"), space("values-planned")
+        run("pack-sparse", *some, *SMALL, *flags, "--zeros", "keep", "--progress", "none", "--output", plain)
+        plan(some, planned, 3, *SMALL, *flags, "--zeros", "keep")
+        task(planned)
+        check_same_entries(packs_of(planned, [""]), packs_of(plain, [""]), len(some))
         shutil.rmtree(plain), shutil.rmtree(planned)
 
 
@@ -158,6 +179,33 @@ def test_bytes_depend_on_no_task(space):
         check(found == golden, flags, sorted(name for name in found.keys() | golden.keys() if found.get(name) != golden.get(name)))
         task(shared)  # finished: nothing to do
         task(shared, "--stage", "pack", "--task", "0")
+
+
+def test_several_finish_at_once(space):
+    paths, _ = grouped(space, "several")
+    golden = space("several-golden")
+    plan(paths, golden, 2, *SMALL, "--split-by", "leave-one-out")
+    task(golden)
+    for draw in range(8):
+        out = space(f"several-{draw}")
+        plan(paths, out, 2, *SMALL, "--split-by", "leave-one-out")
+        for stage in (["--stage", "columns"], ["--stage", "pack"]):
+            task(out, *stage)
+        runs = [subprocess.Popen([f"{BIN}/pack-run", out, "--progress", "none"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                for _ in range(3)]
+        said = [one.communicate(timeout=60)[0].decode() for one in runs]
+        check([one.returncode for one in runs] == [0, 0, 0], said)
+        check(files_of(out) == files_of(golden), "differs")
+    # One that is about to publish holds the lock for longer than the other needs.
+    plan(paths, space("slow"), 2, *SMALL)
+    folder = os.open(space("slow"), os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    waiting = subprocess.Popen([f"{BIN}/pack-run", space("slow"), "--progress", "none"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    time.sleep(2)
+    check(waiting.poll() is None, "a finish did not wait for another", waiting.returncode)
+    os.close(folder)
+    text = waiting.communicate(timeout=60)[0].decode()
+    check(waiting.returncode == 0, text)
 
 
 def test_a_run_killed_at_any_call(space):
@@ -314,6 +362,44 @@ def flip(path):
         byte = file.read(1)
         file.seek(40)
         file.write(bytes([byte[0] ^ 1]))
+
+
+def test_inputs_without_ids_are_refused_when_they_are_planned(space):
+    """Their users are row numbers, so that all inputs seem to have users in common."""
+    for name, text in (("a.svm", "1 1:1 3:1\n0 2:1\n"), ("b.svm", "1 1:1 2:1\n"), ("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 3\n")):
+        with open(space(name), "w") as file:
+            file.write(text)
+    for inputs, kind in ((["a.svm", "b.svm"], "svmlight"), (["a.mtx", "b.svm"], "matrix-market")):
+        text = plan([space(name) for name in inputs], space("no-ids"), 2, expect=2)
+        check(kind in text and "the numbers of its rows" in text and not os.path.exists(space("no-ids")), text)
+    plan([space("a.svm")], space("one-svm"), 1)
+    task(space("one-svm"))
+
+
+def test_what_a_killed_task_left_is_not_said_to_be_begun(space):
+    paths, _ = grouped(space, "left", files=3)
+    out = space("left-pack")
+    plan(paths, out, 3, *SMALL)
+    killed = {"LD_PRELOAD": SHIM, "FAULT": "rename:1:kill", "FAULT_PATH": out}
+    task(out, "--stage", "count", "--task", "1", expect=(-signal.SIGKILL,), env=killed)
+    text = run("pack-info", out, expect=75)
+    check(": left over" in text, text)
+
+
+def test_messages_name_what_the_user_typed(space):
+    paths, _ = grouped(space, "words", files=3)
+    said = plan(paths, space("words-pack"), 3)
+    for words in ("sbatch --parsable --array=0-2 slurm.sh", "kubernetes_ratings.sh", "parallel.sh", "dask_run.py"):
+        check(words in said and space("words-pack") in said, words, said)
+    text = task(space("words-pack"))
+    check("3 inputs in" in text, "counted and packed are 3 inputs", text)
+    with open(paths[0], "a") as file:
+        file.write("bad\n")
+    plan(paths, space("words-bad"), 3)
+    text = task(space("words-bad"), expect=1)
+    check("--on-error belongs to the command that planned" in text, text)
+    for command in ("pack-sparse", "pack-images"):
+        check("--plan: expected a value" in run(command, space("words"), "--output", space("no"), "--plan", expect=2), command)
 
 
 def test_status(space):

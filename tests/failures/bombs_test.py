@@ -59,6 +59,31 @@ def with_exif(exif):
     return data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif + data[2:]
 
 
+def webp(kind, data):
+    data = b"WEBP" + kind + struct.pack("<I", 10 if kind == b"VP8X" else len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(data)) + data
+
+
+def webp_codes(side):
+    """Lossless, a group of Huffman codes for every 4 x 4 pixels; a code of one symbol takes four bits."""
+    one_symbol = "1000"
+    lengths_8 = "0" + "0011" + "".join("100" if k in (2, 11) else "000" for k in range(12))  # all 256 symbols have 8 bits
+    any_byte = lengths_8 + "1" + "110" + "01111111" + "1" * 256
+    groups = (side // 4) ** 2
+    bits = "0" + "1" + "1101" + "1" + "000" + "0" + any_byte * 2 + one_symbol * 3
+    bits += "".join(f"{k % 256:08b}{k // 256:08b}" for k in range(groups)) + one_symbol * 5 * groups + "0" * 64
+    size = (side - 1) | (side - 1) << 14
+    stream = b"".join(int(bits[at:at + 8][::-1], 2).to_bytes(1, "little") for at in range(0, len(bits) // 8 * 8, 8))
+    return webp(b"VP8L", b"\x2f" + struct.pack("<I", size) + stream)
+
+
+def tiff(tags):
+    """Deflated gray; all tags are LONG."""
+    tags = {258: 8, 259: 8, 262: 1, 273: 8, 278: 1 << 30, 279: 8, **tags}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(tags.items()))
+    return b"II*\0" + struct.pack("<I8xH", 16, len(tags)) + entries + bytes(4)
+
+
 def bombs():
     """Name → bytes of what must be rejected."""
     return {
@@ -83,6 +108,15 @@ def bombs():
         "psd-size.psd": b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, 300000, 300000, 8, 3) + bytes(200),
         "pnm-size.ppm": b"P6 99999999999999999999 99999999999999999999 255\n" + bytes(1000),
         "pnm-large.ppm": b"P6 65500 65500 255\n" + bytes(1000),
+        "webp-size.webp": webp(b"VP8L", b"\x2f\xff\xff\xff\x0f" + bytes(100)),
+        "webp-within-limit.webp": webp(b"VP8L", b"\x2f" + struct.pack("<I", 15998 | 15999 << 14) + bytes(100)),
+        "webp-canvas.webp": webp(b"VP8X", b"\2\0\0\0" + b"\xff\xff\0" * 2 + b"ANMF\0\0\0\0"),
+        "webp-codes.webp": webp_codes(1024),
+        "tiff-size.tif": tiff({256: 30000, 257: 30000}),
+        "tiff-within-limit.tif": tiff({256: 16000, 257: 15999}),
+        "tiff-wraps-32-bits.tif": tiff({256: 0x10000, 257: 0x10001}),
+        "tiff-tiles.tif": tiff({256: 10, 257: 10, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 8}),
+        "tiff-samples.tif": tiff({256: 10, 257: 10, 277: 60000}),
         "svg-entities.svg": b"<!DOCTYPE s [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><svg>&b;</svg>",
         "zip.jpg": b"PK\x03\x04" + bytes(1000),
     }
@@ -126,9 +160,11 @@ with Workspace() as space:
             reasons = {row["file"]: row["reason"] for row in csv.DictReader(file)}
         check(set(reasons) == set(bad), "wrongly packed:", set(bad) - set(reasons), "wrongly rejected:",
               {name: reasons[name] for name in set(reasons) - set(bad)})
-        for name in ("jpeg-size.jpg", "jpeg-just-too-large.jpg", "png-size.png", "gif-frame.gif", "pnm-large.ppm"):
+        for name in ("jpeg-size.jpg", "jpeg-just-too-large.jpg", "png-size.png", "gif-frame.gif", "pnm-large.ppm",
+                     "webp-size.webp", "tiff-size.tif", "tiff-tiles.tif"):
             check("pixels" in reasons[name], name, reasons[name])
-        for name in ("jpeg-within-limit.jpg", "png-inflates.png"):
+        for name in ("jpeg-within-limit.jpg", "png-inflates.png", "webp-within-limit.webp", "tiff-within-limit.tif",
+                     "webp-codes.webp"):
             check("memory" in reasons[name], name, reasons[name])
         run("pack-verify", out)
         print(len(bad), "bombs rejected with", threads, "threads, peak", done.peak_bytes >> 20, "MiB")

@@ -11,7 +11,7 @@ from packing import SHIM, Workspace, check, fingerprint, make_images, run
 from sparse_packs import random_ratings, write_csv
 
 ALL = len(sys.argv) > 3
-OPS = ("mkdir", "open", "write", "pwrite", "fallocate", "ftruncate", "fsync", "close", "rename", "unlink", "rmdir")
+OPS = ("mkdir", "open", "write", "pwrite", "ftruncate", "fsync", "close", "rename", "unlink", "rmdir")
 
 
 def tree(folder):

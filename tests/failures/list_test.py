@@ -87,12 +87,35 @@ def test_the_packs_of_a_split_are_one_list_that_can_be_split_again(space):
 
 
 def test_a_merged_pack_lists_the_samples_of_its_packs_one_after_the_other(space):
-    for name, count in (("a", 40), ("b", 25)):
-        make_images(space(name), count)
-        pack(space(name), space(name + ".pack"))
+    make_images(space("one"), 40)
+    for name, flags in (("a", []), ("b", ["--seed", "3"])):
+        pack(space("one"), space(name + ".pack"), *flags)
     run("pack-merge", space("merged"), space("b.pack"), space("a.pack"))
     first, second = (list_of(space(name + ".pack")).splitlines() for name in "ba")
     check(list_of(space("merged")).splitlines() == first + second[1:], "another list")
+
+
+def test_a_merged_pack_of_several_folders_names_them(space):
+    """Packs of two folders have files of the same names, also one that was filled anew."""
+    for day, seed in (("monday", 1), ("tuesday", 2)):
+        make_images(space(f"days/{day}"), 30, seed=seed)
+        pack(space(f"days/{day}"), space(f"{day}.pack"))
+    run("pack-merge", space("days.pack"), space("monday.pack"))
+    run("pack-merge", space("days.pack"), space("days.pack"), space("tuesday.pack"))
+    listed = list_of(space("days.pack"), space("days.csv"), [f"all in {space('days')}: pack-images"])
+    files = [row["file"] for row in csv.DictReader(listed.splitlines())]
+    check(len(files) == 60 and all(os.path.exists(file) for file in files), files[:3])
+    pack_list(space("days"), space("again"), space("days.csv"))
+    pixels = [{(os.path.realpath(os.path.join(root, file)), image) for image, _, file in arrays(folder).values()}
+              for root, folder in ((space("days"), space("again")), (space("days/monday"), space("monday.pack")),
+                                   (space("days/tuesday"), space("tuesday.pack")))]
+    check(pixels[0] == pixels[1] | pixels[2] and len(pixels[0]) == 60, "other images than the merged pack's")
+    said = run("pack-info", space("days.pack"))
+    check(all(f"of {space('days')}/{day}" in said for day in ("monday", "tuesday")), said)
+    os.remove(space("tuesday.pack/run.json"))
+    run("pack-merge", space("unknown"), space("monday.pack"), space("tuesday.pack"))
+    listed = list_of(space("unknown"), None, ["run.json of the merged packs does not say"])
+    check(not any(space("days") in line for line in listed.splitlines()), listed)
 
 
 def test_labels_and_names_of_every_kind_are_read_back(space):

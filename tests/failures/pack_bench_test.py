@@ -49,16 +49,17 @@ def check_numbers(train):
 def check_settings(train):
     found = bench(train, "--batch-size", 30, "--shuffle", "window", "--window-chunks", 4, "--seed", 2**64 - 1, "--cache", "none",
                   "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--echo", 2, "--flip-horizontal", 0.5, "--dtype", "float32",
-                  "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
+                  "--resize-short", 40, "--crop", "32x30", "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "cache": "none",
               "threads": 3, "cache_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "dtype": "float32",
+              "resized_crop": None, "resize_short": 40, "crop": "32x30",
               "layout": "nchw", "images": "images", "labels": None, "epochs": 1, "step_ms": 1, "cold": False,
               "paths": [train]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
     check("training waited" in found["verdict"], found["verdict"])
     check(found["stats"]["samples"] == 800, "each sample twice by --echo 2:", found["stats"])
-    check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * PIXELS) < 1e-6, "four bytes a value", found)
+    check(abs(found["bytes_per_second"] / found["samples_per_second"] - 4 * 32 * 30 * 3) < 1e-6, "four bytes a value", found)
     # A sleep is never shorter than was asked for.
     check(found["stats"]["step_seconds"] >= 0.001 * (found["stats"]["batches"] - 1), found["stats"])
     check(0 < found["utilization"] <= 1, found)
@@ -68,7 +69,9 @@ def check_wrong_use(space, train):
     for arguments, words in (([], "PATH is required"), ([train, "--nonsense"], "nonsense"), ([train, "--batch-size", 0], "--batch-size"),
                              ([train, "--shuffle", "well"], "--shuffle"), ([train, "--window-chunks", 0], "--window-chunks"),
                              ([train, "--seed", -1], "--seed"), ([train, "--echo", 0], "--echo"),
-                             ([train, "--flip-horizontal", 1.5], "--flip-horizontal"), ([train, "--dtype", "f16"], "--dtype"),
+                             ([train, "--flip-horizontal", 1.5], "--flip-horizontal"),
+                             ([train, "--resized-crop", "0"], "--resized-crop"), ([train, "--resized-crop", 24, "--crop", 24], "--crop"),
+                             ([train, "--resize-short", 20, "--crop", 21], "augment.crop_height: 21 of 20 pixels"), ([train, "--dtype", "f16"], "--dtype"),
                              ([train, "--layout", "chwn"], "--layout"), ([train, "--cache-bytes", "lots"], "--cache-bytes"),
                              ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
                              ([train, "--cache", "decoded", "--cache-bytes", "1K"], "cache decoded needs"),
@@ -143,7 +146,8 @@ def check_damage(space, train):
 
 
 def check_tune(space, train):
-    arguments = [train, "--tune", "--batch-size", 20, "--shuffle", "window", "--flip-horizontal", 0.5]
+    arguments = [train, "--tune", "--batch-size", 20, "--shuffle", "window", "--flip-horizontal", 0.5,
+                 "--resized-crop", "24x20"]
     text = run("pack-bench", *arguments)
     check("best of" in text and "neighbours from one chunk" in text, text)
     cpp, python = snippets(text, "ImageLoader")
@@ -223,6 +227,7 @@ def check_kinds(images, matrices):
     for arguments, words in (([matrices, "--dtype", "float32"], "--dtype: is for images"),
                              ([matrices, "--layout", "nchw"], "--layout: is for images"),
                              ([matrices, "--flip-horizontal", 0.5], "--flip-horizontal: is for images"),
+                             ([matrices, "--resized-crop", 20], "--resized-crop: is for images"),
                              ([images, "--format", "csr"], "--format: is for matrices"),
                              ([images, "--binarize"], "--binarize: is for matrices"),
                              ([images, "--normalize", "l1"], "--normalize: is for matrices"),

@@ -321,7 +321,7 @@ def test_a_signal_stops_it(space):
             out = process.stdout.read()
             process.stdin.close()
             check(process.returncode == code, process.returncode, out, process.stderr.read())
-            check(b"the same command to resume" in out, out)
+            check(b"nothing was packed yet, rerun the same command" in out, out)
             left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
             check(not left, left)
 

@@ -51,7 +51,7 @@ def test_first_signal_stops_cleanly(space):
         held.said("once more to stop at once")
         check(held.process.wait(timeout=10) == code, "it must not wait for the rest of its list:", held.process.returncode)
         text = held.process.stdout.read().decode()
-        check("the same command to resume" in text, text)
+        check("nothing was packed yet, rerun the same command" in text, text)
         check("every row was rejected" not in text, "stopped before the first part", text)
         left = os.listdir(space("stopped")) if os.path.isdir(space("stopped")) else []
         check(not any(name.endswith(".tmp") or name == "manifest.json" for name in left), left)
@@ -76,7 +76,8 @@ def test_a_signal_waited_for_a_list_that_never_came(space):
                 time.sleep(0.2)
                 process.send_signal(number)
                 check(process.wait(timeout=10) == code, command, said, "exit", process.returncode)
-                check(b"the same command" in process.stdout.read(), command)
+                text = process.stdout.read()
+                check(b"nothing was packed yet" in text and b"the same command" in text, command, text)
                 if said:
                     writer.close()
                 check(not os.listdir(space("nothing")), os.listdir(space("nothing")))

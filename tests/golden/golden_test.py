@@ -1,6 +1,7 @@
-"""Packs and an unfinished plan that each version wrote, kept here as VERSION.tar.xz: this one must still read them, sample by
-sample, and finish the plan with the same bytes, or say which library differs.
-Usage: golden_test.py BIN [--record]; --record adds the archive of this version, for a release or a new layout."""
+"""Packs and unfinished plans that each version wrote, kept here as VERSION.tar.xz: this one must still read them, sample by
+sample, and finish the plans with the same bytes, or say which library differs.
+Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no plan of ratings
+and no merged ratings, 0.1.0-ratings has them."""
 import hashlib
 import json
 import os
@@ -30,6 +31,8 @@ PACKS = {
     "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
 }
 PLAN = [*PACKS["hdf5"], "--plan", "9"]
+GROUPED = ["ratings-0.csv", "ratings-1.csv", "ratings-2.csv"]
+RATINGS_PLAN = ["pack-sparse", *GROUPED, *RATINGS[2:], "--split-by", "leave-one-out", "--split-order", "input"]
 
 
 def check(holds, *what):
@@ -99,6 +102,27 @@ def write_inputs(folder):
         table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2}\n" for user, item in pairs)
 
 
+    for own, name in enumerate(GROUPED):
+        with open(os.path.join(folder, name), "w") as table:
+            table.write("user,item,rating\n")
+            table.writelines(f"u{user},i{item},{(user * item % 10 + 1) / 2}\n" for user, item in pairs if user % 3 == own)
+
+
+def record_ratings(folder):
+    """Ratings that were merged; a plan that some tasks worked on, and what it ends in."""
+    run(*RATINGS, "--output", "items", folder=folder)
+    for own in (0, 1):
+        run(*RATINGS[:1], GROUPED[own], *RATINGS[2:], "--reuse-ids", "items", "--values", "u8:0.5", "--output", f"some{own}", folder=folder)
+    run("pack-merge", "ratings-merged", "some0", "some1", folder=folder)
+    for name in ("items", "some0", "some1"):
+        shutil.rmtree(os.path.join(folder, name))
+    for out in ("ratings-planned", "ratings-plan"):
+        run(*RATINGS_PLAN, "--output", out, "--plan", "3", folder=folder)
+    run("pack-run", "ratings-planned", "--progress", "none", folder=folder)
+    for stage in (["--stage", "columns"], ["--stage", "pack", "--task", "1"]):
+        run("pack-run", "ratings-plan", *stage, "--progress", "none", folder=folder)
+
+
 def record(folder):
     os.makedirs(folder)
     write_inputs(folder)
@@ -110,6 +134,7 @@ def record(folder):
     shutil.rmtree(os.path.join(folder, "shard2"))
     run(*PLAN, "--output", "plan", folder=folder)
     run("pack-run", "plan", "--task", "1", "--progress", "none", folder=folder)
+    record_ratings(folder)
     for path, _, names in os.walk(folder):
         for name in names:
             if name == "run.json" or name.endswith(".inputs"):
@@ -145,7 +170,8 @@ def check_packs(folder):
         if "x" not in recorded:
             with tempfile.TemporaryDirectory() as space:
                 _, listed = run("pack-info", path, "--list", folder=space)
-                check(len(listed.splitlines()) == recorded["samples"] + 1, listed)
+                rows = [line for line in listed.splitlines() if not line.startswith("note: ")]
+                check(len(rows) == recorded["samples"] + 1, listed)
 
 
 def check_old_packs_are_inputs(folder, space):
@@ -155,17 +181,19 @@ def check_old_packs_are_inputs(folder, space):
     check(of_text["rows"] == of_packs["rows"] + chunkhit.pack_info(test)["rows"], of_text["rows"])
 
 
-def check_plan(folder, space):
-    plan = os.path.join(space, "plan")
-    shutil.copytree(os.path.join(folder, "plan"), plan)
+def check_plan(folder, space, name, root, finished):
+    plan = os.path.join(space, name)
+    if not os.path.exists(os.path.join(folder, name)):
+        return "not there"
+    shutil.copytree(os.path.join(folder, name), plan)
     before = files_of(plan)
     status = chunkhit.plan_status(plan)
     check(status["parts_done"] == 1 and status["parts"] > 2 and 1 not in status["missing_tasks"], status)
-    code, said = run("pack-run", plan, "--root", os.path.join(folder, "images"), "--progress", "none", folder=space, expect=(0, 65))
+    code, said = run("pack-run", plan, "--root", root, "--progress", "none", folder=space, expect=(0, 65))
     if code == 65:
         check("in the plan" in said and files_of(plan) == before, "another version", said)
         return "of another version: " + said.strip()
-    check(files_of(plan) == files_of(os.path.join(folder, "hdf5")), "the finished plan differs from the pack")
+    check(files_of(plan) == files_of(os.path.join(folder, finished)), "the finished plan differs from the pack")
     return "finished"
 
 
@@ -173,7 +201,7 @@ def main():
     if "--record" in sys.argv:
         # Always the same folder, because the plan names it.
         record("/tmp/chunkhit-golden")
-        archive("/tmp/chunkhit-golden", os.path.join(HERE, chunkhit.__version__ + ".tar.xz"))
+        archive("/tmp/chunkhit-golden", os.path.join(HERE, sys.argv[3] + ".tar.xz"))
         shutil.rmtree("/tmp/chunkhit-golden")
     versions = sorted(name for name in os.listdir(HERE) if name.endswith(".tar.xz"))
     check(versions, "nothing is recorded")
@@ -184,7 +212,8 @@ def main():
                 tar.extractall(folder)
             check_packs(folder)
             check_old_packs_are_inputs(folder, space)
-            print(version, "passed; its plan is", check_plan(folder, space))
+            print(version, "passed; its plan is", check_plan(folder, space, "plan", os.path.join(folder, "images"), "hdf5"))
+            print("  its plan of ratings is", check_plan(folder, space, "ratings-plan", folder, "ratings-planned"))
 
 
 if __name__ == "__main__":

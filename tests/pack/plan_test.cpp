@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "chunkhit/error.h"
+#include "pack/pack_run.h"
 #include "pack/pack_spec.h"
-#include "pack/pack_writer.h"
+#include "pack/pack_task.h"
 #include "pack/plan_rows.h"
 #include "support/temporary_folder.h"
 
@@ -52,6 +53,13 @@ TEST(SpecOf, GivesTheSpecOfEveryRecordedEntry) {
     EXPECT_EQ(read.labels.empty(), spec.labels.empty());
     EXPECT_EQ(recorded(read), recorded(spec));
   }
+}
+
+// run.json names it; packing worked and ended with an error there.
+TEST(AbsoluteRoot, IsEmptyWhereTheSystemDoesNotSayIt) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(absolute_root(folder.path("..") + "/..").front(), '/');
+  EXPECT_EQ(absolute_root(folder.path("none")), "");
 }
 
 TEST(SpecOf, RefusesValuesThatNoSpecHas) {
