@@ -17,9 +17,28 @@ py::array empty_images(const BatchShape& shape, std::size_t count) {
   return py::array_t<std::uint8_t>(ArrayShape{batch, shape.channels, shape.height, shape.width});
 }
 
+/// uint8 (height, width, channels) of each sample, where images have their own sizes.
+py::list read_sized_images(const ImageDataset& dataset, const IndexArray& samples) {
+  py::list images;
+  for (const std::uint64_t sample : indices_of(samples)) {
+    const BatchShape shape = dataset.sample_shape(sample);
+    py::array_t<std::uint8_t> image(ArrayShape{shape.height, shape.width, shape.channels});
+    std::uint8_t* const pixels = image.mutable_data();
+    const auto bytes = static_cast<std::size_t>(image.size());
+    {
+      const py::gil_scoped_release release;
+      dataset.read({&sample, 1}, {pixels, bytes});
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    images.append(std::move(image));
+  }
+  return images;
+}
+
 /// uint8 (n, ...), as stored.
-py::array read_images(const ImageDataset& dataset, const IndexArray& samples) {
+py::object read_images(const ImageDataset& dataset, const IndexArray& samples) {
   const BatchShape shape = dataset.sample_shape();
+  if (dataset.info().images().own_sizes) return read_sized_images(dataset, samples);
   const std::size_t bytes = std::size_t{shape.height} * shape.width * shape.channels;
   const std::span<const std::uint64_t> all = indices_of(samples);
   py::array images = empty_images(shape, all.size());

@@ -76,6 +76,7 @@ void bind_stats(py::module_& module) {
       .def_readonly("corrupt_chunks", &LoaderStats::corrupt_chunks)
       .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
       .def_readonly("retained_batches", &LoaderStats::retained_batches)
+      .def_readonly("decoded_images", &LoaderStats::decoded_images)
       .def_readonly("threads", &LoaderStats::threads)
       .def_readwrite("notices", &LoaderStats::notices)
       .def_property_readonly("cache", [](const LoaderStats& stats) { return name_of(stats.cache); })

@@ -2,6 +2,10 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 namespace chunkhit {
 namespace {
 
@@ -48,6 +52,25 @@ std::string path_option(OptionDict& from, const char* name) {
   return found.cast<std::string>();
 }
 
+/// Two numbers, the lesser first.
+void take_range(OptionDict& from, const char* name, std::array<double, 2>& range) {
+  std::vector<double> values(range.begin(), range.end());
+  from.take(name, values);
+  if (values.size() != range.size()) from.refuse(name, py::cast(values), "two numbers, the lesser first");
+  std::ranges::copy(values, range.begin());
+}
+
+ResizedCropSpec resized_crop_spec(const py::dict& options) {
+  ResizedCropSpec spec;
+  OptionDict from(options, "augment.resized_crop.");
+  from.take("height", spec.height);
+  from.take("width", spec.width);
+  take_range(from, "area", spec.area);
+  take_range(from, "aspect", spec.aspect);
+  from.finish();
+  return spec;
+}
+
 AugmentSpec augment_spec(const py::dict& options) {
   AugmentSpec spec;
   OptionDict from(options, "augment.");
@@ -56,6 +79,12 @@ AugmentSpec augment_spec(const py::dict& options) {
   from.take("crop_width", spec.crop_width);
   from.take("random_crop", spec.random_crop);
   from.take("crop_padding", spec.crop_padding);
+  from.take("resize_short", spec.resize_short);
+  const bool has_resized_crop = options.contains("resized_crop") && !options["resized_crop"].is_none();
+  spec.resized_crop = resized_crop_spec(dict_option(from, "resized_crop"));
+  if (has_resized_crop && spec.resized_crop.height == 0 && spec.resized_crop.width == 0)
+    throw Error(ErrorCode::usage, "augment.resized_crop.height: is required, as is resized_crop.width");
+  from.take_word("resample", spec.resample);
   from.finish();
   return spec;
 }

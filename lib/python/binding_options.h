@@ -30,6 +30,8 @@ class OptionDict {
   void take(const char* name, Value& field) {
     const py::object value = take_value(name);
     if (value.is_none()) return;
+    if (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool> && py::isinstance<py::bool_>(value))
+      refuse(name, value, kind_of<Value>());
     try {
       field = value.cast<Value>();
     } catch (const py::cast_error&) {

@@ -99,6 +99,16 @@ void take_character(OptionDict& from, const char* name, char& character) {
   if (!text.empty()) character = text[0];
 }
 
+void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
+  from.take_word("sizes", spec.sizes);
+  from.take("max_side", spec.own_sizes.max_side);
+  from.take("short_side", spec.own_sizes.short_side);
+  from.take_word("store", spec.own_sizes.store);
+  from.take("quality", spec.own_sizes.quality);
+  from.take("jpeg_tile", spec.own_sizes.jpeg_tile);
+  from.take("part_samples", spec.own_sizes.part_samples);
+}
+
 PackImagesSpec images_spec(OptionDict& from) {
   PackImagesSpec spec;
   from.take("labels", spec.labels);
@@ -111,6 +121,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   take_texts(from, "split_folders", spec.folders.split_folders);
   from.take("follow_symlinks", spec.follow_symlinks);
   spec.transform = transform_spec(from);
+  take_own_sizes(from, spec);
   from.take_word("exif", spec.exif);
   from.take_word("check", spec.check);
   from.take("accept_warnings", spec.accept_warnings);
@@ -118,6 +129,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   from.take("max_pixels", spec.max_pixels);
   from.take("max_input_bytes", spec.max_input_bytes);
   from.take("max_decode_bytes", spec.max_decode_bytes);
+  if (spec.sizes == Sizes::own) spec.container = "shard";
   from.take("container", spec.container);
   from.take("codec", spec.codec);
   from.take("chunk_samples", spec.chunk_samples);

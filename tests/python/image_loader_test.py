@@ -1,9 +1,17 @@
-"""ImageLoader beside h5py."""
+"""ImageLoader beside h5py and Pillow."""
+import os
+import re
+import sys
+
 import h5py
 import numpy as np
 import pytest
+from PIL import Image
 
 import chunkhit
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from described_order import resized_crop  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +64,41 @@ def test_mirrors_and_crops(packs, stored):
     loader = chunkhit.ImageLoader(packs / "hdf5", augment=dict(flip_horizontal=1.0, crop_height=4, crop_width=4))
     images, _ = next(iter(loader))
     np.testing.assert_array_equal(images, stored[0][:, 1:5, 2:6][:, :, ::-1])
+
+
+def test_resizes_random_crops(packs, stored):
+    augment = dict(resized_crop=dict(height=5, width=7, area=(0.3, 0.9), aspect=[0.5, 2]), resample="bicubic")
+    loader = chunkhit.ImageLoader(packs / "hdf5", seed=7, augment=augment)
+    batch = next(iter(loader.epoch(2)))
+    for image, pixels, sample in zip(batch.images, stored[0], batch.samples, strict=False):
+        top, left, height, width = resized_crop(*pixels.shape[:2], (0.3, 0.9), (0.5, 2), 7, 2, int(sample))
+        crop = Image.fromarray(pixels[top : top + height, left : left + width])
+        np.testing.assert_array_equal(image, np.asarray(crop.resize((7, 5), Image.BICUBIC)))
+
+
+def test_resizes_and_crops_the_centre(packs, stored):
+    loader = chunkhit.ImageLoader(packs / "hdf5", augment=dict(resize_short=12, crop_height=10, crop_width=11))
+    images, _ = next(iter(loader))
+    height, width = stored[0].shape[1:3]
+    size = (12, int(12 * height / width)) if width <= height else (int(12 * width / height), 12)
+    top, left = round((size[1] - 10) / 2), round((size[0] - 11) / 2)
+    whole = np.asarray(Image.fromarray(stored[0][0]).resize(size, Image.BILINEAR))
+    np.testing.assert_array_equal(images[0], whole[top : top + 10, left : left + 11])
+
+
+@pytest.mark.parametrize("augment, words", [
+    (dict(resized_crop=dict(height=5)), "augment.resized_crop.height: goes with resized_crop.width"),
+    (dict(resized_crop={}), "augment.resized_crop.height: is required"),
+    (dict(resized_crop=dict(area=(0.1, 1))), "augment.resized_crop.height: is required"),
+    (dict(resized_crop=dict(height=True, width=5)), "augment.resized_crop.height: expected a whole number"),
+    (dict(resized_crop=dict(height=5, width=5, area=(1,))), "augment.resized_crop.area: expected two numbers"),
+    (dict(resized_crop=dict(height=5, width=5, scale=(1, 1))), "augment.resized_crop.scale: no such option"),
+    (dict(resized_crop=224), "resized_crop: expected a dict"),
+    (dict(resample="cubic"), "augment.resample: expected bilinear"),
+])
+def test_names_the_wrong_option_of_a_resize(packs, augment, words):
+    with pytest.raises(chunkhit.Error, match=re.escape(words)):
+        chunkhit.ImageLoader(packs / "hdf5", augment=augment)
 
 
 def test_reads_several_packs_as_one(packs):

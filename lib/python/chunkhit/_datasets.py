@@ -116,7 +116,8 @@ class ImageDataset(Dataset):
 
     dataset[3]                 (image, label): uint8 as stored, (height, width, channels) or (channels, height, width);
                                an int, or float32 (columns,) where labels are numbers
-    dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more
+    dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more; images are a list where each has its
+                               own size
 
     The options are those of ImageLoader of the same name. Raises Error "bad_data" for a damaged pack, IndexError for a number that is
     none of a sample.

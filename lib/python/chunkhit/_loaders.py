@@ -32,7 +32,11 @@ class ImageLoader(Loader[ImageBatch]):
     rank_remainder  samples that cannot be divided evenly among ranks: "pad" uses some twice, "drop" leaves them out
     drop_last       drop the last batch if it is not full
     echo            data echoing: uses of each fetched block of echo * batch_size samples
-    augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=)
+    augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=);
+                    random resized crop: dict(resized_crop=dict(height=, width=, area=(0.08, 1), aspect=(3/4, 4/3)));
+                    evaluation: dict(resize_short=256, crop_height=224, crop_width=224). resample="bilinear", "bicubic",
+                    "lanczos", "box", "hamming" or "nearest" is the filter of the last two; pixels equal those of
+                    torchvision on PIL images
     dtype           "uint8", or "float32": (x / 255 - mean) / std
     normalize       dict(mean=[...], std=[...]) per channel in 0..1, for float32; mean 0 and std 1 give x / 255. By
                     default the statistics that the packs of a split share, those of its first pack; a pack without a
@@ -40,7 +44,8 @@ class ImageLoader(Loader[ImageBatch]):
     normalize_like  pack whose mean and std normalize this one, e.g. the training pack, for float32
     layout          "nhwc" or "nchw"; None: as stored
     cache           "decoded", "compressed" (in memory), or "none" (read from the files in every epoch); "automatic":
-                    the first of these that fits cache_bytes
+                    the first of these that fits cache_bytes; of images of their own sizes "compressed", and decoded for as
+                    many images as fit
     cache_bytes     memory for chunks; 0: half of the memory available to the process
     threads         worker threads; 0: all available CPUs
     prefetch        batches prepared in advance

@@ -49,11 +49,13 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
 
     all       path, single_part, external (no pack-* wrote it), container, codec, parts (each file), problems (of parts that
               are missing or have another size than recorded), raw_bytes, stored_bytes,
-              spec (the options it was made with), tool, pack_id, input_xxh3, and of a merged pack sources (pack_id, tool,
+              spec (the options it was made with), tool, pack_id, input_xxh3, and of a merged pack sources (pack_id, tool, root,
               spec, input_xxh3, rows, samples, parts, codec, chunk_samples of each pack in it)
     images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
               each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
-              chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to
+              chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to;
+              where each image has its own size: own_sizes (True), sizes (min, median, max of height, width, stored_bytes;
+              jpeg and raw, the numbers of images stored so); height, width and chunk_samples are missing or 0
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
               chunk_rows, stats (what became of each rating of the input)
 
@@ -143,6 +145,8 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels
+    own sizes sizes ("own": each image its own size, in shards), max_side, short_side, store, quality, jpeg_tile,
+              part_samples
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
               split: {"train": 0.9, "val": 0.1}
     run       on_error, max_errors (a count, or a share as a float), on_io_error, trust_inputs, threads, memory_bytes,
@@ -169,7 +173,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
 
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
     """How far the packs of a plan are, as `pack-info --json` prints it: path, rows, tasks, parts, parts_done,
-    missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written), finished
+    missing_tasks (those with missing parts), rejected, max_rejected, begun (files that are being written or left over), finished
     (False); of ratings also stage, the first that is not done: "count", "columns" or "pack". None where the folder has no plan, as when its packs are finished."""
     status = _chunkhit.plan_status_json(native_path(folder, "folder"))
     return None if status is None else json.loads(status)
