@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   for (int index = 2; index < argc; ++index) {
     std::ifstream file(argv[index], std::ios::binary);
-    files.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    std::string& bytes = files.emplace_back(std::filesystem::file_size(argv[index]), '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   std::atomic<std::size_t> next{0};
   const auto begin = std::chrono::steady_clock::now();

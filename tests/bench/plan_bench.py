@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """CPU seconds of packing by a plan beside a plain run, and of the metadata of 10,000 parts.
 
-usage: plan_bench.py BUILD PHOTOS ROWS.csv [ROUNDS]   (PHOTOS as make_photos.py makes them; 100 tasks; medians of ROUNDS, 3)"""
+usage: plan_bench.py BUILD PHOTOS ROWS.csv [ROUNDS TASKS]   (PHOTOS as make_photos.py makes them; medians of 3 rounds; 100 tasks)"""
 import json
 import os
 import resource
@@ -14,7 +14,7 @@ import time
 
 build, photos, rows = sys.argv[1:4]
 rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-TASKS = 100
+TASKS = int(sys.argv[5]) if len(sys.argv) > 5 else 100
 
 
 def run(command, *arguments, env=None, codes=(0,)):
@@ -44,6 +44,7 @@ def plan_against_plain(at):
         for folder in ("plain", "planned"):
             shutil.rmtree(f"{at}/{folder}")
     result = {name: round(statistics.median(values), 3) for name, values in measured.items()}
+    result["fixed cost of a task"] = round((result["tasks"] - result["plain"]) / TASKS, 3)
     result["of plain"] = round((result["plan"] + result["tasks"] + result["finish"]) / result["plain"], 3)
     return result
 
@@ -77,4 +78,4 @@ def ten_thousand_parts(at):
 
 
 with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-    print(json.dumps({"plan, 100 tasks, finish; CPU s": plan_against_plain(folder), "10,000 parts": ten_thousand_parts(folder)}, indent=1))
+    print(json.dumps({f"plan, {TASKS} tasks, finish; CPU s": plan_against_plain(folder), "10,000 parts": ten_thousand_parts(folder)}, indent=1))

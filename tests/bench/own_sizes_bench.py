@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+"""Measures random resized crops to 224 from packs of images of their own sizes, beside a bare decode of the same files and
+torchvision's DataLoader, all in one run; CPU time, medians of interleaved rounds.
+
+usage: PYTHONPATH=BUILD_FOLDER/lib/python own_sizes_bench.py BUILD_FOLDER CORPUS [ROUNDS [EVERY [RATES.json]]]
+CORPUS is made by make_photos.py; of its files every EVERY-th (3) is read, ROUNDS (5) times. Packs go to /dev/shm. RATES.json is
+for chart.py: images per second of CPU time.
+"""
+import glob
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+import torchvision
+
+import chunkhit
+
+build, corpus = sys.argv[1:3]
+rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+every = int(sys.argv[4]) if len(sys.argv) > 4 else 3
+files = sorted(glob.glob(f"{corpus}/images/**/*.jpg", recursive=True))[::every]
+folder = "/dev/shm/chunkhit-own-sizes"
+CROP = dict(flip_horizontal=0.5, resized_crop=dict(height=224, width=224))
+EPOCHS = 4  # of a round; loaders make a few batches ahead
+PACKS = {"JPEG": {}, "JPEG, max side 512": dict(max_side=512), "pixels, short side 256": dict(short_side=256, store="raw"),
+         "pixels, max side 512": dict(max_side=512, store="raw")}
+
+
+def cpu_seconds():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+class Files(torch.utils.data.Dataset):
+    """What a training script has: PIL, RandomResizedCrop, a flip; uint8."""
+
+    change = torchvision.transforms.Compose([
+        torchvision.transforms.RandomResizedCrop(224), torchvision.transforms.RandomHorizontalFlip(),
+        torchvision.transforms.PILToTensor()])
+
+    def __len__(self):
+        return len(files)
+
+    def __getitem__(self, number):
+        return self.change(torchvision.datasets.folder.pil_loader(files[number])), 0
+
+
+def run_torchvision():
+    for _ in torch.utils.data.DataLoader(Files(), batch_size=32, shuffle=True, num_workers=2):
+        pass
+    return 1
+
+
+def run_bare():
+    subprocess.run([f"{build}/tests/bare_decode", "1", *files], check=True, stdout=subprocess.DEVNULL)
+    return 1
+
+
+def make_loader(name, **options):
+    loader = chunkhit.ImageLoader(f"{folder}/{name}", batch_size=32, prefetch=1, shuffle="window", threads=2, augment=CROP, **options)
+    epochs = iter(range(1 << 30))
+
+    def run(count=EPOCHS):
+        for _ in range(count):
+            for _ in loader.epoch(next(epochs)):
+                pass
+        return count
+    run(1)  # reads what it keeps in memory, and decodes what stays decoded
+    return run
+
+
+def pack():
+    os.makedirs(f"{folder}/files/all")
+    for number, file in enumerate(files):
+        shutil.copy(file, f"{folder}/files/all/{number:06}.jpg")
+    for name, options in PACKS.items():
+        begin = cpu_seconds()
+        info = chunkhit.pack_images(f"{folder}/files", f"{folder}/{name}", sizes="own", progress=False, threads=2, **options)
+        seconds = cpu_seconds() - begin
+        size = sum(part["bytes"] for part in info["parts"])
+        print(f"packed {name:24} {seconds / len(files) * 1e6:6.0f} us CPU an image; {size / len(files):8.0f} bytes an image, "
+              f"{size / sum(map(os.path.getsize, files)):.3f} of the files'", flush=True)
+
+
+shutil.rmtree(folder, ignore_errors=True)
+os.makedirs(folder)
+pack()
+info = chunkhit.pack_info(f"{folder}/JPEG")
+half = info["stored_bytes"] + 2 * 3 * (1 << 20) + info["raw_bytes"] // 2
+ways = {"bare whole decode": run_bare,
+        "torchvision DataLoader": run_torchvision,
+        "chunkhit JPEG": make_loader("JPEG", cache="compressed"),
+        "chunkhit JPEG, half decoded in memory": make_loader("JPEG", cache_bytes=half),
+        "chunkhit JPEG, decoded in memory": make_loader("JPEG", cache="decoded"),
+        "chunkhit JPEG, max side 512": make_loader("JPEG, max side 512", cache="compressed"),
+        "chunkhit pixels, max side 512": make_loader("pixels, max side 512"),
+        "chunkhit pixels, short side 256": make_loader("pixels, short side 256")}
+times = {name: [] for name in ways}
+for _ in range(rounds):
+    for name, way in ways.items():
+        begin = cpu_seconds()
+        epochs = way()
+        time.sleep(0.3)  # until the loader has made ahead what it may, as it had at the beginning
+        times[name].append((cpu_seconds() - begin) / epochs / len(files) * 1e6)
+shutil.rmtree(folder)
+median = {name: statistics.median(each) for name, each in times.items()}
+print(f"{len(files)} photos, median of {rounds} rounds, {time.strftime('%Y-%m-%d')}")
+for name, each in median.items():
+    print(f"{name:38} {each:6.0f} us CPU an image, {median['bare whole decode'] / each:5.2f} of bare whole decodes, "
+          f"{median['torchvision DataLoader'] / each:5.2f} of torchvision's")
+if len(sys.argv) > 5:
+    with open(sys.argv[5], "w", encoding="utf-8") as file:
+        json.dump({name: {"images_per_second": round(1e6 / each)} for name, each in median.items()}, file, indent=1)
+        file.write("\n")
