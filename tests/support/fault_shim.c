@@ -1,6 +1,6 @@
 // Preloaded into a command: makes the Nth call of one kind fail, come up short, or kill the process.
 // FAULT=op:n[:errno|short|kill][:sticky] with op one of open openat2 (below a folder) mkdir write pwrite read
-// pread readdir fsync link rename unlink rmdir close fallocate ftruncate; only files below FAULT_PATH count.
+// pread readdir fsync link rename unlink rmdir close ftruncate; only files below FAULT_PATH count.
 // NO_FLOCK=1: every flock succeeds and locks nothing, as a file system shared with other machines may do.
 // NO_TMPFILE=1: there are no files without a name, as on NFS.
 // NO_LINKS=1: there are no hard links.
@@ -148,9 +148,6 @@ int mkdir(const char* path, mode_t mode) {
 }
 int rmdir(const char* path) { return below_path(path) && error("rmdir") < 0 ? -1 : NEXT(rmdir)(path); }
 int flock(int fd, int operation) { return getenv("NO_FLOCK") != NULL ? 0 : NEXT(flock)(fd, operation); }
-int fallocate(int fd, int mode, off_t offset, off_t size) {
-  return fd_below_path(fd) && error("fallocate") < 0 ? -1 : NEXT(fallocate)(fd, mode, offset, size);
-}
 int ftruncate64(int fd, off64_t size) {
   return fd_below_path(fd) && error("ftruncate") < 0 ? -1 : NEXT(ftruncate64)(fd, size);
 }
