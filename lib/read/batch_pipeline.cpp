@@ -78,6 +78,7 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlot
       ring_(ring),
       spec_(spec),
       given_out_(ring_.size()),
+      slices_left_(ring_.size()),
       start_(start),
       batches_(batches_of(grid.sample_count(), spec, start)),
       next_batch_(start.first_batch) {
@@ -108,22 +109,26 @@ void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
       if (work.plan == nullptr) return;
     }
     const Loading loading{work.plan->epoch, work.slot};
+    bool is_complete = false;
     lock.unlock();
     if (work.loads)
       load(work, maker);
     else
-      make(work, maker);
+      is_complete = make(work, maker);
     lock.lock();
-    if (work.loads)
+    if (work.loads) {
       std::erase(loading_, loading);
-    else
-      finish(work, maker.counts());
+      continue;
+    }
+    stats_.made.add(maker.counts());
+    if (is_complete) finish(work);
   }
 }
 
-// Called under the lock. Prefers the next batch if its chunks are loaded, then loading chunks, and takes a
-// batch whose chunks are still loading last, because its thread can only wait.
+// Called under the lock. Prefers what is left of a batch, then the next one if its chunks are loaded, then
+// loading chunks, and takes a batch whose chunks are still loading last, because its thread can only wait.
 bool BatchPipeline::take_work(Work& work) {
+  if (take_slice(work)) return true;
   if (!plans_.back()->has_batches())
     plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
   Plan& plan =
@@ -151,9 +156,24 @@ bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
 }
 
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
-  work = {.plan = &plan, .batch = plan.next_batch++, .number = next_number_++};
-  given_out(work.number) = {.plan = work.plan, .batch = work.batch};
-  // Another thread may now find work: the following batch or its chunks.
+  const std::uint64_t number = next_number_++, batch = plan.next_batch++;
+  const std::uint64_t size = plan.batches.batch(batch).size;
+  given_out(number) = {.plan = &plan, .batch = batch, .size = size};
+  slices_left_[slot(number)] = (size - 1) / spec_.slice_samples + 1;
+  state(number).error = nullptr;
+  return take_slice(work);
+}
+
+/// Takes a slice of the batch that was given out last; returns whether one was left.
+bool BatchPipeline::take_slice(Work& work) {
+  if (oldest_number_ == next_number_) return false;
+  const std::uint64_t number = next_number_ - 1;
+  GivenOut& batch = given_out(number);
+  if (batch.given == batch.size) return false;
+  const std::uint64_t begin = batch.given;
+  batch.given += std::min(spec_.slice_samples, batch.size - begin);
+  work = {.plan = batch.plan, .batch = batch.batch, .number = number, .begin = begin, .end = batch.given};
+  // Another thread may now find work: the next slice, the following batch or its chunks.
   work_changed_.notify_one();
   return true;
 }
@@ -180,20 +200,33 @@ void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
   }
 }
 
-void BatchPipeline::make(const Work& work, BatchAssembler& maker) {
-  BatchSlots::State& made = state(work.number);
-  made.error = nullptr;
+/// Makes a slice, and completes the batch where it was the last one; returns whether it was.
+bool BatchPipeline::make(const Work& work, BatchAssembler& maker) {
+  const BatchTask task{work.plan->epoch, work.plan->order, work.plan->batches,
+                       work.batch,       work.begin,       work.end};
   try {
-    made.made =
-        maker.make({work.plan->epoch, work.plan->order, work.plan->batches, work.batch}, slot(work.number));
+    maker.make(task, slot(work.number));
   } catch (...) {
-    made.error = std::current_exception();
+    fail(work);
   }
+  if (--slices_left_[slot(work.number)] != 0) return false;
+  BatchSlots::State& made = state(work.number);
+  if (made.error == nullptr) made.made = maker.complete(task, slot(work.number));
+  return true;
 }
 
-void BatchPipeline::finish(const Work& work, const BatchCounts& counts) {
+/// Records an exception that is being handled; of several, the caller has the one of the first slice.
+void BatchPipeline::fail(const Work& work) {
+  const std::lock_guard lock(mutex_);
+  std::exception_ptr& error = state(work.number).error;
+  GivenOut& batch = given_out(work.number);
+  if (error != nullptr && batch.failed_from < work.begin) return;
+  error = std::current_exception();
+  batch.failed_from = work.begin;
+}
+
+void BatchPipeline::finish(const Work& work) {
   state(work.number).ready = true;
-  stats_.made.add(counts);
   given_out(work.number).done = true;
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
   const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;

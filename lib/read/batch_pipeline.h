@@ -1,6 +1,7 @@
 // Prepares batches on worker threads, in order, ahead of the caller.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -31,12 +32,12 @@ struct PipelineSpec {
   OrderSpec order;
   BatchSpec batches;
   std::uint32_t threads = 1;
-  std::uint32_t prefetch = 4;
   bool loads_ahead = true;        ///< chunks are asked for before a batch needs them; not in a global order
   std::size_t chunks_ahead = 64;  ///< how many chunks may be wanted at a time, if a batch does not need more
   /// A batch's chunks stay once they are loaded, though nothing asks for them ahead: all threads then load
   /// those of the very first batch before one of them makes it.
   bool keeps_chunks = false;
+  std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
 };
 
 /// What the threads did, and what the caller had; seconds.
@@ -50,18 +51,21 @@ struct PipelineStats {
   void add(const PipelineStats& other);
 };
 
-/// How many slots a ring has: those that are made ahead, and the one that the caller holds.
-[[nodiscard]] constexpr std::size_t ring_size(std::uint32_t threads, std::uint32_t prefetch) {
-  return std::size_t{1} + (prefetch > threads ? prefetch : threads);
+/// How many slots a ring has: the one that the caller holds, those that are made ahead, and so many that
+/// there is a slice for each thread.
+[[nodiscard]] constexpr std::size_t ring_size(std::uint32_t threads, std::uint32_t prefetch,
+                                              std::uint64_t batch_slices) {
+  const std::uint64_t worked_on = (threads + batch_slices - 1) / batch_slices;
+  return std::size_t{1} + (prefetch > worked_on ? prefetch : worked_on);
 }
 
 /// Makes a maker for a thread.
 using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 
-/// Fills the slots of a ring. Chunks are loaded in one order and batches are
-/// made in one order. A batch is given out once its chunks are loaded; until then threads load the chunks of
-/// later ones. Where no more may be loaded, the batch is given out while its last chunks are loading, so
-/// whatever is waited for is already being done. Continues with the next epoch by itself.
+/// Fills the slots of a ring. Chunks are loaded in one order and batches are made in one order, in slices
+/// that the threads share. A batch is given out once its chunks are loaded; until then threads load the
+/// chunks of later ones. Where no more may be loaded, the batch is given out while its last chunks are
+/// loading, so whatever is waited for is already being done. Continues with the next epoch by itself.
 class BatchPipeline {
  public:
   /// Restarts the ring, which has ring_size() slots.
@@ -111,7 +115,9 @@ class BatchPipeline {
     Plan* plan = nullptr;
     std::uint64_t batch = 0;
     std::uint64_t number = 0;  // of the batch, over all epochs
-    std::uint64_t chunk = 0;   // or this chunk is to be loaded
+    std::uint64_t begin = 0;   // of its samples [begin, end)
+    std::uint64_t end = 0;
+    std::uint64_t chunk = 0;  // or this chunk is to be loaded
     bool loads = false;
     std::uint64_t slot = kNoSlot;  // in which the chunk is visited, where it is loaded ahead
   };
@@ -124,16 +130,21 @@ class BatchPipeline {
   struct GivenOut {
     Plan* plan = nullptr;
     std::uint64_t batch = 0;
+    std::uint64_t size = 0;         // samples
+    std::uint64_t given = 0;        // of them, to threads
+    std::uint64_t failed_from = 0;  // where the first slice begins that failed, if one did
     bool done = false;
   };
   void run(BatchAssembler& maker, const std::stop_token& stop);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
+  [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
   [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
   void load(const Work& work, BatchAssembler& maker);
-  void make(const Work& work, BatchAssembler& maker);
-  void finish(const Work& work, const BatchCounts& counts);
+  [[nodiscard]] bool make(const Work& work, BatchAssembler& maker);
+  void fail(const Work& work);
+  void finish(const Work& work);
   void release(Plan& plan, std::uint64_t end_slot);
   [[nodiscard]] std::unique_lock<std::mutex> take_back(RoomNotice& notice);
   [[nodiscard]] std::size_t slot(std::uint64_t number) const { return number % ring_.size(); }
@@ -149,10 +160,11 @@ class BatchPipeline {
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
   std::condition_variable_any work_changed_;
   std::condition_variable batch_ready_;
-  std::deque<std::unique_ptr<Plan>> plans_;  // in order; each has batches that are not made yet
-  std::vector<GivenOut> given_out_;          // the batches that the ring holds, or is to hold
-  std::uint64_t oldest_number_ = 0;          // of those that are not made yet
-  std::uint64_t next_number_ = 0;            // of the next batch to be given out
+  std::deque<std::unique_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
+  std::vector<GivenOut> given_out_;                      // the batches that the ring holds, or is to hold
+  std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each slot's batch; needs no lock
+  std::uint64_t oldest_number_ = 0;                      // of those that are not made yet
+  std::uint64_t next_number_ = 0;                        // of the next batch to be given out
   std::uint64_t wanted_chunks_ = 0;
   std::vector<Loading> loading_;  // at most one a thread
   PipelineStats stats_;

@@ -78,22 +78,22 @@ void BatchCounts::add(const BatchCounts& other) {
   chunk_misses += other.chunk_misses;
 }
 
-// Reserves memory for the largest batch, so that no later batch allocates.
+// Reserves memory for the largest slice, so that no later one allocates.
 BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkCache& cache,
                            const BatchChunksSpec& spec)
     : grid_(grid), cache_(cache), spec_(spec) {
-  samples_.reserve(spec.batch_size);
-  pins_.reserve(std::min<std::uint64_t>(spec.batch_size, chunks.chunk_count()));
+  samples_.reserve(spec.slice_samples);
+  pins_.reserve(std::min<std::uint64_t>(spec.slice_samples, chunks.chunk_count()));
   if (!spec.by_chunk) held_.resize(chunks.chunk_count());
 }
 
-/// Finds chunk and index of each sample of a batch. By chunk means sorted by chunk: a chunk is then held once
+/// Finds chunk and index of each sample of a slice. By chunk means sorted by chunk: a chunk is then held once
 /// and its samples are copied together.
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
   samples_.clear();
-  for (std::uint32_t at = 0; at < batch.size; ++at) {
+  for (std::uint64_t at = task.begin; at < task.end; ++at) {
     const ChunkGrid::Location position = task.order(task.batches.position(batch, at), window_);
-    samples_.push_back({position.chunk, position.in_chunk, at, nullptr});
+    samples_.push_back({position.chunk, position.in_chunk, static_cast<std::uint32_t>(at), nullptr});
   }
   if (!spec_.by_chunk) return;
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {

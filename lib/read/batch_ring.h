@@ -45,10 +45,11 @@ struct BatchBuffer {
   std::vector<std::int64_t> labels;
   std::vector<float> label_values;
   std::vector<std::uint64_t> samples;
-  ImageBatch batch;  ///< views of the above
+  std::vector<std::uint8_t> left_out;  ///< 1 for a sample that could not be read, by its position
+  ImageBatch batch;                    ///< views of the above
 };
 
-/// What making one batch took.
+/// What making one slice of a batch took.
 struct BatchCounts {
   double assemble_seconds = 0;  ///< without getting the chunks, and without decoding images
   double decode_seconds = 0;    ///< of images of their own sizes
@@ -58,12 +59,14 @@ struct BatchCounts {
   void add(const BatchCounts& other);
 };
 
-/// Which batch is to be made.
+/// Which batch is to be made, and which slice of it: its samples [begin, end).
 struct BatchTask {
   std::uint64_t epoch = 0;
   const EpochOrder& order;
   const EpochBatches& batches;
   std::uint64_t index = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
 };
 
 /// What became of it.
@@ -73,16 +76,20 @@ struct MadeBatch {
   std::uint64_t corrupt_samples = 0;  ///< samples left out
 };
 
-/// Makes batches in the slots of a ring; each thread has its own, because it keeps tables between batches.
+/// Makes slices of batches in the slots of a ring; each thread has its own, because it keeps tables between
+/// them.
 class BatchAssembler {
  public:
   BatchAssembler() = default;
   BatchAssembler(const BatchAssembler&) = delete;
   BatchAssembler& operator=(const BatchAssembler&) = delete;
   virtual ~BatchAssembler() = default;
-  /// Makes a batch in a slot that nobody uses; throws bad_data for a damaged chunk.
-  virtual MadeBatch make(const BatchTask& task, std::size_t slot) = 0;
-  [[nodiscard]] const BatchCounts& counts() const { return counts_; }  ///< of the last batch
+  /// Makes a slice of the batch in a slot; other threads make the other slices meanwhile. Throws bad_data for
+  /// a damaged chunk.
+  virtual void make(const BatchTask& task, std::size_t slot) = 0;
+  /// Completes the batch once all of its slices are made; called by the thread that made the last one.
+  [[nodiscard]] virtual MadeBatch complete(const BatchTask& task, std::size_t slot) = 0;
+  [[nodiscard]] const BatchCounts& counts() const { return counts_; }  ///< of the last slice
   [[nodiscard]] ByteBuffer& stored() { return stored_; }               ///< scratch for stored bytes
 
  protected:
@@ -90,16 +97,16 @@ class BatchAssembler {
   ByteBuffer stored_;
 };
 
-/// How the chunks of a batch are held.
+/// How the chunks of a slice are held.
 struct BatchChunksSpec {
-  std::size_t batch_size = 1;
-  /// Somebody keeps a batch's chunks, or has room for all of them; else no more than one is held at a time.
+  std::size_t slice_samples = 1;
+  /// Somebody keeps a slice's chunks, or has room for all of them; else no more than one is held at a time.
   bool holds_all = true;
   /// Samples of one chunk come side by side, which copying likes; else in the batch's order, with all held.
   bool by_chunk = true;
 };
 
-/// The samples of a batch, and the chunks that hold them.
+/// The samples of a slice, and the chunks that hold them.
 class BatchSamples {
  public:
   BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkCache& cache, const BatchChunksSpec& spec);
@@ -109,7 +116,7 @@ class BatchSamples {
     std::uint32_t at;             ///< position in the batch
     const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
   };
-  /// Finds the samples of a batch.
+  /// Finds the samples of a slice of a batch.
   void find(const BatchTask& task, const EpochBatches::Batch& batch);
   /// Acquires each chunk once. Releases the chunks that were held, and holds those of the samples from
   /// `begin` on; returns where the samples end whose chunks are held.

@@ -63,7 +63,8 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, Ba
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {
-  return {spec_.batches.batch_size, !is_global(spec_) || spec_.holds_all, !spec_.holds_all};
+  return {std::min(spec_.batches.batch_size, spec_.slice_samples), !is_global(spec_) || spec_.holds_all,
+          !spec_.holds_all};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
@@ -87,8 +88,8 @@ bool EpochReader::keeps_chunks() const {
 
 /// Turns failures to allocate or to start threads into errors that name the option to lower.
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.order,       spec_.batches,      spec_.threads, spec_.prefetch,
-                          !is_global(spec_), plan_.chunks_ahead, keeps_chunks()};
+  const PipelineSpec spec{spec_.order,        spec_.batches,  spec_.threads,      !is_global(spec_),
+                          plan_.chunks_ahead, keeps_chunks(), spec_.slice_samples};
   try {
     return with_memory(
         "batches of " + std::to_string(spec_.batches.batch_size) + " samples on " +

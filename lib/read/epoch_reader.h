@@ -34,8 +34,14 @@ struct EpochReaderSpec {
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
+  std::uint64_t slice_samples = ~std::uint64_t{0};           ///< of a batch, that a thread makes at a time
   std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
 };
+
+/// How many batches are there at a time.
+[[nodiscard]] inline std::size_t ring_size(const EpochReaderSpec& spec) {
+  return ring_size(spec.threads, spec.prefetch, (spec.batches.batch_size - 1) / spec.slice_samples + 1);
+}
 
 /// Throws usage with `what` unless `holds`.
 void require_option(bool holds, const char* what);

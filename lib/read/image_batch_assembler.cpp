@@ -25,7 +25,7 @@ ImageBatchAssembler::ImageBatchAssembler(const ImageBatchContext& context)
   stored_.reserve(context.source.chunks().max_stored_bytes());
 }
 
-MadeBatch ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
+void ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   counts_ = {};
   BatchBuffer& buffer = context_.ring[slot];
   const EpochBatches::Batch batch = task.batches.batch(task.index);
@@ -35,13 +35,24 @@ MadeBatch ImageBatchAssembler::make(const BatchTask& task, std::size_t slot) {
     copy_samples(begin, end, task, batch.pass, buffer);
   }
   samples_.release();
-  const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
-  // Samples after those that were left out move up, so that the batch has no gaps.
-  if (corrupt_samples != 0)
-    for (std::size_t to = 0; to < samples_.all().size(); ++to) move_sample(samples_.all()[to].at, to, buffer);
-  show(task, buffer);
-  const std::size_t count = samples_.all().size();
-  return {count, count * context_.writer.sample_bytes(), corrupt_samples};
+  for (const BatchSamples::Sample& each : samples_.all())
+    buffer.left_out[each.at] = each.decoded == nullptr ? 1 : 0;
+}
+
+MadeBatch ImageBatchAssembler::complete(const BatchTask& task, std::size_t slot) {
+  BatchBuffer& buffer = context_.ring[slot];
+  const std::size_t size = task.batches.batch(task.index).size;
+  const std::size_t count = close_gaps(size, buffer);
+  show(task, count, buffer);
+  return {count, count * context_.writer.sample_bytes(), size - count};
+}
+
+/// Moves the samples behind those that were left out up; returns how many there are.
+std::size_t ImageBatchAssembler::close_gaps(std::size_t batch_size, BatchBuffer& buffer) const {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < batch_size; ++at)
+    if (buffer.left_out[at] == 0) move_sample(at, count++, buffer);
+  return count;
 }
 
 /// Writes the samples of one held chunk to their positions in the batch, and prefetches the next sample
@@ -106,9 +117,9 @@ void ImageBatchAssembler::move_sample(std::size_t from, std::size_t to, BatchBuf
     buffer.label_values[to * columns + i] = buffer.label_values[from * columns + i];
 }
 
-void ImageBatchAssembler::show(const BatchTask& task, BatchBuffer& buffer) const {
+void ImageBatchAssembler::show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const {
   ImageBatch& batch = buffer.batch;
-  const std::size_t count = samples_.all().size(), bytes = count * context_.writer.sample_bytes();
+  const std::size_t bytes = count * context_.writer.sample_bytes();
   if (context_.writer.dtype() == Dtype::uint8)
     batch.pixels = {buffer.pixels.data(), bytes};
   else

@@ -29,7 +29,8 @@ struct ImageBatchContext {
 class ImageBatchAssembler final : public BatchAssembler {
  public:
   explicit ImageBatchAssembler(const ImageBatchContext& context);
-  MadeBatch make(const BatchTask& task, std::size_t slot) override;
+  void make(const BatchTask& task, std::size_t slot) override;
+  [[nodiscard]] MadeBatch complete(const BatchTask& task, std::size_t slot) override;
 
  private:
   void copy_samples(std::size_t begin, std::size_t end, const BatchTask& task, std::uint32_t pass,
@@ -37,8 +38,9 @@ class ImageBatchAssembler final : public BatchAssembler {
   [[nodiscard]] bool write_sample(std::size_t at, const std::uint8_t* stored, const BatchTask& task,
                                   std::uint32_t pass, BatchBuffer& buffer);
   void copy_label(std::uint64_t sample, std::size_t at, BatchBuffer& buffer) const;
+  [[nodiscard]] std::size_t close_gaps(std::size_t batch_size, BatchBuffer& buffer) const;
   void move_sample(std::size_t from, std::size_t to, BatchBuffer& buffer) const;
-  void show(const BatchTask& task, BatchBuffer& buffer) const;
+  void show(const BatchTask& task, std::size_t count, BatchBuffer& buffer) const;
 
   ImageBatchContext context_;
   BatchSamples samples_;

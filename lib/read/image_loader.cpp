@@ -17,6 +17,13 @@
 namespace chunkhit {
 namespace {
 
+/// Resizing takes so long that a thread alone would make a batch of 256 in 20 to 150 ms.
+constexpr std::uint64_t kSliceSamples = 16;
+
+bool resizes(const AugmentSpec& augment) {
+  return augment.resized_crop.height != 0 || augment.resize_short != 0;
+}
+
 /// Lists the augmentation options that a state records: other ones would change the samples after a resume.
 std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& augment) {
   std::vector<std::pair<std::string, double>> fields{{"flip_horizontal", augment.flip_horizontal},
@@ -26,8 +33,7 @@ std::vector<std::pair<std::string, double>> augment_fields(const AugmentSpec& au
                                                      {"crop_padding", augment.crop_padding}};
   const ResizedCropSpec& crop = augment.resized_crop;
   if (augment.resize_short != 0) fields.emplace_back("resize_short", augment.resize_short);
-  if (augment.resize_short != 0 || crop.height != 0)
-    fields.emplace_back("resample", static_cast<double>(augment.resample));
+  if (resizes(augment)) fields.emplace_back("resample", static_cast<double>(augment.resample));
   if (crop.height == 0) return fields;
   fields.insert(fields.end(), {{"resized_crop.height", crop.height},
                                {"resized_crop.width", crop.width},
@@ -90,8 +96,9 @@ BatchBuffer make_buffer(const ImageSource& source, const SampleWriter& writer,
                         const BatchAllocator& allocator, std::size_t batch_size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(batch_size, writer.sample_bytes(), &bytes)) throw std::bad_alloc();
-  BatchBuffer buffer{BatchMemory(allocator, bytes), {}, {}, {}, {}};
+  BatchBuffer buffer{BatchMemory(allocator, bytes), {}, {}, {}, {}, {}};
   buffer.samples.resize(batch_size);
+  buffer.left_out.resize(batch_size);
   if (source.label_columns() == 0)
     buffer.labels.resize(batch_size);
   else
@@ -144,6 +151,7 @@ ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoade
     : impl_(with_memory(kNoMemory, [&] {
         EpochReaderSpec spec = epoch_reader_spec(options);
         spec.augment = augment_fields(options.augment);
+        if (resizes(options.augment)) spec.slice_samples = kSliceSamples;
         return std::make_unique<Impl>(paths, options, spec);
       })) {}
 

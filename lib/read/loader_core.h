@@ -22,8 +22,8 @@ class LoaderCore {
   /// `make_buffer` makes the memory of one batch, of about `buffer_bytes`.
   template <class MakeBuffer>
   LoaderCore(const ChunkSet& chunks, const EpochReaderSpec& spec, double buffer_bytes, MakeBuffer make_buffer)
-      : ring_(ring_size(spec.threads, spec.prefetch),
-              [make = std::move(make_buffer), buffer_bytes, count = ring_size(spec.threads, spec.prefetch)] {
+      : ring_(ring_size(spec),
+              [make = std::move(make_buffer), buffer_bytes, count = ring_size(spec)] {
                 return with_memory(no_memory_text(count, buffer_bytes), make);
               }),
         reader_(chunks, spec, ring_) {}

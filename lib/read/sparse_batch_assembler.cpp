@@ -65,10 +65,10 @@ SparseBatchAssembler::SparseBatchAssembler(const SparseBatchContext& context)
       samples_(context.source.chunks(), context.grid, context.cache, context.chunks),
       values_{EntryValues(context.format.x), EntryValues(context.format.held_out)} {
   stored_.reserve(context.source.chunks().max_stored_bytes());
-  rows_.reserve(context.chunks.batch_size);
+  rows_.reserve(context.chunks.slice_samples);
 }
 
-MadeBatch SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
+void SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   counts_ = {};
   bytes_ = 0;
   SparseBuffer& buffer = context_.ring[slot];
@@ -77,15 +77,18 @@ MadeBatch SparseBatchAssembler::make(const BatchTask& task, std::size_t slot) {
   const std::size_t held = samples_.hold(0, counts_, stored_);
   assert(held == batch.size);
   static_cast<void>(held);
-  const std::uint64_t corrupt_samples = samples_.leave_out_corrupt();
-  if (corrupt_samples != 0) samples_.close_gaps();
+  corrupt_samples_ = samples_.leave_out_corrupt();
+  if (corrupt_samples_ != 0) samples_.close_gaps();
   const CopyClock clock;
   show(task, buffer);
   copy_rows(0, buffer.matrices[0], buffer.batch);
   if (buffer.matrices.size() > 1) copy_rows(1, buffer.matrices[1], buffer.batch.held_out);
   clock.add_to(counts_);
   samples_.release();
-  return {samples_.all().size(), bytes_, corrupt_samples};
+}
+
+MadeBatch SparseBatchAssembler::complete(const BatchTask& /*task*/, std::size_t /*slot*/) {
+  return {samples_.all().size(), bytes_, corrupt_samples_};
 }
 
 void SparseBatchAssembler::find_rows(std::size_t matrix) {
@@ -105,7 +108,7 @@ void SparseBatchAssembler::copy_rows(std::size_t matrix, SparseMatrixBuffer& buf
   view.was_written_ = &buffer.was_written;
   view.nnz_ = 0;
   for (const StoredRow& row : rows_) view.nnz_ += row.nnz;
-  if (view.nnz_ > context_.source.max_entries(context_.chunks.batch_size))
+  if (view.nnz_ > context_.source.max_entries(context_.chunks.slice_samples))
     throw Error(ErrorCode::bad_data,
                 context_.source.info().path + ": has longer rows than its manifest says");
   if (buffer.dense)

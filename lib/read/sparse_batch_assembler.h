@@ -63,7 +63,9 @@ struct SparseBatchContext {
 class SparseBatchAssembler final : public BatchAssembler {
  public:
   explicit SparseBatchAssembler(const SparseBatchContext& context);
-  MadeBatch make(const BatchTask& task, std::size_t slot) override;
+  /// Rows lie one behind the other, so a batch is one slice.
+  void make(const BatchTask& task, std::size_t slot) override;
+  [[nodiscard]] MadeBatch complete(const BatchTask& task, std::size_t slot) override;
 
  private:
   void find_rows(std::size_t matrix);
@@ -74,8 +76,9 @@ class SparseBatchAssembler final : public BatchAssembler {
   SparseBatchContext context_;
   BatchSamples samples_;
   std::array<EntryValues, 2> values_;
-  std::vector<StoredRow> rows_;  // of one matrix, in the batch's order
-  std::uint64_t bytes_ = 0;      // that the batch in work hands out
+  std::vector<StoredRow> rows_;        // of one matrix, in the batch's order
+  std::uint64_t bytes_ = 0;            // that the batch in work hands out
+  std::uint64_t corrupt_samples_ = 0;  // left out of it
 };
 
 }  // namespace chunkhit

@@ -105,7 +105,7 @@ class PageWaits {
     const EpochBatches batches(source_.size(), {.batch_size = kBatch}, 1, epoch);
     double seconds = 0;
     for (std::uint64_t index = 0; index < batches.batch_count(); ++index) {
-      maker_.make({epoch, order, batches, index}, 0);
+      maker_.make({epoch, order, batches, index, 0, batches.batch(index).size}, 0);
       seconds += maker_.counts().page_seconds;
     }
     return seconds;
@@ -122,6 +122,7 @@ class PageWaits {
                                                     std::vector<std::int64_t>(kBatch),
                                                     {},
                                                     std::vector<std::uint64_t>(kBatch),
+                                                    std::vector<std::uint8_t>(kBatch),
                                                     {}};
                                }};
   ImageBatchAssembler maker_{{source_,
@@ -132,7 +133,7 @@ class PageWaits {
                               nullptr,
                               ring_,
                               1,
-                              {.batch_size = kBatch, .holds_all = false}}};
+                              {.slice_samples = kBatch, .holds_all = false}}};
 };
 
 TEST(BatchAssembler, CountsWaitingForPagesOfAMappedFileApartFromCopying) {
