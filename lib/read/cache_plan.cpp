@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "read/decoded_images.h"
+#include "read/sized_images.h"
 
 namespace chunkhit {
 namespace {
@@ -60,19 +61,27 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
   return plan;
 }
 
-/// Of images of their own sizes, what is stored is kept first, then the pixels of as many as fit.
+/// Of images of their own sizes, what is stored is kept first, then the pixels of as many as fit beside what
+/// the threads need for decoding.
 CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
+  const std::uint64_t decoding = decoding_bytes(chunks, spec.threads);
+  if (decoding > memory)
+    refuse("decoding the largest images on all threads", decoding, memory,
+           "give more, or take fewer threads");
+  const std::uint64_t stored_bytes = chunks.decoded_bytes();
+  if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
+    refuse("cache compressed", stored_bytes + decoding, memory, "give more, or take cache none");
   CacheSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
-  CachePlan plan = plan_chunks(chunks, stored, memory);
+  CachePlan plan = plan_chunks(chunks, stored, memory - decoding);
   plan.reported = plan.cache == Cache::decoded ? Cache::compressed : plan.cache;
   if (plan.cache != Cache::decoded || spec.cache == Cache::compressed || !spec.keeps_images) return plan;
-  const std::uint64_t taken = chunks.decoded_bytes() + spec.threads * DecodedImages::bytes_of_largest(chunks);
+  const std::uint64_t left = memory - decoding - stored_bytes;
   const std::uint64_t all = DecodedImages::bytes_of_all(chunks);
-  if (spec.cache == Cache::decoded && taken + all > memory)
-    refuse("cache decoded", taken + all, memory,
+  if (spec.cache == Cache::decoded && all > left)
+    refuse("cache decoded", decoding + stored_bytes + all, memory,
            "give more, or take cache automatic, which keeps the pixels of as many images as fit");
-  plan.image_bytes = std::min(all, memory - std::min(memory, taken));
+  plan.image_bytes = std::min(all, left);
   if (plan.image_bytes == all) plan.reported = Cache::decoded;
   return plan;
 }

@@ -1,7 +1,5 @@
 #include "read/decoded_images.h"
 
-#include <algorithm>
-
 #include "base/random.h"
 #include "batch/epoch_order.h"
 
@@ -19,24 +17,13 @@ std::uint64_t pixel_bytes(const ChunkSet& chunks, ChunkSet::SampleLocation locat
          chunks.sample().channels;
 }
 
-template <class Take>
-void for_each_image(const ChunkSet& chunks, Take take) {
-  for (std::size_t part = 0; part < chunks.parts().size(); ++part)
-    for (std::uint64_t i = 0; i < chunks.parts()[part]->samples().rows.size(); ++i)
-      take(pixel_bytes(chunks, {part, i}));
-}
-
 }  // namespace
 
 std::uint64_t DecodedImages::bytes_of_all(const ChunkSet& chunks) {
   std::uint64_t bytes = chunks.sample_count() * kBytesOfSample;
-  for_each_image(chunks, [&](std::uint64_t pixels) { bytes += pixels; });
-  return bytes;
-}
-
-std::uint64_t DecodedImages::bytes_of_largest(const ChunkSet& chunks) {
-  std::uint64_t bytes = 0;
-  for_each_image(chunks, [&](std::uint64_t pixels) { bytes = std::max(bytes, pixels); });
+  for (std::size_t part = 0; part < chunks.parts().size(); ++part)
+    for (std::uint64_t i = 0; i < chunks.parts()[part]->samples().rows.size(); ++i)
+      bytes += pixel_bytes(chunks, {part, i});
   return bytes;
 }
 

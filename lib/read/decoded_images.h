@@ -15,8 +15,6 @@ class DecodedImages {
  public:
   /// What all images need that are not stored as pixels.
   [[nodiscard]] static std::uint64_t bytes_of_all(const ChunkSet& chunks);
-  /// What the largest image needs.
-  [[nodiscard]] static std::uint64_t bytes_of_largest(const ChunkSet& chunks);
   /// Chooses images evenly, the same ones for equal sources, as long as they fit into `bytes`. Throws
   /// std::bad_alloc.
   DecodedImages(const ChunkSet& chunks, std::uint64_t bytes);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "base/per_thread.h"
 #include "chunkhit/error.h"
@@ -26,6 +29,30 @@ StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::u
           sizes.widths[at],
           static_cast<PayloadKind>(sizes.kinds[at]),
           sizes.orientations[at]};
+}
+
+namespace {
+
+/// The payload as it is read, in one piece, and cut; the pixels, predicted (photo) and turned.
+std::uint64_t decoding_bytes(const ImageSizes& sizes, std::uint64_t at, std::uint32_t channels) {
+  constexpr std::uint64_t kPayloads = 3;
+  const auto kind = static_cast<PayloadKind>(sizes.kinds[at]);
+  const std::uint64_t images = (kind == PayloadKind::raw ? 0 : 1) + (kind == PayloadKind::photo ? 1 : 0) +
+                               (sizes.orientations[at] != 1 ? 1 : 0);
+  return kPayloads * sizes.payload_bytes[at] + images * sizes.heights[at] * sizes.widths[at] * channels;
+}
+
+}  // namespace
+
+std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads) {
+  std::vector<std::uint64_t> bytes;
+  bytes.reserve(chunks.sample_count());
+  for (const auto& part : chunks.parts())
+    for (std::uint64_t i = 0; i < part->samples().rows.size(); ++i)
+      bytes.push_back(decoding_bytes(part->samples().sizes, i, chunks.sample().channels));
+  const auto largest = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(threads, bytes.size()));
+  std::partial_sort(bytes.begin(), largest, bytes.end(), std::greater<>());
+  return std::accumulate(bytes.begin(), largest, std::uint64_t{0});
 }
 
 Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
@@ -89,6 +116,10 @@ void SizedImageDecoder::decode_whole(const StoredImage& image, std::uint32_t cha
     out = std::copy_n(pixels.row(y), std::size_t{pixels.width} * channels, out);
 }
 
+std::uint64_t SizedImageDecoder::held_bytes() const {
+  return payload_.capacity() + cut_.capacity() + decoded_.pixels.capacity() + upright_.pixels.capacity();
+}
+
 namespace {
 
 /// The format of what remains to be done to resized images.
@@ -116,6 +147,9 @@ ImageView part_of(const std::uint8_t* pixels, const StoredImage& image, const Re
   return {pixels + region.y * row_bytes + std::size_t{region.x} * channels, region.width, region.height,
           channels, row_bytes};
 }
+
+/// A thread gives back what an image larger than most took: else each would keep as much as the largest.
+constexpr std::uint64_t kMaxKeptBytes = std::uint64_t{16} << 20;
 
 struct Tools {
   SizedImageDecoder decoder;
@@ -165,6 +199,8 @@ double SizedImageWriter::write(const StoredImage& image, DecodedImages& decoded,
     own.resampler.resample(request, pixels, own.resized.data(), row_bytes);
     finish_.write(own.resized.data(), use, out);
   }
+  if (decoder.held_bytes() > kMaxKeptBytes) decoder = {};
+  if (own.resampler.held_bytes() > kMaxKeptBytes) own.resampler.release();
   return decoding.count();
 }
 

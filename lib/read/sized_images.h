@@ -32,6 +32,9 @@ struct StoredImage {
 /// The payload, in `room` where it is not in one piece. Throws ImageError where its frame is damaged.
 [[nodiscard]] Bytes payload_of(const StoredImage& image, ByteBuffer& room);
 
+/// What decoding takes on so many threads: as much as their largest images.
+[[nodiscard]] std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads);
+
 /// Decodes parts of images; keeps buffers, so each thread has its own.
 class SizedImageDecoder {
  public:
@@ -40,6 +43,8 @@ class SizedImageDecoder {
   [[nodiscard]] ImageView decode(const StoredImage& image, const Rect& region, std::uint32_t channels);
   /// Writes the whole upright image to `out`, row by row. Throws the same.
   void decode_whole(const StoredImage& image, std::uint32_t channels, std::uint8_t* out);
+  /// Memory that is kept for the next image.
+  [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
   /// The pixels of an image that is not stored as JPEG.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "chunkhit/error.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/verify.h"
-#include "decoded.h"
+#include "decode/formats.h"
 #include "support/sized_parts.h"
 #include "support/temporary_folder.h"
 #include "transform/orientation.h"
@@ -29,7 +30,8 @@ const std::vector<SizedImage>& images() {
 Image upright(const SizedImage& image) {
   Image stored;
   if (image.kind == PayloadKind::jpeg) {
-    stored = decode(image.payload).image;
+    DecodeMonitor monitor({});
+    open_jpeg(image.payload, monitor)->decode({1, {0, 0, image.width, image.height}, 3}, stored);
   } else {
     stored.reshape(image.width, image.height, 3);
     std::ranges::copy(image.payload, stored.pixels.begin());
@@ -87,7 +89,8 @@ TEST(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
   for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
     for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none})
       for (const std::uint32_t threads : {1u, 3u}) {
-        ImageLoader loader(part.path, {.batch_size = 7,
+        // One slice with each thread on a batch of its own, or three slices of a batch.
+        ImageLoader loader(part.path, {.batch_size = threads == 1 ? 7u : 40u,
                                        .shuffle = shuffle,
                                        .seed = 5,
                                        .window_chunks = 2,
@@ -96,6 +99,28 @@ TEST(SizedImages, AreCroppedAndResizedAsWholeOnesInEveryOrderAndCache) {
                                        .threads = threads});
         compare_epoch(loader, training(), 5);
       }
+}
+
+/// Threads share a batch of many slices, so that it needs no memory for a batch each.
+TEST(SizedImages, NeedAsManyBatchesInMemoryAsAreMadeAhead) {
+  const Part part;
+  const auto batches_of = [&](std::uint64_t batch_size, std::uint32_t threads) {
+    int allocations = 0;
+    const ImageLoader loader(part.path,
+                             {.batch_size = batch_size,
+                              .augment = training(),
+                              .threads = threads,
+                              .prefetch = 2,
+                              .allocator = {[&](std::size_t bytes) {
+                                              ++allocations;
+                                              return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+                                            },
+                                            [](void* memory, std::size_t) { std::free(memory); }}});
+    return allocations;
+  };
+  EXPECT_EQ(batches_of(40, 6), 3);
+  EXPECT_EQ(batches_of(40, 9), 4);
+  EXPECT_EQ(batches_of(16, 9), 10);
 }
 
 TEST(SizedImages, AreCroppedForEvaluation) {
@@ -264,6 +289,54 @@ TEST(SizedImages, ThatCannotBeDecodedAreNamed) {
   }
   ImageLoader skipping(path, {.batch_size = 12, .augment = training(), .on_corrupt = OnCorrupt::skip});
   for (const ImageBatch& batch : skipping.epoch(0)) EXPECT_EQ(batch.samples.size(), 10u);
+}
+
+/// Whatever slice of a batch fails first, the caller has the error of the first damaged image.
+TEST(SizedImages, OfWhichSeveralAreDamagedAreNamedInTheirOrder) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("part-00000.zst");
+  std::vector<SizedImage> broken = sized_images(64);
+  for (const std::size_t at : {20, 40, 60}) broken[at].height += 1;
+  write_sized_part(path, broken, 6);
+  for (int round = 0; round < 20; ++round) {
+    ImageLoader loader(path, {.batch_size = 64, .augment = training(), .threads = 4});
+    try {
+      static_cast<void>(loader.next());
+      FAIL() << "it was read";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).substr(path.size(), 12), ": sample 20:");
+    }
+  }
+  ImageLoader skipping(
+      path, {.batch_size = 64, .augment = training(), .threads = 4, .on_corrupt = OnCorrupt::skip});
+  const ImageBatch* const batch = skipping.next();
+  ASSERT_NE(batch, nullptr);
+  std::vector<std::uint64_t> expected;
+  for (std::uint64_t sample = 0; sample < 64; ++sample)
+    if (sample != 20 && sample != 40 && sample != 60) expected.push_back(sample);
+  EXPECT_TRUE(std::ranges::equal(batch->samples, expected));
+  EXPECT_EQ(batch->pixels.size(), expected.size() * 24 * 32 * 3);
+  EXPECT_EQ(skipping.stats().corrupt_samples, 3u);
+}
+
+/// What decoding needs on all threads comes before what is kept.
+TEST(SizedImages, NeedMemoryForDecodingOnAllThreads) {
+  const Part part;
+  const auto error_of = [&](Cache cache, std::uint64_t cache_bytes, std::uint32_t threads) {
+    try {
+      const ImageLoader loader(
+          part.path, {.augment = training(), .cache = cache, .cache_bytes = cache_bytes, .threads = threads});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      return std::string(error.what());
+    }
+    return std::string("opened");
+  };
+  EXPECT_EQ(error_of(Cache::none, 2 << 20, 1), "opened");
+  EXPECT_EQ(error_of(Cache::none, 2 << 20, 8).substr(0, 65),
+            "cache_bytes: decoding the largest images on all threads needs 6.1");
+  EXPECT_EQ(error_of(Cache::compressed, 2 << 20, 1).substr(0, 35), "cache_bytes: cache compressed needs");
+  EXPECT_EQ(error_of(Cache::decoded, 3 << 20, 1).substr(0, 32), "cache_bytes: cache decoded needs");
 }
 
 }  // namespace
