@@ -1,8 +1,8 @@
 // The reader's memory beside what it may take: cache_bytes and its ring of batches; the aim is 1.10 of their
-// sum at most. usage: reader_memory_bench PACK [BUDGET_MIB]; two epochs, or 20 s, of each case in a process
-// of its own. The budget (256 MiB) is that of stream; of compressed beside the stored bytes; of decoded the
-// raw bytes are. A peak is the process's own memory, with the program, the index and the labels. Mapped files
-// are told beside it: these pages are the page cache's, which takes them back.
+// sum at most. usage: reader_memory_bench PACK [BUDGET_MIB [THREADS]]; two epochs, or 20 s, of each case in a
+// process of its own. The budget (256 MiB) is that of stream; of compressed beside the stored bytes; of
+// decoded the raw bytes are. A peak is the process's own memory, with the program, the index and the labels.
+// Mapped files are told beside it: these pages are the page cache's, which takes them back.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -68,13 +68,19 @@ struct Allowance {
   std::uint64_t ring_bytes = 0;
 };
 
-Allowance allowance(const std::string& pack, Cache cache, std::uint64_t budget_bytes) {
-  const PackInfo info = read_pack_info(pack);
+/// Of images of their own sizes, decoded is as many as fit into the budget beside the stored bytes.
+Allowance allowance(const PackInfo& info, Cache cache, std::uint64_t budget_bytes, std::uint32_t threads) {
   const ImageLoaderOptions defaults;
-  const std::uint64_t buffers = 1 + std::max(defaults.prefetch, allowed_cpus());
+  const ResizedCropSpec crop = bench_augment(info).resized_crop;
+  if (info.images().own_sizes) {
+    const std::uint64_t sample = std::uint64_t{crop.height} * crop.width * info.images().channels;
+    return {budget_bytes + (cache == Cache::none ? 0 : info.stored_bytes),
+            (1 + std::uint64_t{defaults.prefetch}) * kBenchBatch * sample};
+  }
+  const std::uint64_t buffers = 1 + std::max(defaults.prefetch, threads);
   Allowance allowed{budget_bytes, buffers * kBenchBatch * (info.raw_bytes / info.samples)};
   if (cache == Cache::decoded)
-    allowed.cache_bytes = info.raw_bytes + std::uint64_t{2} * allowed_cpus() * info.images().chunk_bytes;
+    allowed.cache_bytes = info.raw_bytes + std::uint64_t{2} * threads * info.images().chunk_bytes;
   if (cache == Cache::compressed) allowed.cache_bytes += info.stored_bytes;
   return allowed;
 }
@@ -89,12 +95,18 @@ Memory run_epochs(const std::string& pack, const ImageLoaderOptions& options) {
   return watch.finish();
 }
 
-void print_memory(const std::string& pack, Shuffle order, Cache cache, std::uint64_t budget_bytes) {
-  const Allowance allowed = allowance(pack, cache, budget_bytes);
+void print_memory(const std::string& pack, Shuffle order, Cache cache, std::uint64_t budget_bytes,
+                  std::uint32_t threads) {
+  const PackInfo info = read_pack_info(pack);
+  const Allowance allowed = allowance(info, cache, budget_bytes, threads);
+  const bool keeps_some = info.images().own_sizes && cache == Cache::decoded;
   const Memory peak = in_own_process([&] {
-    return run_epochs(
-        pack,
-        {.batch_size = kBenchBatch, .shuffle = order, .cache = cache, .cache_bytes = allowed.cache_bytes});
+    return run_epochs(pack, {.batch_size = kBenchBatch,
+                             .shuffle = order,
+                             .augment = bench_augment(info),
+                             .cache = keeps_some ? Cache::automatic : cache,
+                             .cache_bytes = allowed.cache_bytes,
+                             .threads = threads});
   });
   const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMib; };
   std::printf("%-20s peak %7.1f MiB  %.2f of cache_bytes %.1f + ring %.1f MiB  (mapped files %.1f MiB)\n",
@@ -108,10 +120,12 @@ void print_memory(const std::string& pack, Shuffle order, Cache cache, std::uint
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  const std::uint32_t threads =
+      argc > 3 ? static_cast<std::uint32_t>(std::atoi(argv[3])) : chunkhit::allowed_cpus();
   const std::uint64_t budget_bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 256) << 20;
   for (const chunkhit::Shuffle order : chunkhit::kOrders)
     for (const chunkhit::Cache cache : chunkhit::kResidencies) try {
-        chunkhit::print_memory(argv[1], order, cache, budget_bytes);
+        chunkhit::print_memory(argv[1], order, cache, budget_bytes, threads);
       } catch (const std::exception& error) {
         std::printf("%-20s %s\n", chunkhit::case_name(order, cache).c_str(), error.what());
       }

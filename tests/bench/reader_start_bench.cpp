@@ -57,8 +57,12 @@ void print_start(const std::string& pack, Shuffle order, Cache cache, int rounds
   std::uint64_t chunks = 0;
   for (int round = 0; round < rounds; ++round) {
     touch_free_memory();
-    const Start start = in_own_process(
-        [&] { return start_loader(pack, {.batch_size = kBenchBatch, .shuffle = order, .cache = cache}); });
+    const Start start = in_own_process([&] {
+      return start_loader(pack, {.batch_size = kBenchBatch,
+                                 .shuffle = order,
+                                 .augment = bench_augment(read_pack_info(pack)),
+                                 .cache = cache});
+    });
     open.push_back(start.open_seconds);
     first.push_back(start.first_batch_seconds);
     cpu.push_back(start.cpu_seconds);
