@@ -39,6 +39,15 @@ pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
 pkg_check_modules(STB REQUIRED IMPORTED_TARGET stb)
+# Further types of images, where their libraries are found. Without them such files are rejected by name.
+option(CHUNKHIT_AVIF "Decode AVIF, where libavif is found" ON)
+option(CHUNKHIT_JXL "Decode JPEG XL, where libjxl is found" ON)
+if(CHUNKHIT_AVIF)
+  pkg_check_modules(AVIF IMPORTED_TARGET libavif>=0.11)
+endif()
+if(CHUNKHIT_JXL)
+  pkg_check_modules(JXL IMPORTED_TARGET libjxl>=0.7)
+endif()
 
 pkg_check_modules(TURBOJPEG REQUIRED libturbojpeg)
 
@@ -46,3 +55,9 @@ set(CHUNKHIT_LIBRARIES
   "HDF5 ${HDF5_VERSION},libjpeg-turbo ${TURBOJPEG_VERSION},oneTBB ${TBB_VERSION},zstd ${ZSTD_VERSION},\
 libdeflate ${DEFLATE_VERSION},xxHash ${XXHASH_VERSION},libarchive ${ARCHIVE_VERSION},zlib ${ZLIB_VERSION_STRING},libexif ${EXIF_VERSION},libwebp ${WEBP_VERSION},libtiff ${TIFF_VERSION},\
 Highway ${hwy_VERSION},nlohmann-json ${nlohmann_json_VERSION},CLI11 ${CLI11_VERSION}")
+foreach(type AVIF JXL)
+  if(CHUNKHIT_${type} AND ${type}_FOUND)
+    string(TOLOWER ${type} library)
+    string(APPEND CHUNKHIT_LIBRARIES ",lib${library} ${${type}_VERSION}")
+  endif()
+endforeach()

@@ -40,6 +40,8 @@ struct ImageFormat {
 [[nodiscard]] bool is_pnm(Bytes file);
 [[nodiscard]] bool is_webp(Bytes file);
 [[nodiscard]] bool is_tiff(Bytes file);
+[[nodiscard]] bool is_avif(Bytes file);
+[[nodiscard]] bool is_jxl(Bytes file);
 /// TGA has no signature: true only for a plausible header and, where no run lengths are used, enough bytes,
 /// or no other type that is known.
 [[nodiscard]] bool is_tga(Bytes file);
@@ -52,6 +54,8 @@ struct ImageFormat {
 [[nodiscard]] std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_webp(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_tiff(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_avif(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_jxl(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_tga(Bytes file, DecodeMonitor& monitor);
 
 /// Names a type of file that is known but not decoded ("AVIF"); empty for any other file.

@@ -11,12 +11,19 @@
 namespace chunkhit {
 namespace {
 
-// TGA comes last: it is the only one that is detected without a signature.
+// AVIF and JPEG XL are there where the build found their libraries. TGA comes last: it is the only one that
+// is detected without a signature.
 constexpr std::array kImageFormats{
     ImageFormat{"jpeg", is_jpeg, open_jpeg}, ImageFormat{"png", is_png, open_png},
     ImageFormat{"gif", is_gif, open_gif},    ImageFormat{"bmp", is_bmp, open_bmp},
     ImageFormat{"psd", is_psd, open_psd},    ImageFormat{"pnm", is_pnm, open_pnm},
     ImageFormat{"webp", is_webp, open_webp}, ImageFormat{"tiff", is_tiff, open_tiff},
+#ifdef CHUNKHIT_AVIF
+    ImageFormat{"avif", is_avif, open_avif},
+#endif
+#ifdef CHUNKHIT_JXL
+    ImageFormat{"jxl", is_jxl, open_jxl},
+#endif
     ImageFormat{"tga", is_tga, open_tga},
 };
 

@@ -30,7 +30,8 @@ class ImageError : public std::exception {
 /// What an image file says of itself before its pixels are decoded; sizes are as stored, before any EXIF
 /// turn.
 struct ImageHeader {
-  std::string_view format;   ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff"
+  std::string_view
+      format;  ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff", "avif", "jxl"
   std::uint32_t width = 0;   ///< pixels a row
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).
@@ -70,13 +71,13 @@ class OpenedImage;
 /// error, too; with Check::region a JPEG is decoded no further than the region's last row, and below it only
 /// the end marker is looked for, and of a TIFF only the region's strips or tiles are. `max_seconds` is looked
 /// at between rows, between scans, between strips or tiles, while stb_image reads bytes, and at every 16th of
-/// a WebP's bytes; the deflate stream of PNG, and a strip or tile, are unpacked without a look at it, which
-/// takes time in proportion to the file and to `extra_bytes`.
+/// the bytes of WebP and JPEG XL; the deflate stream of PNG, a strip or tile, and AVIF are decoded without a
+/// look at it, which takes time in proportion to the file and to `extra_bytes`.
 ///
 /// Where `accept_warnings`, damage behind the header is no error as long as a row can be had: rows that are
 /// missing are black (JPEG: gray where libjpeg has no data; TIFF: whole strips or tiles, unless they hold
-/// JPEG or CCITT), and runs and codes that are missing are zeros. A damaged PNG or PSD, and JPEG where
-/// libjpeg itself gives up, stay errors.
+/// JPEG or CCITT), and runs and codes that are missing are zeros. A damaged PNG, PSD, AVIF or JPEG XL,
+/// and JPEG where libjpeg itself gives up, stay errors.
 class ImageFile {
  public:
   /// Detects the type and reads the header; `file` outlives this. Throws ImageError for a type that is not

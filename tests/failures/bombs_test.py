@@ -77,6 +77,23 @@ def webp_codes(side):
     return webp(b"VP8L", b"\x2f" + struct.pack("<I", size) + stream)
 
 
+def avif(width, height):
+    """A file of 20 x 10 pixels that says otherwise."""
+    with open(os.path.join(os.path.dirname(__file__), "../fuzz/corpus/decode/avif-lossy"), "rb") as file:
+        data = file.read()[8:]
+    at = data.index(b"ispe") + 8
+    return data[:at] + struct.pack(">II", width, height) + data[at + 8:]
+
+
+def jxl(width, height):
+    """Sizes of 30 bits, all else as a file without further fields has it; no frame."""
+    bits, at = 0, 0
+    for value, count in ((0, 1), (3, 2), (height - 1, 30), (0, 3), (3, 2), (width - 1, 30), (1, 1)):
+        bits |= value << at
+        at += count
+    return b"\xff\x0a" + bits.to_bytes(9, "little") + bytes(100)
+
+
 def tiff(tags):
     """Deflated gray; all tags are LONG."""
     tags = {258: 8, 259: 8, 262: 1, 273: 8, 278: 1 << 30, 279: 8, **tags}
@@ -117,6 +134,11 @@ def bombs():
         "tiff-wraps-32-bits.tif": tiff({256: 0x10000, 257: 0x10001}),
         "tiff-tiles.tif": tiff({256: 10, 257: 10, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 8}),
         "tiff-samples.tif": tiff({256: 10, 257: 10, 277: 60000}),
+        "avif-size.avif": avif(30000, 30000),
+        "avif-within-limit.avif": avif(15999, 15998),
+        "avif-small-header.avif": avif(2, 2),
+        "jxl-size.jxl": jxl(30000, 30000),
+        "jxl-within-limit.jxl": jxl(15999, 15998),
         "svg-entities.svg": b"<!DOCTYPE s [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><svg>&b;</svg>",
         "zip.jpg": b"PK\x03\x04" + bytes(1000),
     }
@@ -161,10 +183,11 @@ with Workspace() as space:
         check(set(reasons) == set(bad), "wrongly packed:", set(bad) - set(reasons), "wrongly rejected:",
               {name: reasons[name] for name in set(reasons) - set(bad)})
         for name in ("jpeg-size.jpg", "jpeg-just-too-large.jpg", "png-size.png", "gif-frame.gif", "pnm-large.ppm",
-                     "webp-size.webp", "tiff-size.tif", "tiff-tiles.tif"):
+                     "webp-size.webp", "tiff-size.tif", "tiff-tiles.tif", "jxl-size.jxl"):
             check("pixels" in reasons[name], name, reasons[name])
+        check("too large" in reasons["avif-size.avif"], reasons["avif-size.avif"])
         for name in ("jpeg-within-limit.jpg", "png-inflates.png", "webp-within-limit.webp", "tiff-within-limit.tif",
-                     "webp-codes.webp"):
+                     "webp-codes.webp", "avif-within-limit.avif", "jxl-within-limit.jxl"):
             check("memory" in reasons[name], name, reasons[name])
         run("pack-verify", out)
         print(len(bad), "bombs rejected with", threads, "threads, peak", done.peak_bytes >> 20, "MiB")
