@@ -85,6 +85,7 @@ def write_ratings(root):
 IMAGES = ["pack-images", "{root}", "--part-bytes", "60000", "--chunk-samples", "16", "--seed", "3"]
 LABELS = ["--labels", "{root}/labels.csv"]
 FOLDERS = ["pack-images", "{root}/images", "--part-bytes", "60000", "--chunk-samples", "16", "--resize", "16x12"]
+OWN_SIZES = ["pack-images", "{root}", *LABELS, "--sizes", "own", "--seed", "3", "--chunk-bytes", "20000", "--part-samples", "50"]
 RATINGS = ["pack-sparse", "{root}/numbers.csv", "--seed", "3"]
 CASES = {
     "images_hdf5": IMAGES + LABELS + ["--resize", "16x12"],
@@ -101,6 +102,11 @@ CASES = {
     "images_split": IMAGES + LABELS + ["--resize", "16x12", "--split", "train=0.8,val=0.2"],
     "images_folders": FOLDERS,
     "images_folders_fast": FOLDERS + ["--decode", "fast", "--check", "region", "--crop", "8"],
+    "own_sizes": OWN_SIZES,
+    "own_sizes_zstd": OWN_SIZES + ["--store", "zstd", "--channels", "rgba"],
+    "own_sizes_photo": OWN_SIZES + ["--store", "photo", "--short-side", "16"],
+    "own_sizes_encoded": OWN_SIZES + ["--max-side", "20", "--quality", "80"],
+    "own_sizes_raw": OWN_SIZES + ["--store", "raw", "--channels", "gray"],
     "ratings_shard": RATINGS,
     "ratings_shard_raw": RATINGS + ["--codec", "none", "--chunk-rows", "40", "--part-bytes", "4000"],
     "ratings_hdf5": RATINGS + ["--container", "hdf5"],
