@@ -96,7 +96,7 @@ void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(one_of<Store>());
   group.add("--quality", "N", flags.quality, "JPEG quality of shrunk images, 1 to 100 (90)");
   group.add("--jpeg-tile", "N", flags.jpeg_tile,
-            "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles (4)");
+            "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep JPEG files' bytes (4)");
   group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: by --part-bytes)");
 }
 
@@ -211,7 +211,7 @@ void set_own_sizes(const PackImagesFlags& flags, PackImagesSpec& spec) {
   if (!flags.short_side.empty()) own.short_side = parse_side("--short-side", flags.short_side);
   own.store = parse_choice<Store>(flags.store);
   own.quality = static_cast<std::uint32_t>(parse_count("--quality", flags.quality, {1, 100}));
-  own.jpeg_tile = static_cast<std::uint32_t>(parse_count("--jpeg-tile", flags.jpeg_tile, {1, 8192}));
+  own.jpeg_tile = static_cast<std::uint32_t>(parse_count("--jpeg-tile", flags.jpeg_tile, {0, 8192}));
   if (flags.part_samples != "auto")
     own.part_samples = parse_count("--part-samples", flags.part_samples, {.least = 1});
   spec.container = flags.container != "auto" ? flags.container : spec.sizes == Sizes::own ? "shard" : "hdf5";

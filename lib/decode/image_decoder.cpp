@@ -154,6 +154,7 @@ void ImageFile::decode(const DecodePlan& plan, Image& image) {
 }
 
 std::string ImageFile::warnings() const { return monitor_->warnings(); }
+bool ImageFile::is_damaged() const { return monitor_->is_damaged(); }
 
 std::string_view undecoded_type(Bytes file) {
   const Signature* signature = find_signature(as_text(file));

@@ -36,6 +36,7 @@ struct ImageHeader {
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).
   std::uint32_t channels = 0;
+  bool is_cmyk = false;           ///< JPEG's four colors, which are decoded to RGB
   int orientation = 1;            ///< EXIF orientation, 1..8
   bool scales = false;            ///< the decoder can shrink by 2, 4 and 8 while decoding
   std::uint64_t extra_bytes = 0;  ///< memory that decoding needs beside the pixels of the wanted region
@@ -94,6 +95,8 @@ class ImageFile {
   /// What is odd about a file whose pixels were taken: harmless oddities ("Unknown JFIF revision number
   /// 2.01"), and damage where warnings are accepted; empty as a rule.
   [[nodiscard]] std::string warnings() const;
+  /// Whether some of them are damage.
+  [[nodiscard]] bool is_damaged() const;
 
  private:
   std::unique_ptr<DecodeMonitor> monitor_;
@@ -121,6 +124,7 @@ class DecodeMonitor {
   void oddity(const std::string& what);
   /// The first warning, damage before oddities, and how many more there were; empty where there was none.
   [[nodiscard]] std::string warnings() const;
+  [[nodiscard]] bool is_damaged() const { return !first_damage_.empty(); }
 
  private:
   DecodeOptions options_;

@@ -212,6 +212,7 @@ void describe(JpegSession& session, ImageHeader& header) {
   header.width = session.info.image_width;
   header.height = session.info.image_height;
   header.channels = session.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
+  header.is_cmyk = is_cmyk(session.info);
   header.scales = true;
   const bool holds_all_blocks = jpeg_has_multiple_scans(&session.info) != FALSE;
   header.extra_bytes = working_bytes(session.info) + (holds_all_blocks ? coefficient_bytes(session.info) : 0);

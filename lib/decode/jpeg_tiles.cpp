@@ -29,7 +29,7 @@ std::uint32_t divide_up(std::uint32_t count, std::uint32_t by) { return count / 
 std::uint32_t tile_for(std::uint32_t row_mcus, std::uint32_t wanted) {
   constexpr std::uint32_t kMaxPrimeRow = 40;
   const auto distance = [&](std::uint32_t mcus) {
-    return std::fabs(std::log(static_cast<double>(mcus) / std::max(wanted, 1u)));
+    return std::fabs(std::log(static_cast<double>(mcus) / wanted));
   };
   std::uint32_t best = row_mcus;
   for (std::uint32_t mcus = wanted > 1 && row_mcus <= kMaxPrimeRow ? 2 : 1; mcus < row_mcus; ++mcus)
@@ -77,7 +77,7 @@ class TileWriter : protected JpegEntropy {
   void open(std::uint32_t row_mcus) {
     out_.progress = &progress_;
     out_.optimize_coding = TRUE;
-    out_.restart_interval = tile_for(row_mcus, tile_mcus_);
+    if (tile_mcus_ != 0) out_.restart_interval = tile_for(row_mcus, tile_mcus_);
     jpeg_mem_dest(&out_, &written_, &written_bytes_);
     has_room_ = true;
   }
@@ -230,13 +230,8 @@ constexpr std::uint8_t kQuantTables = 0xdb;
 constexpr std::uint8_t kRestartInterval = 0xdd;
 constexpr std::uint8_t kFirstApp = 0xe0;
 constexpr std::uint8_t kLastApp = 0xef;
+constexpr std::uint8_t kComment = 0xfe;
 constexpr std::size_t kMarkerBytes = 2;
-
-[[noreturn]] void refuse(const char* what) { throw ImageError(std::string("not a JPEG in tiles: ") + what); }
-
-void require(bool holds, const char* what) {
-  if (!holds) refuse(what);
-}
 
 /// Tiles [first, end) along one axis.
 struct TileRange {
@@ -282,85 +277,85 @@ void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t ti
   out.assign(written.begin(), written.end());
 }
 
-void JpegTiles::read_frame(Bytes payload) {
+bool JpegTiles::read_frame(Bytes payload) {
   constexpr std::size_t kComponentsAt = 6, kComponentBytes = 3, kMaxComponents = 4;
-  require(width_ == 0, "two frames");
-  require(payload.size() > kComponentsAt, "a short frame header");
-  const std::size_t components = payload[5];
-  require(payload[0] == 8 && components >= 1 && components <= kMaxComponents &&
-              payload.size() == kComponentsAt + components * kComponentBytes,
-          "the frame's components");
+  if (width_ != 0 || payload.size() <= kComponentsAt) return false;
+  components_ = payload[5];
+  if (payload[0] != 8 || components_ < 1 || components_ > kMaxComponents ||
+      payload.size() != kComponentsAt + components_ * kComponentBytes)
+    return false;
   height_ = load_big16(&payload[1]);
   width_ = load_big16(&payload[3]);
-  require(width_ != 0 && height_ != 0, "a frame without pixels");
   std::uint32_t across = 1, down = 1;
-  for (std::size_t i = 0; i < components; ++i) {
+  for (std::size_t i = 0; i < components_; ++i) {
     const std::uint8_t sampling = payload[kComponentsAt + i * kComponentBytes + 1];
-    require(sampling / 16 >= 1 && sampling / 16 <= 4 && sampling % 16 >= 1 && sampling % 16 <= 4,
-            "a sampling factor");
-    if (components == 1) continue;
+    if (sampling / 16 < 1 || sampling / 16 > 4 || sampling % 16 < 1 || sampling % 16 > 4) return false;
+    if (components_ == 1) continue;
     across = std::max(across, std::uint32_t{sampling} / 16);
     down = std::max(down, std::uint32_t{sampling} % 16);
   }
   mcu_width_ = across * DCTSIZE;
   mcu_height_ = down * DCTSIZE;
+  return width_ != 0 && height_ != 0;
 }
 
-void JpegTiles::read_segment(std::uint8_t marker, Bytes payload, std::size_t offset) {
+bool JpegTiles::read_segment(std::uint8_t marker, Bytes payload, std::size_t offset) {
   switch (marker) {
     case kBaseline:
     case kExtended:
       frame_at_ = offset;
       return read_frame(payload);
     case kRestartInterval:
-      require(payload.size() == 2, "the restart interval");
+      if (payload.size() != 2) return false;
       tile_mcus_ = load_big16(payload.data());
-      return;
+      return true;
+    case kScan:
+      return !payload.empty() && payload[0] == components_;
     case kHuffmanTables:
     case kQuantTables:
-    case kScan:
-      return;
+    case kComment:
+      return true;
     default:
-      require(marker >= kFirstApp && marker <= kLastApp, "another kind of frame");
+      return marker >= kFirstApp && marker <= kLastApp;
   }
 }
 
-void JpegTiles::find(Bytes file) {
+bool JpegTiles::find(Bytes file) {
   *this = JpegTiles();
   std::size_t at = kMarkerBytes;
-  require(is_jpeg(file), "no start of an image");
+  if (!is_jpeg(file)) return false;
   for (std::uint8_t marker = 0; marker != kScan;) {
-    require(file.size() - at >= 2 * kMarkerBytes && file[at] == 0xff, "a marker is missing");
+    if (file.size() - at < 2 * kMarkerBytes || file[at] != 0xff) return false;
     marker = file[at + 1];
     const std::size_t bytes = load_big16(&file[at + kMarkerBytes]);
-    require(bytes >= 2 && bytes <= file.size() - at - kMarkerBytes, "a segment's length");
-    read_segment(marker, file.subspan(at + 2 * kMarkerBytes, bytes - 2), at);
+    if (bytes < 2 || bytes > file.size() - at - kMarkerBytes ||
+        !read_segment(marker, file.subspan(at + 2 * kMarkerBytes, bytes - 2), at))
+      return false;
     at += kMarkerBytes + bytes;
   }
-  require(width_ != 0, "no frame");
+  if (width_ == 0 || tile_mcus_ == 0) return false;
   const std::uint32_t row_mcus = divide_up(width_, mcu_width_);
-  require(tile_mcus_ != 0 && row_mcus % tile_mcus_ == 0, "tiles do not divide a row");
   tiles_across_ = row_mcus / tile_mcus_;
-  find_ends(file, at);
+  return row_mcus % tile_mcus_ == 0 && find_ends(file, at);
 }
 
 // A byte 0xff inside of codes is followed by 0, so that it is never taken for a marker.
-void JpegTiles::find_ends(Bytes file, std::size_t begin) {
+bool JpegTiles::find_ends(Bytes file, std::size_t begin) {
   scan_at_ = begin;
   const std::size_t count = std::size_t{tiles_across_} * divide_up(height_, mcu_height_);
-  require(count <= file.size() / kMarkerBytes, "more tiles than bytes");
+  if (count > file.size() / kMarkerBytes) return false;
   ends_.reserve(count);
   const std::uint8_t* const last = file.data() + file.size() - 1;
   for (const std::uint8_t* at = file.data() + begin; at < last; ++at) {
     at = static_cast<const std::uint8_t*>(std::memchr(at, 0xff, static_cast<std::size_t>(last - at)));
-    if (at == nullptr) break;
+    if (at == nullptr) return false;
     if (at[1] == 0) continue;
     const bool is_end = ends_.size() + 1 == count;
-    require(is_end ? at[1] == kEndOfImage : at[1] == kFirstRestart + ends_.size() % 8, "a restart marker");
+    if (at[1] != (is_end ? kEndOfImage : kFirstRestart + ends_.size() % 8)) return false;
     ends_.push_back(static_cast<std::size_t>(at - file.data()) + kMarkerBytes);
-    if (is_end) return;
+    if (is_end) return true;
   }
-  refuse("tiles are missing");
+  return false;
 }
 
 Rect JpegTiles::cut(Bytes file, const Rect& region, ByteBuffer& out) const {

@@ -19,6 +19,7 @@ namespace chunkhit {
 void write_tiled_jpeg(Bytes file, std::uint32_t tile_mcus, DecodeMonitor& monitor, ByteBuffer& out);
 
 /// Encodes gray or RGB pixels as JPEG in such tiles: Pillow's save(quality=…), with optimized codes (4:2:0).
+/// With `tile_mcus` 0 it has none.
 /// Throws ImageError where it takes longer than `monitor` allows.
 void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t tile_mcus,
                        DecodeMonitor& monitor, ByteBuffer& out);
@@ -26,9 +27,9 @@ void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t ti
 /// Where the tiles of a JPEG are.
 class JpegTiles {
  public:
-  /// Finds the tiles of what `write_tiled_jpeg` wrote. Throws ImageError for any other file; every number in
-  /// it is checked.
-  void find(Bytes file);
+  /// Finds the tiles of what `write_tiled_jpeg` wrote, or of another JPEG that has such; every number in it is
+  /// checked. False for any other file, which may be a JPEG that is decoded as a whole, or damaged.
+  [[nodiscard]] bool find(Bytes file);
   [[nodiscard]] std::uint32_t width() const { return width_; }
   [[nodiscard]] std::uint32_t height() const { return height_; }
   /// Writes a JPEG of the tiles that decoding `region` needs; returns the region's position in it. The region
@@ -36,12 +37,13 @@ class JpegTiles {
   [[nodiscard]] Rect cut(Bytes file, const Rect& region, ByteBuffer& out) const;
 
  private:
-  void read_segment(std::uint8_t marker, Bytes payload, std::size_t offset);
-  void read_frame(Bytes payload);
-  void find_ends(Bytes file, std::size_t begin);
+  [[nodiscard]] bool read_segment(std::uint8_t marker, Bytes payload, std::size_t offset);
+  [[nodiscard]] bool read_frame(Bytes payload);
+  [[nodiscard]] bool find_ends(Bytes file, std::size_t begin);
 
   std::uint32_t width_ = 0;
   std::uint32_t height_ = 0;
+  std::size_t components_ = 0;
   std::uint32_t mcu_width_ = 0;   // pixels
   std::uint32_t mcu_height_ = 0;  // pixels
   std::uint32_t tile_mcus_ = 0;

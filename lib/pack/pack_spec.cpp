@@ -129,7 +129,8 @@ void check_sizes(const PackImagesSpec& spec) {
         "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
         "`short_side` makes them smaller");
   if (own.quality < 1 || own.quality > 100) refuse("`quality`: expected 1 to 100");
-  if (own.jpeg_tile < 1 || own.jpeg_tile > kMaxSidePixels) refuse("`jpeg_tile`: expected at least 1");
+  if (own.jpeg_tile > kMaxSidePixels)
+    refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxSidePixels));
   if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
     refuse("`store` photo: is for `channels` rgb; zstd takes any");
   if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)

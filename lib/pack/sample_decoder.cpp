@@ -95,6 +95,7 @@ void SampleDecoder::plan_sized(std::string_view file, const ImageHeader& header)
                                          "; `channels` rgb, gray or rgba makes them alike");
   is_resized_ = sample_transform(context_.spec, header).resize != Resize::none;
   keeps_jpeg_ = header.format == "jpeg" && !is_resized_ && context_.spec.own_sizes.store == Store::jpeg;
+  keeps_file_ = keeps_jpeg_ && context_.spec.own_sizes.jpeg_tile == 0 && !header.is_cmyk;
   if (keeps_jpeg_)
     plan_ = plan_transform(context_.spec.transform, header.width, header.height, header.channels, false);
 }
@@ -117,7 +118,8 @@ std::uint64_t SampleDecoder::needed_bytes(const ImageHeader& header, const Rect&
   if (!is_sized()) return needed;
   // All coefficients, two bytes each, or the resized pixels; and the payload, which is copied once.
   const std::uint64_t coefficients = 2ull * header.width * header.height * header.channels;
-  const std::uint64_t made = keeps_jpeg_ ? coefficients : plan_.sample.byte_count();
+  const bool is_tiled = keeps_jpeg_ && context_.spec.own_sizes.jpeg_tile != 0;
+  const std::uint64_t made = is_tiled ? coefficients : plan_.sample.byte_count();
   return needed + made + 2 * expected_payload();
 }
 
@@ -139,6 +141,7 @@ bool SampleDecoder::decode(std::string_view file) {
   }
   image.decode(wanted, stored_);
   warnings_ = image.warnings();
+  keeps_file_ = keeps_file_ && !image.is_damaged();
   return true;
 }
 
@@ -246,7 +249,7 @@ bool SampleDecoder::take_payload_share() {
 
 void SampleDecoder::store_sized(SizedSample& sample) {
   sample.pixels = {};
-  if (keeps_jpeg_ && tile(sample.payload)) {
+  if (keeps_jpeg_ && keep_jpeg(sample.payload)) {
     sample.kind = PayloadKind::jpeg;
     sample.orientation = orientation_;
     sample.height = stored_.height;
@@ -265,7 +268,11 @@ void SampleDecoder::store_sized(SizedSample& sample) {
   sample.share = std::move(payload_share_);
 }
 
-bool SampleDecoder::tile(ByteBuffer& payload) {
+bool SampleDecoder::keep_jpeg(ByteBuffer& payload) {
+  if (context_.spec.own_sizes.jpeg_tile == 0) {
+    if (keeps_file_) payload = file_;
+    return keeps_file_;
+  }
   DecodeMonitor monitor({.max_seconds = context_.spec.max_seconds_per_image});
   try {
     write_tiled_jpeg(file_, context_.spec.own_sizes.jpeg_tile, monitor, payload);

@@ -70,8 +70,8 @@ class SampleDecoder {
   /// About how many bytes the payload of a planned image has.
   [[nodiscard]] std::uint64_t expected_payload() const;
   void store_sized(SizedSample& sample);
-  /// Writes the file in tiles, where a JPEG has such a form.
-  [[nodiscard]] bool tile(ByteBuffer& payload);
+  /// Writes the file in tiles, or as it is, where it can be read as JPEG from there.
+  [[nodiscard]] bool keep_jpeg(ByteBuffer& payload);
   void store_pixels(SizedSample& sample);
   void encode(SizedSample& sample);
   void compress(const SampleShape& shape, SizedSample& sample);
@@ -96,6 +96,7 @@ class SampleDecoder {
   std::uint64_t awaited_bytes_ = 0;  // above 0: not decoded, because the budget had less left
   // Of samples of their own sizes:
   bool keeps_jpeg_ = false;
+  bool keeps_file_ = false;  // its bytes stay as they are
   bool is_resized_ = false;
   MemoryBudget* payloads_ = nullptr;
   MemoryBudget::Share payload_share_;

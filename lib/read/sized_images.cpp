@@ -63,17 +63,28 @@ Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
   }
 }
 
+namespace {
+
+/// Checks what a JPEG says of its size, before memory is taken for its pixels.
+void check_size(std::uint32_t width, std::uint32_t height, const StoredImage& image) {
+  if (width != image.width || height != image.height)
+    throw ImageError("a JPEG of " + std::to_string(width) + " x " + std::to_string(height) +
+                     " pixels, expected " + std::to_string(image.width) + " x " +
+                     std::to_string(image.height));
+}
+
+}  // namespace
+
 ImageView SizedImageDecoder::decode_jpeg(const StoredImage& image, const Rect& region,
                                          std::uint32_t channels) {
   const Bytes payload = payload_of(image, payload_);
-  tiles_.find(payload);
-  if (tiles_.width() != image.width || tiles_.height() != image.height)
-    throw ImageError("a JPEG of " + std::to_string(tiles_.width()) + " x " + std::to_string(tiles_.height()) +
-                     " pixels, expected " + std::to_string(image.width) + " x " +
-                     std::to_string(image.height));
-  const Rect in_cut = tiles_.cut(payload, region, cut_);
   DecodeMonitor monitor({.check = Check::region});
-  open_jpeg(cut_, monitor)->decode({1, in_cut, channels}, decoded_);
+  const bool has_tiles = tiles_.find(payload);
+  if (has_tiles) check_size(tiles_.width(), tiles_.height(), image);
+  const Rect in_jpeg = has_tiles ? tiles_.cut(payload, region, cut_) : region;
+  const std::unique_ptr<OpenedImage> opened = open_jpeg(has_tiles ? Bytes(cut_) : payload, monitor);
+  if (!has_tiles) check_size(opened->header.width, opened->header.height, image);
+  opened->decode({1, in_jpeg, channels}, decoded_);
   return decoded_.view();
 }
 

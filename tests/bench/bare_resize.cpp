@@ -1,9 +1,10 @@
-// The limit of a loader of raw pixels: the resized crops alone, on one thread, of images that are in memory.
-// usage: bare_resize PACK EPOCHS ; PACK is of images of their own sizes; prints the CPU us an image.
+// The limit of a loader of raw pixels: the resized crops alone, of images that are in memory.
+// usage: bare_resize PACK EPOCHS THREADS ; PACK is of images of their own sizes; prints the CPU us an image.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "augment/resized_crop.h"
@@ -42,24 +43,33 @@ AugmentSpec crop_and_flip() {
   return augment;
 }
 
-void run(const char* pack, std::uint64_t epochs) {
-  const std::vector<Photo> photos = read_photos(ImageDataset(pack));
+/// Each thread takes every `threads`-th use.
+void resize(const std::vector<Photo>& photos, std::uint64_t first, std::uint64_t uses,
+            std::uint64_t threads) {
   const ResizedCrop resized_crop(crop_and_flip());
   constexpr std::size_t kRowBytes = kSide * kChannels, kSampleBytes = kRowBytes * kSide;
   ByteBuffer batch(kBatch * kSampleBytes);
   Resampler resampler;
-  const std::uint64_t uses = epochs * photos.size();
-  const std::clock_t begin = std::clock();
-  for (std::uint64_t use = 0; use < uses; ++use) {
-    const std::uint64_t sample = mix_bits(use) % photos.size();
-    const Photo& photo = photos[sample];
+  for (std::uint64_t use = first; use < uses; use += threads) {
+    const Photo& photo = photos[mix_bits(use) % photos.size()];
     const auto [box, request] = resized_crop(photo.shape.height, photo.shape.width, {7, 0, use, 0});
     const std::size_t row_bytes = std::size_t{photo.shape.width} * kChannels;
     const Rect part = source_region(request);
     const std::uint8_t* const pixels =
         &photo.pixels[(box.y + part.y) * row_bytes + (box.x + part.x) * kChannels];
     resampler.resample(request, {pixels, part.width, part.height, kChannels, row_bytes},
-                       &batch[use % kBatch * kSampleBytes], kRowBytes);
+                       &batch[use / threads % kBatch * kSampleBytes], kRowBytes);
+  }
+}
+
+void run(const char* pack, std::uint64_t epochs, std::uint64_t thread_count) {
+  const std::vector<Photo> photos = read_photos(ImageDataset(pack));
+  const std::uint64_t uses = epochs * photos.size();
+  const std::clock_t begin = std::clock();
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t thread = 0; thread < thread_count; ++thread)
+      threads.emplace_back([&, thread] { resize(photos, thread, uses, thread_count); });
   }
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::printf("%.2f\n", seconds / static_cast<double>(uses) * 1e6);
@@ -69,6 +79,6 @@ void run(const char* pack, std::uint64_t epochs) {
 }  // namespace chunkhit
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  chunkhit::run(argv[1], std::strtoull(argv[2], nullptr, 10));
+  if (argc != 4) return 2;
+  chunkhit::run(argv[1], std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
 }

@@ -53,7 +53,7 @@ std::vector<Photo> read_photos(int count, char** paths) {
     write_tiled_jpeg(photo.file, 4, monitor, tiled);
     append_raw_frame(tiled, photo.frame);
     JpegTiles tiles;
-    tiles.find(tiled);
+    if (!tiles.find(tiled)) std::abort();
     photo.stored = {
         {}, static_cast<std::uint32_t>(tiled.size()), tiles.height(), tiles.width(), PayloadKind::jpeg, 1};
     photos.push_back(std::move(photo));

@@ -88,7 +88,7 @@ def measured(run):
 
 def bare_resize(name):
     """The same for the crops of a raw pack's pixels without a loader; the program measures its loop itself."""
-    command = [f"{build}/tests/bare_resize", f"{folder}/{name}", str(EPOCHS)]
+    command = [f"{build}/tests/bare_resize", f"{folder}/{name}", str(EPOCHS), "2"]
     return lambda: float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 

@@ -137,6 +137,28 @@ def test_damage_is_found(space, root, plain):
     check_equal(out, fingerprint(plain))
 
 
+def test_files_as_they_are(space, root, plain):
+    """Every flipped bit of a payload is found, merged with tiles or not."""
+    out, merged = space("files"), space("files-merged")
+    pack(root, out, "--jpeg-tile", 0)
+    text = run("pack-merge", merged, plain, out)
+    check("different settings: jpeg-tile" in text, text)
+    run("pack-verify", merged)
+    part = f"{out}/part-00002.zst"
+    with open(part, "rb") as file:
+        good = file.read()
+    with open(f"{root}/images/bee/00001.jpg", "rb") as file:
+        begin, end = 4096, 4096 + 50 * len(file.read())
+    rng = random.Random(draw_seed())
+    for _ in range(20):
+        damaged = bytearray(good)
+        damaged[rng.randrange(begin, min(end, len(good)))] ^= 1 << rng.randrange(8)
+        with open(part, "wb") as file:
+            file.write(damaged)
+        text = run("pack-verify", out, expect=65)
+        check("part-00002.zst" in text, text)
+
+
 def test_a_write_that_fails(space, root, golden):
     out = space("failed")
     failed = 0
@@ -204,6 +226,7 @@ with Workspace() as space:
     test_a_file_that_changed_is_packed_anew(space, root, golden)
     test_merged_packs_and_their_lists(space, root, plain)
     test_damage_is_found(space, root, plain)
+    test_files_as_they_are(space, root, plain)
     test_a_write_that_fails(space, root, golden)
     test_large_images_stay_within_memory(space)
     test_dry_run_and_wrong_flags(space, root)

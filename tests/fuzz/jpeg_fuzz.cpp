@@ -1,16 +1,20 @@
 // Compares both decoders of JPEG's codes: ours gives libjpeg's pixels, errors and warnings, whatever the
-// file. What can be rewritten in tiles has the same pixels, and so have the regions of its tiles. The first 8
-// bytes of an input say what is wanted of the image, the rest is the file. Seeds: tests/fuzz/corpus/jpeg.
+// file. What can be rewritten in tiles has the same pixels, and so have the regions of its tiles, and those of
+// a file that a pack holds as it is. The first 8 bytes of an input say what is wanted of the image, the rest is
+// the file. Seeds: tests/fuzz/corpus/jpeg.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "base/bytes.h"
+#include "codec/chunk_codec.h"
 #include "decode/formats.h"
 #include "decode/image_decoder.h"
 #include "decode/jpeg_tiles.h"
 #include "fuzz/picked_plan.h"
+#include "read/sized_images.h"
 #include "support/decoded.h"
 
 namespace chunkhit {
@@ -37,10 +41,8 @@ Decoded decode_both(Bytes file, const DecodePlan& plan, DecodeOptions options) {
 Decoded decode_from_tiles(Bytes file, const Rect& region) {
   Decoded decoded;
   JpegTiles tiles;
-  try {
-    tiles.find(file);
-  } catch (const ImageError& error) {
-    decoded.error = error.reason();
+  if (!tiles.find(file)) {
+    decoded.error = "not in tiles";
     return decoded;
   }
   if (region.x + region.width > tiles.width() || region.y + region.height > tiles.height()) {
@@ -65,6 +67,24 @@ void check_tiling(Bytes file, std::uint32_t tile_mcus, const Decoded& whole, con
   require(part.error.empty() && is_region(part.image, whole.image, region));
 }
 
+/// Decodes a region of a file that a pack holds as it is.
+void check_payload(Bytes file, const Decoded& whole, const Rect& region) {
+  ByteBuffer frame;
+  append_raw_frame(file, frame);
+  SizedImageDecoder decoder;
+  try {
+    const ImageView part = decoder.decode({frame, static_cast<std::uint32_t>(file.size()), whole.header.height,
+                                           whole.header.width, PayloadKind::jpeg},
+                                          region, whole.header.channels);
+    if (!whole.error.empty()) return;
+    for (std::uint32_t y = 0; y < region.height; ++y)
+      require(std::equal(part.row(y), part.row(y) + std::size_t{region.width} * part.channels,
+                         whole.image.row(region.y + y) + std::size_t{region.x} * part.channels));
+  } catch (const ImageError&) {
+    require(!whole.error.empty());
+  }
+}
+
 void check_file(Bytes input) {
   const Bytes file = input.subspan(kChoiceBytes);
   if (!is_jpeg(file)) return;
@@ -78,6 +98,7 @@ void check_file(Bytes input) {
   pick_range(input.data(), whole.header.width, plan.region.x, plan.region.width);
   pick_range(input.data() + 4, whole.header.height, plan.region.y, plan.region.height);
   decode_from_tiles(file, plan.region);
+  check_payload(file, whole, plan.region);
   if (whole.error.empty()) check_tiling(file, input[7] % 8, whole, plan.region);
 }
 

@@ -1,6 +1,7 @@
 """Packs of images of their own sizes: every pixel, every crop, and what the pack says of itself."""
 import io
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -189,6 +190,50 @@ def test_converts_channels_as_pillow_does(photos, tmp_path, channels):
         np.testing.assert_array_equal(image.reshape(expected.shape), expected, str(file))
 
 
+def contents(pack):
+    """All payloads, by the command zstd."""
+    return b"".join(subprocess.run(["zstd", "-dc", part], capture_output=True, check=True).stdout for part in sorted(pack.glob("part-*.zst")))
+
+
+def test_bytes_of_files_are_kept_where_jpeg_has_no_tiles(photos, pack, tmp_path):
+    chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", jpeg_tile=0, chunk_bytes=100_000,
+                         part_samples=40, progress=False)
+    assert chunkhit.verify_pack(tmp_path / "p")["problems"] == []
+    kept, tiled = chunkhit.pack_info(tmp_path / "p"), chunkhit.pack_info(pack)
+    assert [kept[name] for name in ("sizes", "mean", "std")] == [tiled[name] for name in ("sizes", "mean", "std")]
+    stored, at, found = contents(tmp_path / "p"), 0, 0
+    for file in files_of(photos):
+        image = Image.open(file)
+        if image.format == "JPEG" and image.mode != "CMYK":
+            at = stored.index(file.read_bytes(), at) + file.stat().st_size
+            found += 1
+    assert found == kept["sizes"]["jpeg"] > 0.7 * COUNT
+    check_crops(photos, tmp_path / "p", 2, cache="compressed")
+    for file, (image, _) in zip(files_of(photos), chunkhit.ImageDataset(tmp_path / "p")):
+        np.testing.assert_array_equal(image, np.asarray(upright(file)), str(file))
+
+
+def test_shrunk_images_have_no_tiles_where_jpeg_has_none(photos, tmp_path):
+    for tile in (0, 4):
+        chunkhit.pack_images(photos / "images", tmp_path / str(tile), sizes="own", order="input", jpeg_tile=tile, max_side=96, progress=False)
+    for (image, _), (tiled, _) in zip(chunkhit.ImageDataset(tmp_path / "0"), chunkhit.ImageDataset(tmp_path / "4")):
+        np.testing.assert_array_equal(image, tiled)
+    restart_interval = b"\xff\xdd\0\4"
+    assert restart_interval not in contents(tmp_path / "0") and restart_interval in contents(tmp_path / "4")
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_pixels_of_damaged_files_that_are_accepted_are_kept(photos, tmp_path, progressive):
+    """Loaders would take the file's bytes for damage."""
+    (tmp_path / "images" / "a").mkdir(parents=True)
+    path = tmp_path / "images" / "a" / "0.jpg"
+    photo(np.random.default_rng(4), 200, 150).save(path, progressive=progressive)
+    os.truncate(path, path.stat().st_size * 3 // 4)
+    info = chunkhit.pack_images(tmp_path / "images", tmp_path / "p", sizes="own", jpeg_tile=0, accept_warnings=True, progress=False)
+    assert (info["sizes"]["jpeg"], info["sizes"]["photo"]) == (0, 1)
+    assert chunkhit.verify_pack(tmp_path / "p")["problems"] == []
+
+
 def test_exif_is_ignored_where_it_is_to_be(photos, tmp_path):
     chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", exif="ignore", progress=False)
     for file, (image, _) in zip(files_of(photos), chunkhit.ImageDataset(tmp_path / "p")):
@@ -208,7 +253,7 @@ def test_batches_without_a_shape_are_refused_with_the_way_out(pack):
     (dict(sizes="own", container="hdf5"), "expected shard"), (dict(sizes="own", codec="zstd"), "codec"),
     (dict(sizes="own", chunk_samples=3), "chunk_bytes"), (dict(sizes="own", layout="nchw"), "layout"),
     (dict(sizes="own", store="photo", channels="gray"), "zstd takes any"), (dict(sizes="own", quality=80), "made smaller"),
-    (dict(sizes="own", max_side=9, store="raw", quality=80), "made smaller"), (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=0), "at least 1"), (dict(sizes="all"), "sizes")])
+    (dict(sizes="own", max_side=9, store="raw", quality=80), "made smaller"), (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=1 << 21), "up to 1048576"), (dict(sizes="all"), "sizes")])
 def test_refuses_what_would_have_no_effect(photos, tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_images(photos / "images", tmp_path / "p", progress=False, **options)

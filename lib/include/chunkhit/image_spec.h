@@ -75,7 +75,7 @@ struct OwnSizesSpec {
   std::uint32_t short_side = 0;  ///< pixels; longer short sides are resized to it; 0: no limit
   Store store = Store::jpeg;
   std::uint32_t quality = 90;      ///< of images that are encoded: 1 to 100, as Pillow and libjpeg count it
-  std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; a crop decodes only its tiles
+  std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; 0: a JPEG's bytes stay as they are
   std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
 };
 
