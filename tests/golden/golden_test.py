@@ -1,7 +1,7 @@
 """Packs and unfinished plans that each version wrote, kept here as VERSION.tar.xz: this one must still read them, sample by
 sample, and finish the plans with the same bytes, or say which library differs.
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no plan of ratings
-and no merged ratings, 0.1.0-ratings has them."""
+and no merged ratings, 0.1.0-ratings has them; both have no images of their own sizes, 0.1.0-own-sizes has."""
 import hashlib
 import json
 import os
@@ -27,6 +27,8 @@ PACKS = {
     "shard": [*IMAGES, "--container", "shard"],
     "numbers": [*IMAGES, "--container", "shard", "--codec", "zstd", "--label-column", "x", "--label-column", "y"],
     "merged": ["pack-merge"],
+    "own-sizes": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--progress", "none"],
+    "own-sizes-small": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--max-side", "9", "--progress", "none"],
     "ratings-shard": [*RATINGS, *SPLIT],
     "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
 }
@@ -78,7 +80,7 @@ def contents(pack):
         return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
     images = chunkhit.ImageDataset(pack)
     pixels, labels = zip(*(images[index] for index in range(len(images))))
-    return {**found, "samples": len(images), "pixels": hash_of(np.stack(pixels)), "labels": hash_of(np.stack(labels)),
+    return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info["own_sizes"] else [np.stack(pixels)])), "labels": hash_of(np.stack(labels)),
             "classes": [each["name"] for each in info["classes"]]}
 
 
