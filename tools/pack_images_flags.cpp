@@ -92,11 +92,17 @@ void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--short-side", "N", flags.short_side, "Shrink images whose short side has more than N to it");
   group
       .add("--store", "WORD", flags.store,
-           "jpeg: JPEG without loss, what is shrunk encoded, the rest photo; photo, zstd, raw: pixels (jpeg)")
+           "jpeg: JPEG without loss, what is shrunk encoded; photo, zstd: pixels compressed without loss, "
+           "photo predicts each from its neighbours; raw: pixels (jpeg)")
       ->check(one_of<Store>());
-  group.add("--quality", "N", flags.quality, "JPEG quality of shrunk images, 1 to 100 (90)");
-  group.add("--jpeg-tile", "N", flags.jpeg_tile,
-            "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep JPEG files' bytes (4)");
+  group
+      .add("--others", "WORD", flags.others,
+           "With --store jpeg, PNG and other types: lossless as by photo, or encoded as jpeg (lossless)")
+      ->check(one_of<Others>());
+  group.add("--quality", "N", flags.quality, "JPEG quality of what is encoded, 1 to 100 (90)");
+  group.add(
+      "--jpeg-tile", "N", flags.jpeg_tile,
+      "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep JPEG files' bytes (4)");
   group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: by --part-bytes)");
 }
 
@@ -210,6 +216,7 @@ void set_own_sizes(const PackImagesFlags& flags, PackImagesSpec& spec) {
   if (!flags.max_side.empty()) own.max_side = parse_side("--max-side", flags.max_side);
   if (!flags.short_side.empty()) own.short_side = parse_side("--short-side", flags.short_side);
   own.store = parse_choice<Store>(flags.store);
+  own.others = parse_choice<Others>(flags.others);
   own.quality = static_cast<std::uint32_t>(parse_count("--quality", flags.quality, {1, 100}));
   own.jpeg_tile = static_cast<std::uint32_t>(parse_count("--jpeg-tile", flags.jpeg_tile, {0, 8192}));
   if (flags.part_samples != "auto")

@@ -31,6 +31,7 @@ struct PackImagesFlags {
   std::string max_side;
   std::string short_side;
   std::string store = "jpeg";
+  std::string others = "lossless";
   std::string quality = "90";
   std::string jpeg_tile = "4";
   std::string part_samples = "auto";

@@ -118,10 +118,11 @@ void check_sizes(const PackImagesSpec& spec) {
   const OwnSizesSpec& own = spec.own_sizes;
   const OwnSizesSpec plain;
   if (spec.sizes == Sizes::fixed) {
-    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store ||
+    if (own.max_side != 0 || own.short_side != 0 || own.store != plain.store || own.others != plain.others ||
         own.quality != plain.quality || own.jpeg_tile != plain.jpeg_tile || own.part_samples != 0)
       refuse(
-          "`max_side`, `short_side`, `store`, `quality`, `jpeg_tile` and `part_samples` are for `sizes` own");
+          "`max_side`, `short_side`, `store`, `others`, `quality`, `jpeg_tile` and `part_samples` are for "
+          "`sizes` own");
     return;
   }
   if (spec.transform.resize != Resize::none || spec.transform.crop_width != 0)
@@ -129,18 +130,17 @@ void check_sizes(const PackImagesSpec& spec) {
         "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
         "`short_side` makes them smaller");
   if (own.quality < 1 || own.quality > 100) refuse("`quality`: expected 1 to 100");
-  if (own.jpeg_tile > kMaxSidePixels)
-    refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxSidePixels));
+  if (own.jpeg_tile > kMaxSidePixels) refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxSidePixels));
   if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
     refuse("`store` photo: is for `channels` rgb; zstd takes any");
   if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)
     refuse("`jpeg_tile`: is for `store` jpeg");
-  const bool encodes = own.store == Store::jpeg && (own.max_side != 0 || own.short_side != 0);
-  if (!encodes && own.quality != plain.quality)
+  if (own.store != Store::jpeg && own.others != plain.others) refuse("`others`: is for `store` jpeg");
+  const bool encodes = own.max_side != 0 || own.short_side != 0 || own.others == Others::jpeg;
+  if (own.quality != plain.quality && (own.store != Store::jpeg || !encodes))
     refuse(
-        "`quality`: is for images that are made smaller and stored as JPEG: needs `max_side` or "
-        "`short_side`, and "
-        "`store` jpeg");
+        "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
+        "`short_side`) or with `others` jpeg");
   if (own.max_side != 0 && own.short_side != 0) refuse("`max_side` and `short_side` exclude each other");
   if (spec.container != "shard") refuse("`sizes` own: `container`: expected shard, found " + spec.container);
   if (!spec.codec.empty() && spec.codec != "none")
@@ -189,6 +189,7 @@ void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vecto
   entries.push_back({"max-side", std::to_string(own.max_side)});
   entries.push_back({"short-side", std::to_string(own.short_side)});
   entries.push_back({"store", name_of(own.store)});
+  entries.push_back({"others", name_of(own.others)});
   entries.push_back({"quality", std::to_string(own.quality)});
   entries.push_back({"jpeg-tile", std::to_string(own.jpeg_tile)});
   entries.push_back({"chunk-bytes", std::to_string(plan.chunk_bytes)});
@@ -324,6 +325,8 @@ constexpr std::array kSpecFields{
     SpecField{"short-side",
               [](const auto& entry, auto& spec) { spec.own_sizes.short_side = number_of(entry); }},
     SpecField{"store", [](const auto& entry, auto& spec) { spec.own_sizes.store = choice_of<Store>(entry); }},
+    SpecField{"others",
+              [](const auto& entry, auto& spec) { spec.own_sizes.others = choice_of<Others>(entry); }},
     SpecField{"quality", [](const auto& entry, auto& spec) { spec.own_sizes.quality = number_of(entry); }},
     SpecField{"jpeg-tile",
               [](const auto& entry, auto& spec) { spec.own_sizes.jpeg_tile = number_of(entry); }},
@@ -365,7 +368,7 @@ PackImagesSpec spec_of(const std::vector<SpecEntry>& recorded) {
     ++known;
   }
   // resize, resize-long and fit are one choice; pad-color stands beside fit alone.
-  constexpr std::size_t kOwnSizesFields = 8;
+  constexpr std::size_t kOwnSizesFields = 9;
   if (known < kSpecFields.size() - 3 - (spec.sizes == Sizes::own ? 0 : kOwnSizesFields))
     throw Error(ErrorCode::bad_data, "spec: " + std::to_string(known) + " of its entries are known");
   if (spec.sizes == Sizes::own && spec.own_sizes.part_samples == 0)

@@ -230,7 +230,8 @@ bool SampleDecoder::make_sized(std::string_view file, SizedSample& sample, Memor
 
 bool SampleDecoder::is_encoded() const {
   constexpr std::uint32_t kMaxJpegSide = 65500;  // libjpeg's
-  return is_resized_ && context_.spec.own_sizes.store == Store::jpeg && plan_.channels != 4 &&
+  const OwnSizesSpec& own = context_.spec.own_sizes;
+  return own.store == Store::jpeg && (is_resized_ || own.others == Others::jpeg) && plan_.channels != 4 &&
          plan_.channels != 2 && std::max(plan_.sample.height, plan_.sample.width) <= kMaxJpegSide;
 }
 

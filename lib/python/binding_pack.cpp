@@ -104,6 +104,7 @@ void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
   from.take("max_side", spec.own_sizes.max_side);
   from.take("short_side", spec.own_sizes.short_side);
   from.take_word("store", spec.own_sizes.store);
+  from.take_word("others", spec.own_sizes.others);
   from.take("quality", spec.own_sizes.quality);
   from.take("jpeg_tile", spec.own_sizes.jpeg_tile);
   from.take("part_samples", spec.own_sizes.part_samples);

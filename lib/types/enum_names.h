@@ -30,6 +30,7 @@ enum class OnCorrupt;
 enum class OnError;
 enum class OnIoError;
 enum class Order;
+enum class Others;
 enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
@@ -113,6 +114,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<SplitOrder>{"auto", "time", "input",
                                                                                "random"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Others>{"lossless", "jpeg"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<4> kEnumWords<Store>{"jpeg", "photo", "zstd", "raw"};
 template <>

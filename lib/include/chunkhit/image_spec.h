@@ -65,15 +65,20 @@ enum class Check { whole, region };
 enum class Sizes { fixed, own };
 
 /// How images of their own sizes are stored. jpeg: a JPEG that is not made smaller keeps its coefficients,
-/// what is made smaller is encoded as JPEG, all else is stored without loss as by photo (RGB) or zstd; photo,
-/// zstd: pixels, compressed without loss; raw: pixels.
+/// what is made smaller is encoded as JPEG, all else is stored as `others` says; photo, zstd: pixels,
+/// compressed without loss; raw: pixels.
 enum class Store { jpeg, photo, zstd, raw };
+
+/// How Store::jpeg stores what is no JPEG: without loss as by photo (RGB) or zstd, or encoded as JPEG (RGBA
+/// without loss all the same).
+enum class Others { lossless, jpeg };
 
 /// How images of their own sizes are made and stored; used with Sizes::own alone.
 struct OwnSizesSpec {
   std::uint32_t max_side = 0;    ///< pixels; longer sides are resized to it; 0: no limit
   std::uint32_t short_side = 0;  ///< pixels; longer short sides are resized to it; 0: no limit
   Store store = Store::jpeg;
+  Others others = Others::lossless;
   std::uint32_t quality = 90;      ///< of images that are encoded: 1 to 100, as Pillow and libjpeg count it
   std::uint32_t jpeg_tile = 4;     ///< MCUs between restart markers; 0: a JPEG's bytes stay as they are
   std::uint64_t part_samples = 0;  ///< images in a part; 0: about as many as part_bytes holds
