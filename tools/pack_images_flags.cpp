@@ -84,9 +84,7 @@ void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
 
 void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Images of their own sizes");
-  group
-      .add("--sizes", "WORD", flags.sizes,
-           "fixed: one shape; own: each image its own size, in shards (fixed)")
+  group.add("--sizes", "WORD", flags.sizes, "fixed: one shape; own: each image its own size (fixed)")
       ->check(one_of<Sizes>());
   group.add("--max-side", "N", flags.max_side, "Shrink images whose long side has more than N pixels to it");
   group.add("--short-side", "N", flags.short_side, "Shrink images whose short side has more than N to it");

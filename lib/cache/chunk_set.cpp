@@ -8,7 +8,6 @@
 #include "base/words.h"
 #include "cache/decoded_rows.h"
 #include "chunkhit/error.h"
-#include "codec/chunk_codec.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -53,17 +52,17 @@ bool holds_raw_samples(const ChunkReader& part) {
   return true;
 }
 
-/// Where each sample's frame begins in its chunk. A chunk has fewer than 2^32 bytes.
-std::vector<std::uint32_t> frame_offsets(const ChunkReader& part) {
+/// Where each sample begins in its chunk. A chunk has fewer than 2^32 bytes.
+std::vector<std::uint32_t> sample_offsets(const ChunkReader& part) {
   std::vector<std::uint32_t> offsets;
   if (!part.spec().own_sizes) return offsets;
-  const std::vector<std::uint32_t>& payload_bytes = part.samples().sizes.payload_bytes;
-  offsets.reserve(payload_bytes.size());
+  const ImageSizes& sizes = part.samples().sizes;
+  offsets.reserve(sizes.payload_bytes.size());
   for (const StoredChunk& chunk : part.chunks()) {
     std::uint64_t offset = 0;
     for (std::uint64_t i = 0; i < chunk.sample_count; ++i) {
       offsets.push_back(static_cast<std::uint32_t>(offset));
-      offset += raw_frame_bytes(payload_bytes[chunk.first_sample + i]);
+      offset += sizes.stored_bytes(chunk.first_sample + i);
     }
   }
   return offsets;
@@ -79,7 +78,7 @@ ChunkSet::ChunkSet(std::vector<std::unique_ptr<ChunkReader>> parts)
     const std::uint64_t samples =
         chunks.empty() ? 0 : chunks.back().first_sample + chunks.back().sample_count;
     raw_.push_back(holds_raw_samples(*part));
-    frame_offsets_.push_back(frame_offsets(*part));
+    sample_offsets_.push_back(sample_offsets(*part));
     first_chunks_.push_back(first_chunks_.back() + chunks.size());
     first_samples_.push_back(first_samples_.back() + samples);
   }
@@ -116,8 +115,7 @@ std::vector<std::uint64_t> ChunkSet::sample_counts() const {
 ChunkSet::SampleBytes ChunkSet::sample_bytes(Location location, std::uint64_t in_chunk) const {
   if (!own_sizes()) return {in_chunk * sample().byte_count(), sample().byte_count()};
   const std::uint64_t index = stored(location).first_sample + in_chunk;
-  return {frame_offsets_[location.part][index],
-          raw_frame_bytes(part(location).samples().sizes.payload_bytes[index])};
+  return {sample_offsets_[location.part][index], part(location).samples().sizes.stored_bytes(index)};
 }
 
 std::uint64_t ChunkSet::decoded_bytes(Location location) const {

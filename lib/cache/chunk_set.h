@@ -36,7 +36,7 @@ class ChunkSet {
   /// Whether each image has its own size; `sample()` has no sides then.
   [[nodiscard]] bool own_sizes() const { return parts_.front()->spec().own_sizes; }
   /// Where a sample's bytes are in those of its chunk, once that is decoded; of images of their own sizes,
-  /// its frame's.
+  /// as they are stored.
   struct SampleBytes {
     std::uint64_t offset;
     std::uint64_t count;
@@ -68,10 +68,10 @@ class ChunkSet {
 
  private:
   std::vector<std::unique_ptr<ChunkReader>> parts_;
-  std::vector<std::size_t> first_chunks_;                  ///< of each part, and the number of all
-  std::vector<std::uint64_t> first_samples_;               ///< of each part, and the number of all
-  std::vector<bool> raw_;                                  ///< each part
-  std::vector<std::vector<std::uint32_t>> frame_offsets_;  ///< each part's samples of their own sizes
+  std::vector<std::size_t> first_chunks_;                   ///< of each part, and the number of all
+  std::vector<std::uint64_t> first_samples_;                ///< of each part, and the number of all
+  std::vector<bool> raw_;                                   ///< each part
+  std::vector<std::vector<std::uint32_t>> sample_offsets_;  ///< each part's samples of their own sizes
 };
 
 }  // namespace chunkhit

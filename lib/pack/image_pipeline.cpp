@@ -31,10 +31,15 @@ void ChunkAssembler::finish() {
 }
 
 void SizedChunks::take(const SizedSample& sample, ImageSizes& sizes) {
-  if (sample_count_ > 0 && chunk_.size() + raw_frame_bytes(sample.payload.size()) > chunk_bytes_) finish();
-  append_raw_frame(sample.payload, chunk_);
+  const std::uint64_t payload_bytes = sample.payload.size();
+  const std::uint64_t stored_bytes = framed_ ? raw_frame_bytes(payload_bytes) : payload_bytes;
+  if (sample_count_ > 0 && chunk_.size() + stored_bytes > chunk_bytes_) finish();
+  if (framed_)
+    append_raw_frame(sample.payload, chunk_);
+  else
+    chunk_.insert(chunk_.end(), sample.payload.begin(), sample.payload.end());
   ++sample_count_;
-  sizes.payload_bytes.push_back(static_cast<std::uint32_t>(sample.payload.size()));
+  sizes.payload_bytes.push_back(static_cast<std::uint32_t>(payload_bytes));
   sizes.heights.push_back(sample.height);
   sizes.widths.push_back(sample.width);
   sizes.kinds.push_back(static_cast<std::uint8_t>(sample.kind));
@@ -82,7 +87,7 @@ class PartPipeline {
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
         payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
-        sized_chunks_(job.chunk_bytes, writer) {}
+        sized_chunks_(job.chunk_bytes, job.container.frames_raw_chunks, writer) {}
 
   PartOutcome run() {
     run_steps();
@@ -248,7 +253,7 @@ class PartPipeline {
     StoredSamples stored{std::move(chunk), 0, nullptr, 0};
     const std::uint64_t filled = stored.filled.sample_count * sample_bytes_;
     ByteBuffer& bytes = stored.filled.buffer->bytes;
-    stored.raw_bytes = job_.pads_last_chunk ? bytes.size() : filled;
+    stored.raw_bytes = job_.container.pads_last_chunk ? bytes.size() : filled;
     std::memset(bytes.data() + filled, 0, stored.raw_bytes - filled);
     const Bytes raw(bytes.data(), stored.raw_bytes);
     if (job_.codec.name != "none") {

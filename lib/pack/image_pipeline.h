@@ -53,7 +53,9 @@ class ChunkAssembler {
 /// Cuts images of their own sizes into chunks by their stored bytes, and writes these.
 class SizedChunks {
  public:
-  SizedChunks(std::uint64_t chunk_bytes, ChunkWriter& writer) : chunk_bytes_(chunk_bytes), writer_(writer) {}
+  /// `framed`: each payload in a zstd frame of raw blocks.
+  SizedChunks(std::uint64_t chunk_bytes, bool framed, ChunkWriter& writer)
+      : chunk_bytes_(chunk_bytes), framed_(framed), writer_(writer) {}
   /// Takes the next sample; notes its size.
   void take(const SizedSample& sample, ImageSizes& sizes);
   /// Writes what is left.
@@ -61,6 +63,7 @@ class SizedChunks {
 
  private:
   std::uint64_t chunk_bytes_;
+  bool framed_;
   ChunkWriter& writer_;
   ByteBuffer chunk_;
   std::uint64_t sample_count_ = 0;
@@ -90,9 +93,9 @@ struct PartJob {
   std::span<const std::uint32_t> indices;  ///< of the list, in the order of packing
   const ChunkCodec& codec;
   int level = 0;
-  std::uint64_t chunk_samples = 1;   ///< 0: images of their own sizes
-  std::uint64_t chunk_bytes = 0;     ///< of these: of the frames in a chunk, unless one has more
-  bool pads_last_chunk = false;      ///< the container wants whole chunks
+  std::uint64_t chunk_samples = 1;  ///< 0: images of their own sizes
+  std::uint64_t chunk_bytes = 0;    ///< of these: stored bytes of a chunk, unless one image has more
+  const Container& container;
   std::uint64_t buffer_bytes = 0;    ///< what chunks in work may hold
   std::uint32_t threads = 1;         ///< that this part has on average
   std::function<bool()> is_stopped;  ///< any thread may call it

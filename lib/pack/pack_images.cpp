@@ -106,7 +106,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
                           .is_compressed = need.is_least,
                           .default_cache = {},
                           .advised_cache = {}};
-  if (spec.container == "hdf5") {
+  if (spec.container == "hdf5" && !is_sized) {
     foreseen.default_cache = predict_cache(plan, part_chunks, kDefaultCache);
     foreseen.advised_cache = predict_cache(plan, part_chunks, advise_cache(plan, part_chunks));
   }

@@ -142,7 +142,9 @@ void check_sizes(const PackImagesSpec& spec) {
         "`quality`: is for what is encoded: `store` jpeg with images that are made smaller (`max_side`, "
         "`short_side`) or with `others` jpeg");
   if (own.max_side != 0 && own.short_side != 0) refuse("`max_side` and `short_side` exclude each other");
-  if (spec.container != "shard") refuse("`sizes` own: `container`: expected shard, found " + spec.container);
+  if (spec.container == "hdf5" && (own.store == Store::photo || own.store == Store::zstd))
+    refuse(std::string("`store` ") + name_of(own.store) +
+           ": is for `container` shard; hdf5 takes jpeg and raw");
   if (!spec.codec.empty() && spec.codec != "none")
     refuse("`sizes` own: `codec`: expected none, found " + spec.codec +
            "; `store` says how images are stored");

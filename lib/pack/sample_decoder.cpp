@@ -10,7 +10,7 @@
 #include "codec/chunk_codec.h"
 #include "decode/formats.h"
 #include "decode/jpeg_tiles.h"
-#include "store/shard.h"
+#include "store/part.h"
 #include "transform/orientation.h"
 
 namespace chunkhit {
@@ -29,11 +29,11 @@ void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
 }
 
 /// A payload is one sample of a chunk.
-void check_payload(std::uint64_t bytes) {
-  if (raw_frame_bytes(bytes) > kMaxShardChunkBytes)
+void check_payload(std::uint64_t bytes, const PackImagesSpec& spec) {
+  const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes;
+  if (raw_frame_bytes(bytes) > max_bytes)
     throw ImageError("would take " + bytes_text(static_cast<double>(bytes)) +
-                     " in the pack, over the limit of " +
-                     bytes_text(static_cast<double>(kMaxShardChunkBytes)) +
+                     " in the pack, over the limit of " + bytes_text(static_cast<double>(max_bytes)) +
                      "; `max_side` or `short_side` makes it smaller");
 }
 
@@ -129,7 +129,8 @@ bool SampleDecoder::decode(std::string_view file) {
   plan(file, image.header());
   const DecodePlan wanted = decode_plan();
   const std::uint64_t needed = needed_bytes(image.header(), wanted.region);
-  if (is_sized() && context_.spec.own_sizes.store == Store::raw) check_payload(expected_payload());
+  if (is_sized() && context_.spec.own_sizes.store == Store::raw)
+    check_payload(expected_payload(), context_.spec);
   check_limit(needed, context_.spec);
   if (is_sized()) {
     lacks_payload_share_ = !take_payload_share();
@@ -259,7 +260,7 @@ void SampleDecoder::store_sized(SizedSample& sample) {
   } else {
     store_pixels(sample);
   }
-  check_payload(sample.payload.size());
+  check_payload(sample.payload.size(), context_.spec);
   sample.xxh3 = xxh3(sample.payload);
   // JPEG that has no tiles, and noise, may be larger than expected.
   const std::uint64_t bytes = sample.payload.size();
@@ -306,10 +307,11 @@ void SampleDecoder::store_pixels(SizedSample& sample) {
   compress(shape, sample);
 }
 
-/// Compresses a sample's pixels without loss, where that makes them smaller.
+/// Compresses a sample's pixels without loss, where that makes them smaller. In HDF5 they stay as h5py reads
+/// them.
 void SampleDecoder::compress(const SampleShape& shape, SizedSample& sample) {
   const Store store = context_.spec.own_sizes.store;
-  if (store == Store::raw) return;
+  if (store == Store::raw || context_.spec.container == "hdf5") return;
   const bool is_photo = store != Store::zstd && shape.channels == 3;
   const ChunkCodec& codec = chunk_codec(is_photo ? "photo" : "zstd");
   ByteBuffer compressed;

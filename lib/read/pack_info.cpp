@@ -40,7 +40,7 @@ void set_shape(ImagesInfo& info, const SampleShape& sample) {
 
 /// Predicts how well the chunks fit HDF5's chunk cache, by default and with the advised settings.
 void set_caches(const PackInfo& info, ImagesInfo& images) {
-  if (info.container != "hdf5" || info.parts.empty()) return;
+  if (info.container != "hdf5" || images.own_sizes || info.parts.empty()) return;
   ChunkPlan plan;
   plan.chunk_samples = images.chunk_samples;
   plan.chunk_bytes = images.chunk_bytes;

@@ -22,7 +22,7 @@ std::uint32_t StoredImage::upright_height() const { return swaps_sides(orientati
 std::uint32_t StoredImage::upright_width() const { return swaps_sides(orientation) ? height : width; }
 
 StoredImage stored_image(const ImageSizes& sizes, std::uint64_t at, const std::uint8_t* frame) {
-  const Bytes bytes = frame == nullptr ? Bytes() : Bytes(frame, raw_frame_bytes(sizes.payload_bytes[at]));
+  const Bytes bytes = frame == nullptr ? Bytes() : Bytes(frame, sizes.stored_bytes(at));
   return {bytes,
           sizes.payload_bytes[at],
           sizes.heights[at],
@@ -56,6 +56,7 @@ std::uint64_t decoding_bytes(const ChunkSet& chunks, std::uint64_t threads) {
 }
 
 Bytes payload_of(const StoredImage& image, ByteBuffer& room) {
+  if (image.frame.size() == image.payload_bytes) return image.frame;  // a frame has more
   try {
     return raw_bytes_in(image.frame, image.payload_bytes, room);
   } catch (const Error& error) {

@@ -15,7 +15,7 @@ namespace chunkhit {
 
 /// One stored image.
 struct StoredImage {
-  Bytes frame;  ///< a zstd frame of raw blocks around the payload
+  Bytes frame;  ///< the payload, or a zstd frame of raw blocks around it
   std::uint32_t payload_bytes = 0;
   std::uint32_t height = 0;  ///< of the payload, pixels
   std::uint32_t width = 0;
@@ -25,7 +25,7 @@ struct StoredImage {
   [[nodiscard]] std::uint32_t upright_width() const;
 };
 
-/// Looks at the sample of a part whose frame is at `frame`; without it, at its sizes.
+/// Looks at the sample of a part whose stored bytes are at `frame`; without them, at its sizes.
 [[nodiscard]] StoredImage stored_image(const ImageSizes& sizes, std::uint64_t sample,
                                        const std::uint8_t* frame = nullptr);
 

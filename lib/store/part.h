@@ -19,6 +19,7 @@
 #include "chunk/chunk_plan.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
+#include "codec/chunk_codec.h"
 #include "types/sample_shape.h"
 #include "types/text_list.h"
 
@@ -62,6 +63,11 @@ struct ImageSizes {
   std::vector<std::uint8_t> kinds;          ///< PayloadKind
   std::vector<std::uint8_t> orientations;   ///< how the payload is to be turned, as EXIF numbers it
   std::vector<std::uint64_t> payload_xxh3;  ///< hash of the payload
+  bool framed = true;  ///< payloads lie in zstd frames of raw blocks, as in shards; false: they lie bare
+  /// Bytes of a sample as it is stored: its payload, or the frame around it.
+  [[nodiscard]] std::uint64_t stored_bytes(std::uint64_t sample) const {
+    return framed ? raw_frame_bytes(payload_bytes[sample]) : payload_bytes[sample];
+  }
   bool operator==(const ImageSizes&) const = default;
 };
 

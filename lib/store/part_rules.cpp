@@ -18,7 +18,7 @@ void check_count(const std::string& what, std::uint64_t found, std::uint64_t exp
 }
 
 void check_raw_bytes(const StoredChunk& chunk, const PartSpec& spec, const Container& container) {
-  if (spec.own_sizes) return;  // their frames' bytes were added up
+  if (spec.own_sizes) return;  // their samples' bytes were added up
   const std::uint64_t raw_samples = container.pads_last_chunk ? spec.chunk_samples : chunk.sample_count;
   if (!spec.matrix) return check_count("raw bytes", chunk.raw_bytes, raw_samples * spec.sample.byte_count());
   const std::uint64_t least = min_row_block_bytes(raw_samples, *spec.matrix);
@@ -47,7 +47,7 @@ void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t
                  " more lie outside of the file's " + std::to_string(file_bytes));
 }
 
-/// The samples of a chunk of images of their own sizes, whose frames must fill it.
+/// The samples of a chunk of images of their own sizes, whose stored bytes must fill it.
 std::uint64_t count_sized_samples(const ImageSizes& sizes, std::uint64_t first_sample,
                                   const StoredChunk& chunk) {
   const std::uint64_t left = sizes.payload_bytes.size() - first_sample;
@@ -56,7 +56,7 @@ std::uint64_t count_sized_samples(const ImageSizes& sizes, std::uint64_t first_s
                  std::to_string(left));
   std::uint64_t bytes = 0;
   for (std::uint64_t i = first_sample; i < first_sample + chunk.sample_count; ++i)
-    bytes += raw_frame_bytes(sizes.payload_bytes[i]);
+    bytes += sizes.stored_bytes(i);
   check_count("raw bytes", chunk.raw_bytes, bytes);
   return chunk.sample_count;
 }
@@ -116,6 +116,8 @@ void check_size(const ImageSizes& sizes, std::size_t sample, std::uint32_t chann
                  std::to_string(kMaxOwnPixels) + " in all");
   if (sizes.payload_bytes[sample] == 0) throw_broken("no bytes");
   const auto kind = static_cast<PayloadKind>(sizes.kinds[sample]);
+  if (!sizes.framed && kind != PayloadKind::jpeg && kind != PayloadKind::raw)
+    throw_broken("kind " + std::to_string(sizes.kinds[sample]) + ", expected 1 (jpeg) or 2 (raw)");
   if (kind < PayloadKind::jpeg || kind > PayloadKind::photo)
     throw_broken("kind " + std::to_string(sizes.kinds[sample]) +
                  ", expected 1 (jpeg), 2 (raw), 3 (zstd) or 4 (photo)");
@@ -158,9 +160,8 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     throw_broken("a class id is none of the " + std::to_string(spec.classes.size()) + " classes");
 }
 
-void check_sized_spec(const PartSpec& spec, const Container& container) {
+void check_sized_spec(const PartSpec& spec) {
   const SampleShape& sample = spec.sample;
-  if (container.name != "shard") throw_broken("images of their own sizes lie in shards only");
   if (sample.height != 0 || sample.width != 0 || sample.layout != Layout::nhwc)
     throw_broken("images of their own sizes with a shape");
   if (sample.channels != 1 && sample.channels != 3 && sample.channels != 4)
@@ -209,7 +210,7 @@ void check_part_spec(const PartSpec& spec, const Container& container) {
   if (spec.matrix)
     check_matrix_spec(spec, container);
   else if (spec.own_sizes)
-    check_sized_spec(spec, container);
+    check_sized_spec(spec);
   else
     check_sample_shape(spec, container);
   if (std::ranges::find(container.codecs, spec.codec) == container.codecs.end())

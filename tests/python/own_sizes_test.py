@@ -1,9 +1,11 @@
 """Packs of images of their own sizes: every pixel, every crop, and what the pack says of itself."""
 import io
 import os
+import re
 import subprocess
 import sys
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image, ImageOps
@@ -60,11 +62,12 @@ def files_of(photos):
     return sorted((photos / "images").glob("*/*"), key=lambda path: (path.parent.name, path.name))
 
 
-@pytest.fixture(scope="module")
-def pack(photos):
-    chunkhit.pack_images(photos / "images", photos / "own", sizes="own", order="input", chunk_bytes=100_000,
-                         part_samples=40, progress=False)
-    return photos / "own"
+@pytest.fixture(scope="module", params=["shard", "hdf5"])
+def pack(photos, request):
+    folder = photos / request.param
+    chunkhit.pack_images(photos / "images", folder, sizes="own", order="input", chunk_bytes=100_000, part_samples=40,
+                         container=request.param, progress=False)
+    return folder
 
 
 def test_gives_every_image_with_pillows_pixels_at_its_shape(photos, pack):
@@ -82,6 +85,33 @@ def test_gives_every_image_with_pillows_pixels_at_its_shape(photos, pack):
         assert label == labels[number] == "ab".index(file.parent.name)
 
 
+def code_of_the_page():
+    page = open(os.path.join(os.path.dirname(__file__), "../../schemas/images-hdf5.md")).read()
+    section = page[page.index("## Images of their own sizes"):page.index("## Index and trailer")]
+    return "".join(re.findall("```python\n(.*?)```", section, re.DOTALL))
+
+
+def test_h5py_reads_every_image_by_the_lines_of_the_page(photos, tmp_path):
+    lines, number = code_of_the_page(), 0
+    assert len(lines.splitlines()) == 6
+    chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", part_samples=40,
+                         container="hdf5", progress=False)
+    files = files_of(photos)
+    for part in sorted((tmp_path / "p").glob("*.h5")):
+        with h5py.File(part) as f:
+            for i in range(len(f["sizes"])):
+                names = dict(f=f, i=i, io=io, np=np, Image=Image)
+                exec(lines, names)
+                np.testing.assert_array_equal(names["upright"], np.asarray(upright(files[number])), str(files[number]))
+                assert f["rows"][i] == number and f["files"].asstr()[i].endswith(files[number].name)
+                assert f["labels"][i] == "ab".index(files[number].parent.name)
+                number += 1
+            data = np.memmap(part, mode="r", offset=f["data"].id.get_offset(), shape=f["data"].shape)
+            np.testing.assert_array_equal(data, f["data"][:])
+            assert len(data) == f["sizes"][:].sum() and f["data"].chunks is None
+    assert number == COUNT
+
+
 def test_says_how_the_sizes_are_distributed(photos, pack):
     info = chunkhit.pack_info(pack)
     shapes = np.array([np.asarray(upright(file)).shape for file in files_of(photos)])
@@ -91,7 +121,8 @@ def test_says_how_the_sizes_are_distributed(photos, pack):
         assert info["sizes"][name] == {"min": shapes[:, axis].min(), "median": middle, "max": shapes[:, axis].max()}
     plain = [Image.open(file) for file in files_of(photos)]
     kept = sum(image.format == "JPEG" and image.mode != "CMYK" for image in plain)
-    assert [info["sizes"][kind] for kind in ("jpeg", "photo", "zstd", "raw")] == [kept, COUNT - kept, 0, 0]
+    others = [0, 0, COUNT - kept] if info["container"] == "hdf5" else [COUNT - kept, 0, 0]
+    assert [info["sizes"][kind] for kind in ("jpeg", "photo", "zstd", "raw")] == [kept, *others]
     assert info["raw_bytes"] == shapes.prod(axis=1).sum()
     pixels = np.concatenate([np.asarray(upright(file)).reshape(-1, 3) for file in files_of(photos)]) / 255
     np.testing.assert_allclose(info["mean"], pixels.mean(axis=0), rtol=1e-9)
@@ -123,7 +154,8 @@ def check_crops(photos, pack, epochs, **options):
 def test_a_thousand_crops_equal_pillows(photos, pack, cache):
     stats = check_crops(photos, pack, 3, cache=cache)
     keeps_all = cache in ("automatic", "decoded")
-    assert stats.decoded_images == (COUNT if keeps_all else 0)
+    raw = chunkhit.pack_info(pack)["sizes"]["raw"]  # stored as they would be kept
+    assert stats.decoded_images == (COUNT - raw if keeps_all else 0)
     assert stats.cache == ("decoded" if keeps_all else cache)
     assert stats.decode_seconds > 0
 
@@ -151,9 +183,10 @@ def test_evaluation_crops_equal_torchvisions(photos, pack):
 
 
 @pytest.mark.parametrize("limit", [dict(max_side=96), dict(short_side=64)])
-@pytest.mark.parametrize("store", ["jpeg", "photo", "zstd", "raw"])
-def test_shrinks_as_pillow_does(photos, tmp_path, limit, store):
-    options = dict(limit, **(dict(quality=75) if store == "jpeg" else {}))
+@pytest.mark.parametrize("store, container", [("jpeg", "shard"), ("photo", "shard"), ("zstd", "shard"), ("raw", "shard"),
+                                              ("jpeg", "hdf5"), ("raw", "hdf5")])
+def test_shrinks_as_pillow_does(photos, tmp_path, limit, store, container):
+    options = dict(limit, container=container, **(dict(quality=75) if store == "jpeg" else {}))
     chunkhit.pack_images(photos / "images", tmp_path / "small", sizes="own", order="input", store=store, progress=False, **options)
     assert chunkhit.verify_pack(tmp_path / "small")["problems"] == []
     kinds = chunkhit.pack_info(tmp_path / "small")["sizes"]
@@ -178,9 +211,11 @@ def test_shrinks_as_pillow_does(photos, tmp_path, limit, store):
         np.testing.assert_array_equal(image, np.asarray(expected.convert("RGB")), str(file))
 
 
+@pytest.mark.parametrize("container", ["shard", "hdf5"])
 @pytest.mark.parametrize("channels", ["gray", "rgba", "rgb"])
-def test_converts_channels_as_pillow_does(photos, tmp_path, channels):
-    chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", channels=channels, progress=False)
+def test_converts_channels_as_pillow_does(photos, tmp_path, channels, container):
+    chunkhit.pack_images(photos / "images", tmp_path / "p", sizes="own", order="input", channels=channels, container=container,
+                         progress=False)
     mode = {"gray": "L", "rgba": "RGBA", "rgb": "RGB"}[channels]
     for file, (image, _) in zip(files_of(photos), chunkhit.ImageDataset(tmp_path / "p")):
         plain = ImageOps.exif_transpose(Image.open(file))
@@ -266,7 +301,9 @@ def test_batches_without_a_shape_are_refused_with_the_way_out(pack):
     (dict(sizes="own", resize=32), "give all images one shape"), (dict(sizes="own", crop=32), "give all images one shape"),
     (dict(max_side=32), "for `?sizes`? own"), (dict(quality=80), "for `?sizes`? own"), (dict(store="raw"), "for `?sizes`? own"),
     (dict(sizes="own", max_side=32, short_side=32), "exclude each other"), (dict(sizes="own", quality=0), "expected 1 to 100"),
-    (dict(sizes="own", container="hdf5"), "expected shard"), (dict(sizes="own", codec="zstd"), "codec"),
+    (dict(sizes="own", container="hdf5", store="photo"), "photo: is for .* shard; hdf5 takes jpeg and raw"),
+    (dict(sizes="own", container="hdf5", store="zstd"), "zstd: is for .* shard"),
+    (dict(sizes="own", container="hdf5", codec="deflate"), "codec"), (dict(sizes="own", codec="zstd"), "codec"),
     (dict(sizes="own", chunk_samples=3), "chunk_bytes"), (dict(sizes="own", layout="nchw"), "layout"),
     (dict(sizes="own", store="photo", channels="gray"), "zstd takes any"), (dict(sizes="own", quality=80), "what is encoded"),
     (dict(sizes="own", max_side=9, store="raw", quality=80), "what is encoded"), (dict(sizes="own", store="raw", others="jpeg"), "store jpeg"),

@@ -65,12 +65,12 @@ enum class Check { whole, region };
 enum class Sizes { fixed, own };
 
 /// How images of their own sizes are stored. jpeg: a JPEG that is not made smaller keeps its coefficients,
-/// what is made smaller is encoded as JPEG, all else is stored as `others` says; photo, zstd: pixels,
-/// compressed without loss; raw: pixels.
+/// what is made smaller is encoded as JPEG, all else is stored as `others` says; photo, zstd (not in HDF5):
+/// pixels, compressed without loss; raw: pixels.
 enum class Store { jpeg, photo, zstd, raw };
 
-/// How Store::jpeg stores what is no JPEG: without loss as by photo (RGB) or zstd, or encoded as JPEG (RGBA
-/// without loss all the same).
+/// How Store::jpeg stores what is no JPEG: without loss, as by photo (RGB) or zstd, in HDF5 as by raw; or
+/// encoded as JPEG (RGBA without loss all the same).
 enum class Others { lossless, jpeg };
 
 /// How images of their own sizes are made and stored; used with Sizes::own alone.

@@ -145,7 +145,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels
-    own sizes sizes ("own": each image its own size, in shards), max_side, short_side, store, others,
+    own sizes sizes ("own": each image its own size; container "shard"), max_side, short_side, store, others,
               quality, jpeg_tile, part_samples
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
               split: {"train": 0.9, "val": 0.1}

@@ -18,6 +18,7 @@ inline constexpr H5Z_filter_t kZstdFilter = 32015;
 
 // HDF5's name of a number's type, in memory and, being little-endian, in the file.
 inline hid_t hdf5_type(std::uint8_t) { return H5T_NATIVE_UINT8; }
+inline hid_t hdf5_type(std::uint32_t) { return H5T_NATIVE_UINT32; }
 inline hid_t hdf5_type(std::int64_t) { return H5T_NATIVE_INT64; }
 inline hid_t hdf5_type(std::uint64_t) { return H5T_NATIVE_UINT64; }
 inline hid_t hdf5_type(float) { return H5T_NATIVE_FLOAT; }

@@ -18,12 +18,11 @@
 #include "store/hdf5/external_check.h"
 #include "store/hdf5/handle.h"
 #include "store/hdf5/index.h"
-#include "store/hdf5/numbers.h"
 #include "store/hdf5/output.h"
-#include "store/hdf5/texts.h"
+#include "store/hdf5/sample_columns.h"
+#include "store/hdf5/sized_writer.h"
 #include "store/part_index.h"
 #include "store/part_rules.h"
-#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -92,8 +91,10 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
                                          std::to_string(spec.size()));
   std::copy_n(index.begin(), spec.size(), spec.begin());
   PartContents contents;
-  contents.spec = decode_part_spec(spec);
+  const bool is_sized = trailer.kind == SampleKind::sized_images;
+  contents.spec = is_sized ? decode_sized_part_spec(spec) : decode_part_spec(spec);
   decode_part_index(index.subspan(spec.size()), contents);
+  contents.samples.sizes.framed = false;
   check_part_contents(contents, container("hdf5"), trailer.hdf5_bytes);
   check_order(contents.chunks);
   contents.trailer = trailer;
@@ -104,7 +105,7 @@ PartContents decode_index(Bytes index, const Hdf5Trailer& trailer) {
 std::optional<PartContents> read_own_contents(const InputFile& input) {
   const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
   if (!trailer) return std::nullopt;
-  if (trailer->kind != SampleKind::images)
+  if (trailer->kind == SampleKind::matrices)
     throw Error(ErrorCode::bad_data, input.path() + ": holds matrices, expected images");
   const ByteBuffer index = read_hdf5_index(input, *trailer);
   return with_path(input.path(), [&] { return decode_index(index, *trailer); });
@@ -124,12 +125,24 @@ std::string without_root(const std::string& name) {
   return name.substr(std::min(name.find_first_not_of('/'), name.size()));
 }
 
+/// Rejects images of their own sizes whose index another program removed: chunks and hashes are only there.
+void refuse_sized_images(const Hdf5Source& source) {
+  const Hdf5Check& check = source.check();
+  const hid_t file = source.file();
+  if (attribute_count(check, file, kFormatAttribute) != 0 && !has_object(check, file, kImagesName) &&
+      has_object(check, file, kDataName))
+    check.refuse(
+        "images of their own sizes without the index behind their HDF5 end of file: another program changed "
+        "it, or it was cut off");
+}
+
 /// Reads an external file through the HDF5 library.
 PartContents read_external_contents(const InputFile& input, const Hdf5Names& names, bool checks) {
   if (checks) check_external_file(input.path(), {.names = names});
   const Hdf5Session session;
   Hdf5Source source(input);
   refuse_user_block(source);
+  if (names.images == kImagesName) refuse_sized_images(source);
   refuse_damaged_index(source, input, kFormatAttribute);
   PartContents contents = read_external_file(source, input, names);
   with_path(input.path(), [&] { check_external_contents(contents, container("hdf5"), input.byte_count()); });
@@ -164,6 +177,8 @@ std::unique_ptr<ChunkReader> open_single_hdf5(const std::string& path, const Hdf
   if (!contents) {
     contents = read_external_contents(input, names, checks);
   } else if (names.labels.value_or("labels") != "labels") {
+    if (contents->spec.own_sizes)
+      throw Error(ErrorCode::usage, path + ": images of their own sizes have their own labels only");
     PartContents external = read_external_contents(input, names, checks);
     contents->samples.labels = std::move(external.samples.labels);
     contents->spec.label_columns = std::move(external.spec.label_columns);
@@ -177,40 +192,6 @@ namespace {
 constexpr std::uint64_t kMinMetadataBlockBytes = 16 << 10;
 constexpr std::uint64_t kMaxMetadataBlockBytes = 1 << 20;
 
-void write_spec_attributes(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec) {
-  const auto layout = name_of(spec.sample.layout);
-  write_text_attribute(check, images, "layout", layout);
-  if (spec.cache_advice.rdcc_nbytes != 0) {
-    write_attribute(check, images, "suggested_rdcc_nbytes", spec.cache_advice.rdcc_nbytes);
-    write_attribute(check, images, "suggested_rdcc_nslots", spec.cache_advice.rdcc_nslots);
-    write_attribute(check, images, "suggested_rdcc_w0", spec.cache_advice.rdcc_w0);
-  }
-  write_attribute(check, file, kFormatAttribute, std::uint64_t{kHdf5Format});
-  write_text_attribute(check, file, "pack_id", hash_text(spec.pack_id));
-  write_attribute(check, file, "part_index", std::uint64_t{spec.part_index});
-  write_text_attribute(check, file, "filter", spec.codec);
-}
-
-void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
-  if (!list.empty()) write_text_column(check, file, name, names_of(list));
-}
-
-void write_samples(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
-                   const PartSamples& samples) {
-  const hsize_t count = samples.rows.size();
-  if (samples.labels.values.empty())
-    write_column(check, file, kLabelsName, std::array{count}, samples.labels.ids);
-  else
-    write_column(check, file, kLabelsName, std::array{count, hsize_t{spec.label_columns.size()}},
-                 samples.labels.values);
-  write_column(check, file, kRowsName, std::array{count}, samples.rows);
-  write_text_column(check, file, kFilesName, samples.files);
-  write_list(check, file, kClassesName, spec.classes);
-  write_list(check, file, kColumnsName, spec.label_columns);
-  if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
-  if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
-}
-
 /// Looks up every chunk in HDF5's own index, through which other programs read the file.
 void check_library_index(const Hdf5Check& check, hid_t images, const std::vector<StoredChunk>& chunks) {
   for (const StoredChunk& chunk : chunks) {
@@ -221,35 +202,12 @@ void check_library_index(const Hdf5Check& check, hid_t images, const std::vector
   }
 }
 
-/// Compares what other programs read through HDF5 beside the pixels with what was to be written.
-void check_columns(const Hdf5Check& check, hid_t file, hid_t images, const PartSpec& spec,
-                   const PartSamples& samples) {
-  const auto require = [&](bool is_whole, const char* name) {
-    if (!is_whole) check.refuse(std::string("/") + name + " was not written whole");
-  };
-  const auto holds = [&](const char* name, const TextList& names) {
-    const TextList found = read_text_column(check, file, name);
-    return found.text == names.text && found.ends == names.ends;
-  };
-  const Hdf5Column labels = open_column(check, file, kLabelsName);
-  require(samples.labels.values.empty() ? read_column<std::int64_t>(check, labels) == samples.labels.ids
-                                        : read_column<float>(check, labels) == samples.labels.values,
-          kLabelsName);
-  require(read_column<std::uint64_t>(check, open_column(check, file, kRowsName)) == samples.rows, kRowsName);
-  require(holds(kFilesName, samples.files), kFilesName);
-  require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
-  require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
-  require(read_attribute<double>(check, images, "mean") == samples.mean &&
-              read_attribute<double>(check, images, "std") == samples.std,
-          kImagesName);
-}
-
 class Hdf5PartWriter final : public ChunkWriter {
  public:
   Hdf5PartWriter(const std::string& path, const PartSpec& spec)
       : spec_(spec), output_(path, hdf5_metadata_block_bytes(spec.chunk_samples * spec.sample.byte_count())) {
     images_ = create_images(output_.check(), output_.file(), spec_);
-    write_spec_attributes(output_.check(), output_.file(), images_.get(), spec_);
+    write_part_attributes(output_.check(), output_.file(), images_.get(), spec_);
   }
 
   void append(const EncodedChunk& chunk) override {
@@ -288,7 +246,7 @@ class Hdf5PartWriter final : public ChunkWriter {
 
   void finish_hdf5(const PartSamples& samples) {
     const Hdf5Session session;
-    write_samples(output_.check(), output_.file(), images_.get(), spec_, samples);
+    write_sample_columns(output_.check(), output_.file(), images_.get(), spec_, samples);
     output_.check()(images_.close(), "close /images");
     output_.close();
     check_hdf5_file(samples);
@@ -300,7 +258,7 @@ class Hdf5PartWriter final : public ChunkWriter {
     const Hdf5Handle file = open_hdf5_file(check, output_.pending().aside_path());
     const Hdf5Handle images = open_dataset(check, file.get(), kImagesName);
     check_library_index(check, images.get(), chunks_);
-    check_columns(check, file.get(), images.get(), spec_, samples);
+    check_sample_columns(check, file.get(), images.get(), spec_, samples);
   }
 
   PartSpec spec_;
@@ -321,6 +279,7 @@ std::unique_ptr<ChunkWriter> create_hdf5_part(const std::string& path, const Par
   leave_files_alone_at_exit();
   const Hdf5Session session;
   check_part_spec(spec, container("hdf5"));
+  if (spec.own_sizes) return create_sized_hdf5_part(path, spec);
   return std::make_unique<Hdf5PartWriter>(path, spec);
 }
 

@@ -57,8 +57,9 @@ Hdf5Trailer decode_trailer(const InputFile& file, const TrailerBytes& bytes) {
                                 std::to_string(kHdf5Format));
   if (const std::uint64_t found = xxh3(Bytes(bytes).first(kHashAt)); found != trailer.xxh3)
     throw_bad_trailer(file, "checksum " + hash_text(found) + ", expected " + hash_text(trailer.xxh3));
-  if (trailer.kind != SampleKind::images && trailer.kind != SampleKind::matrices)
-    throw_bad_trailer(file, "kind " + std::to_string(kind) + ", expected 1 (images) or 2 (matrices)");
+  if (trailer.kind < SampleKind::images || trailer.kind > SampleKind::sized_images)
+    throw_bad_trailer(file, "kind " + std::to_string(kind) +
+                                ", expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
   const std::uint64_t before = file.byte_count() - kHdf5TrailerBytes;
   if (trailer.hdf5_bytes > before || trailer.index_bytes != before - trailer.hdf5_bytes)
     throw_bad_trailer(file, "an HDF5 file of " + std::to_string(trailer.hdf5_bytes) +
