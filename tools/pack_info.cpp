@@ -237,10 +237,10 @@ void print_info(const PackInfo& info) {
     std::printf("normalize  %s | %s (those of %s, for all packs of the split)\n",
                 numbers_text(images.normalize->mean).c_str(), numbers_text(images.normalize->std).c_str(),
                 printable_text(images.normalize->from).c_str());
-  if (images.own_sizes)
+  if (images.own_sizes && images.chunk_bytes > 0)  // a single part does not say it
     std::printf("chunks     up to %s of images each\n",
                 bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
-  else
+  if (!images.own_sizes)
     std::printf("chunks     %s samples = %s raw each\n", count_text(images.chunk_samples).c_str(),
                 bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
   const std::uint64_t files = file_bytes(info);

@@ -66,7 +66,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
                      {"zstd", images.sizes->zstd},
                      {"photo", images.sizes->photo}};
   if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
-  if (info.container == "hdf5") {
+  if (info.container == "hdf5" && !images.own_sizes) {
     json["default_cache"] = cache_json(images.default_cache);
     json["advised_cache"] = cache_json(images.advised_cache);
   }

@@ -191,8 +191,9 @@ TEST(Hdf5Part, NamesWhatIsWrongWithItsTrailer) {
   const ForgedPart part;
   EXPECT_EQ(part.error_with(16, 3 | std::uint64_t{1} << 32),
             part.path + ": trailer: version 3, this reader knows version 2");
-  EXPECT_EQ(part.error_with(16, 2 | std::uint64_t{9} << 32),
-            part.path + ": trailer: kind 9, expected 1 (images) or 2 (matrices)");
+  EXPECT_EQ(
+      part.error_with(16, 2 | std::uint64_t{9} << 32),
+      part.path + ": trailer: kind 9, expected 1 (images), 2 (matrices) or 3 (images of their own sizes)");
   for (const std::uint64_t number : {std::uint64_t{0}, part.index_at + 1, UINT64_MAX, UINT64_MAX - 63}) {
     EXPECT_NE(part.error_with(24, number).find("trailer: an HDF5 file of "), std::string::npos) << number;
     EXPECT_NE(part.error_with(32, number).find("trailer: an HDF5 file of "), std::string::npos) << number;

@@ -33,6 +33,7 @@ for ended_by in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     signal.signal(ended_by, signal.SIG_DFL)
 # Small parts and chunks, so that the paths of many parts run on little data.
 SMALL = ["--resize", "16x12", "--chunk-samples", "16", "--part-bytes", "40000"]
+OWN_SIZES = ["--sizes", "own", "--part-samples", "60", "--chunk-bytes", "20000"]
 
 
 class Workspace:
@@ -97,7 +98,8 @@ def run(command, *arguments, expect=0, env=None, timeout=120):
 
 
 def pack(root, output, *arguments, **how):
-    return run("pack-images", root, "--labels", os.path.join(root, "labels.csv"), *SMALL, "--progress", "none",
+    shape = [] if "--sizes" in arguments else SMALL
+    return run("pack-images", root, "--labels", os.path.join(root, "labels.csv"), *shape, "--progress", "none",
                "--output", output, *arguments, **how)
 
 

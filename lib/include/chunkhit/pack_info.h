@@ -151,7 +151,7 @@ struct ImagesInfo {
   std::optional<SharedStats> normalize;  ///< statistics that normalize a pack of a split, instead of its own
   std::uint64_t chunk_samples = 0;
   std::uint64_t chunk_bytes = 0;  ///< uncompressed bytes per chunk
-  CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 for shards
+  CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 without chunks
   CachePrediction advised_cache;
   std::optional<OwnSizesInfo> sizes;  ///< with own_sizes, from read_pack_info alone
 };

@@ -53,7 +53,7 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
               spec, input_xxh3, rows, samples, parts, codec, chunk_samples of each pack in it)
     images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
               each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
-              chunk_samples, chunk_bytes; hdf5: default_cache and advised_cache, what h5py's rdcc_* are best set to;
+              chunk_samples, chunk_bytes; hdf5 of one shape: default_cache and advised_cache, what h5py's rdcc_* are best set to;
               where each image has its own size: own_sizes (True), sizes (min, median, max of height, width, stored_bytes;
               jpeg and raw, the numbers of images stored so); height, width and chunk_samples are missing or 0
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
@@ -145,7 +145,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels
-    own sizes sizes ("own": each image its own size; container "shard"), max_side, short_side, store, others,
+    own sizes sizes ("own": each image its own size, by default in shards), max_side, short_side, store, others,
               quality, jpeg_tile, part_samples
     output    container, layout, codec, chunk_samples, chunk_bytes, part_bytes, order, seed,
               split: {"train": 0.9, "val": 0.1}
