@@ -28,6 +28,7 @@ PACKS = {
     "numbers": [*IMAGES, "--container", "shard", "--codec", "zstd", "--label-column", "x", "--label-column", "y"],
     "merged": ["pack-merge"],
     "own-sizes": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--progress", "none"],
+    "own-sizes-hdf5": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--container", "hdf5", "--progress", "none"],
     "own-sizes-small": ["pack-images", "images", "--labels", "images/labels.csv", "--sizes", "own", "--max-side", "9", "--progress", "none"],
     "ratings-shard": [*RATINGS, *SPLIT],
     "ratings-hdf5": [*[word for word in RATINGS if word not in ("--chunk-rows", "8")], *SPLIT, "--container", "hdf5"],
