@@ -14,6 +14,7 @@
 #include "chunkhit/image_loader.h"
 #include "chunkhit/verify.h"
 #include "decode/formats.h"
+#include "read/sized_images.h"
 #include "support/sized_parts.h"
 #include "support/temporary_folder.h"
 #include "transform/orientation.h"
