@@ -1,5 +1,6 @@
-// Any bytes as a shard: they end in a part or in an Error. Tried twice: as they are, and with the hashes and
-// lengths of header and index set right, so that what lies behind those checks is reached.
+// Any bytes as a shard, or as an HDF5 part by its own index: they end in a part or in an Error. Tried twice:
+// as they are, and with the hashes and lengths of header, trailer and index set right, so that what lies
+// behind those checks is reached.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include "base/hash.h"
 #include "chunkhit/error.h"
 #include "read/sized_images.h"
+#include "store/hdf5/image_part.h"
+#include "store/hdf5/index.h"
 #include "store/part.h"
 #include "store/shard.h"
 
@@ -27,8 +30,19 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
+/// Sets what schemas/images-hdf5.md says of the hashes of trailer and index.
+void set_trailer_hashes(std::vector<std::uint8_t>& bytes) {
+  if (bytes.size() < kHdf5TrailerBytes) return;
+  const std::uint64_t before = bytes.size() - kHdf5TrailerBytes;
+  std::uint8_t* const trailer = bytes.data() + before;
+  const auto end = load_little<std::uint64_t>(trailer + 24);
+  if (end <= before) store_little(trailer + 40, xxh3(Bytes(bytes).subspan(end, before - end)));
+  store_little(trailer + 56, xxh3(Bytes(trailer, 56)));
+}
+
 /// Sets what schemas/shard.md says of the hashes of header and index, and of the file's length.
 void set_hashes(std::vector<std::uint8_t>& bytes) {
+  if (is_hdf5_part(bytes)) return set_trailer_hashes(bytes);
   if (bytes.size() < kHeaderBytes) return;
   const auto index_offset = load_little<std::uint64_t>(&bytes[104]);
   const auto index_bytes = load_little<std::uint64_t>(&bytes[112]);
@@ -77,7 +91,7 @@ void decode(const ChunkReader& part, std::size_t index, Bytes file) {
 
 void read(const std::string& path, Bytes file) {
   try {
-    const std::unique_ptr<ChunkReader> part = open_shard(path);
+    const std::unique_ptr<ChunkReader> part = is_hdf5_part(file) ? open_hdf5_part(path) : open_shard(path);
     const PartSamples& samples = part->samples();
     require(samples.files.size() == samples.rows.size());
     for (std::size_t i = 0; i < samples.files.size(); ++i) require(samples.files[i].size() <= file.size());
