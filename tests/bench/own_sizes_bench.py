@@ -150,7 +150,9 @@ def make_ffcv():
 def half_decoded(name):
     """The memory that keeps about half of a pack's images decoded."""
     info = chunkhit.pack_info(f"{folder}/{name}")
-    return info["stored_bytes"] + 2 * 3 * (1 << 20) + info["raw_bytes"] // 2
+    sizes = info["sizes"]
+    decoding = 2 * 3 * (sizes["stored_bytes"]["max"] + sizes["height"]["max"] * sizes["width"]["max"])  # of two threads, about
+    return info["stored_bytes"] + decoding + info["raw_bytes"] // 2
 
 
 shutil.rmtree(folder, ignore_errors=True)

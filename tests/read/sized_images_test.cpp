@@ -1,4 +1,6 @@
 // Images of their own sizes: loader and dataset beside decoding, turning and resizing one by one.
+#include "read/sized_images.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include "chunkhit/image_loader.h"
 #include "chunkhit/verify.h"
 #include "decode/formats.h"
-#include "read/sized_images.h"
 #include "support/sized_parts.h"
 #include "support/temporary_folder.h"
 #include "transform/orientation.h"
