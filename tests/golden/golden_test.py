@@ -81,7 +81,7 @@ def contents(pack):
         return {**found, "rows": len(rows), "ids": hashlib.sha256(ids.encode()).hexdigest()}
     images = chunkhit.ImageDataset(pack)
     pixels, labels = zip(*(images[index] for index in range(len(images))))
-    return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info["own_sizes"] else [np.stack(pixels)])), "labels": hash_of(np.stack(labels)),
+    return {**found, "samples": len(images), "pixels": hash_of(*(pixels if info.get("own_sizes") else [np.stack(pixels)])), "labels": hash_of(np.stack(labels)),
             "classes": [each["name"] for each in info["classes"]]}
 
 
