@@ -27,8 +27,8 @@ void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t ti
 /// Where the tiles of a JPEG are.
 class JpegTiles {
  public:
-  /// Finds the tiles of what `write_tiled_jpeg` wrote, or of another JPEG that has such; every number in it is
-  /// checked. False for any other file, which may be a JPEG that is decoded as a whole, or damaged.
+  /// Finds the tiles of what `write_tiled_jpeg` wrote, or of another JPEG that has such; every number in it
+  /// is checked. False for any other file, which may be a JPEG that is decoded as a whole, or damaged.
   [[nodiscard]] bool find(Bytes file);
   [[nodiscard]] std::uint32_t width() const { return width_; }
   [[nodiscard]] std::uint32_t height() const { return height_; }

@@ -1,7 +1,7 @@
 // Compares both decoders of JPEG's codes: ours gives libjpeg's pixels, errors and warnings, whatever the
-// file. What can be rewritten in tiles has the same pixels, and so have the regions of its tiles, and those of
-// a file that a pack holds as it is. The first 8 bytes of an input say what is wanted of the image, the rest is
-// the file. Seeds: tests/fuzz/corpus/jpeg.
+// file. What can be rewritten in tiles has the same pixels, and so have the regions of its tiles, and those
+// of a file that a pack holds as it is. The first 8 bytes of an input say what is wanted of the image, the
+// rest is the file. Seeds: tests/fuzz/corpus/jpeg.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -73,8 +73,8 @@ void check_payload(Bytes file, const Decoded& whole, const Rect& region) {
   append_raw_frame(file, frame);
   SizedImageDecoder decoder;
   try {
-    const ImageView part = decoder.decode({frame, static_cast<std::uint32_t>(file.size()), whole.header.height,
-                                           whole.header.width, PayloadKind::jpeg},
+    const ImageView part = decoder.decode({frame, static_cast<std::uint32_t>(file.size()),
+                                           whole.header.height, whole.header.width, PayloadKind::jpeg},
                                           region, whole.header.channels);
     if (!whole.error.empty()) return;
     for (std::uint32_t y = 0; y < region.height; ++y)
