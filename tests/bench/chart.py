@@ -10,7 +10,7 @@ import sys
 
 NAMES = {"decoding in __getitem__": "decode in __getitem__", "decoding up front": "decoded up front",
          "h5py, tuned": "h5py, tuned chunk cache", "chunkhit": "chunkhit"}
-LEFT, WIDTH, BAR, GAP, TOP = 280, 420, 24, 12, 34
+LEFT, WIDTH, BAR, GAP, TOP = 330, 420, 24, 12, 34
 TITLE = "images/s delivered to an empty training loop"
 SMALLEST = 100  # images per second at the left end of the scale
 
