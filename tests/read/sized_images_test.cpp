@@ -323,7 +323,7 @@ TEST_P(SizedImages, ThatCannotBeDecodedAreNamed) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
     EXPECT_EQ(std::string(error.what()).substr(path.size()),
-              ": sample 4: truncated: the data ends near row 96 of 108");
+              ": sample 4: truncated: the data ends near row 64 of 98");
   }
   ImageLoader skipping(path, {.batch_size = 12, .augment = training(), .on_corrupt = OnCorrupt::skip});
   for (const ImageBatch& batch : skipping.epoch(0)) EXPECT_EQ(batch.samples.size(), 10u);
