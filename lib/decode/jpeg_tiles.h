@@ -13,14 +13,13 @@
 namespace chunkhit {
 
 /// Rewrites a JPEG without loss: the same coefficients, one scan, optimized Huffman codes, a restart marker
-/// after every tile of about `tile_mcus` MCUs (a divisor of a row's MCUs), and no metadata but what tells the
-/// color space. Most files become smaller. Throws ImageError for a file that libjpeg warns of, and for what
-/// has no such form with the same pixels: CMYK, and progressive files whose scans are not all there.
+/// after every tile of about `tile_mcus` ≥ 1 MCUs (a divisor of a row's MCUs), and no metadata but what tells
+/// the color space. Most files become smaller. Throws ImageError for a file that libjpeg warns of, and for
+/// what has no such form with the same pixels: CMYK, and progressive files whose scans are not all there.
 void write_tiled_jpeg(Bytes file, std::uint32_t tile_mcus, DecodeMonitor& monitor, ByteBuffer& out);
 
-/// Encodes gray or RGB pixels as JPEG in such tiles: Pillow's save(quality=…), with optimized codes (4:2:0).
-/// With `tile_mcus` 0 it has none.
-/// Throws ImageError where it takes longer than `monitor` allows.
+/// Encodes gray or RGB pixels as JPEG in such tiles: Pillow's save(quality=…), with optimized codes (4:2:0);
+/// with `tile_mcus` 0, without tiles. Throws ImageError where it takes longer than `monitor` allows.
 void encode_tiled_jpeg(ImageView pixels, std::uint32_t quality, std::uint32_t tile_mcus,
                        DecodeMonitor& monitor, ByteBuffer& out);
 
