@@ -99,7 +99,7 @@ void check_file(Bytes input) {
   pick_range(input.data() + 4, whole.header.height, plan.region.y, plan.region.height);
   decode_from_tiles(file, plan.region);
   check_payload(file, whole, plan.region);
-  if (whole.error.empty()) check_tiling(file, input[7] % 8, whole, plan.region);
+  if (whole.error.empty()) check_tiling(file, 1 + input[7] % 8, whole, plan.region);
 }
 
 }  // namespace
