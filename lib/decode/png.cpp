@@ -137,7 +137,8 @@ void fill_palette(Bytes file, const Chunk& palette, StbFile& image) {
 
 // What stb_image holds at most, one step after the other: the joined data, grown by doubling, and what it
 // inflates to; that and the pixels, and half of them again while it joins interlaced passes; pixels of 16
-// bits and of 8; indices and the pixels of the expanded palette. Data beyond the last row would take more.
+// bits and of 8; what it inflated to, indices and the pixels of the expanded palette. Data beyond the last
+// row would take more.
 std::uint64_t max_stb_bytes(Bytes file, const PngImage& png) {
   constexpr std::uint64_t kSmall = 64 << 10;
   const std::uint64_t channels = png.color_type == indexed ? 1 : natural_channels(png);
@@ -150,7 +151,7 @@ std::uint64_t max_stb_bytes(Bytes file, const PngImage& png) {
   const std::uint64_t unfiltering =
       inflated + pixel_bytes + (png.interlaced ? pixel_bytes / 2 + pixel_bytes / 8 : 0);
   const std::uint64_t narrowing = png.depth == 16 ? pixel_bytes + pixel_bytes / 2 : 0;
-  const std::uint64_t expanding = png.color_type == indexed ? pixel_count * 5 : 0;
+  const std::uint64_t expanding = png.color_type == indexed ? inflated + pixel_count * 5 : 0;
   return std::max({joining, unfiltering, narrowing, expanding}) + kSmall;
 }
 

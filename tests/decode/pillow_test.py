@@ -194,6 +194,11 @@ def check_png(comparison):
             comparison.check("%s png %s" % (mode, size), saved(image(size, "RGB", seed).convert(mode), "PNG"))
         for interlaced in (False, True):
             check_raw_png(comparison, size, seed, interlaced)
+    # So large that no slack hides it: what it inflates to, indices and colors are in memory together.
+    for bits in (2, 4, 8):
+        paletted = image((400, 300), "RGB", 7).quantize(1 << bits)
+        comparison.check("P png of %d bits with transparency" % bits, saved(paletted, "PNG", bits=bits, transparency=1),
+                         natural=4)
 
 
 def check_bmp(comparison):
