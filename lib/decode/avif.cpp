@@ -52,13 +52,14 @@ class AvifFile : public OpenedImage {
       throw ImageError("AVIF with a clean aperture is not supported; `avifdec IN.avif OUT.png` converts it");
     header.width = image.width;
     header.height = image.height;
-    header.channels = decoder_->alphaPresent ? 4 : image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3;
+    header.channels =
+        (image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400 ? 1 : 3) + (decoder_->alphaPresent ? 1 : 0);
     header.orientation = orientation_of(image);
     describe_memory(image);
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
-    // Frames of another size than the header's are an error before they take memory.
+    // dav1d rejects larger frames than the header says before they take memory.
     decoder_->imageSizeLimit = header.width * header.height;
     require(avifDecoderNextImage(decoder_.get()), *decoder_);
     monitor_.check_time();
@@ -83,7 +84,7 @@ class AvifFile : public OpenedImage {
   }
 
  private:
-  [[nodiscard]] std::uint32_t rgb_channels() const { return header.channels == 4 ? 4 : 3; }
+  [[nodiscard]] std::uint32_t rgb_channels() const { return header.channels % 2 == 0 ? 4 : 3; }
 
   // The planes of a frame, and once more for its grain or where it is put together from tiles.
   void describe_memory(const avifImage& image) {

@@ -37,6 +37,7 @@ class JxlFile : public OpenedImage {
     JxlBasicInfo info;
     if (status != JXL_DEC_BASIC_INFO || JxlDecoderGetBasicInfo(decoder.get(), &info) != JXL_DEC_SUCCESS)
       throw ImageError("damaged JPEG XL: its header is malformed");
+    reject_other_channels(decoder.get(), info);
     header.width = info.xsize;
     header.height = info.ysize;
     header.channels = (info.num_color_channels == 1 ? 1 : 3) + (info.alpha_bits > 0 ? 1 : 0);
@@ -46,6 +47,7 @@ class JxlFile : public OpenedImage {
     const std::uint64_t floats = std::uint64_t{3} + info.num_extra_channels;
     const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
     header.extra_bytes = kTables + pixels * (kCopies * floats * sizeof(float) + header.channels);
+    reject_large_frames();
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
@@ -60,6 +62,38 @@ class JxlFile : public OpenedImage {
   }
 
  private:
+  static void reject_other_channels(const JxlDecoder* decoder, const JxlBasicInfo& info) {
+    if (info.alpha_premultiplied != JXL_FALSE)
+      throw ImageError("premultiplied alpha in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
+    for (std::uint32_t i = 0; i < info.num_extra_channels; ++i) {
+      JxlExtraChannelInfo extra;
+      if (JxlDecoderGetExtraChannelInfo(decoder, i, &extra) == JXL_DEC_SUCCESS &&
+          extra.type == JXL_CHANNEL_BLACK)
+        throw ImageError("CMYK in JPEG XL is not supported; `djxl IN.jxl OUT.png` converts it");
+    }
+  }
+
+  // A frame may be larger than the image that is cut out of it. Only the frames' headers are read here; what
+  // follows a damaged one is found by decoding.
+  void reject_large_frames() {
+    const Decoder decoder = make_decoder();
+    JxlDecoderSetCoalescing(decoder.get(), JXL_FALSE);
+    JxlDecoderSubscribeEvents(decoder.get(), JXL_DEC_FRAME);
+    JxlDecoderSetInput(decoder.get(), file_.data(), file_.size());
+    const std::uint64_t pixels = std::uint64_t{header.width} * header.height;
+    while (JxlDecoderProcessInput(decoder.get()) == JXL_DEC_FRAME) {
+      monitor_.check_time();
+      JxlFrameHeader frame;
+      if (JxlDecoderGetFrameHeader(decoder.get(), &frame) != JXL_DEC_SUCCESS) return;
+      const std::uint32_t width = frame.layer_info.xsize, height = frame.layer_info.ysize;
+      if (std::uint64_t{width} * height > pixels)
+        throw ImageError("JPEG XL with a frame of " + std::to_string(width) + " x " + std::to_string(height) +
+                         " pixels in an image of " + std::to_string(header.width) + " x " +
+                         std::to_string(header.height) +
+                         " is not supported; `djxl IN.jxl OUT.png` converts it");
+    }
+  }
+
   // Steps of a 16th of the file: between them the time is looked at.
   void decode_whole(ByteBuffer& pixels) {
     const Decoder decoder = make_decoder();

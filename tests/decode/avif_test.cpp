@@ -86,6 +86,11 @@ TEST(Avif, GivesItsPixels) {
   EXPECT_EQ(with_alpha.header.channels, 4u);
   EXPECT_TRUE(as_text(with_alpha.image.pixels) == rgba);
 
+  const Decoded of_gray_alpha = decode(as_bytes(
+      encoded(std::string(rgba.size(), 'x'), {.format = AVIF_PIXEL_FORMAT_YUV400, .has_alpha = true})));
+  EXPECT_EQ(of_gray_alpha.header.channels, 2u);
+  EXPECT_TRUE(as_text(of_gray_alpha.image.pixels) == std::string(rgba.size() / 2, 'x'));
+
   const std::string gray = noise(std::size_t{kWidth} * kHeight);
   const Decoded of_gray = decode(as_bytes(encoded(gray_as_rgb(gray), {.format = AVIF_PIXEL_FORMAT_YUV400})));
   EXPECT_EQ(of_gray.header.channels, 1u);
@@ -100,7 +105,7 @@ TEST(Avif, GivesARegionInOtherChannels) {
 }
 
 /// libavif's own names: counter-clockwise turns, then 0 top to bottom, 1 left to right.
-TEST(Avif, TellsHowItIsTurned) {
+TEST(Avif, GivesItsOrientation) {
   const std::string rgb = noise(std::size_t{kWidth} * kHeight * 3);
   const auto orientation = [&](int angle, int mirror) {
     return decode(as_bytes(encoded(rgb, {.angle = angle, .mirror = mirror}))).header.orientation;

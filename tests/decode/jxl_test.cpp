@@ -24,6 +24,7 @@ struct Settings {
   JxlOrientation orientation = JXL_ORIENT_IDENTITY;
   std::uint32_t width = kWidth;
   std::uint32_t height = kHeight;
+  std::uint32_t layer_side = 0;  ///< of a frame that the image is cut out of; 0: the frame is the image
 };
 
 std::string encoded(const std::string& pixels, const Settings& settings) {
@@ -45,6 +46,13 @@ std::string encoded(const std::string& pixels, const Settings& settings) {
   EXPECT_EQ(JxlEncoderSetColorEncoding(encoder, &color), JXL_ENC_SUCCESS);
   JxlEncoderFrameSettings* const frame = JxlEncoderFrameSettingsCreate(encoder, nullptr);
   JxlEncoderSetFrameLossless(frame, JXL_TRUE);
+  if (settings.layer_side != 0) {
+    JxlFrameHeader header;
+    JxlEncoderInitFrameHeader(&header);
+    header.layer_info.have_crop = JXL_TRUE;
+    header.layer_info.xsize = header.layer_info.ysize = settings.layer_side;
+    EXPECT_EQ(JxlEncoderSetFrameHeader(frame, &header), JXL_ENC_SUCCESS);
+  }
   JxlEncoderFrameSettingsSetOption(frame, JXL_ENC_FRAME_SETTING_EFFORT, 1);
   const JxlPixelFormat format{settings.channels, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
   EXPECT_EQ(JxlEncoderAddImageFrame(frame, &format, pixels.data(), pixels.size()), JXL_ENC_SUCCESS);
@@ -83,7 +91,7 @@ TEST(Jxl, GivesARegionInOtherChannels) {
             std::string(3, gray[290 * kSide + 3]) + std::string(3, gray[290 * kSide + 4]));
 }
 
-TEST(Jxl, TellsHowItIsTurned) {
+TEST(Jxl, GivesItsOrientation) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const Decoded decoded =
         decode(as_bytes(encoded(noise(3), {.orientation = static_cast<JxlOrientation>(orientation)})));
@@ -91,6 +99,14 @@ TEST(Jxl, TellsHowItIsTurned) {
     EXPECT_EQ(decoded.header.width, kWidth);
     EXPECT_TRUE(as_text(decoded.image.pixels) == noise(3));
   }
+}
+
+/// Its frame would take memory that its size does not tell.
+TEST(Jxl, CutOutOfALargerFrameIsAnError) {
+  const std::string file = encoded(std::string(std::size_t{2000} * 2000 * 3, 'x'), {.layer_side = 2000});
+  EXPECT_EQ(decode(as_bytes(file)).error,
+            "JPEG XL with a frame of 2000 x 2000 pixels in an image of 40 x 30 is not supported; "
+            "`djxl IN.jxl OUT.png` converts it");
 }
 
 TEST(Jxl, ThatIsDamagedIsAnError) {
