@@ -82,7 +82,7 @@ void BatchCounts::add(const BatchCounts& other) {
 BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkCache& cache,
                            const BatchChunksSpec& spec)
     : grid_(grid), cache_(cache), spec_(spec) {
-  samples_.reserve(spec.slice_samples);
+  samples_.reserve(spec.sorts_batch ? spec.batch_size : spec.slice_samples);
   pins_.reserve(std::min<std::uint64_t>(spec.slice_samples, chunks.chunk_count()));
   if (!spec.by_chunk) held_.resize(chunks.chunk_count());
 }
@@ -91,7 +91,9 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
 /// and its samples are copied together.
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
   samples_.clear();
-  for (std::uint64_t at = task.begin; at < task.end; ++at) {
+  const std::uint64_t begin = spec_.sorts_batch ? 0 : task.begin;
+  const std::uint64_t end = spec_.sorts_batch ? batch.size : task.end;
+  for (std::uint64_t at = begin; at < end; ++at) {
     const ChunkGrid::Location position = task.order(task.batches.position(batch, at), window_);
     samples_.push_back({position.chunk, position.in_chunk, static_cast<std::uint32_t>(at), nullptr});
   }
@@ -99,6 +101,9 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {
     return a.chunk != b.chunk ? a.chunk < b.chunk : a.in_chunk < b.in_chunk;
   });
+  if (!spec_.sorts_batch) return;
+  samples_.resize(task.end);
+  samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(task.begin));
 }
 
 const std::uint8_t* BatchSamples::acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored) {

@@ -100,10 +100,14 @@ class BatchAssembler {
 /// How the chunks of a slice are held.
 struct BatchChunksSpec {
   std::size_t slice_samples = 1;
-  /// Somebody keeps a slice's chunks, or has room for all of them; else no more than one is held at a time.
+  std::size_t batch_size = 1;
+  /// The cache keeps a slice's chunks, or there is room for all of them; else no more than one is held at a
+  /// time.
   bool holds_all = true;
   /// Samples of one chunk come side by side, which copying likes; else in the batch's order, with all held.
   bool by_chunk = true;
+  /// Slices are cut from all samples of the batch sorted by chunk, so that few of them need the same chunk.
+  bool sorts_batch = false;
 };
 
 /// The samples of a slice, and the chunks that hold them.

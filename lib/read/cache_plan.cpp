@@ -31,9 +31,10 @@ Cache choose(const ChunkSet& chunks, std::uint64_t memory, std::uint64_t room, s
   return Cache::none;
 }
 
-CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
+/// `room`: what the threads need beside the chunks.
+CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory,
+                      std::uint64_t room) {
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, chunks.max_chunk_bytes());
-  const std::uint64_t room = room_of_threads(chunks, spec.threads);
   const std::uint64_t needed = spec.chunks_needed * chunk_bytes + room;
   // The chunks that the order needs, as many for the batches after them, and one that each thread loads.
   const std::uint64_t max_ahead = 2 * spec.chunks_needed + spec.threads;
@@ -66,22 +67,20 @@ CachePlan plan_chunks(const ChunkSet& chunks, const CacheSpec& spec, std::uint64
 CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_t memory) {
   const std::uint64_t decoding = decoding_bytes(chunks, spec.threads);
   if (decoding > memory)
-    refuse("decoding the largest images on all threads", decoding, memory,
-           "give more, or take fewer threads");
-  const std::uint64_t stored_bytes = chunks.decoded_bytes();
+    refuse(spec.threads > 1 ? "decoding the largest images on all threads" : "decoding the largest image",
+           decoding, memory, spec.threads > 1 ? "give more, or take fewer threads" : "give more");
+  const std::uint64_t stored_bytes = chunks.decoded_bytes(), all = DecodedImages::bytes_of_all(chunks);
   if (spec.cache == Cache::compressed && stored_bytes + decoding > memory)
     refuse("cache compressed", stored_bytes + decoding, memory, "give more, or take cache none");
+  if (spec.cache == Cache::decoded && spec.keeps_images && stored_bytes + decoding + all > memory)
+    refuse("cache decoded", stored_bytes + decoding + all, memory,
+           "give more, or take cache automatic, which keeps the pixels of as many images as fit");
   CacheSpec stored = spec;
   if (spec.cache == Cache::compressed) stored.cache = Cache::decoded;
-  CachePlan plan = plan_chunks(chunks, stored, memory - decoding);
+  CachePlan plan = plan_chunks(chunks, stored, memory, decoding);
   plan.reported = plan.cache == Cache::decoded ? Cache::compressed : plan.cache;
   if (plan.cache != Cache::decoded || spec.cache == Cache::compressed || !spec.keeps_images) return plan;
-  const std::uint64_t left = memory - decoding - stored_bytes;
-  const std::uint64_t all = DecodedImages::bytes_of_all(chunks);
-  if (spec.cache == Cache::decoded && all > left)
-    refuse("cache decoded", decoding + stored_bytes + all, memory,
-           "give more, or take cache automatic, which keeps the pixels of as many images as fit");
-  plan.image_bytes = std::min(all, left);
+  plan.image_bytes = std::min(all, memory - decoding - stored_bytes);
   if (plan.image_bytes == all) plan.reported = Cache::decoded;
   return plan;
 }
@@ -91,7 +90,7 @@ CachePlan plan_sized(const ChunkSet& chunks, const CacheSpec& spec, std::uint64_
 CachePlan plan_cache(const ChunkSet& chunks, const CacheSpec& spec) {
   const std::uint64_t memory = spec.cache_bytes != 0 ? spec.cache_bytes : available_memory() / 2;
   if (chunks.own_sizes()) return plan_sized(chunks, spec, memory);
-  CachePlan plan = plan_chunks(chunks, spec, memory);
+  CachePlan plan = plan_chunks(chunks, spec, memory, room_of_threads(chunks, spec.threads));
   plan.reported = plan.cache;
   return plan;
 }

@@ -63,8 +63,14 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, Ba
 }
 
 BatchChunksSpec EpochReader::batch_chunks() const {
-  return {std::min(spec_.batches.batch_size, spec_.slice_samples), !is_global(spec_) || spec_.holds_all,
-          !spec_.holds_all};
+  const std::uint64_t size = spec_.batches.batch_size;
+  const bool comes_and_goes = plan_.cache != Cache::decoded && !plan_.reads_samples;
+  return {
+      .slice_samples = std::min(size, spec_.slice_samples),
+      .batch_size = size,
+      .holds_all = !is_global(spec_) || spec_.holds_all,
+      .by_chunk = !spec_.holds_all,
+      .sorts_batch = is_global(spec_) && !spec_.holds_all && comes_and_goes && spec_.slice_samples < size};
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {

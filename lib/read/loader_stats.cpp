@@ -78,9 +78,10 @@ std::string advice(const LoaderStats& stats) {
                : "reading stored bytes takes longest: keep them in memory (cache compressed or decoded, more "
                  "cache_bytes), use faster storage, or echo batches (echo = 2)"},
       {stats.decode_seconds,
-       decoded ? kFirstEpoch
-               : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " +
-                     more + ", or pack with a faster codec"},
+       decoded
+           ? kFirstEpoch
+           : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " + more +
+                 ", or pack with a faster codec (images of their own sizes: --max-side, --store raw)"},
       {stats.assemble_seconds,
        "copying and converting takes longest: " + more +
            ", or ask for what takes less of it (u8 of images, CSR of matrices) and convert it on the GPU"},

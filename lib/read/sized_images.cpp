@@ -160,7 +160,7 @@ ImageView part_of(const std::uint8_t* pixels, const StoredImage& image, const Re
           channels, row_bytes};
 }
 
-/// A thread gives back what an image larger than most took: else each would keep as much as the largest.
+/// Larger buffers are released after an image: else each thread would keep what the largest one needs.
 constexpr std::uint64_t kMaxKeptBytes = std::uint64_t{16} << 20;
 
 struct Tools {

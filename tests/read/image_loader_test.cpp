@@ -116,6 +116,29 @@ TEST(ImageLoader, FetchesEachChunkOnceAnEpochWithAWindow) {
   EXPECT_LE(loader.stats().chunk_fetches, 21 * kChunks);
 }
 
+/// Slices of a batch would else each fetch almost all chunks.
+TEST(ImageLoader, FetchesEachChunkAboutOnceABatchWhereSamplesAreResized) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "zstd");
+  AugmentSpec augment;
+  augment.resized_crop.height = augment.resized_crop.width = 4;
+  ImageLoader loader(path, {.batch_size = kSamples,
+                            .shuffle = Shuffle::global,
+                            .augment = augment,
+                            .cache = Cache::none,
+                            .cache_bytes = 20'000,
+                            .threads = 1,
+                            .prefetch = 1});
+  constexpr std::uint64_t kChunks = (kSamples + kKnownChunkSamples - 1) / kKnownChunkSamples;
+  constexpr std::uint64_t kSlices = (kSamples + 15) / 16, kEpochs = 20;
+  std::vector<std::uint64_t> seen;
+  for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch)
+    for (const ImageBatch& batch : loader.epoch(epoch))
+      seen.insert(seen.end(), batch.samples.begin(), batch.samples.end());
+  EXPECT_LE(loader.stats().chunk_fetches, (kEpochs + 2) * (kChunks + kSlices - 1));
+  EXPECT_EQ(seen.size(), kEpochs * kSamples);
+}
+
 TEST(ImageLoader, SharesAnEpochAmongRanks) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "hdf5", "none");
