@@ -64,7 +64,7 @@ FileDescriptor lock_folder(const std::string& path, FileDescriptor lock, int ope
   // A lock on the folder itself leaves no file behind and ends with the process. On file systems without
   // locks there is none.
   if (::flock(lock.get(), operation | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw Error(ErrorCode::try_again, path + ": another process is writing this pack");
+    throw Error(ErrorCode::try_again, path + ": another process is writing this pack: wait until it is done");
   return lock;
 }
 

@@ -130,7 +130,8 @@ void check_sizes(const PackImagesSpec& spec) {
         "`sizes` own: `resize`, `resize_long`, `fit` and `crop` give all images one shape; `max_side` or "
         "`short_side` makes them smaller");
   if (own.quality < 1 || own.quality > 100) refuse("`quality`: expected 1 to 100");
-  if (own.jpeg_tile > kMaxSidePixels) refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxSidePixels));
+  constexpr std::uint32_t kMaxRowMcus = 8192;
+  if (own.jpeg_tile > kMaxRowMcus) refuse("`jpeg_tile`: expected up to " + std::to_string(kMaxRowMcus));
   if (own.store == Store::photo && spec.transform.channels != Channels::rgb)
     refuse("`store` photo: is for `channels` rgb; zstd takes any");
   if (own.store != Store::jpeg && own.jpeg_tile != plain.jpeg_tile)

@@ -31,10 +31,12 @@ void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
 /// A payload is one sample of a chunk.
 void check_payload(std::uint64_t bytes, const PackImagesSpec& spec) {
   const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes;
-  if (raw_frame_bytes(bytes) > max_bytes)
+  const bool is_framed = container(spec.container).frames_raw_chunks;
+  if ((is_framed ? raw_frame_bytes(bytes) : bytes) > max_bytes)
     throw ImageError("would take " + bytes_text(static_cast<double>(bytes)) +
                      " in the pack, over the limit of " + bytes_text(static_cast<double>(max_bytes)) +
-                     "; `max_side` or `short_side` makes it smaller");
+                     "; `max_side` or `short_side` makes it smaller" +
+                     (is_framed ? ", `container` hdf5 takes larger ones" : ""));
 }
 
 }  // namespace
@@ -93,6 +95,10 @@ void SampleDecoder::plan_sized(std::string_view file, const ImageHeader& header)
                                          std::to_string(context_.sample.channels) + ", " + std::string(file) +
                                          " gives " + std::to_string(plan_.sample.channels) +
                                          "; `channels` rgb, gray or rgba makes them alike");
+  if (plan_.sample.channels == 2)
+    throw Error(ErrorCode::bad_data, std::string(file) +
+                                         ": has gray and alpha, which images of their own sizes cannot have; "
+                                         "`channels` rgb, gray or rgba converts it");
   is_resized_ = sample_transform(context_.spec, header).resize != Resize::none;
   keeps_jpeg_ = header.format == "jpeg" && !is_resized_ && context_.spec.own_sizes.store == Store::jpeg;
   keeps_file_ = keeps_jpeg_ && context_.spec.own_sizes.jpeg_tile == 0 && !header.is_cmyk;

@@ -316,7 +316,7 @@ def test_batches_without_a_shape_are_refused_with_the_way_out(pack):
     (dict(sizes="own", chunk_samples=3), "chunk_bytes"), (dict(sizes="own", layout="nchw"), "layout"),
     (dict(sizes="own", store="photo", channels="gray"), "zstd takes any"), (dict(sizes="own", quality=80), "what is encoded"),
     (dict(sizes="own", max_side=9, store="raw", quality=80), "what is encoded"), (dict(sizes="own", store="raw", others="jpeg"), "store jpeg"),
-    (dict(others="jpeg"), "for `?sizes`? own"), (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=1 << 21), "up to 1048576"), (dict(sizes="all"), "sizes")])
+    (dict(others="jpeg"), "for `?sizes`? own"), (dict(sizes="own", store="raw", jpeg_tile=2), "store jpeg"), (dict(sizes="own", jpeg_tile=1 << 21), "up to 8192"), (dict(sizes="all"), "sizes")])
 def test_refuses_what_would_have_no_effect(photos, tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.pack_images(photos / "images", tmp_path / "p", progress=False, **options)
