@@ -46,7 +46,7 @@ class ImageLoader(Loader[ImageBatch]):
     cache           "decoded", "compressed" (in memory), or "none" (read from the files in every epoch); "automatic":
                     the first of these that fits cache_bytes; of images of their own sizes "compressed", and decoded for as
                     many images as fit
-    cache_bytes     memory for chunks; 0: half of the memory available to the process
+    cache_bytes     memory for chunks, pixels that stay and decoding; 0: half of the memory available to the process
     threads         worker threads; 0: all available CPUs
     prefetch        batches prepared in advance
     check_hashes    "first_use": compare the hash whenever a chunk is read from its file, with cache "none" in every
