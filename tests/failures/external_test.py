@@ -177,7 +177,8 @@ def check_names_of_gigabytes(space):
             names.id.write_direct_chunk((first,), chunk)
     for command in (("pack-info",), ("pack-sparse", "--dry-run", "--progress", "none", "--output", space("pack"))):
         text = run(*command, path, expect=65)
-        check("MiB of memory" in text, text)
+        # A busy machine reaches the limit of time first.
+        check("MiB of memory" in text or "takes more than 5 s to open it" in text, text)
 
 
 with Workspace() as space:
