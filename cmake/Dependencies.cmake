@@ -38,6 +38,9 @@ pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4>=4.5)
+# The headers only: libcurl is loaded when the first URL is opened (base/remote/curl.h).
+pkg_check_modules(CURL REQUIRED libcurl>=7.85)
+pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
 pkg_check_modules(STB REQUIRED IMPORTED_TARGET stb)
 # Further types of images, where their libraries are found. Without them such files are rejected by name.
 option(CHUNKHIT_AVIF "Decode AVIF, where libavif is found" ON)

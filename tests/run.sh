@@ -17,10 +17,14 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy doxygen fuse3 hdf5-tools iproute2 libavif-dev libbenchmark-dev libgtest-dev libjxl-dev \
-  moosefs-chunkserver moosefs-client moosefs-master mypy parallel procps python3-anndata python3-distributed \
+  clang-format clang-tidy curl doxygen fuse3 hdf5-tools iproute2 libavif-dev libbenchmark-dev libgtest-dev libjxl-dev \
+  moosefs-chunkserver moosefs-client moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed \
   python3-h5py python3-jsonschema python3-numpy python3-pandas python3-pil python3-pytest python3-scipy \
   python3-sklearn python3-torch python3-torchvision python3-yaml slurm-wlm strace xxhash zstd "${torch_packages[@]}"
+
+# An S3-compatible server for the tests of remote packs.
+command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm
+[ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1
 
 jobs=$(nproc)
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.

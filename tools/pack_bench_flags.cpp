@@ -88,6 +88,8 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache", "WORD", flags.cache, "Chunks in memory: decoded, compressed, none (automatic)")
       ->check(one_of<Cache>());
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
+  add("--cache-dir", "FOLDER", loader.cache_dir, "Local disk cache of a remote pack's chunks (none)");
+  add("--cache-disk-bytes", "SIZE", flags.cache_disk_bytes, "Bytes there (half of the free disk)");
   add("--threads", "N", loader.threads, "Worker threads (all available CPUs)")->check(CLI::Range(1, 4096));
   add("--prefetch", "N", loader.prefetch, "Batches made ahead (4)")->check(CLI::Range(1, 4096));
 }
@@ -174,6 +176,8 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   spec.loader.shuffle = parse_choice<Shuffle>(flags.shuffle);
   spec.loader.cache = parse_choice<Cache>(flags.cache);
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
+  if (!flags.cache_disk_bytes.empty())
+    spec.loader.cache_disk_bytes = parse_bytes("--cache-disk-bytes", flags.cache_disk_bytes);
   spec.step_seconds = flags.step_ms / 1000;
   if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).is_matrix())
     set_matrix_form(flags, spec);

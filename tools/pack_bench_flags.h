@@ -14,6 +14,7 @@ struct PackBenchFlags {
   std::string shuffle = "none";
   std::string cache = "automatic";
   std::string cache_bytes;
+  std::string cache_disk_bytes;
   std::string dtype;   ///< empty: the loader's default
   std::string format;  ///< empty: the loader's default
   ImageForm image;

@@ -73,7 +73,8 @@ void add_stats(LoaderStats& sum, const LoaderStats& more) {
   for (const auto field :
        {&LoaderStats::batches, &LoaderStats::samples, &LoaderStats::batch_bytes, &LoaderStats::stored_bytes,
         &LoaderStats::chunk_hits, &LoaderStats::chunk_misses, &LoaderStats::chunk_fetches,
-        &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples})
+        &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples, &LoaderStats::remote_bytes,
+        &LoaderStats::disk_chunks})
     sum.*field += more.*field;
 }
 
@@ -87,6 +88,8 @@ Options options_of(const LoaderSetting& setting) {
   options.echo = setting.echo;
   options.cache = setting.cache;
   options.cache_bytes = setting.cache_bytes;
+  options.cache_dir = setting.cache_dir;
+  options.cache_disk_bytes = setting.cache_disk_bytes;
   options.threads = setting.threads;
   options.prefetch = setting.prefetch;
   return options;

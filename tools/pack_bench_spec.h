@@ -24,6 +24,8 @@ struct LoaderSetting {
   std::uint32_t echo = 1;
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
+  std::string cache_dir = {};
+  std::uint64_t cache_disk_bytes = 0;
   std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;
 };

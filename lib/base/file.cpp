@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 #include "base/aside_name.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/remote/remote_file.h"
+#include "base/remote/url.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 
@@ -134,7 +137,16 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-InputFile::InputFile(const std::string& path) : InputFile(path, open_input(path)) { fd_ = kept_open(fd_); }
+InputFile::InputFile(const std::string& path) {
+  if (!is_url(path)) {
+    *this = InputFile(path, open_input(path));
+    fd_ = kept_open(fd_);
+    return;
+  }
+  remote_ = std::make_shared<const RemoteFile>(path);
+  path_ = path;
+  bytes_ = remote_->byte_count();
+}
 
 InputFile::InputFile(std::string path, FileDescriptor fd)
     : path_(std::move(path)), fd_(std::make_shared<const FileDescriptor>(std::move(fd))) {
@@ -160,6 +172,8 @@ std::shared_ptr<const FileDescriptor> InputFile::open_again() const {
 }
 
 FileDescriptor InputFile::duplicate() const {
+  if (remote_)
+    throw Error(ErrorCode::usage, path_ + ": is on a server, expected a local file: download it first");
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   FileDescriptor same(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
   if (!same.is_open()) throw_failed_read(path_, "", errno);
@@ -167,6 +181,7 @@ FileDescriptor InputFile::duplicate() const {
 }
 
 void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  if (remote_) return remote_->read_at(offset, out);
   const std::shared_ptr<const FileDescriptor> again = fd_ ? nullptr : open_again();
   const int fd = fd_ ? fd_->get() : again->get();
   while (!out.empty()) {
@@ -183,6 +198,7 @@ void InputFile::read_at(std::uint64_t offset, MutableBytes out) const {
 
 /// A bad sector fails while other bytes of the file can be read; lost storage fails for all of them.
 bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
+  if (remote_) return false;
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   std::uint8_t byte = 0;
   const auto reads = [&](std::uint64_t at) {
@@ -200,11 +216,37 @@ bool InputFile::has_bad_sector(std::uint64_t offset, std::size_t bytes) const {
 }
 
 void InputFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {
+  if (remote_) return remote_->read_ahead(offset, bytes);
   if (fd_)
     ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
+void InputFile::forget_ahead() const {
+  if (remote_) remote_->forget_ahead();
+}
+
+InputFile InputFile::in_memory() const {
+  if (!remote_) return *this;
+  constexpr std::uint64_t kBlockBytes = 4 << 20;
+  FileDescriptor fd(::memfd_create("chunkhit remote file", MFD_CLOEXEC));
+  if (!fd.is_open()) throw_failed_read(path_, "", errno);
+  ByteBuffer block;
+  for (std::uint64_t at = 0; at < bytes_; at += block.size()) {
+    block.resize(std::min(kBlockBytes, bytes_ - at));
+    read_at(at, block);
+    for (Bytes left = block; !left.empty();) {
+      const ssize_t written = ::write(fd.get(), left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) throw_failed_read(path_, "cannot keep it in memory: ", written == 0 ? ENOMEM : errno);
+      left = left.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  return {path_, std::move(fd)};
+}
+
+// What a server has does not change unnoticed: each answer is compared with the first one.
 std::uint64_t InputFile::stamp() const {
+  if (remote_) return xxh3(as_bytes(remote_->facts().etag));
   const std::shared_ptr<const FileDescriptor> fd = open_again();
   struct stat status = status_of(path_, *fd);
   if (is_fresh(status)) {
@@ -214,6 +256,18 @@ std::uint64_t InputFile::stamp() const {
   const std::array<std::int64_t, 5> facts{status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
                                           status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
   return xxh3({reinterpret_cast<const std::uint8_t*>(facts.data()), sizeof facts});
+}
+
+bool file_exists(const std::string& path) {
+  std::error_code error;
+  if (!is_url(path)) return std::filesystem::exists(path, error);
+  try {
+    const InputFile file(path);
+    return true;
+  } catch (const Error& missing) {
+    if (missing.code() != ErrorCode::bad_data) throw;
+    return false;
+  }
 }
 
 ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes) {
@@ -327,6 +381,10 @@ bool link_file(const std::string& from, const std::string& to) {
 }
 
 void make_folders(const std::string& path) {
+  if (is_url(path))
+    throw Error(ErrorCode::usage, printable_text(path) +
+                                      ": is a URL, expected a local folder: write there, and upload "
+                                      "it by the tools of the storage");
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return;
   const std::string parent = folder_of(path);

@@ -30,14 +30,16 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Reads a regular file at any offset; every failure names the path. Where the machine lacks something
-/// (descriptors, memory, storage that answers), so that nothing is known of the file, it is try_again.
-/// Files that were opened by their paths stay open as long as these are no more than half of the descriptors
-/// that the process may have; the others are opened again for each read, and must still be the same file
-/// then.
+class RemoteFile;
+
+/// Reads a regular file, or one that a server has under a URL, at any offset; every failure names the path.
+/// Where the machine lacks something (descriptors, memory, storage that answers), so that nothing is known of
+/// the file, it is try_again. Files that were opened by their paths stay open as long as these are no more
+/// than half of the descriptors that the process may have; the others are opened again for each read, and
+/// must still be the same file then.
 class InputFile {
  public:
-  /// Opens for reading; throws bad_data when there is no such regular file.
+  /// Opens a path or a URL (base/remote/url.h) for reading; throws bad_data when there is no such file.
   explicit InputFile(const std::string& path);
   /// Takes an open file, which stays open; `path` is for messages.
   InputFile(std::string path, FileDescriptor fd);
@@ -52,8 +54,16 @@ class InputFile {
   /// Tells a bad sector from storage that does not answer, after `read_at` failed: whether these bytes cannot
   /// be read while others of the file can.
   [[nodiscard]] bool has_bad_sector(std::uint64_t offset, std::size_t bytes) const;
-  /// Asks the system to read these bytes soon.
+  /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
+  /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Ends what was asked for of a remote file and has not arrived: who waits for it gets try_again. Also ends
+  /// its opening, during which small reads take more than their bytes.
+  void forget_ahead() const;
+  /// Whether a server has it.
+  [[nodiscard]] bool is_remote() const { return remote_ != nullptr; }
+  /// The same file, of a remote one a copy in memory, for libraries that read it in many pieces.
+  [[nodiscard]] InputFile in_memory() const;
   /// A number that is another one once the file was written to: of its size and times. Where it was written
   /// to just now, waits until the system's clock has moved on, so that later changes differ.
   [[nodiscard]] std::uint64_t stamp() const;
@@ -66,7 +76,11 @@ class InputFile {
   std::uint64_t bytes_ = 0;
   dev_t device_ = 0;
   ino_t inode_ = 0;
+  std::shared_ptr<const RemoteFile> remote_;
 };
+
+/// Returns whether there is a file or a folder, or under a URL a file; throws where this cannot be known.
+[[nodiscard]] bool file_exists(const std::string& path);
 
 /// Reads a whole file of at most `max_bytes`; throws bad_data when it is larger or cannot be read.
 [[nodiscard]] ByteBuffer read_file(const std::string& path, std::uint64_t max_bytes);

@@ -217,6 +217,10 @@ std::uint64_t EpochOrder::chunk_at(std::uint64_t slot) const {
   return shuffle_ == Shuffle::window ? shuffled_(slot) : slot;
 }
 
+std::uint64_t EpochOrder::slot_of(std::uint64_t chunk) const {
+  return shuffle_ == Shuffle::window ? shuffled_.inverse(chunk) : chunk;
+}
+
 EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
   if (shuffle_ == Shuffle::global) return {0, slots_.chunk_count()};
   if (first_position >= slots_.sample_count()) return {slots_.chunk_count(), slots_.chunk_count()};

@@ -116,6 +116,8 @@ class EpochOrder {
   [[nodiscard]] ChunkGrid::Location operator()(std::uint64_t position) const;
   /// The chunk that is visited as number `slot` (none, window; global has no slots, and gives `slot`).
   [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const;
+  /// The slot that visits a chunk.
+  [[nodiscard]] std::uint64_t slot_of(std::uint64_t chunk) const;
   /// The slots [first, end) that the positions [first, end) need, end ≤ sample_count: whole windows; with
   /// global all chunks. Both ends grow with the positions.
   struct Slots {

@@ -48,6 +48,26 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
                              " of samples are more memory than can be had: take cache none",
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
+  if (chunks.is_remote()) remote_.emplace(chunks, spec.remote);
+}
+
+void ChunkCache::read_ahead(std::size_t chunk) {
+  const Entry& entry = entries_[chunk];
+  const auto is_absent = [&] { return entry.state.load(std::memory_order_relaxed) == State::absent; };
+  if (!is_absent() || !chunks_.part(chunks_.find(chunk)).file().is_remote()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_absent() || !entry.stored.empty()) return;
+  }
+  remote_->read_ahead(chunk);
+}
+
+void ChunkCache::forget_ahead() {
+  if (remote_) remote_->forget_ahead();
+}
+
+void ChunkCache::begin_epoch(NextVisit next_visit) {
+  if (remote_) remote_->begin_epoch(std::move(next_visit));
 }
 
 // Returns whether a chunk's samples are used directly where its stored bytes are.
@@ -177,7 +197,10 @@ Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuff
     return entry.stored;
   }
   const MutableBytes stored = target(chunk, location, scratch);
-  part.fetch(location.chunk, stored, checks(part));
+  if (part.file().is_remote())
+    remote_->fetch(chunk, stored, checks(part));
+  else
+    part.fetch(location.chunk, stored, checks(part));
   return stored;
 }
 
@@ -321,12 +344,15 @@ const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk
 
 ChunkCacheStats ChunkCache::stats() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  ChunkCacheStats stats = stats_;
+  if (remote_) stats.remote = remote_->stats();
+  return stats;
 }
 
 void ChunkCache::reset_stats() {
   const std::lock_guard lock(mutex_);
   stats_ = {};
+  if (remote_) remote_->reset_stats();
 }
 
 }  // namespace chunkhit

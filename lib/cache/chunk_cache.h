@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
+#include "cache/remote_chunks.h"
 #include "chunkhit/loader.h"
 
 namespace chunkhit {
@@ -24,6 +26,7 @@ struct ChunkCacheSpec {
   std::size_t chunks_ahead = 1;  ///< decoded chunks that may be wanted at a time, as a rule
   /// Cache::none where all parts are raw: chunks take no memory, samples are read one by one.
   bool reads_samples = false;
+  RemoteChunksSpec remote = {};  ///< used where a part is on a server
 };
 
 /// What the cache has done. Times in seconds, summed over threads.
@@ -33,6 +36,7 @@ struct ChunkCacheStats {
   std::uint64_t corrupt_chunks = 0;
   double fetch_seconds = 0;
   double decode_seconds = 0;
+  RemoteStats remote;
 };
 
 /// Gives the samples of chunks. Any thread may call anything.
@@ -76,6 +80,14 @@ class ChunkCache {
     bool hit_ = false;
   };
 
+  /// Whether chunks come from a server, so that `read_ahead` is worth its call.
+  [[nodiscard]] bool is_remote() const { return remote_.has_value(); }
+  /// Asks a server for a chunk that is not in memory and will be wanted soon.
+  void read_ahead(std::size_t chunk);
+  /// Whether no more chunks are on their way than may be.
+  [[nodiscard]] bool can_read_ahead() const { return remote_->can_read_ahead(); }
+  void forget_ahead();
+  void begin_epoch(NextVisit next_visit);
   /// Keeps a chunk, once it is there, until as many `unwant` were called.
   void want(std::size_t chunk);
   void unwant(std::size_t chunk);
@@ -140,6 +152,7 @@ class ChunkCache {
   std::list<std::size_t> idle_;   // the longest unused first
   std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
   ChunkBuffers buffers_;
+  std::optional<RemoteChunks> remote_;
   ChunkCacheStats stats_;
 };
 

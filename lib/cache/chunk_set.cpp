@@ -139,6 +139,10 @@ std::uint64_t ChunkSet::stored_bytes() const {
   return bytes;
 }
 
+bool ChunkSet::is_remote() const {
+  return std::ranges::any_of(parts_, [](const auto& part) { return part->file().is_remote(); });
+}
+
 std::uint64_t ChunkSet::max_chunk_bytes() const {
   std::uint64_t most = 0;
   for (std::size_t part = 0; part < parts_.size(); ++part)
@@ -152,6 +156,13 @@ std::uint64_t ChunkSet::max_stored_bytes() const {
   for (std::size_t part = 0; part < parts_.size(); ++part)
     for (const StoredChunk& chunk : parts_[part]->chunks())
       if (!raw_[part]) most = std::max(most, chunk.stored_bytes);
+  return most;
+}
+
+std::uint64_t ChunkSet::max_fetched_bytes() const {
+  std::uint64_t most = 0;
+  for (const auto& part : parts_)
+    for (const StoredChunk& chunk : part->chunks()) most = std::max(most, chunk.stored_bytes);
   return most;
 }
 

@@ -56,6 +56,8 @@ class ChunkSet {
   /// Whether the samples of a part, or of all, are stored raw.
   [[nodiscard]] bool is_raw(std::size_t part) const { return raw_[part]; }
   [[nodiscard]] bool is_raw() const;
+  /// Whether a part is on a server.
+  [[nodiscard]] bool is_remote() const;
   /// Bytes that a chunk takes in memory: its samples, or at most its rows (cache/decoded_rows.h).
   [[nodiscard]] std::uint64_t decoded_bytes(Location location) const;
   [[nodiscard]] std::uint64_t decoded_bytes() const;    ///< of all chunks
@@ -63,6 +65,7 @@ class ChunkSet {
   [[nodiscard]] std::uint64_t max_chunk_bytes() const;  ///< while and after the largest chunk is decoded
   /// Stored bytes of the largest chunk, of parts that do not hold samples as they are.
   [[nodiscard]] std::uint64_t max_stored_bytes() const;
+  [[nodiscard]] std::uint64_t max_fetched_bytes() const;  ///< stored bytes of the largest chunk
   /// Tells this source from others: a hash over the parts' packs, locations and counts.
   [[nodiscard]] std::uint64_t id() const;
 

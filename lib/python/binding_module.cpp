@@ -76,6 +76,8 @@ void bind_stats(py::module_& module) {
       .def_readonly("corrupt_chunks", &LoaderStats::corrupt_chunks)
       .def_readonly("corrupt_samples", &LoaderStats::corrupt_samples)
       .def_readonly("retained_batches", &LoaderStats::retained_batches)
+      .def_readonly("remote_bytes", &LoaderStats::remote_bytes)
+      .def_readonly("disk_chunks", &LoaderStats::disk_chunks)
       .def_readonly("decoded_images", &LoaderStats::decoded_images)
       .def_readonly("threads", &LoaderStats::threads)
       .def_readwrite("notices", &LoaderStats::notices)

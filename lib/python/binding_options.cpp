@@ -9,6 +9,15 @@
 namespace chunkhit {
 namespace {
 
+/// A path, as bytes or text; empty where it is None.
+std::string path_option(OptionDict& from, const char* name) {
+  const py::object found = from.take_value(name);
+  if (found.is_none()) return {};
+  if (!py::isinstance<py::str>(found) && !py::isinstance<py::bytes>(found))
+    from.refuse(name, found, "a path");
+  return found.cast<std::string>();
+}
+
 /// What loaders of all kinds of batches have in common.
 template <class Options>
 void take_loader_options(OptionDict& from, Options& options) {
@@ -21,6 +30,8 @@ void take_loader_options(OptionDict& from, Options& options) {
   from.take_word("rank_remainder", options.rank_remainder);
   from.take("drop_last", options.drop_last);
   from.take("echo", options.echo);
+  options.cache_dir = path_option(from, "cache_dir");
+  from.take("cache_disk_bytes", options.cache_disk_bytes);
   from.take("threads", options.threads);
   from.take("prefetch", options.prefetch);
   from.take_word("on_corrupt", options.on_corrupt);
@@ -41,15 +52,6 @@ py::dict dict_option(OptionDict& from, const char* name) {
   if (found.is_none()) return {};
   if (!py::isinstance<py::dict>(found)) from.refuse(name, found, "a dict");
   return found.cast<py::dict>();
-}
-
-/// A path, as bytes or text; empty where it is None.
-std::string path_option(OptionDict& from, const char* name) {
-  const py::object found = from.take_value(name);
-  if (found.is_none()) return {};
-  if (!py::isinstance<py::str>(found) && !py::isinstance<py::bytes>(found))
-    from.refuse(name, found, "a path");
-  return found.cast<std::string>();
 }
 
 /// Two numbers, the lesser first.

@@ -87,13 +87,24 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlot
   if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.threads);
   for (std::uint32_t i = 0; i < spec_.threads; ++i) makers_.push_back(make_maker());
-  for (const auto& maker : makers_)
-    threads_.emplace_back([this, &maker](const std::stop_token& stop) { run(*maker, stop); });
+  for (const auto& maker : makers_) {
+    ++running_;
+    threads_.emplace_back([this, &maker](const std::stop_token& stop) {
+      run(*maker, stop);
+      --running_;
+    });
+  }
 }
 
 BatchPipeline::~BatchPipeline() {
   for (std::jthread& thread : threads_) thread.request_stop();
+  // A thread may be waiting for a server that does not answer, or be about to.
+  while (cache_.is_remote() && running_ > 0) {
+    cache_.forget_ahead();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   threads_.clear();
+  cache_.forget_ahead();
   for (const auto& plan : plans_) release(*plan, plan->next_slot);
 }
 
@@ -111,6 +122,7 @@ void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
     const Loading loading{work.plan->epoch, work.slot};
     bool is_complete = false;
     lock.unlock();
+    if (cache_.is_remote()) ask_ahead(work);
     if (work.loads)
       load(work, maker);
     else
@@ -186,10 +198,54 @@ bool BatchPipeline::take_load(Work& work) {
     work = {.plan = plan.get(), .chunk = plan->order.chunk_at(slot), .loads = true, .slot = slot};
     loading_.push_back({plan->epoch, slot});
     ++wanted_chunks_;
+    if (cache_.is_remote() && !std::exchange(plan->is_begun, true)) begin_visits(*plan);
     cache_.want(work.chunk);
     return true;
   }
   return false;
+}
+
+/// Asks servers for the chunk that is to be loaded, and for those that are loaded after it.
+void BatchPipeline::ask_ahead(const Work& work) {
+  if (work.loads) cache_.read_ahead(work.chunk);
+  if (!spec_.loads_ahead) return ask_for_batches(work);
+  while (work.loads && cache_.can_read_ahead()) {
+    std::uint64_t chunk = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find_if(plans_, [](const auto& each) {
+        return std::max(each->next_asked, each->next_slot) < each->end_slot;
+      });
+      if (found == plans_.end()) return;
+      Plan& plan = **found;
+      plan.next_asked = std::max(plan.next_asked, plan.next_slot);
+      if (plan.next_asked >= plan.next_slot + spec_.remote_chunks_ahead) return;
+      chunk = plan.order.chunk_at(plan.next_asked++);
+    }
+    cache_.read_ahead(chunk);
+  }
+}
+
+/// Asks servers for the chunks of the batches that follow one, in an order without slots.
+void BatchPipeline::ask_for_batches(const Work& work) {
+  constexpr std::uint64_t kBatchesAhead = 2;
+  if (!work.loads && work.begin > 0) return;
+  const Plan& plan = *work.plan;
+  EpochOrder::Window window;
+  const std::uint64_t first = work.loads ? 0 : work.batch + 1;
+  const std::uint64_t end = std::min(plan.batches.batch_count(), first + kBatchesAhead);
+  for (std::uint64_t batch = first; batch < end; ++batch) {
+    const EpochBatches::Batch next = plan.batches.batch(batch);
+    for (std::uint64_t at = 0; at < next.size && cache_.can_read_ahead(); ++at)
+      cache_.read_ahead(plan.order(plan.batches.position(next, at), window).chunk);
+  }
+}
+
+/// Tells the cache in which order the epoch after this plan's needs the chunks.
+void BatchPipeline::begin_visits(const Plan& plan) {
+  cache_.begin_epoch([next = EpochOrder(grid_, spec_.order, plan.epoch + 1)](std::uint64_t chunk) {
+    return next.slot_of(chunk);
+  });
 }
 
 void BatchPipeline::load(const Work& work, BatchAssembler& maker) {

@@ -38,6 +38,7 @@ struct PipelineSpec {
   /// those of the very first batch before one of them makes it.
   bool keeps_chunks = false;
   std::uint64_t slice_samples = ~std::uint64_t{0};  ///< of a batch, that a thread makes at a time
+  std::size_t remote_chunks_ahead = 0;              ///< chunks that are asked for before a thread loads them
 };
 
 /// What the threads did, and what the caller had; seconds.
@@ -107,6 +108,8 @@ class BatchPipeline {
     EpochBatches batches;
     std::uint64_t next_batch;                 // to be given out
     std::uint64_t next_slot;                  // to be loaded
+    bool is_begun = false;                    // a chunk of it was taken to be loaded
+    std::uint64_t next_asked = 0;             // slot to be asked for ahead
     std::uint64_t first_slot;                 // still wanted
     std::uint64_t end_slot;                   // of all batches
     std::vector<std::uint64_t> first_chunks;  // to be loaded before any batch is made
@@ -141,6 +144,9 @@ class BatchPipeline {
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
   [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
+  void begin_visits(const Plan& plan);
+  void ask_ahead(const Work& work);
+  void ask_for_batches(const Work& work);
   void load(const Work& work, BatchAssembler& maker);
   [[nodiscard]] bool make(const Work& work, BatchAssembler& maker);
   void fail(const Work& work);
@@ -176,6 +182,7 @@ class BatchPipeline {
   std::uint64_t next_batch_;
   std::uint64_t handed_samples_ = 0;
   bool failed_ = false;
+  std::atomic<std::size_t> running_ = 0;  // threads
   std::vector<std::jthread> threads_;
 };
 

@@ -54,8 +54,13 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, Ba
       spec_(spec),
       grid_(chunks.sample_counts()),
       plan_(plan_cache(chunks, cache_spec(spec, grid_))),
-      cache_(chunks, {plan_.cache, spec.check_hashes, spec.on_corrupt, plan_.kept_chunks, plan_.chunks_ahead,
-                      plan_.reads_samples}),
+      cache_(chunks, {plan_.cache,
+                      spec.check_hashes,
+                      spec.on_corrupt,
+                      plan_.kept_chunks,
+                      plan_.chunks_ahead,
+                      plan_.reads_samples,
+                      {spec.cache_dir, spec.cache_disk_bytes, plan_.remote_chunks_ahead}}),
       ring_(ring),
       process_(::getpid()) {
   require_option(batch_count() > 0,
@@ -94,8 +99,8 @@ bool EpochReader::keeps_chunks() const {
 
 /// Turns failures to allocate or to start threads into errors that name the option to lower.
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.order,        spec_.batches,  spec_.threads,      !is_global(spec_),
-                          plan_.chunks_ahead, keeps_chunks(), spec_.slice_samples};
+  const PipelineSpec spec{spec_.order,        spec_.batches,  spec_.threads,       !is_global(spec_),
+                          plan_.chunks_ahead, keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
   try {
     return with_memory(
         "batches of " + std::to_string(spec_.batches.batch_size) + " samples on " +
@@ -229,6 +234,8 @@ LoaderStats EpochReader::stats() const {
   stats.chunk_misses = pipeline.made.chunk_misses;
   stats.chunk_fetches = cache.fetches;
   stats.corrupt_chunks = cache.corrupt_chunks;
+  stats.remote_bytes = cache.remote.bytes;
+  stats.disk_chunks = cache.remote.disk_chunks;
   stats.corrupt_samples = pipeline.corrupt_samples;
   stats.cache = plan_.reported;
   stats.threads = spec_.threads;

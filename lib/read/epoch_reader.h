@@ -31,6 +31,8 @@ struct EpochReaderSpec {
   std::uint64_t cache_bytes = 0;
   std::uint32_t threads = 1;
   std::uint32_t prefetch = 4;
+  std::string cache_dir = {};
+  std::uint64_t cache_disk_bytes = 0;
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
@@ -58,6 +60,8 @@ template <class Options>
   require_option(options.prefetch >= 1, "prefetch: must be at least 1");
   require_option(options.prefetch <= 4096, "prefetch: must be at most 4096");
   require_option(options.threads <= 4096, "threads: must be at most 4096");
+  require_option(options.cache_disk_bytes == 0 || !options.cache_dir.empty(),
+                 "cache_disk_bytes: needs cache_dir, the folder for these bytes");
   require_option(!options.allocator.allocate == !options.allocator.release,
                  "allocator: must have both functions, or none");
   return {.order = {options.shuffle, options.seed, options.window_chunks},
@@ -67,6 +71,8 @@ template <class Options>
           .cache_bytes = options.cache_bytes,
           .threads = options.threads == 0 ? allowed_cpus() : options.threads,
           .prefetch = options.prefetch,
+          .cache_dir = options.cache_dir,
+          .cache_disk_bytes = options.cache_disk_bytes,
           .check_hashes = options.check_hashes,
           .on_corrupt = options.on_corrupt};
 }

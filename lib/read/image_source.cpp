@@ -144,7 +144,7 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
     }
     add_source_parts(source, parts.size(), of_sources);
     const std::vector<std::string> listed = part_paths(source.folder, source.manifest->parts);
-    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_parts(listed);
+    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack_parts(listed);
     for (std::size_t i = 0; i < of_pack.size(); ++i) {
       check_listed(*of_pack[i], *source.manifest, i);
       parts.push_back(std::move(of_pack[i]));

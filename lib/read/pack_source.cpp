@@ -1,13 +1,18 @@
 #include "read/pack_source.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/remote/http_client.h"
+#include "base/remote/url.h"
 #include "chunkhit/error.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
@@ -94,8 +99,51 @@ void check_same_label_names(const ChunkReader& part, const ChunkReader& first) {
 
 }  // namespace
 
+namespace {
+
+/// Reads the manifest of `source.folder`.
+void read_manifest(PackSource& source) {
+  const std::string manifest = source.folder + "/" + std::string(kManifestName);
+  const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
+  if (manifest_format(as_text(text), manifest) == kMatrixFormat)
+    source.matrix = parse_matrix_manifest(as_text(text), manifest);
+  else
+    source.manifest = parse_manifest(as_text(text), manifest);
+}
+
+std::string without_slashes(std::string folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
+}
+
+/// A server has no folders that could be asked for: a part is known by its name's end.
+PackSource open_remote_source(const std::string& url) {
+  PackSource source;
+  source.path = url;
+  check_url(url);
+  const fs::path name = fs::path(url).filename();
+  for (const Container& each : containers()) {
+    if (name.extension() != each.extension) continue;
+    source.part = url;
+    return source;
+  }
+  source.folder = without_slashes(name == kManifestName ? fs::path(url).parent_path().string() : url);
+  try {
+    read_manifest(source);
+  } catch (const Error& missing) {
+    if (missing.code() != ErrorCode::bad_data) throw;
+    throw Error(missing.code(),
+                missing.what() +
+                    std::string("; expected the URL of a pack's folder, its manifest or one of its parts"));
+  }
+  return source;
+}
+
+}  // namespace
+
 /// A path is a pack's folder, its manifest, or a single part.
 PackSource open_source(const std::string& path) {
+  if (is_url(path)) return open_remote_source(path);
   std::error_code error;
   PackSource source;
   source.path = path;
@@ -106,14 +154,9 @@ PackSource open_source(const std::string& path) {
   }
   source.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (source.folder.empty()) source.folder.push_back('.');
-  while (source.folder.size() > 1 && source.folder.ends_with('/')) source.folder.pop_back();
-  const std::string manifest = source.folder + "/" + std::string(kManifestName);
-  if (!fs::exists(manifest, error)) refuse_folder(source.folder);
-  const ByteBuffer text = read_file(manifest, kMaxManifestBytes);
-  if (manifest_format(as_text(text), manifest) == kMatrixFormat)
-    source.matrix = parse_matrix_manifest(as_text(text), manifest);
-  else
-    source.manifest = parse_manifest(as_text(text), manifest);
+  source.folder = without_slashes(source.folder);
+  if (!fs::exists(fs::path(source.folder) / kManifestName, error)) refuse_folder(source.folder);
+  read_manifest(source);
   return source;
 }
 
@@ -141,8 +184,7 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names) {
 std::vector<std::string> roots_of(const std::string& folder, const PackManifest& manifest) {
   std::map<std::uint64_t, std::string> known;
   const std::string path = folder + "/" + std::string(kRunName);
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) known = image_roots(as_text(read_file(path, kMaxManifestBytes)));
+  if (file_exists(path)) known = image_roots(as_text(read_file(path, kMaxManifestBytes)));
   std::vector<std::string> roots;
   for (const std::uint64_t content : content_ids(manifest)) roots.push_back(known[content]);
   return roots;
@@ -153,6 +195,32 @@ std::vector<std::string> part_paths(const std::string& folder, const std::vector
   paths.reserve(parts.size());
   for (const PartRecord& part : parts) paths.push_back(folder + "/" + part.file);
   return paths;
+}
+
+std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::vector<std::string>& paths) {
+  if (paths.empty() || !is_url(paths.front())) return open_parts(paths);
+  const Container& container = container_of(paths.front());
+  std::vector<std::unique_ptr<ChunkReader>> parts(paths.size());
+  std::vector<std::exception_ptr> errors(paths.size());
+  std::atomic<std::size_t> next = 0;
+  {
+    // Opening waits for several answers one after the other: many parts are opened at a time.
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < std::min(paths.size(), HttpClient::kMaxRequests); ++i)
+      threads.emplace_back([&] {
+        for (std::size_t part = next++; part < paths.size(); part = next++) {
+          try {
+            parts[part] = container.open(paths[part]);
+          } catch (...) {
+            errors[part] = std::current_exception();
+            next = paths.size();
+          }
+        }
+      });
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  return parts;
 }
 
 /// All parts need the same labels, because a batch can have samples of several parts.
@@ -209,6 +277,7 @@ bool check_file(const std::string& path, std::uint64_t bytes, std::uint64_t xxh3
 
 void check_unknown_files(const std::string& folder, const std::set<std::string>& known,
                          std::vector<std::string>& problems) {
+  if (is_url(folder)) return;  // a server gives no list of what it has
   std::set<std::string> unknown_files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (!known.contains(entry.path().filename().string()))
@@ -219,8 +288,7 @@ void check_unknown_files(const std::string& folder, const std::set<std::string>&
 
 void add_damaged(const std::string& folder, std::string_view name, VerifyReport& report) {
   const std::string path = folder + "/" + std::string(name);
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) report.remove_to_rebuild.push_back(path);
+  if (!is_url(path) && file_exists(path)) report.remove_to_rebuild.push_back(path);
 }
 
 /// Checks size, hash and row count of users.csv, items.csv, rejects.csv or warnings.csv.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -43,6 +44,10 @@ void check_names(std::span<const PackSource> sources, const Hdf5Names& names);
 /// The paths of the parts that a manifest lists.
 [[nodiscard]] std::vector<std::string> part_paths(const std::string& folder,
                                                   const std::vector<PartRecord>& parts);
+
+/// Opens the parts of a pack of images, on a server several at a time; throws as `open_parts`.
+[[nodiscard]] std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(
+    const std::vector<std::string>& paths);
 
 /// The numbers that each sample has as its label, 0 for class ids; throws bad_data where parts differ in them
 /// or in their names.

@@ -35,8 +35,13 @@ class SampleReader {
                                   .cache_bytes = options.cache_bytes,
                                   .chunks_needed = 1,
                                   .in_order = false})),
-        cache_(chunks, {plan_.cache, options.check_hashes, OnCorrupt::fail, plan_.kept_chunks, 1,
-                        plan_.reads_samples}) {}
+        cache_(chunks, {plan_.cache,
+                        options.check_hashes,
+                        OnCorrupt::fail,
+                        plan_.kept_chunks,
+                        1,
+                        plan_.reads_samples,
+                        {.chunks_ahead = plan_.remote_chunks_ahead}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.

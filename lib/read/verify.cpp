@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/remote/url.h"
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "read/chunk_sums.h"
@@ -208,8 +209,7 @@ std::optional<PartManifest> check_part_of_pack(const PackSource& pack, std::uint
   const Expected expected{pack.folder + "/" + listed.file, pack.matrix.has_value(), &pack, part_index};
   check_size(expected.path, listed.bytes, report.problems);
   std::optional<PartManifest> own = check_part_record(pack.folder, manifest, listed, report.problems);
-  std::error_code error;
-  if (!std::filesystem::exists(expected.path, error)) return own;
+  if (!file_exists(expected.path)) return own;
   ContentSums sums;
   std::vector<std::string> problems = check_part(expected, options, sums);
   if (own && !pack.matrix && !options.quick && problems.empty() &&
@@ -295,10 +295,12 @@ std::optional<Manifest> find_normalizing_pack(const std::string& folder, const M
   if (std::ranges::find(manifest.spec, own_name) != manifest.spec.end()) return manifest;
   if (from.empty() || from.find('/') != std::string::npos) return std::nullopt;
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::canonical(folder, error).parent_path() / from;
-  if (error || !std::filesystem::exists(path / kManifestName, error)) return std::nullopt;
+  const std::filesystem::path own =
+      is_url(folder) ? std::filesystem::path(folder) : std::filesystem::canonical(folder, error);
+  const std::string path = (own.parent_path() / from).string();
+  if (error || !file_exists(path + "/" + std::string(kManifestName))) return std::nullopt;
   try {
-    std::optional<Manifest> found = open_source(path.string()).manifest;
+    std::optional<Manifest> found = open_source(path).manifest;
     return found && found->input_xxh3 == manifest.input_xxh3 ? found : std::nullopt;
   } catch (const Error& failure) {
     if (failure.code() == ErrorCode::try_again) throw;
@@ -339,8 +341,7 @@ constexpr const char* kMergedAdvice =
 /// Returns whether pack-merge wrote into a folder last, as its run.json says.
 bool was_merged(const std::filesystem::path& folder) {
   const std::string run = (folder / kRunName).string();
-  std::error_code error;
-  if (!std::filesystem::exists(run, error)) return false;
+  if (!file_exists(run)) return false;
   const ByteBuffer text = read_file(run, kMaxManifestBytes);
   return is_merge_run(as_text(text));
 }

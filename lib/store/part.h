@@ -179,7 +179,9 @@ struct PartContents {
 class ChunkReader {
  public:
   ChunkReader(InputFile file, PartContents contents)
-      : file_(std::move(file)), contents_(std::move(contents)) {}
+      : file_(std::move(file)), contents_(std::move(contents)) {
+    file_.forget_ahead();
+  }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] std::uint64_t byte_count() const { return file_.byte_count(); }
   [[nodiscard]] const PartSpec& spec() const { return contents_.spec; }
@@ -188,6 +190,10 @@ class ChunkReader {
   /// Reads a chunk's stored bytes (resized to fit) and checks their hash; throws bad_data naming file, chunk,
   /// samples.
   void fetch(std::size_t chunk_index, ByteBuffer& stored) const;
+  /// Asks for a chunk's stored bytes, which will be fetched soon.
+  void read_ahead(std::size_t chunk_index) const {
+    file_.read_ahead(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
+  }
   /// The same into as many bytes as the chunk has; its hash is compared where `checks`.
   void fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const;
   /// Compares the hash of bytes in memory, or of those in the file.

@@ -19,7 +19,7 @@ TEST(MatrixHdf5, GivesBackWhatWasWritten) {
       const PartSpec spec = known_matrix_spec(shape, "none", shape.value_type == ValueType::u16 ? 2 : 0);
       std::vector<std::uint64_t> counts(kKnownColumns, 3);
       write_hdf5(path, spec, {.storage = storage, .item_counts = counts});
-      const Hdf5Matrix matrix = read_matrix_hdf5(path);
+      const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path));
       ASSERT_TRUE(matrix.spec);
       EXPECT_EQ(matrix.spec->matrix, shape);
       EXPECT_EQ(matrix.spec->chunk_samples, kKnownChunkRows);
@@ -111,7 +111,7 @@ TEST(MatrixHdf5, TakesMoreEntriesThanAChunkHas) {
     writer.append(rows.view(0, 2), {});
     writer.append(rows.view(2, 3), {});
     static_cast<void>(writer.finish(known_users(spec, 3)));
-    const Hdf5Matrix matrix = read_matrix_hdf5(folder.path("part.h5"));
+    const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(folder.path("part.h5")));
     EXPECT_EQ(matrix.x.indptr, rows.indptr);
     EXPECT_EQ(matrix.x.indices, rows.indices);
     EXPECT_EQ(matrix.x.values, rows.values);

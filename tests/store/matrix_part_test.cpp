@@ -60,7 +60,9 @@ TEST(MatrixShard, IsRefusedWhereImagesAreExpectedAndTheOtherWayRound) {
     EXPECT_TRUE(is_matrix_hdf5(folder.path(name), true));
   }
   EXPECT_FALSE(is_matrix_hdf5(folder.path("images.h5"), true));
-  EXPECT_NE(error_of([&] { static_cast<void>(read_matrix_hdf5(folder.path("images.h5"))); }).find("no /X"),
+  EXPECT_NE(error_of([&] {
+              static_cast<void>(read_matrix_hdf5(InputFile(folder.path("images.h5"))));
+            }).find("no /X"),
             std::string::npos);
 }
 

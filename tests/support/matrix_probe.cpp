@@ -65,7 +65,7 @@ void print_rows(const char* name, const CsrRows& rows) {
 }
 
 void print_file(const std::string& path, const std::string& x) {
-  const Hdf5Matrix matrix = read_matrix_hdf5(path, {x});
+  const Hdf5Matrix matrix = read_matrix_hdf5(InputFile(path), {x});
   std::printf("columns %llu\n", static_cast<unsigned long long>(matrix.column_count));
   for (std::size_t i = 0; i < matrix.samples.files.size(); ++i)
     std::printf("user %s\n", std::string(matrix.samples.files[i]).c_str());

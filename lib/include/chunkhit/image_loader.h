@@ -74,8 +74,12 @@ struct ImageLoaderOptions {
   std::optional<Layout> layout{};  ///< layout of the batches; not set: as stored
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;  ///< memory for chunks; 0: half of the memory available to the process
-  std::uint32_t threads = 0;      ///< worker threads; 0: all available CPUs
-  std::uint32_t prefetch = 4;     ///< batches prepared in advance
+  /// Local folder that keeps chunks of remote packs (schemas/disk-cache.md), shared by the processes of a
+  /// machine; empty: none.
+  std::string cache_dir{};
+  std::uint64_t cache_disk_bytes = 0;  ///< at most, over all packs in cache_dir; 0: half of the free disk
+  std::uint32_t threads = 0;           ///< worker threads; 0: all available CPUs
+  std::uint32_t prefetch = 4;          ///< batches prepared in advance
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};
@@ -127,10 +131,11 @@ class CHUNKHIT_API ImageLoader {
   using Epoch = EpochRange<ImageLoader, ImageBatch>;
 
   /// Opens a pack (its folder or manifest), a single part, or an external HDF5 file with a uint8 array
-  /// (N, ...). Several paths are concatenated. Their classes are joined by name: ids of the first path stay,
-  /// new names are appended, and `info().classes` lists all. Throws bad_data if a source is damaged, shapes
-  /// differ, or only some sources have class names; usage if options contradict each other; try_again (as all
-  /// other calls) if memory or threads are not available.
+  /// (N, ...). Packs and parts may be on a server: https://, http:// or s3:// (lib/README.md). Several paths
+  /// are concatenated. Their classes are joined by name: ids of the first path stay, new names are appended,
+  /// and `info().classes` lists all. Throws bad_data if a source is damaged, shapes differ, or only some
+  /// sources have class names; usage if options contradict each other; try_again (as all other calls) if
+  /// memory or threads are not available.
   explicit ImageLoader(const std::string& path, const ImageLoaderOptions& options = {});
   explicit ImageLoader(const std::vector<std::string>& paths, const ImageLoaderOptions& options = {});
   ImageLoader(ImageLoader&&) noexcept;

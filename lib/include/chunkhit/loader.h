@@ -72,6 +72,8 @@ struct LoaderStats {
   std::uint64_t chunk_fetches = 0;   ///< chunks read and decompressed
   std::uint64_t corrupt_chunks = 0;  ///< chunks skipped by OnCorrupt::skip
   std::uint64_t corrupt_samples = 0;
+  std::uint64_t remote_bytes = 0;      ///< bytes fetched from servers, of stored_bytes
+  std::uint64_t disk_chunks = 0;       ///< chunks of remote packs that were fetched from cache_dir
   std::uint64_t retained_batches = 0;  ///< batches retained by the caller; each took new or returned memory
   std::uint64_t decoded_images =
       0;  ///< images of their own sizes whose pixels are kept once they are decoded

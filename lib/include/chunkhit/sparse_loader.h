@@ -47,8 +47,12 @@ struct SparseLoaderOptions {
   /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
   /// of the memory available to the process.
   std::uint64_t cache_bytes = 0;
-  std::uint32_t threads = 0;   ///< worker threads; 0: all available CPUs
-  std::uint32_t prefetch = 4;  ///< batches prepared in advance
+  /// Local folder that keeps chunks of remote packs (schemas/disk-cache.md), shared by the processes of a
+  /// machine; empty: none.
+  std::string cache_dir{};
+  std::uint64_t cache_disk_bytes = 0;  ///< at most, over all packs in cache_dir; 0: half of the free disk
+  std::uint32_t threads = 0;           ///< worker threads; 0: all available CPUs
+  std::uint32_t prefetch = 4;          ///< batches prepared in advance
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;

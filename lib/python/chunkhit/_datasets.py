@@ -42,7 +42,7 @@ class Dataset:
     _core_class: Any
 
     def __init__(self, paths: Paths, options: Dict[str, Any]) -> None:
-        self._paths = [os.path.abspath(path) for path in path_list(paths)]
+        self._paths = [path if "://" in path else os.path.abspath(path) for path in path_list(paths)]
         self._options = options
         self._open()
 

@@ -20,7 +20,7 @@ def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
 class ImageLoader(Loader[ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
-    paths           one path, or several that are concatenated; their classes are joined by name: ids of the first path
+    paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined by name: ids of the first path
                     stay, new names are appended (info["classes"]); class names in only some of them are an error
     batch_size      samples per batch
     shuffle         "none": packing order; "window": permutes chunks, and samples within windows of chunks; "global":
@@ -47,6 +47,9 @@ class ImageLoader(Loader[ImageBatch]):
                     the first of these that fits cache_bytes; of images of their own sizes "compressed", and decoded for as
                     many images as fit
     cache_bytes     memory for chunks, pixels that stay and decoding; 0: half of the memory available to the process
+    cache_dir       local folder that keeps chunks of remote packs, shared by the processes of a machine; None: none
+    cache_disk_bytes
+                    at most so many bytes in cache_dir, over all packs; 0: half of what is free on its disk
     threads         worker threads; 0: all available CPUs
     prefetch        batches prepared in advance
     check_hashes    "first_use": compare the hash whenever a chunk is read from its file, with cache "none" in every
@@ -90,6 +93,8 @@ class ImageLoader(Loader[ImageBatch]):
         layout: Optional[str] = None,
         cache: str = "automatic",
         cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
         threads: int = 0,
         prefetch: int = 4,
         check_hashes: str = "first_use",
@@ -100,8 +105,9 @@ class ImageLoader(Loader[ImageBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
-        if normalize_like is not None:
-            options["normalize_like"] = native_path(normalize_like, "normalize_like")
+        for name in ("normalize_like", "cache_dir"):
+            if options[name] is not None:
+                options[name] = native_path(options[name], name)
         super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)
 
     def _summary(self) -> str:
@@ -152,6 +158,8 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         writable: bool = False,
         cache: str = "automatic",
         cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
         threads: int = 0,
         prefetch: int = 4,
         check_hashes: str = "first_use",
@@ -160,6 +168,8 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
+        if cache_dir is not None:
+            options["cache_dir"] = native_path(cache_dir, "cache_dir")
         super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
 
     @staticmethod

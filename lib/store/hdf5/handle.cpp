@@ -187,6 +187,10 @@ Hdf5Source::Hdf5Source(InputFile input)
     : check_(ErrorCode::bad_data, input.path()),
       input_(std::move(input)),
       watch_(std::make_unique<ReadWatch>()) {
+  if (input_.is_remote())
+    throw Error(ErrorCode::usage, input_.path() +
+                                      ": is an external HDF5 file on a server, expected a part of a "
+                                      "pack: download it, and read the local file");
   const Hdf5Session session;
   const Hdf5Check& check = check_;
   forget_machine_error();

@@ -68,7 +68,7 @@ struct Hdf5MatrixNames {
 /// Reads a part of ours (csr or dense), or the CSR, CSC or dense array of any AnnData file, over
 /// which the HDF5 library may crash when it is damaged. Rows come sorted, and entries that are zero in a
 /// dense array are left out; throws bad_data when anything does not fit, or where a row has a column twice.
-[[nodiscard]] Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names = {});
+[[nodiscard]] Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names = {});
 
 /// Opens parts of ours, or any AnnData files, as row blocks that are made in memory: HDF5's arrays have no
 /// chunks of whole rows. Of parts of ours the hash of all bytes is compared before; others are opened after

@@ -310,9 +310,8 @@ void read_own_part(const Hdf5Source& source, bool dense, Hdf5Matrix& matrix) {
 
 }  // namespace
 
-Hdf5Matrix read_matrix_hdf5(const std::string& path, const Hdf5MatrixNames& names) {
+Hdf5Matrix read_matrix_hdf5(const InputFile& input, const Hdf5MatrixNames& names) {
   const Hdf5Session session;
-  const InputFile input(path);
   const Hdf5Source source(input);
   const Hdf5Check& check = source.check();
   const std::string x = hdf5_path(names.x);
@@ -409,8 +408,8 @@ StoredChunk append_block(const Hdf5Matrix& matrix, const MatrixShape& shape, std
 }
 
 /// Reads a file of matrices, and appends its rows to another one as blocks.
-PartContents read_as_blocks(const std::string& path, MemoryFile& file) {
-  Hdf5Matrix matrix = read_matrix_hdf5(path);
+PartContents read_as_blocks(const InputFile& input, MemoryFile& file) {
+  Hdf5Matrix matrix = read_matrix_hdf5(input);
   PartContents contents;
   contents.spec = spec_of(matrix);
   contents.has_hashes = false;
@@ -437,14 +436,16 @@ std::vector<std::unique_ptr<ChunkReader>> open_matrices_hdf5(const std::vector<s
   MemoryFile file;
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const std::string& path : paths) {
-    const InputFile input(path);
+    InputFile input(path);
     const std::optional<Hdf5Trailer> trailer = read_hdf5_trailer(input);
     const bool is_own = trailer && trailer->kind == SampleKind::matrices;
+    // The whole part is hashed, and then read by the HDF5 library in many small pieces.
+    if (is_own && input.is_remote()) input = input.in_memory();
     if (is_own)
       check_hdf5_hash(input, *trailer);
     else if (checks)
       check_external_file(path, {.matrix = "X"});
-    PartContents contents = read_as_blocks(path, file);
+    PartContents contents = read_as_blocks(input, file);
     if (is_own) contents.trailer = trailer;
     parts.push_back(make_reader(path, file, std::move(contents)));
   }

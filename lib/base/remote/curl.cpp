@@ -1,0 +1,55 @@
+#include "base/remote/curl.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  if (function == nullptr)
+    throw Error(ErrorCode::try_again,
+                std::string("libcurl.so.4 has no ") + name + ", expected version 7.85 or newer");
+}
+
+CurlFunctions load() {
+  void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    throw Error(
+        ErrorCode::try_again,
+        std::string("URLs are read by libcurl, which is not installed (package libcurl4): ") + ::dlerror());
+  CurlFunctions functions{};
+  find(library, "curl_global_init", functions.global_init);
+  find(library, "curl_easy_init", functions.easy_init);
+  find(library, "curl_easy_reset", functions.easy_reset);
+  find(library, "curl_easy_cleanup", functions.easy_cleanup);
+  find(library, "curl_easy_setopt", functions.easy_setopt);
+  find(library, "curl_easy_strerror", functions.easy_strerror);
+  find(library, "curl_multi_init", functions.multi_init);
+  find(library, "curl_multi_cleanup", functions.multi_cleanup);
+  find(library, "curl_multi_setopt", functions.multi_setopt);
+  find(library, "curl_multi_add_handle", functions.multi_add_handle);
+  find(library, "curl_multi_remove_handle", functions.multi_remove_handle);
+  find(library, "curl_multi_perform", functions.multi_perform);
+  find(library, "curl_multi_poll", functions.multi_poll);
+  find(library, "curl_multi_wakeup", functions.multi_wakeup);
+  find(library, "curl_multi_info_read", functions.multi_info_read);
+  find(library, "curl_slist_append", functions.slist_append);
+  find(library, "curl_slist_free_all", functions.slist_free_all);
+  functions.global_init(CURL_GLOBAL_DEFAULT);
+  return functions;
+}
+
+}  // namespace
+
+const CurlFunctions& curl() {
+  static const CurlFunctions functions = load();
+  return functions;
+}
+
+}  // namespace chunkhit

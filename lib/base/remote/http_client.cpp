@@ -1,0 +1,465 @@
+#include "base/remote/http_client.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/remote/answer.h"
+#include "base/remote/curl.h"
+#include "base/remote/url.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "chunkhit/version.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr double kDefaultRetrySeconds = 60;
+// A host that never answered is most often a wrong name: it is tried for less long.
+constexpr double kFirstRetrySeconds = 5;
+constexpr double kFirstDelaySeconds = 0.1;
+constexpr double kMaxDelaySeconds = 5;
+constexpr long kConnectMilliseconds = 10'000;
+constexpr long kMaxStallSeconds = 30;
+constexpr long kMaxRedirects = 5;
+constexpr long kReceiveBytes = 256 << 10;
+
+std::string host_of(const std::string& url) {
+  const std::size_t begin = url.find("://") + 3;
+  return url.substr(0, url.find('/', begin));
+}
+
+/// The bundle of certificates that other tools are told to use; null where nothing is said.
+const char* certificates() {
+  for (const char* const name : {"CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') return path;
+  return nullptr;
+}
+
+}  // namespace
+
+double retry_seconds() {
+  const char* const text = std::getenv("CHUNKHIT_RETRY_SECONDS");
+  if (text == nullptr) return kDefaultRetrySeconds;
+  double seconds = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stopped, failure] = std::from_chars(text, end, seconds);
+  if (failure != std::errc() || stopped != end || !(seconds >= 0 && seconds <= 86400))
+    throw Error(ErrorCode::usage,
+                "CHUNKHIT_RETRY_SECONDS: \"" + printable_text(text) + "\", expected 0 to 86400");
+  return seconds;
+}
+
+Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
+                   std::optional<FileFacts> known, double retry_seconds)
+    : url_(std::move(url)),
+      offset_(offset),
+      byte_count_(byte_count),
+      retry_seconds_(retry_seconds),
+      facts_(std::move(known)) {}
+
+void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count) {
+  changed_.wait(lock, [&] { return is_done_ || received_ >= count; });
+  if (received_ >= count) return;
+  if (error_) std::rethrow_exception(error_);
+}
+
+Bytes Transfer::wait(std::uint64_t count) {
+  std::unique_lock lock(mutex_);
+  wait_until(lock, count);
+  if (received_ < count)
+    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(offset_ + received_) +
+                                         ", expected " + std::to_string(count - received_) + " more bytes");
+  return Bytes(bytes_).first(count);
+}
+
+FileFacts Transfer::wait_for_facts() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_done_; });
+  if (error_) std::rethrow_exception(error_);
+  return *facts_;
+}
+
+Bytes Transfer::wait_for_all() {
+  std::unique_lock lock(mutex_);
+  wait_until(lock, byte_count_);
+  return Bytes(bytes_).first(received_);
+}
+
+void Transfer::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_cancelled_ = true;
+    if (!std::exchange(is_done_, true))
+      error_ = std::make_exception_ptr(Error(ErrorCode::try_again, url_ + ": reading was cancelled"));
+  }
+  changed_.notify_all();
+}
+
+/// A transfer's request, over all of its tries.
+struct HttpClient::Request {
+  std::shared_ptr<Transfer> transfer;
+  Answer answer;           // to the try that is being made
+  CURL* handle = nullptr;  // while it is sent
+  curl_slist* headers = nullptr;
+  char error_text[CURL_ERROR_SIZE] = {};
+  std::uint64_t received_before = 0;  // this try
+  unsigned tries = 0;                 // since bytes came
+  Clock::time_point failing_since;    // valid where tries > 0
+  Clock::time_point due;              // of the next try
+  bool is_rejected = false;           // the answer's head says that its body is of no use
+
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() { curl().slist_free_all(headers); }
+
+  /// Reports the end to whoever waits.
+  void finish(std::exception_ptr error) {
+    {
+      const std::lock_guard lock(transfer->mutex_);
+      if (transfer->is_cancelled_) return;
+      transfer->error_ = std::move(error);
+      transfer->is_done_ = true;
+    }
+    transfer->changed_.notify_all();
+  }
+  void add_header(const std::string& header) {
+    curl_slist* const longer = curl().slist_append(headers, header.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    headers = longer;
+  }
+  static std::size_t take_header(char* text, std::size_t size, std::size_t count, void* self);
+  static std::size_t take_bytes(char* bytes, std::size_t size, std::size_t count, void* self);
+  [[nodiscard]] bool accept_head();
+};
+
+std::size_t HttpClient::Request::take_header(char* text, std::size_t size, std::size_t count, void* self) {
+  static_cast<Request*>(self)->answer.add_header({text, size * count});
+  return size * count;
+}
+
+/// Compares the head of an answer with what was asked for, before its first byte is taken.
+bool HttpClient::Request::accept_head() {
+  Transfer& to = *transfer;
+  const std::lock_guard lock(to.mutex_);
+  answer.check_range(to.offset_ + to.received_, to.facts_);
+  if (!answer.problem.empty()) return false;
+  if (!to.facts_) to.facts_ = FileFacts{answer.total_bytes, answer.etag};
+  return true;
+}
+
+/// Takes bytes of a body; returning another number than `count` ends the transfer.
+std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::size_t count, void* self) {
+  auto& request = *static_cast<Request*>(self);
+  const std::size_t taken = size * count;
+  if (!request.answer.is_success()) {
+    request.answer.add_body({bytes, taken});
+    return taken;
+  }
+  Transfer& to = *request.transfer;
+  if (to.received_ == request.received_before && !request.accept_head()) {
+    request.is_rejected = true;
+    return 0;
+  }
+  {
+    const std::lock_guard lock(to.mutex_);
+    if (to.is_cancelled_) return 0;
+    if (to.bytes_.empty()) to.bytes_.resize(std::min(to.byte_count_, to.facts_->bytes - to.offset_));
+    const std::size_t room = std::min<std::size_t>(taken, to.bytes_.size() - to.received_);
+    std::memcpy(to.bytes_.data() + to.received_, bytes, room);
+    to.received_ += room;
+    if (room < taken) return 0;  // a whole file instead of its first bytes
+  }
+  to.changed_.notify_all();
+  return taken;
+}
+
+HttpClient::HttpClient()
+    : multi_(curl().multi_init()), jitter_(std::random_device{}()), process_(::getpid()) {
+  if (multi_ == nullptr) throw std::bad_alloc();
+  curl().multi_setopt(static_cast<CURLM*>(multi_), CURLMOPT_MAXCONNECTS, static_cast<long>(kMaxRequests));
+  // Signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    curl().multi_cleanup(static_cast<CURLM*>(multi_));
+    throw Error(ErrorCode::try_again,
+                std::string("the system does not start a thread for the network: ") + error.what());
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+HttpClient::~HttpClient() {
+  if (process_ != ::getpid()) {  // a forked child has neither the thread nor its sockets
+    thread_.detach();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  curl().multi_wakeup(static_cast<CURLM*>(multi_));
+  thread_.join();
+  for (const auto& request : active_) {
+    curl().multi_remove_handle(static_cast<CURLM*>(multi_), request->handle);
+    curl().easy_cleanup(request->handle);
+  }
+  for (void* const handle : idle_handles_) curl().easy_cleanup(static_cast<CURL*>(handle));
+  curl().multi_cleanup(static_cast<CURLM*>(multi_));
+}
+
+std::shared_ptr<HttpClient> HttpClient::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<HttpClient> kept;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<HttpClient> client = kept.lock();
+  if (client == nullptr || client->process_ != ::getpid()) {
+    client = std::make_shared<HttpClient>();
+    kept = client;
+  }
+  return client;
+}
+
+void HttpClient::start(std::shared_ptr<Transfer> transfer) {
+  {
+    const std::lock_guard lock(mutex_);
+    wanted_.push_back(std::move(transfer));
+  }
+  curl().multi_wakeup(static_cast<CURLM*>(multi_));
+}
+
+void HttpClient::run() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_) return;
+    }
+    send_due(Clock::now());
+    int running = 0;
+    curl().multi_perform(static_cast<CURLM*>(multi_), &running);
+    collect();
+    if (active_.size() < kMaxRequests) send_due(Clock::now());
+    curl().multi_poll(static_cast<CURLM*>(multi_), nullptr, 0, poll_timeout(), nullptr);
+  }
+}
+
+int HttpClient::poll_timeout() const {
+  constexpr int kMaxMilliseconds = 1000;
+  if (active_.size() == kMaxRequests || waiting_.empty()) return kMaxMilliseconds;
+  const auto due = (*std::ranges::min_element(waiting_, {}, [](const auto& each) { return each->due; }))->due;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMaxMilliseconds));
+}
+
+/// Sends what is to be tried again before what is new.
+void HttpClient::send_due(Clock::time_point now) {
+  for (auto each = waiting_.begin(); each != waiting_.end() && active_.size() < kMaxRequests;) {
+    if ((*each)->due > now) {
+      ++each;
+      continue;
+    }
+    std::unique_ptr<Request> request = std::move(*each);
+    each = waiting_.erase(each);
+    send(std::move(request));
+  }
+  while (active_.size() < kMaxRequests) {
+    auto request = std::make_unique<Request>();
+    {
+      const std::lock_guard lock(mutex_);
+      if (wanted_.empty()) return;
+      request->transfer = std::move(wanted_.front());
+      wanted_.pop_front();
+    }
+    send(std::move(request));
+  }
+}
+
+namespace {
+
+/// Sets what all requests have in common.
+void set_common_options(CURL* handle, double retry_seconds) {
+  const CurlFunctions& c = curl();
+  c.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  c.easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  c.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  c.easy_setopt(handle, CURLOPT_MAXREDIRS, kMaxRedirects);
+  c.easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+  c.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
+  c.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  c.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME,
+                std::clamp(static_cast<long>(retry_seconds / 2), 1L, kMaxStallSeconds));
+  c.easy_setopt(handle, CURLOPT_BUFFERSIZE, kReceiveBytes);
+  c.easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  c.easy_setopt(handle, CURLOPT_USERAGENT, ("chunkhit/" + version()).c_str());
+  if (const char* const path = certificates()) c.easy_setopt(handle, CURLOPT_CAINFO, path);
+}
+
+}  // namespace
+
+void HttpClient::send(std::unique_ptr<Request> request) {
+  Transfer& transfer = *request->transfer;
+  {
+    const std::lock_guard lock(transfer.mutex_);
+    if (transfer.is_cancelled_) return;
+    request->received_before = transfer.received_;
+  }
+  const CurlFunctions& c = curl();
+  CURL* handle = nullptr;
+  if (idle_handles_.empty()) {
+    handle = c.easy_init();
+  } else {
+    handle = static_cast<CURL*>(idle_handles_.back());
+    idle_handles_.pop_back();
+    c.easy_reset(handle);
+  }
+  if (handle == nullptr) return request->finish(std::make_exception_ptr(std::bad_alloc()));
+  request->handle = handle;
+  request->answer = {};
+  request->is_rejected = false;
+  c.slist_free_all(std::exchange(request->headers, nullptr));
+  set_common_options(handle, transfer.retry_seconds_);
+  std::string url = escaped_url(transfer.url());
+  if (transfer.url().starts_with("s3://")) {
+    const S3Access access = read_s3_access();
+    url = s3_request_url(transfer.url(), access);
+    if (!access.key_id.empty()) {
+      c.easy_setopt(handle, CURLOPT_AWS_SIGV4, ("aws:amz:" + access.region + ":s3").c_str());
+      c.easy_setopt(handle, CURLOPT_USERPWD, (access.key_id + ":" + access.secret).c_str());
+      request->add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
+      if (!access.session_token.empty()) request->add_header("x-amz-security-token: " + access.session_token);
+    }
+  }
+  c.easy_setopt(handle, CURLOPT_URL, url.c_str());
+  // A server that is reached safely must not send us to one that is not.
+  c.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("https://") ? "https" : "http,https");
+  const std::string range =
+      std::to_string(transfer.offset_ + request->received_before) + "-" + std::to_string(transfer.end() - 1);
+  c.easy_setopt(handle, CURLOPT_RANGE, range.c_str());
+  if (request->headers != nullptr) c.easy_setopt(handle, CURLOPT_HTTPHEADER, request->headers);
+  c.easy_setopt(handle, CURLOPT_ERRORBUFFER, request->error_text);
+  c.easy_setopt(handle, CURLOPT_HEADERFUNCTION, &Request::take_header);
+  c.easy_setopt(handle, CURLOPT_HEADERDATA, request.get());
+  c.easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Request::take_bytes);
+  c.easy_setopt(handle, CURLOPT_WRITEDATA, request.get());
+  c.multi_add_handle(static_cast<CURLM*>(multi_), handle);
+  active_.push_back(std::move(request));
+}
+
+void HttpClient::collect() {
+  int left = 0;
+  while (const CURLMsg* const message = curl().multi_info_read(static_cast<CURLM*>(multi_), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    CURL* const handle = message->easy_handle;
+    const CURLcode result = message->data.result;
+    const auto found =
+        std::ranges::find_if(active_, [handle](const auto& each) { return each->handle == handle; });
+    std::unique_ptr<Request> request = std::move(*found);
+    active_.erase(found);
+    curl().multi_remove_handle(static_cast<CURLM*>(multi_), handle);
+    idle_handles_.push_back(handle);
+    settle(std::move(request), result);
+  }
+}
+
+namespace {
+
+/// Returns whether another try may end otherwise.
+bool may_pass(CURLcode result) {
+  switch (result) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_NOT_BUILT_IN:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_OUT_OF_MEMORY:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+/// Ends a try: the transfer has all of its bytes, is tried again, or fails.
+void HttpClient::settle(std::unique_ptr<Request> request, int result) {
+  Transfer& transfer = *request->transfer;
+  const auto code = static_cast<CURLcode>(result);
+  const Answer& answer = request->answer;
+  const auto fail = [&](ErrorCode error, const std::string& what) {
+    request->finish(std::make_exception_ptr(Error(error, transfer.url() + ": " + what)));
+  };
+  bool is_whole = false;
+  {
+    const std::lock_guard lock(transfer.mutex_);
+    if (transfer.is_cancelled_) return;
+    // An empty file has no range to answer with.
+    if (answer.is_empty_file() && !transfer.facts_) transfer.facts_ = FileFacts{0, answer.etag};
+    const bool has_facts = transfer.facts_.has_value() && !request->is_rejected;
+    is_whole = has_facts && (answer.is_success() || answer.is_empty_file()) &&
+               transfer.received_ ==
+                   std::min(transfer.byte_count_,
+                            transfer.facts_->bytes - std::min(transfer.offset_, transfer.facts_->bytes));
+    if (transfer.received_ > request->received_before) request->tries = 0;
+  }
+  if (answer.status != 0) reached_.insert(host_of(transfer.url()));
+  if (is_whole) return request->finish(nullptr);
+  if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
+  if (code != CURLE_OK && (!answer.is_failure() || code == CURLE_TOO_MANY_REDIRECTS)) {
+    const std::string what =
+        request->error_text[0] != '\0' ? request->error_text : curl().easy_strerror(code);
+    if (!may_pass(code)) return fail(ErrorCode::usage, what);
+    if (!retry(*request, what)) return;
+    waiting_.push_back(std::move(request));
+    return;
+  }
+  if (!answer.is_failure() || answer.may_pass()) {
+    const std::string what = answer.is_failure() ? answer.text() : "the answer ends early";
+    if (!retry(*request, what)) return;
+    waiting_.push_back(std::move(request));
+    return;
+  }
+  fail(answer.error_code(), answer.text() + answer.advice(transfer.url().starts_with("s3://")));
+}
+
+/// Plans the next try; returns false, and ends the transfer, where it was tried for long enough.
+bool HttpClient::retry(Request& request, const std::string& reason) {
+  const Clock::time_point now = Clock::now();
+  if (request.tries++ == 0) request.failing_since = now;
+  const double failing = std::chrono::duration<double>(now - request.failing_since).count();
+  const bool is_known = reached_.contains(host_of(request.transfer->url()));
+  const double allowed = request.transfer->retry_seconds_;
+  const double limit = is_known ? allowed : std::min(allowed, kFirstRetrySeconds);
+  double delay = std::min(kMaxDelaySeconds,
+                          kFirstDelaySeconds * static_cast<double>(1U << std::min(request.tries - 1, 10U)));
+  // Many processes that failed together must not come back together.
+  delay *= std::uniform_real_distribution(0.5, 1.0)(jitter_);
+  delay = std::max(delay, std::min(request.answer.retry_after_seconds, limit));
+  if (failing + delay > limit) {
+    request.finish(std::make_exception_ptr(
+        Error(ErrorCode::try_again, request.transfer->url() + ": " + reason + " (tried " +
+                                        count_text(request.tries, "time") + " in " +
+                                        number_text(std::round(failing * 10) / 10) + " s)")));
+    return false;
+  }
+  request.due = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
+  return true;
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,110 @@
+// Range requests by libcurl: several at a time over kept connections, on one thread, with retries.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace chunkhit {
+
+/// What a server says of a file.
+struct FileFacts {
+  std::uint64_t bytes = 0;
+  std::string etag;  ///< empty where the server names none
+  bool operator==(const FileFacts&) const = default;
+};
+
+/// The bytes [offset, offset + byte_count) of a file, or as many as it has, on their way. Any thread may
+/// wait.
+class Transfer {
+ public:
+  /// `known`: what the file must still be. `retry_seconds`: as the function.
+  Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count, std::optional<FileFacts> known,
+           double retry_seconds);
+  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  [[nodiscard]] std::uint64_t end() const { return offset_ + byte_count_; }
+  /// Waits until the first `count` bytes have arrived. Throws bad_data where the file is not there, ends
+  /// earlier or is another one than before, usage where the server refuses access, try_again where it does
+  /// not answer.
+  [[nodiscard]] Bytes wait(std::uint64_t count);
+  /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
+  [[nodiscard]] FileFacts wait_for_facts();
+  [[nodiscard]] Bytes wait_for_all();
+  /// Ends it: who waits for bytes that have not arrived gets try_again.
+  void cancel();
+
+ private:
+  friend class HttpClient;
+  void wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count);
+
+  const std::string url_;
+  const std::uint64_t offset_;
+  const std::uint64_t byte_count_;
+  const double retry_seconds_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::optional<FileFacts> facts_;
+  ByteBuffer bytes_;  // made when the request is sent
+  std::uint64_t received_ = 0;
+  bool is_done_ = false;
+  bool is_cancelled_ = false;
+  std::exception_ptr error_;
+};
+
+/// Sends the requests of a process, and waits for the answers on a thread of its own.
+class HttpClient {
+ public:
+  HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+  ~HttpClient();
+  /// The client of this process: one as long as someone holds it, and another one in a forked child.
+  [[nodiscard]] static std::shared_ptr<HttpClient> shared();
+  /// Requests are sent in the order of these calls, kMaxRequests at a time.
+  void start(std::shared_ptr<Transfer> transfer);
+  static constexpr std::size_t kMaxRequests = 24;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Request;
+  struct Attempts;
+  void run();
+  void send_due(Clock::time_point now);
+  void send(std::unique_ptr<Request> request);
+  void collect();
+  void settle(std::unique_ptr<Request> request, int result);
+  [[nodiscard]] bool retry(Request& request, const std::string& reason);
+  [[nodiscard]] int poll_timeout() const;
+
+  void* multi_;
+  std::vector<void*> idle_handles_;
+  std::vector<std::unique_ptr<Request>> active_;
+  std::deque<std::unique_ptr<Request>> waiting_;  // for their next try
+  std::set<std::string> reached_;                 // hosts that have answered
+  std::minstd_rand jitter_;
+  pid_t process_;
+  std::mutex mutex_;  // guards the two below
+  std::deque<std::shared_ptr<Transfer>> wanted_;
+  bool is_stopping_ = false;
+  std::thread thread_;  // last: uses all above
+};
+
+/// How long a request is tried again while a server gives no bytes: CHUNKHIT_RETRY_SECONDS, or 60.
+[[nodiscard]] double retry_seconds();
+
+}  // namespace chunkhit

@@ -1,0 +1,147 @@
+#include "base/remote/remote_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/remote/url.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+// The begin of a file: of most manifests all, of a part more than its header.
+constexpr std::uint64_t kHeadBytes = 64 << 10;
+// While a file is opened, small reads take so much around them: an index lies at the end of its part.
+constexpr std::uint64_t kSmallBytes = 4096;
+constexpr std::uint64_t kTailBytes = 4 << 20;
+// Files that are read from begin to end are asked for in such pieces.
+constexpr std::uint64_t kPieceBytes = 4 << 20;
+constexpr std::uint64_t kPiecesAhead = 3;
+
+const std::string& checked(const std::string& url) {
+  check_url(url);
+  return url;
+}
+
+}  // namespace
+
+RemoteFile::RemoteFile(const std::string& url)
+    : url_(checked(url)),
+      retry_seconds_(retry_seconds()),
+      client_(HttpClient::shared()),
+      process_(::getpid()) {
+  auto head = std::make_shared<Transfer>(url_, 0, kHeadBytes, std::nullopt, retry_seconds_);
+  client_->start(head);
+  facts_ = head->wait_for_facts();
+  opening_.push_back(std::move(head));
+}
+
+RemoteFile::~RemoteFile() {
+  for (const Transfers* const list : {&ahead_, &opening_})
+    for (const auto& each : *list) each->cancel();
+}
+
+/// Under the lock. In a forked child, what its parent asked for never comes.
+void RemoteFile::leave_parent() const {
+  if (process_ == ::getpid()) return;
+  process_ = ::getpid();
+  client_ = HttpClient::shared();
+  ahead_.clear();
+  opening_.clear();
+}
+
+/// Under the lock: the transfer that has the byte at `offset`.
+std::shared_ptr<Transfer> RemoteFile::find(std::uint64_t offset) const {
+  for (const Transfers* const list : {&ahead_, &opening_})
+    for (const auto& each : *list)
+      if (each->offset() <= offset && offset < std::min(each->end(), facts_.bytes)) return each;
+  return nullptr;
+}
+
+/// Under the lock.
+std::shared_ptr<Transfer> RemoteFile::ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const {
+  auto transfer = std::make_shared<Transfer>(url_, offset, end - offset, facts_, retry_seconds_);
+  client_->start(transfer);
+  list.push_back(transfer);
+  return transfer;
+}
+
+/// Under the lock: asks for bytes that nothing was asked ahead for, up to where something was.
+std::shared_ptr<Transfer> RemoteFile::ask_around(std::uint64_t offset, std::uint64_t end) const {
+  if (is_opening_ && end - offset <= kSmallBytes) {
+    const std::uint64_t tail = facts_.bytes - std::min(facts_.bytes, kTailBytes);
+    const std::uint64_t last = facts_.bytes - std::min(facts_.bytes, kHeadBytes);
+    if (offset >= tail) return ask(std::min(offset, last), facts_.bytes, opening_);
+    return ask(offset, std::min(facts_.bytes, offset + kHeadBytes), opening_);
+  }
+  const bool is_sequential = offset == last_end_ && offset > 0;
+  if (is_sequential) end = std::min(facts_.bytes, std::max(end, offset + kPieceBytes));
+  for (const Transfers* const list : {&ahead_, &opening_})
+    for (const auto& each : *list)
+      if (each->offset() > offset) end = std::min(end, each->offset());
+  std::shared_ptr<Transfer> asked = ask(offset, end, ahead_);
+  for (std::uint64_t piece = 0; is_sequential && piece < kPiecesAhead; ++piece) {
+    const std::uint64_t begin = end + piece * kPieceBytes;
+    if (begin < facts_.bytes && find(begin) == nullptr)
+      static_cast<void>(ask(begin, std::min(facts_.bytes, begin + kPieceBytes), ahead_));
+  }
+  return asked;
+}
+
+void RemoteFile::drop(const std::shared_ptr<Transfer>& transfer) const {
+  const std::lock_guard lock(mutex_);
+  ahead_.remove(transfer);
+}
+
+void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  if (offset > facts_.bytes || out.size() > facts_.bytes - offset)
+    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(facts_.bytes) +
+                                         ", expected bytes " + std::to_string(offset) + " to " +
+                                         std::to_string(offset + out.size()));
+  while (!out.empty()) {
+    std::shared_ptr<Transfer> transfer;
+    {
+      const std::lock_guard lock(mutex_);
+      leave_parent();
+      transfer = find(offset);
+      if (transfer == nullptr) transfer = ask_around(offset, offset + out.size());
+      last_end_ = offset + out.size();
+    }
+    const std::uint64_t in_transfer = offset - transfer->offset();
+    const std::uint64_t end = std::min(transfer->end(), facts_.bytes);
+    const std::uint64_t count = std::min<std::uint64_t>(out.size(), end - offset);
+    try {
+      std::memcpy(out.data(), transfer->wait(in_transfer + count).data() + in_transfer, count);
+    } catch (...) {
+      drop(transfer);
+      const std::lock_guard lock(mutex_);
+      opening_.remove(transfer);
+      throw;
+    }
+    offset += count;
+    out = out.subspan(count);
+    if (offset == end) drop(transfer);
+  }
+}
+
+void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) const {
+  if (offset >= facts_.bytes) return;
+  const std::lock_guard lock(mutex_);
+  leave_parent();
+  if (find(offset) == nullptr)
+    static_cast<void>(ask(offset, offset + std::min(byte_count, facts_.bytes - offset), ahead_));
+}
+
+void RemoteFile::forget_ahead() const {
+  const std::lock_guard lock(mutex_);
+  is_opening_ = false;
+  for (Transfers* const list : {&ahead_, &opening_}) {
+    for (const auto& each : *list) each->cancel();
+    list->clear();
+  }
+}
+
+}  // namespace chunkhit

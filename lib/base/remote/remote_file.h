@@ -1,0 +1,57 @@
+// A file on a server, read by ranges.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/remote/http_client.h"
+
+namespace chunkhit {
+
+/// Any thread may read.
+class RemoteFile {
+ public:
+  /// Asks for the begin of the file, which says its size; throws usage for a URL that makes no sense, else as
+  /// Transfer.
+  explicit RemoteFile(const std::string& url);
+  RemoteFile(const RemoteFile&) = delete;
+  RemoteFile& operator=(const RemoteFile&) = delete;
+  ~RemoteFile();
+  [[nodiscard]] std::uint64_t byte_count() const { return facts_.bytes; }
+  [[nodiscard]] const FileFacts& facts() const { return facts_; }
+  /// Fills `out` from `offset`; throws as Transfer.
+  void read_at(std::uint64_t offset, MutableBytes out) const;
+  /// Asks for bytes, which are in memory until they are read, or `forget_ahead` is called.
+  void read_ahead(std::uint64_t offset, std::uint64_t byte_count) const;
+  /// Ends what was asked for and has not arrived: who waits for it gets try_again. Small reads after it ask
+  /// for no more than their bytes: until then they are taken for those that open a file, and more is read
+  /// around them.
+  void forget_ahead() const;
+
+ private:
+  using Transfers = std::list<std::shared_ptr<Transfer>>;
+  [[nodiscard]] std::shared_ptr<Transfer> find(std::uint64_t offset) const;
+  [[nodiscard]] std::shared_ptr<Transfer> ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const;
+  [[nodiscard]] std::shared_ptr<Transfer> ask_around(std::uint64_t offset, std::uint64_t end) const;
+  void drop(const std::shared_ptr<Transfer>& transfer) const;
+  void leave_parent() const;
+
+  std::string url_;
+  double retry_seconds_;
+  FileFacts facts_;
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::shared_ptr<HttpClient> client_;
+  mutable pid_t process_;
+  mutable Transfers ahead_;    // dropped once they are read
+  mutable Transfers opening_;  // stay while the file is opened
+  mutable bool is_opening_ = true;
+  mutable std::uint64_t last_end_ = 0;  // of the last read that nothing was asked ahead for
+};
+
+}  // namespace chunkhit

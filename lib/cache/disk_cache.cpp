@@ -1,0 +1,281 @@
+#include "cache/disk_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/aside_name.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMarkName = "chunkhit-disk-cache";
+constexpr std::string_view kMarkText = "chunkhit disk cache 1\n";
+constexpr std::string_view kUsedName = "used-bytes";
+constexpr std::string_view kLockName = "lock";
+constexpr std::string_view kChunkExtension = ".chunk";
+constexpr std::string_view kBegunExtension = ".begun";
+constexpr std::uint64_t kBlockBytes = 4096;  // what the smallest file takes
+constexpr int kMaxClaimTries = 16;
+
+FileDescriptor open_to_write(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+}
+
+FileDescriptor open_lock(const std::string& path) {
+  FileDescriptor fd = open_to_write(path);
+  if (!fd.is_open()) throw_write_error(path, "cannot create", errno);
+  return fd;
+}
+
+bool is_same_file(const FileDescriptor& fd, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/// Bytes of a file on the disk.
+std::uint64_t disk_bytes(std::uint64_t bytes) {
+  return round_up(std::max<std::uint64_t>(1, bytes), kBlockBytes);
+}
+
+std::string pack_folder(const std::string& folder, std::uint64_t pack_id) {
+  std::array<char, 24> name{};
+  std::snprintf(name.data(), name.size(), "/%016llx", static_cast<unsigned long long>(pack_id));
+  return folder + name.data();
+}
+
+bool write_all(int fd, Bytes bytes) {
+  for (off_t at = 0; !bytes.empty();) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+/// The bytes of all chunks in the folder: a number in a file that all processes map.
+class DiskCache::UsedBytes {
+ public:
+  explicit UsedBytes(const std::string& path) {
+    const FileDescriptor fd = open_lock(path);
+    if (::ftruncate(fd.get(), sizeof(Count)) != 0) throw_write_error(path, "cannot write", errno);
+    void* const mapped = ::mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (mapped == MAP_FAILED) throw_write_error(path, "cannot map", errno);
+    count_ = static_cast<Count*>(mapped);
+  }
+  UsedBytes(const UsedBytes&) = delete;
+  UsedBytes& operator=(const UsedBytes&) = delete;
+  ~UsedBytes() { ::munmap(count_, sizeof(Count)); }
+  [[nodiscard]] std::uint64_t get() const { return count_->load(); }
+  void set(std::uint64_t bytes) { count_->store(bytes); }
+  void add(std::uint64_t bytes) { *count_ += bytes; }
+  /// A process that was killed may have left too small a number.
+  void take_away(std::uint64_t bytes) {
+    std::uint64_t before = count_->load();
+    while (!count_->compare_exchange_weak(before, before - std::min(before, bytes))) {
+    }
+  }
+
+ private:
+  using Count = std::atomic<std::uint64_t>;
+  static_assert(Count::is_always_lock_free);
+  Count* count_;
+};
+
+DiskCache::Claim::~Claim() {
+  if (!path_.empty() && fd_.is_open()) ::unlink(path_.c_str());
+}
+
+DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uint64_t max_bytes)
+    : chunks_(chunks), folder_(folder), max_bytes_(max_bytes) {
+  while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
+  open_folder();
+  lock_ = open_lock(folder_ + "/" + std::string(kLockName));
+  used_ = std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName));
+  // Whoever is alone counts the files: a killed process has left the number wrong, and files begun.
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
+  ::flock(lock_.get(), LOCK_SH);
+  lock_packs();
+  if (max_bytes_ == 0) max_bytes_ = used_->get() + free_bytes(folder_) / 2;
+}
+
+DiskCache::~DiskCache() = default;
+
+/// Makes the folder, or checks that it is a cache: only of one are files ever removed.
+void DiskCache::open_folder() {
+  make_folders(folder_);
+  const std::string mark = folder_ + "/" + std::string(kMarkName);
+  std::error_code error;
+  if (fs::exists(mark, error)) {
+    const ByteBuffer text = read_file(mark, 256);
+    if (as_text(text) != kMarkText)
+      throw Error(ErrorCode::usage, "cache_dir: " + mark + ": found " + printable_text(as_text(text)) +
+                                        ", expected " + printable_text(kMarkText) +
+                                        ": made by another version; take another folder");
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    const std::string name = entry.path().filename().string();
+    // Another process may be about to write the mark.
+    if (name == kLockName || name == kUsedName || name == kMarkName || name_written_aside(name) == kMarkName)
+      continue;
+    throw Error(ErrorCode::usage, "cache_dir: " + folder_ + ": holds " + printable_text(name) +
+                                      ", expected an empty folder or a cache");
+  }
+  publish_file(mark, kMarkText);
+}
+
+void DiskCache::count_files() {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& pack : fs::directory_iterator(folder_, error)) {
+    if (!pack.is_directory(error)) continue;
+    for (const auto& file : fs::directory_iterator(pack.path(), error)) {
+      const std::string path = file.path().string();
+      if (path.ends_with(kBegunExtension)) ::unlink(path.c_str());
+      if (path.ends_with(kChunkExtension)) bytes += disk_bytes(file.file_size(error));
+    }
+  }
+  used_->set(bytes);
+}
+
+/// Makes the packs' folders, and tells other processes that they are in use.
+void DiskCache::lock_packs() {
+  for (const auto& part : chunks_.parts()) {
+    const std::uint64_t pack_id = part->spec().pack_id;
+    if (pack_locks_.contains(pack_id)) continue;
+    const std::string path = pack_folder(folder_, pack_id);
+    make_folders(path);
+    FileDescriptor& lock = pack_locks_[pack_id];
+    lock = open_lock(path + "/" + std::string(kLockName));
+    ::flock(lock.get(), LOCK_SH);
+  }
+}
+
+std::uint64_t DiskCache::used_bytes() const { return used_->get(); }
+
+/// A name says all that tells a chunk from others, its hash included.
+std::string DiskCache::path_of(std::size_t chunk) const {
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const PartSpec& spec = chunks_.part(location).spec();
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "/%05u-%08zu-%016llx", spec.part_index, location.chunk,
+                static_cast<unsigned long long>(chunks_.stored(location).xxh3));
+  return pack_folder(folder_, spec.pack_id) + name.data() + std::string(kChunkExtension);
+}
+
+DiskCache::Claim DiskCache::claim(std::size_t chunk) {
+  const std::string path = path_of(chunk);
+  const std::string begun = path + std::string(kBegunExtension);
+  for (int i = 0; i < kMaxClaimTries; ++i) {
+    if (::access(path.c_str(), F_OK) == 0) return {State::stored, {}, {}};
+    FileDescriptor fd = open_to_write(begun);
+    if (!fd.is_open()) return {};
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return {State::busy, {}, {}};
+    // Between opening and locking, its owner may have published or removed it.
+    if (!is_same_file(fd, begun)) continue;
+    if (::access(path.c_str(), F_OK) != 0) return {State::claimed, begun, std::move(fd)};
+    ::unlink(begun.c_str());
+  }
+  return {};
+}
+
+bool DiskCache::load(std::size_t chunk, MutableBytes stored) {
+  const std::string path = path_of(chunk);
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) return false;
+  if (static_cast<std::uint64_t>(status.st_size) != stored.size()) {
+    remove_file(path);
+    return false;
+  }
+  for (off_t at = 0; !stored.empty();) {
+    const ssize_t got = ::pread(fd.get(), stored.data(), stored.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    stored = stored.subspan(static_cast<std::size_t>(got));
+  }
+  note_use(chunk);
+  return true;
+}
+
+void DiskCache::store(std::size_t chunk, Claim claim, Bytes stored) {
+  if (claim.state() != State::claimed || !make_room(chunk, disk_bytes(stored.size()))) return;
+  // Not flushed: a file that a crash of the machine has damaged is found by its hash.
+  if (::ftruncate(claim.fd_.get(), 0) != 0 || !write_all(claim.fd_.get(), stored)) return;
+  if (::rename(claim.path_.c_str(), path_of(chunk).c_str()) != 0) return;
+  claim.path_.clear();
+  used_->add(disk_bytes(stored.size()));
+  note_use(chunk);
+}
+
+bool DiskCache::remove_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || ::unlink(path.c_str()) != 0) return false;
+  used_->take_away(disk_bytes(static_cast<std::uint64_t>(status.st_size)));
+  return true;
+}
+
+void DiskCache::remove(std::size_t chunk) { remove_file(path_of(chunk)); }
+
+void DiskCache::begin_epoch(NextVisit next_visit) {
+  const std::lock_guard lock(mutex_);
+  next_visit_ = std::move(next_visit);
+  used_up_ = {};
+}
+
+void DiskCache::note_use(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  if (next_visit_) used_up_.emplace(next_visit_(chunk), chunk);
+}
+
+/// Removes what is needed later than a chunk that is to be stored, which was used just now; false where that
+/// is too little. Chunks that the epoch has not used yet are needed sooner.
+bool DiskCache::make_room(std::size_t chunk, std::uint64_t bytes) {
+  const auto is_full = [&] { return used_->get() + bytes > max_bytes_; };
+  if (!is_full()) return true;
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(has_looked_for_unused_, true)) remove_unused_packs();
+  while (is_full() && next_visit_ && !used_up_.empty() && used_up_.top().first > next_visit_(chunk)) {
+    remove(used_up_.top().second);
+    used_up_.pop();
+  }
+  return !is_full();
+}
+
+/// Removes the chunks of packs that no process uses.
+void DiskCache::remove_unused_packs() {
+  std::error_code error;
+  for (const auto& pack : fs::directory_iterator(folder_, error)) {
+    if (!pack.is_directory(error)) continue;
+    const FileDescriptor lock = open_to_write((pack.path() / kLockName).string());
+    if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    for (const auto& file : fs::directory_iterator(pack.path(), error))
+      if (file.path().extension() == kChunkExtension) remove_file(file.path().string());
+  }
+}
+
+}  // namespace chunkhit

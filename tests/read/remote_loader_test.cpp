@@ -1,0 +1,150 @@
+// Packs on a server of this process; tests/python/remote_test.py has real servers.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/remote/answer.h"
+#include "base/remote/url.h"
+#include "chunkhit/image_loader.h"
+#include "loaded_batches.h"
+#include "range_server.h"
+
+namespace chunkhit {
+namespace {
+
+std::string name_of_file(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+TEST(RemoteLoader, GivesTheBatchesOfTheLocalPartInEveryOrderAndCache) {
+  const TemporaryFolder folder;
+  const RangeServer server(folder.path());
+  for (const auto& [kind, filter] : kKinds) {
+    const std::string path = write_part(folder, kind, filter);
+    for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global})
+      for (const Cache cache : {Cache::decoded, Cache::compressed, Cache::none}) {
+        const ImageLoaderOptions options{.batch_size = 10,
+                                         .shuffle = shuffle,
+                                         .seed = 7,
+                                         .window_chunks = 3,
+                                         .cache = cache,
+                                         .threads = 3};
+        ImageLoader local(path, options), remote(server.url(name_of_file(path)), options);
+        for (const std::uint64_t epoch : {0, 1, 2})
+          ASSERT_TRUE(read_epoch(remote, epoch) == read_epoch(local, epoch)) << kind << " " << filter;
+      }
+  }
+}
+
+TEST(RemoteLoader, SurvivesAnswersThatEndEarly) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "photo");
+  const RangeServer server(folder.path(), [](std::uint64_t number, std::string answer) {
+    return number % 3 == 1 ? answer.substr(0, answer.size() * (number % 7) / 7) : answer;
+  });
+  const ImageLoaderOptions options{
+      .batch_size = 10, .shuffle = Shuffle::window, .cache = Cache::none, .threads = 3};
+  ImageLoader local(path, options), remote(server.url(name_of_file(path)), options);
+  for (const std::uint64_t epoch : {0, 1}) ASSERT_TRUE(read_epoch(remote, epoch) == read_epoch(local, epoch));
+}
+
+TEST(RemoteLoader, EndsAtOnceWhileItWaitsForAServer) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  RangeServer server(folder.path());
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    ImageLoader remote(server.url(name_of_file(path)),
+                       {.batch_size = 10, .cache = Cache::none, .threads = 3});
+    server.fall_silent();
+    EXPECT_FALSE(remote.wait_for(std::chrono::milliseconds(50)));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(RemoteLoader, SharesADiskCacheWithOthers) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "photo");
+  const RangeServer server(folder.path());
+  const ImageLoaderOptions options{.batch_size = 10,
+                                   .shuffle = Shuffle::window,
+                                   .window_chunks = 3,
+                                   .cache = Cache::none,
+                                   .cache_dir = folder.path("cache"),
+                                   .cache_disk_bytes = 10 * 4096,
+                                   .threads = 2};
+  std::vector<std::vector<Seen>> seen(3);
+  std::vector<std::thread> loaders;
+  for (std::vector<Seen>& batches : seen)
+    loaders.emplace_back([&] {
+      ImageLoader loader(server.url(name_of_file(path)), options);
+      for (const std::uint64_t epoch : {0, 1, 2, 3})
+        for (Seen& each : read_epoch(loader, epoch)) batches.push_back(std::move(each));
+    });
+  for (std::thread& thread : loaders) thread.join();
+  expect_known_pixels(seen[0]);
+  EXPECT_TRUE(seen[0] == seen[1] && seen[1] == seen[2]);
+}
+
+Answer answer_of(std::initializer_list<const char*> lines) {
+  Answer answer;
+  for (const char* const line : lines) answer.add_header(line);
+  return answer;
+}
+
+std::string problem_of(Answer answer, std::uint64_t offset, const std::optional<FileFacts>& known = {}) {
+  answer.check_range(offset, known);
+  return answer.problem;
+}
+
+TEST(Answer, TakesARangeOnlyWhereItIsTheOneThatWasAskedFor) {
+  const auto of = [](const char* range) {
+    return answer_of({"HTTP/1.1 206 Partial Content\r\n", "etag: \"a\"\r\n", range});
+  };
+  EXPECT_EQ(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7), "");
+  EXPECT_EQ(problem_of(of("CONTENT-RANGE:  bytes 7-9/100  \r\n"), 7, FileFacts{100, "\"a\""}), "");
+  EXPECT_NE(problem_of(of("Content-Range: bytes 8-9/100\r\n"), 7), "");
+  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, FileFacts{101, "\"a\""}), "");
+  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, FileFacts{100, "\"b\""}), "");
+  for (const char* const damaged :
+       {"Content-Range: bytes 7-9/*\r\n", "Content-Range: bytes 7-9\r\n", "Content-Range: lines 7-9/100\r\n",
+        "Content-Range: bytes -/100\r\n", "Content-Range: bytes 7-9/99999999999999999999\r\n",
+        "Content-Range: bytes +7-9/100\r\n", "Content-Range: \r\n", "Content-Range\r\n", ""})
+    EXPECT_NE(problem_of(of(damaged), 7), "") << damaged;
+}
+
+TEST(Answer, OfTheLastHopCountsAfterARedirect) {
+  const Answer answer = answer_of({"HTTP/1.1 302 Found\r\n", "ETag: \"old\"\r\n", "Retry-After: 9\r\n",
+                                   "HTTP/1.1 200 OK\r\n", "Content-Length: 12\r\n"});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.etag, "");
+  EXPECT_EQ(answer.retry_after_seconds, 0);
+  EXPECT_EQ(answer.total_bytes, 12u);
+  EXPECT_EQ(problem_of(answer, 0), "");
+  EXPECT_NE(problem_of(answer, 3), "");
+}
+
+TEST(Answer, ShowsWhatAServerSaysWithoutItsControlCharacters) {
+  Answer answer = answer_of({"HTTP/1.1 403 \x1b[31mForbidden\r\n"});
+  answer.add_body("<Error><Code>AccessDenied</Code><Message>no\ncan do</Message></Error>");
+  EXPECT_EQ(answer.text(), "HTTP 403 \\x1b[31mForbidden (AccessDenied: no\\ncan do)");
+}
+
+TEST(Url, OfABucketGoesToItsHostOrBelowTheEndpoint) {
+  S3Access access;
+  access.region = "eu-west-3";
+  EXPECT_EQ(s3_request_url("s3://data/a b/c+d%.h5", access),
+            "https://data.s3.eu-west-3.amazonaws.com/a%20b/c%2Bd%25.h5");
+  EXPECT_EQ(s3_request_url("s3://data.set/x", access), "https://s3.eu-west-3.amazonaws.com/data.set/x");
+  access.endpoint = "http://127.0.0.1:9000";
+  EXPECT_EQ(s3_request_url("s3://data/x", access), "http://127.0.0.1:9000/data/x");
+  EXPECT_EQ(s3_request_url("s3://data", access), "http://127.0.0.1:9000/data/");
+  EXPECT_EQ(escaped_url("https://host/a b%20ü"), "https://host/a%20b%20%C3%BC");
+  EXPECT_TRUE(is_url("gopher://x") && is_url("s3://x") && !is_url("C:/x") && !is_url("://x") &&
+              !is_url("/a/b://c"));
+}
+
+}  // namespace
+}  // namespace chunkhit
