@@ -72,28 +72,25 @@ EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
 
 BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
                              const MakeBatchAssembler& make_maker, const PipelineSpec& spec,
-                             const EpochStart& start)
+                             const PipelineSize& size, const EpochStart& start)
     : grid_(grid),
       cache_(cache),
       ring_(ring),
+      make_maker_(make_maker),
       spec_(spec),
-      given_out_(ring_.size()),
-      slices_left_(ring_.size()),
+      given_out_(ring_.max_size()),
+      slices_left_(ring_.max_size()),
       start_(start),
       batches_(batches_of(grid.sample_count(), spec, start)),
       next_batch_(start.first_batch) {
   ring_.restart();
+  free_slots_.reserve(ring_.max_size());
+  for (std::size_t slot = ring_.size(); slot > 0; --slot) free_slots_.push_back(slot - 1);
   plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
-  loading_.reserve(spec_.threads);
-  for (std::uint32_t i = 0; i < spec_.threads; ++i) makers_.push_back(make_maker());
-  for (const auto& maker : makers_) {
-    ++running_;
-    threads_.emplace_back([this, &maker](const std::stop_token& stop) {
-      run(*maker, stop);
-      --running_;
-    });
-  }
+  loading_.reserve(spec_.max_threads);
+  makers_.reserve(spec_.max_threads);
+  resize(size);
 }
 
 BatchPipeline::~BatchPipeline() {
@@ -108,17 +105,49 @@ BatchPipeline::~BatchPipeline() {
   for (const auto& plan : plans_) release(*plan, plan->next_slot);
 }
 
-void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
+/// New threads are parked until `resize` counts them in.
+void BatchPipeline::start_threads(std::uint32_t count) {
+  while (makers_.size() < count) makers_.push_back(make_maker_());
+  for (auto thread = static_cast<std::uint32_t>(threads_.size()); thread < count; ++thread)
+    threads_.emplace_back([this, thread, &maker = *makers_[thread]](const std::stop_token& stop) {
+      ++running_;
+      run(thread, maker, stop);
+      --running_;
+    });
+}
+
+void BatchPipeline::resize(const PipelineSize& size) {
+  const std::size_t slots_before = ring_.size();
+  const auto add_slots = [&] {
+    for (std::size_t slot = ring_.size(); slot > slots_before; --slot)
+      free_slots_.insert(free_slots_.begin(), slot - 1);
+  };
+  try {
+    ring_.grow(size.slots);
+    start_threads(size.threads);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    add_slots();
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  add_slots();
+  size_ = size;
+  work_changed_.notify_all();  // those that are to be parked, and those for which there is more room
+  size_changed_.notify_all();
+}
+
+void BatchPipeline::run(std::uint32_t thread, BatchAssembler& maker, const std::stop_token& stop) {
   leave_cpu_to_caller();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     Work work;
-    if (!take_work(work)) {
-      const auto begin = Clock::now();
-      work_changed_.wait(lock, stop, [&] { return take_work(work); });
-      stats_.idle_seconds += seconds_between(begin, Clock::now());
-      if (work.plan == nullptr) return;
+    if (thread >= size_.threads) {
+      size_changed_.wait(lock, stop, [&] { return thread < size_.threads; });
+      continue;
     }
+    if (!take_work(work)) wait_for_work(thread, work, lock, stop);
+    if (work.plan == nullptr) continue;
     const Loading loading{work.plan->epoch, work.slot};
     bool is_complete = false;
     lock.unlock();
@@ -137,6 +166,14 @@ void BatchPipeline::run(BatchAssembler& maker, const std::stop_token& stop) {
   }
 }
 
+/// Leaves `work` without a plan where the thread is to stop or to be parked.
+void BatchPipeline::wait_for_work(std::uint32_t thread, Work& work, std::unique_lock<std::mutex>& lock,
+                                  const std::stop_token& stop) {
+  const auto begin = Clock::now();
+  work_changed_.wait(lock, stop, [&] { return thread >= size_.threads || take_work(work); });
+  stats_.idle_seconds += seconds_between(begin, Clock::now());
+}
+
 // Called under the lock. Prefers what is left of a batch, then the next one if its chunks are loaded, then
 // loading chunks, and takes a batch whose chunks are still loading last, because its thread can only wait.
 bool BatchPipeline::take_work(Work& work) {
@@ -150,12 +187,12 @@ bool BatchPipeline::take_work(Work& work) {
     plan.first_chunks.pop_back();
     return true;
   }
-  const bool has_room = next_number_ - used_up_ < ring_.size();
+  const bool has_room = next_number_ - used_up_ < size_.slots;
   if (!spec_.loads_ahead) return has_room && take_batch(work, plan);
   const std::uint64_t end_slot = plan.slots_of(plan.next_batch).end;
   const bool lacks_chunks = plan.next_slot < end_slot;
   if (has_room && !lacks_chunks && is_loaded(plan, end_slot)) return take_batch(work, plan);
-  if (wanted_chunks_ < spec_.chunks_ahead || (has_room && lacks_chunks)) {
+  if (wanted_chunks_ < size_.chunks_ahead || (has_room && lacks_chunks)) {
     if (take_load(work)) return true;
   }
   return has_room && !lacks_chunks && take_batch(work, plan);
@@ -170,9 +207,10 @@ bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
   const std::uint64_t number = next_number_++, batch = plan.next_batch++;
   const std::uint64_t size = plan.batches.batch(batch).size;
-  given_out(number) = {.plan = &plan, .batch = batch, .size = size};
-  slices_left_[slot(number)] = (size - 1) / spec_.slice_samples + 1;
-  state(number).error = nullptr;
+  given_out(number) = {.plan = &plan, .batch = batch, .size = size, .target = free_slots_.back()};
+  free_slots_.pop_back();
+  slices_left_[entry(number)] = (size - 1) / spec_.slice_samples + 1;
+  ring_.state(given_out(number).target).error = nullptr;
   return take_slice(work);
 }
 
@@ -184,7 +222,12 @@ bool BatchPipeline::take_slice(Work& work) {
   if (batch.given == batch.size) return false;
   const std::uint64_t begin = batch.given;
   batch.given += std::min(spec_.slice_samples, batch.size - begin);
-  work = {.plan = batch.plan, .batch = batch.batch, .number = number, .begin = begin, .end = batch.given};
+  work = {.plan = batch.plan,
+          .batch = batch.batch,
+          .number = number,
+          .begin = begin,
+          .end = batch.given,
+          .target = batch.target};
   // Another thread may now find work: the next slice, the following batch or its chunks.
   work_changed_.notify_one();
   return true;
@@ -261,20 +304,20 @@ bool BatchPipeline::make(const Work& work, BatchAssembler& maker) {
   const BatchTask task{work.plan->epoch, work.plan->order, work.plan->batches,
                        work.batch,       work.begin,       work.end};
   try {
-    maker.make(task, slot(work.number));
+    maker.make(task, work.target);
   } catch (...) {
     fail(work);
   }
-  if (--slices_left_[slot(work.number)] != 0) return false;
-  BatchSlots::State& made = state(work.number);
-  if (made.error == nullptr) made.made = maker.complete(task, slot(work.number));
+  if (--slices_left_[entry(work.number)] != 0) return false;
+  BatchSlots::State& made = ring_.state(work.target);
+  if (made.error == nullptr) made.made = maker.complete(task, work.target);
   return true;
 }
 
 /// Records an exception that is being handled; of several, the caller has the one of the first slice.
 void BatchPipeline::fail(const Work& work) {
   const std::lock_guard lock(mutex_);
-  std::exception_ptr& error = state(work.number).error;
+  std::exception_ptr& error = ring_.state(work.target).error;
   GivenOut& batch = given_out(work.number);
   if (error != nullptr && batch.failed_from < work.begin) return;
   error = std::current_exception();
@@ -282,8 +325,7 @@ void BatchPipeline::fail(const Work& work) {
 }
 
 void BatchPipeline::finish(const Work& work) {
-  state(work.number).ready = true;
-  given_out(work.number).done = true;
+  given_out(work.number).ready = given_out(work.number).done = true;
   while (oldest_number_ < next_number_ && given_out(oldest_number_).done) ++oldest_number_;
   const Plan* const oldest = oldest_number_ == next_number_ ? nullptr : given_out(oldest_number_).plan;
   // An epoch's plan is dropped when all its batches are done; its chunks are released with it.
@@ -334,7 +376,11 @@ class BatchPipeline::RoomNotice {
 std::unique_lock<std::mutex> BatchPipeline::take_back(RoomNotice& notice) {
   const bool is_freed = ring_.take_back();
   std::unique_lock lock(mutex_);
-  if (is_freed) state(used_up_++).ready = false;
+  if (is_freed) {
+    GivenOut& freed = given_out(used_up_++);
+    freed.ready = false;
+    free_slots_.push_back(freed.target);
+  }
   notice.note(is_freed);
   return lock;
 }
@@ -343,7 +389,7 @@ bool BatchPipeline::wait_for(std::chrono::milliseconds timeout) {
   RoomNotice notice(*this);
   std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) return true;
-  const BatchSlots::State& wanted = state(used_up_);
+  const GivenOut& wanted = given_out(used_up_);
   if (!wanted.ready) notice.give();
   // Longer times would overflow the clock's.
   const auto time = std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24));
@@ -359,19 +405,21 @@ std::optional<std::size_t> BatchPipeline::next() {
     next_batch_ = 0;
     return std::nullopt;
   }
-  const BatchSlots::State& wanted = state(used_up_);
+  const GivenOut& wanted = given_out(used_up_);
   if (!wanted.ready) notice.give();
   batch_ready_.wait(lock, [&] { return wanted.ready; });
-  failed_ = wanted.error != nullptr;
-  if (failed_) std::rethrow_exception(wanted.error);
-  ring_.hand_out(slot(used_up_));
-  handed_samples_ = wanted.made.samples;
+  const BatchSlots::State& state = ring_.state(wanted.target);
+  failed_ = state.error != nullptr;
+  if (failed_) std::rethrow_exception(state.error);
+  ring_.hand_out(wanted.target);
+  handed_samples_ = state.made.samples;
   ++next_batch_;
   if (handed_samples_ > 0) ++stats_.batches;
-  stats_.samples += wanted.made.samples;
-  stats_.batch_bytes += wanted.made.bytes;
-  stats_.corrupt_samples += wanted.made.corrupt_samples;
-  return slot(used_up_);
+  idle_seconds_ = stats_.idle_seconds;
+  stats_.samples += state.made.samples;
+  stats_.batch_bytes += state.made.bytes;
+  stats_.corrupt_samples += state.made.corrupt_samples;
+  return wanted.target;
 }
 
 PipelineStats BatchPipeline::stats() const {

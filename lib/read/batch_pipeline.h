@@ -31,9 +31,8 @@ struct EpochStart {
 struct PipelineSpec {
   OrderSpec order;
   BatchSpec batches;
-  std::uint32_t threads = 1;
-  bool loads_ahead = true;        ///< chunks are asked for before a batch needs them; not in a global order
-  std::size_t chunks_ahead = 64;  ///< how many chunks may be wanted at a time, if a batch does not need more
+  std::uint32_t max_threads = 1;
+  bool loads_ahead = true;  ///< chunks are asked for before a batch needs them; not in a global order
   /// A batch's chunks stay once they are loaded, though nothing asks for them ahead: all threads then load
   /// those of the very first batch before one of them makes it.
   bool keeps_chunks = false;
@@ -41,9 +40,16 @@ struct PipelineSpec {
   std::size_t remote_chunks_ahead = 0;              ///< chunks that are asked for before a thread loads them
 };
 
+/// How much of a pipeline is in use, which may change while it runs.
+struct PipelineSize {
+  std::uint32_t threads = 1;      ///< that take work; others are parked
+  std::size_t slots = 2;          ///< batches that are made, ready or held by the caller at a time
+  std::size_t chunks_ahead = 64;  ///< how many chunks may be wanted at a time, if a batch does not need more
+};
+
 /// What the threads did, and what the caller had; seconds.
 struct PipelineStats {
-  double idle_seconds = 0;
+  double idle_seconds = 0;  ///< of threads that take work
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
   std::uint64_t batch_bytes = 0;
@@ -69,9 +75,10 @@ using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 /// loading, so whatever is waited for is already being done. Continues with the next epoch by itself.
 class BatchPipeline {
  public:
-  /// Restarts the ring, which has ring_size() slots.
+  /// Restarts the ring. `make_maker` must outlive this.
   BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
-                const MakeBatchAssembler& make_maker, const PipelineSpec& spec, const EpochStart& start);
+                const MakeBatchAssembler& make_maker, const PipelineSpec& spec, const PipelineSize& size,
+                const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
   ~BatchPipeline();
@@ -85,11 +92,16 @@ class BatchPipeline {
   /// How many samples the slot has that `next` gave last; 0 where all of them were left out.
   [[nodiscard]] std::uint64_t handed_samples() const { return handed_samples_; }
   [[nodiscard]] bool failed() const { return failed_; }  ///< whether `next` has thrown
+  /// Changes what is in use, up to the spec's threads and the ring's slots; batches stay the same. Makes
+  /// slots and threads that were not used before; where that throws, the size stays.
+  void resize(const PipelineSize& size);
   /// Where the caller stands: the current epoch's batches, and how many of them it has had.
   [[nodiscard]] std::uint64_t epoch() const { return start_.epoch; }
   [[nodiscard]] const EpochBatches& batches() const { return batches_; }
   [[nodiscard]] std::uint64_t next_batch() const { return next_batch_; }
   [[nodiscard]] const EpochStart& start() const { return start_; }
+  /// How long threads were idle before the last `next`, all in sum.
+  [[nodiscard]] double idle_seconds() const { return idle_seconds_; }
   [[nodiscard]] PipelineStats stats() const;
   void reset_stats();
 
@@ -123,6 +135,7 @@ class BatchPipeline {
     std::uint64_t chunk = 0;  // or this chunk is to be loaded
     bool loads = false;
     std::uint64_t slot = kNoSlot;  // in which the chunk is visited, where it is loaded ahead
+    std::size_t target = 0;        // the ring's slot of the batch
   };
   /// A chunk that a thread loads ahead. Its plan may end before, if no batch needs the chunk.
   struct Loading {
@@ -136,9 +149,14 @@ class BatchPipeline {
     std::uint64_t size = 0;         // samples
     std::uint64_t given = 0;        // of them, to threads
     std::uint64_t failed_from = 0;  // where the first slice begins that failed, if one did
+    std::size_t target = 0;         // the ring's slot
     bool done = false;
+    bool ready = false;  // done, and the caller has not given it back
   };
-  void run(BatchAssembler& maker, const std::stop_token& stop);
+  void run(std::uint32_t thread, BatchAssembler& maker, const std::stop_token& stop);
+  void wait_for_work(std::uint32_t thread, Work& work, std::unique_lock<std::mutex>& lock,
+                     const std::stop_token& stop);
+  void start_threads(std::uint32_t count);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_slice(Work& work);
@@ -153,22 +171,25 @@ class BatchPipeline {
   void finish(const Work& work);
   void release(Plan& plan, std::uint64_t end_slot);
   [[nodiscard]] std::unique_lock<std::mutex> take_back(RoomNotice& notice);
-  [[nodiscard]] std::size_t slot(std::uint64_t number) const { return number % ring_.size(); }
-  [[nodiscard]] BatchSlots::State& state(std::uint64_t number) { return ring_.state(slot(number)); }
-  [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[slot(number)]; }
+  [[nodiscard]] std::size_t entry(std::uint64_t number) const { return number % given_out_.size(); }
+  [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[entry(number)]; }
 
   const ChunkGrid& grid_;
   ChunkCache& cache_;
   BatchSlots& ring_;
+  const MakeBatchAssembler& make_maker_;
   const PipelineSpec spec_;
   std::vector<std::unique_ptr<BatchAssembler>> makers_;  // one a thread
 
   mutable std::mutex mutex_;  // guards all below, up to the caller's own
-  std::condition_variable_any work_changed_;
+  PipelineSize size_{0, 0, 0};
+  std::condition_variable_any work_changed_;  // for threads that take work, so that no notice is lost
+  std::condition_variable_any size_changed_;  // for parked ones
   std::condition_variable batch_ready_;
   std::deque<std::unique_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
   std::vector<GivenOut> given_out_;                      // the batches that the ring holds, or is to hold
-  std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each slot's batch; needs no lock
+  std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each of them; needs no lock
+  std::vector<std::size_t> free_slots_;                  // the last is taken first: its memory was used last
   std::uint64_t oldest_number_ = 0;                      // of those that are not made yet
   std::uint64_t next_number_ = 0;                        // of the next batch to be given out
   std::uint64_t wanted_chunks_ = 0;
@@ -181,6 +202,7 @@ class BatchPipeline {
   EpochBatches batches_;
   std::uint64_t next_batch_;
   std::uint64_t handed_samples_ = 0;
+  double idle_seconds_ = 0;
   bool failed_ = false;
   std::atomic<std::size_t> running_ = 0;  // threads
   std::vector<std::jthread> threads_;

@@ -165,9 +165,14 @@ bool is_free(const std::shared_ptr<void>& buffer) {
 
 }  // namespace
 
-BatchSlots::BatchSlots(std::size_t count, std::function<std::shared_ptr<void>()> make_buffer)
-    : make_buffer_(std::move(make_buffer)) {
-  for (std::size_t i = 0; i < count; ++i) slots_.push_back({make_buffer_(), {}});
+BatchSlots::BatchSlots(std::size_t count, std::size_t max_count,
+                       std::function<std::shared_ptr<void>()> make_buffer)
+    : make_buffer_(std::move(make_buffer)), slots_(max_count) {
+  grow(count);
+}
+
+void BatchSlots::grow(std::size_t count) {
+  for (; size_ < count; ++size_) slots_[size_].buffer = make_buffer_();
 }
 
 void BatchSlots::restart() {

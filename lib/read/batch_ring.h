@@ -160,16 +160,19 @@ class BatchSamples {
 /// while it is handed out. All functions are for the caller, if not said otherwise.
 class BatchSlots {
  public:
-  /// `make_buffer` is called for each slot, and again for each buffer that the caller retains.
-  BatchSlots(std::size_t count, std::function<std::shared_ptr<void>()> make_buffer);
+  /// `make_buffer` is called for each of the `count` slots, for those of `grow`, and for each buffer that the
+  /// caller retains.
+  BatchSlots(std::size_t count, std::size_t max_count, std::function<std::shared_ptr<void>()> make_buffer);
   BatchSlots(const BatchSlots&) = delete;
   BatchSlots& operator=(const BatchSlots&) = delete;
 
-  [[nodiscard]] std::size_t size() const { return slots_.size(); }
+  [[nodiscard]] std::size_t size() const { return size_; }  ///< slots that have a buffer
+  [[nodiscard]] std::size_t max_size() const { return slots_.size(); }
+  /// Makes buffers until `count` slots have one, at most max_size(); other threads may use the slots before.
+  void grow(std::size_t count);
   struct State {
     MadeBatch made;
     std::exception_ptr error;
-    bool ready = false;  ///< filled; guarded by the pipeline's lock
   };
   /// For the thread that fills the slot, too.
   [[nodiscard]] State& state(std::size_t slot) { return slots_[slot].state; }
@@ -199,6 +202,7 @@ class BatchSlots {
 
   std::function<std::shared_ptr<void>()> make_buffer_;
   std::vector<Slot> slots_;
+  std::size_t size_ = 0;
   std::vector<std::shared_ptr<void>> kept_;  // left the ring
   std::optional<std::size_t> handed_out_;
   std::uint64_t kept_count_ = 0;
@@ -210,8 +214,9 @@ class BatchRing final : public BatchSlots {
  public:
   using Batch = decltype(Buffer::batch);
   template <class MakeBuffer>
-  BatchRing(std::size_t count, MakeBuffer make_buffer)
-      : BatchSlots(count, [make = std::move(make_buffer)] { return std::make_shared<Buffer>(make()); }) {}
+  BatchRing(std::size_t count, std::size_t max_count, MakeBuffer make_buffer)
+      : BatchSlots(count, max_count,
+                   [make = std::move(make_buffer)] { return std::make_shared<Buffer>(make()); }) {}
   /// For the thread that fills the slot, too.
   [[nodiscard]] Buffer& operator[](std::size_t slot) const { return *static_cast<Buffer*>(buffer(slot)); }
   /// The batch that was handed out, or null; it stays unchanged as long as anybody has it.

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -18,42 +20,37 @@ namespace {
 
 bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuffle::global; }
 
-/// Returns how many chunks may be needed at the same time.
-std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid) {
-  const BatchSpec& batches = spec.batches;
-  if (is_global(spec)) {
-    const std::uint64_t of_batch = spec.holds_all ? std::min(grid.chunk_count(), batches.batch_size) : 1;
-    return std::min(grid.chunk_count(), of_batch * spec.threads);
+/// Gives what `work` gives; turns failures to allocate or to start threads into errors that name the option
+/// to lower.
+template <class Work>
+auto with_threads(std::uint64_t batch_size, std::uint32_t threads, const Work& work) {
+  try {
+    return with_memory("batches of " + std::to_string(batch_size) + " samples on " + std::to_string(threads) +
+                           " threads need more memory than can be had: lower batch_size or threads",
+                       work);
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::try_again, "threads: the system does not start " + std::to_string(threads) + " (" +
+                                          error.what() + "): lower threads");
   }
-  // The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of
-  // them, with echo as many again for each pass.
-  const std::uint64_t positions = batches.batch_size * batches.world_size * batches.echo /
-                                  std::max<std::uint64_t>(1, grid.typical_samples());
-  const std::uint64_t window = spec.order.shuffle == Shuffle::window ? spec.order.window_chunks : 1;
-  // A batch may begin anywhere in a window: one window more than its positions fill, rounded up to windows.
-  return std::min(grid.chunk_count(), (positions + window) / window * window + window);
 }
 
-CacheSpec cache_spec(const EpochReaderSpec& spec, const ChunkGrid& grid) {
-  return {.cache = spec.cache,
-          .cache_bytes = spec.cache_bytes,
-          .chunks_needed = chunks_needed(spec, grid),
-          .threads = spec.threads,
-          .in_order = !is_global(spec),
-          .keeps_images = true};
+/// Returns a tuner where the spec asks for one.
+std::optional<Tuner> make_tuner(const EpochReaderSpec& spec) {
+  if (!spec.tunes_threads && !spec.tunes_prefetch) return std::nullopt;
+  const TunerSetting first{spec.threads, spec.prefetch};
+  return Tuner({.first = first,
+                .min = {spec.tunes_threads ? 1 : spec.threads, spec.prefetch},
+                .max = {spec.max_threads, spec.max_prefetch},
+                .cpus = allowed_cpus()});
 }
 
 }  // namespace
-
-void require_option(bool holds, const char* what) {
-  if (!holds) throw Error(ErrorCode::usage, what);
-}
 
 EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, BatchSlots& ring)
     : chunks_(chunks),
       spec_(spec),
       grid_(chunks.sample_counts()),
-      plan_(plan_cache(chunks, cache_spec(spec, grid_))),
+      plan_(plan_reader(chunks, grid_, spec_)),
       cache_(chunks, {plan_.cache,
                       spec.check_hashes,
                       spec.on_corrupt,
@@ -62,6 +59,8 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, Ba
                       plan_.reads_samples,
                       {spec.cache_dir, spec.cache_disk_bytes, plan_.remote_chunks_ahead}}),
       ring_(ring),
+      setting_{spec_.threads, spec_.prefetch},
+      tuner_(make_tuner(spec_)),
       process_(::getpid()) {
   require_option(batch_count() > 0,
                  "batch_size: no batch is left of so few samples (rank_remainder, drop_last)");
@@ -94,23 +93,51 @@ void EpochReader::require_own_process() const {
 bool EpochReader::keeps_chunks() const {
   if (plan_.cache == Cache::decoded) return true;
   if (plan_.reads_samples) return spec_.check_hashes == CheckHashes::first_use;
-  return plan_.kept_chunks >= spec_.batches.batch_size + spec_.threads;
+  return plan_.kept_chunks >= spec_.batches.batch_size + spec_.max_threads;
 }
 
-/// Turns failures to allocate or to start threads into errors that name the option to lower.
-std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.order,        spec_.batches,  spec_.threads,       !is_global(spec_),
-                          plan_.chunks_ahead, keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
+// Chunks are read ahead for the next batches' order, and one more by each thread.
+PipelineSize EpochReader::pipeline_size(const TunerSetting& setting) const {
+  const std::uint64_t chunks_ahead = 2 * chunks_needed(spec_, grid_, setting.threads) + setting.threads;
+  return {
+      .threads = setting.threads,
+      .slots = ring_size(spec_, setting.threads, setting.prefetch),
+      .chunks_ahead = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.chunks_ahead, chunks_ahead))};
+}
+
+/// Tells the tuner what the last batch took, and changes the pipeline if it wants to.
+void EpochReader::tune() {
+  if (!tuner_ || !pipeline_ || at_end_) return;
+  const BatchTimes sums{clock_.wait_seconds(), clock_.step_seconds(), pipeline_->idle_seconds(),
+                        pipeline_->handed_samples()};
+  const BatchTimes before = std::exchange(tuned_, sums);
+  // After a reset of the statistics, or of the pipeline, sums begin at 0 again.
+  if (sums.samples == 0 || sums.step_seconds <= before.step_seconds) return;
+  const TunerSetting wanted =
+      tuner_->add({.wait_seconds = sums.wait_seconds - before.wait_seconds,
+                   .step_seconds = sums.step_seconds - before.step_seconds,
+                   .idle_seconds = std::max(0.0, sums.idle_seconds - before.idle_seconds),
+                   .samples = sums.samples});
+  if (wanted == setting_) return;
   try {
-    return with_memory(
-        "batches of " + std::to_string(spec_.batches.batch_size) + " samples on " +
-            std::to_string(spec_.threads) +
-            " threads need more memory than can be had: lower batch_size or threads",
-        [&] { return std::make_unique<BatchPipeline>(grid_, cache_, ring_, make_maker_, spec, start); });
-  } catch (const std::system_error& error) {
-    throw Error(ErrorCode::try_again, "threads: the system does not start " + std::to_string(spec_.threads) +
-                                          " (" + error.what() + "): lower threads");
+    use(wanted);
+  } catch (const std::exception& error) {  // of an allocator, too
+    use(tuner_->refuse(error.what()));
   }
+}
+
+void EpochReader::use(const TunerSetting& setting) {
+  with_threads(spec_.batches.batch_size, setting.threads, [&] { pipeline_->resize(pipeline_size(setting)); });
+  setting_ = setting;
+}
+
+std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
+  const PipelineSpec spec{spec_.order,    spec_.batches,       spec_.max_threads,        !is_global(spec_),
+                          keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
+  return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
+    return std::make_unique<BatchPipeline>(grid_, cache_, ring_, make_maker_, spec, pipeline_size(setting_),
+                                           start);
+  });
 }
 
 // Statistics cover all pipelines of a reader, so those of the old one are added up first.
@@ -169,6 +196,7 @@ bool EpochReader::wait_for(std::chrono::milliseconds timeout) {
 
 std::optional<std::size_t> EpochReader::next() {
   prepare_next();
+  tune();
   const std::optional<std::size_t> slot = next_slot();
   at_end_ = !slot;
   clock_.leave(!at_end_);
@@ -238,7 +266,9 @@ LoaderStats EpochReader::stats() const {
   stats.disk_chunks = cache.remote.disk_chunks;
   stats.corrupt_samples = pipeline.corrupt_samples;
   stats.cache = plan_.reported;
-  stats.threads = spec_.threads;
+  stats.threads = setting_.threads;
+  stats.prefetch = setting_.prefetch;
+  if (tuner_) stats.tuning = tuner_->log();
   return stats;
 }
 

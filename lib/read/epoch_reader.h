@@ -1,4 +1,4 @@
-// Checks whether a state fits a loader, and returns its position.
+// Reads epochs of batches through a pipeline, which it begins, resumes and tunes.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
 #include "cache/chunk_cache.h"
@@ -20,62 +19,10 @@
 #include "read/batch_pipeline.h"
 #include "read/cache_plan.h"
 #include "read/loader_stats.h"
+#include "read/reader_spec.h"
+#include "read/tuner.h"
 
 namespace chunkhit {
-
-/// Checks and takes the options that all loaders have in common.
-struct EpochReaderSpec {
-  OrderSpec order;
-  BatchSpec batches;
-  Cache cache = Cache::automatic;
-  std::uint64_t cache_bytes = 0;
-  std::uint32_t threads = 1;
-  std::uint32_t prefetch = 4;
-  std::string cache_dir = {};
-  std::uint64_t cache_disk_bytes = 0;
-  CheckHashes check_hashes = CheckHashes::first_use;
-  OnCorrupt on_corrupt = OnCorrupt::fail;
-  bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
-  std::uint64_t slice_samples = ~std::uint64_t{0};           ///< of a batch, that a thread makes at a time
-  std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
-};
-
-/// How many batches are there at a time.
-[[nodiscard]] inline std::size_t ring_size(const EpochReaderSpec& spec) {
-  return ring_size(spec.threads, spec.prefetch, (spec.batches.batch_size - 1) / spec.slice_samples + 1);
-}
-
-/// Throws usage with `what` unless `holds`.
-void require_option(bool holds, const char* what);
-
-/// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
-template <class Options>
-[[nodiscard]] EpochReaderSpec epoch_reader_spec(const Options& options) {
-  require_option(options.batch_size >= 1, "batch_size: must be at least 1");
-  require_option(options.batch_size <= UINT32_MAX, "batch_size: must be less than 2^32");
-  require_option(options.window_chunks >= 1, "window_chunks: must be at least 1");
-  require_option(options.world_size >= 1, "world_size: must be at least 1");
-  require_option(options.rank < options.world_size, "rank: must be less than world_size");
-  require_option(options.echo >= 1, "echo: must be at least 1");
-  require_option(options.prefetch >= 1, "prefetch: must be at least 1");
-  require_option(options.prefetch <= 4096, "prefetch: must be at most 4096");
-  require_option(options.threads <= 4096, "threads: must be at most 4096");
-  require_option(options.cache_disk_bytes == 0 || !options.cache_dir.empty(),
-                 "cache_disk_bytes: needs cache_dir, the folder for these bytes");
-  require_option(!options.allocator.allocate == !options.allocator.release,
-                 "allocator: must have both functions, or none");
-  return {.order = {options.shuffle, options.seed, options.window_chunks},
-          .batches = {options.batch_size, options.rank, options.world_size, options.rank_remainder,
-                      options.drop_last, options.echo},
-          .cache = options.cache,
-          .cache_bytes = options.cache_bytes,
-          .threads = options.threads == 0 ? allowed_cpus() : options.threads,
-          .prefetch = options.prefetch,
-          .cache_dir = options.cache_dir,
-          .cache_disk_bytes = options.cache_disk_bytes,
-          .check_hashes = options.check_hashes,
-          .on_corrupt = options.on_corrupt};
-}
 
 /// Message if there is no memory even for a source's index.
 inline constexpr const char* kNoMemory =
@@ -119,6 +66,9 @@ class EpochReader {
   void require_nothing_left(std::uint64_t epoch) const;
   void begin_epoch(std::uint64_t epoch);
   [[nodiscard]] bool keeps_chunks() const;
+  [[nodiscard]] PipelineSize pipeline_size(const TunerSetting& setting) const;
+  void tune();
+  void use(const TunerSetting& setting);
   void start_pipeline(const EpochStart& start);
   [[nodiscard]] std::unique_ptr<BatchPipeline> make_pipeline(const EpochStart& start);
   [[nodiscard]] std::optional<std::size_t> next_slot();
@@ -137,6 +87,9 @@ class EpochReader {
   bool at_end_ = false;                 // of the epoch that was begun last
   PipelineStats before_;                // of pipelines that are gone
   CallerClock clock_;
+  TunerSetting setting_;
+  std::optional<Tuner> tuner_;  // where threads or batches ahead are automatic
+  BatchTimes tuned_;            // up to where it was told: times and samples in sum
   pid_t process_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "read/batch_ring.h"
 #include "read/epoch_reader.h"
+#include "read/reader_spec.h"
 
 namespace chunkhit {
 
@@ -22,11 +23,7 @@ class LoaderCore {
   /// `make_buffer` makes the memory of one batch, of about `buffer_bytes`.
   template <class MakeBuffer>
   LoaderCore(const ChunkSet& chunks, const EpochReaderSpec& spec, double buffer_bytes, MakeBuffer make_buffer)
-      : ring_(ring_size(spec),
-              [make = std::move(make_buffer), buffer_bytes, count = ring_size(spec)] {
-                return with_memory(no_memory_text(count, buffer_bytes), make);
-              }),
-        reader_(chunks, spec, ring_) {}
+      : LoaderCore(chunks, Fitted{within_memory(spec, buffer_bytes)}, buffer_bytes, std::move(make_buffer)) {}
 
   [[nodiscard]] const BatchRing<Buffer>& ring() const { return ring_; }
   [[nodiscard]] EpochReader& reader() { return reader_; }
@@ -47,6 +44,22 @@ class LoaderCore {
   }
 
  private:
+  /// A spec that fits the memory.
+  struct Fitted {
+    EpochReaderSpec spec;
+    [[nodiscard]] std::size_t slots() const { return ring_size(spec, spec.threads, spec.prefetch); }
+    [[nodiscard]] std::size_t max_slots() const {
+      return ring_size(spec, spec.max_threads, spec.max_prefetch);
+    }
+  };
+  template <class MakeBuffer>
+  LoaderCore(const ChunkSet& chunks, const Fitted& fitted, double buffer_bytes, MakeBuffer make_buffer)
+      : ring_(fitted.slots(), fitted.max_slots(),
+              [make = std::move(make_buffer), buffer_bytes, count = fitted.slots()] {
+                return with_memory(no_memory_text(count, buffer_bytes), make);
+              }),
+        reader_(chunks, fitted.spec, ring_) {}
+
   BatchRing<Buffer> ring_;
   EpochReader reader_;  // last: its threads fill the ring
 };

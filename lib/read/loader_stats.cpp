@@ -110,6 +110,7 @@ std::string LoaderStats::verdict() const {
     lacking.append("; ")
         .append(std::to_string(corrupt_samples))
         .append(" samples of damaged chunks were left out");
+  if (!tuning.empty()) lacking += "; tuning: " + tuning.back();
   if (share < kNotInputBound) return "not input-bound: " + waited + lacking;
   return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
          advice(*this) + lacking;
@@ -119,20 +120,21 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
   std::array<char, 512> text{};
   std::snprintf(
       text.data(), text.size(),
-      "%llu batches, %llu samples in %.3f s (%.0f samples/s, %.2f GB/s); %s, %u threads\n"
+      "%llu batches, %llu samples in %.3f s (%.0f samples/s, %.2f GB/s); %s, %u threads, prefetch %u\n"
       "caller: waited %.3f s, busy %.3f s; threads: fetch %.3f s, decode %.3f s, assemble %.3f s, idle %.3f "
       "s\n"
       "chunks: %llu hits, %llu misses, %llu fetches, %.1f MB fetched; left out: %llu chunks, %llu samples\n",
       static_cast<unsigned long long>(stats.batches), static_cast<unsigned long long>(stats.samples),
       stats.seconds, stats.seconds > 0 ? static_cast<double>(stats.samples) / stats.seconds : 0,
       stats.seconds > 0 ? static_cast<double>(stats.batch_bytes) / stats.seconds / 1e9 : 0,
-      name_of(stats.cache).c_str(), stats.threads, stats.wait_seconds, stats.step_seconds,
+      name_of(stats.cache).c_str(), stats.threads, stats.prefetch, stats.wait_seconds, stats.step_seconds,
       stats.fetch_seconds, stats.decode_seconds, stats.assemble_seconds, stats.idle_seconds,
       static_cast<unsigned long long>(stats.chunk_hits), static_cast<unsigned long long>(stats.chunk_misses),
       static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
       static_cast<unsigned long long>(stats.corrupt_chunks),
       static_cast<unsigned long long>(stats.corrupt_samples));
   out << text.data() << stats.verdict() << '\n';
+  for (const std::string& each : stats.tuning) out << "tuning: " << each << '\n';
   for (const std::string& notice : stats.notices) out << "note: " << notice << '\n';
   return out;
 }

@@ -85,7 +85,8 @@ const CsrBatch& SparseMatrix::csr() const {
 
 struct SparseLoader::Impl {
   Impl(const std::vector<std::string>& paths, const SparseLoaderOptions& options, const EpochReaderSpec& spec)
-      : source(paths, options.cache_bytes, options.check_external),
+      : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
+               options.check_external),
         format(sparse_format(options, source)),
         core(source.chunks(), spec, sparse_buffer_bytes(format, source, spec.batches.batch_size),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {

@@ -117,7 +117,7 @@ class PageWaits {
   ChunkGrid grid_{source_.chunks().sample_counts()};
   ChunkCache cache_{source_.chunks(), {.check_hashes = CheckHashes::never, .reads_samples = true}};
   SampleWriter writer_{{source_.chunks().sample(), {}, Dtype::uint8, Layout::nhwc, {}}};
-  BatchRing<BatchBuffer> ring_{1, [this] {
+  BatchRing<BatchBuffer> ring_{1, 1, [this] {
                                  return BatchBuffer{BatchMemory({}, kBatch * writer_.sample_bytes()),
                                                     std::vector<std::int64_t>(kBatch),
                                                     {},

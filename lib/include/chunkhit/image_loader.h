@@ -78,8 +78,12 @@ struct ImageLoaderOptions {
   /// machine; empty: none.
   std::string cache_dir{};
   std::uint64_t cache_disk_bytes = 0;  ///< at most, over all packs in cache_dir; 0: half of the free disk
-  std::uint32_t threads = 0;           ///< worker threads; 0: all available CPUs
-  std::uint32_t prefetch = 4;          ///< batches prepared in advance
+  /// Memory for chunks, decoding and batches together; cache_bytes is what the batches leave of it, if it is
+  /// not given. Automatic prefetch fills at most a quarter of it with batches. 0: no limit beside
+  /// cache_bytes; automatic prefetch takes an eighth of the memory available to the process.
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t threads = 0;   ///< worker threads; 0: all available CPUs; kAutomatic: chosen while running
+  std::uint32_t prefetch = 4;  ///< batches prepared in advance; kAutomatic: chosen while running
   CheckHashes check_hashes = CheckHashes::first_use;
   OnCorrupt on_corrupt = OnCorrupt::fail;
   BatchAllocator allocator{};

@@ -46,8 +46,12 @@ enum class OnCorrupt { fail, skip };
 /// Samples that cannot be divided evenly among the ranks: pad uses some of them twice, drop leaves them out.
 enum class RankRemainder { pad, drop };
 
+/// Value of the options `threads` and `prefetch`: the loader chooses while it runs, by its statistics.
+inline constexpr std::uint32_t kAutomatic = ~std::uint32_t{0};
+
 /// Allocator of the batches' memory, e.g. pinned memory. Called by the loader's constructor and destructor,
-/// and after a batch was retained; the last owner of a batch releases its memory.
+/// by `next` after a batch was retained and where automatic prefetch prepares more batches; the last owner of
+/// a batch releases its memory.
 struct BatchAllocator {
   std::function<void*(std::size_t bytes)> allocate;  ///< returns memory aligned to at least 64 bytes
   std::function<void(void* memory, std::size_t bytes)> release;
@@ -78,7 +82,10 @@ struct LoaderStats {
   std::uint64_t decoded_images =
       0;  ///< images of their own sizes whose pixels are kept once they are decoded
   Cache cache = Cache::none;
-  std::uint32_t threads = 0;
+  std::uint32_t threads = 0;   ///< worker threads that are active now
+  std::uint32_t prefetch = 0;  ///< batches that are prepared in advance now
+  /// What automatic threads and prefetch tried, and why, up to the last 64 tries; reset_stats keeps it.
+  std::vector<std::string> tuning{};
   /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.
   std::vector<std::string> notices{};
   [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }

@@ -1,0 +1,108 @@
+#include "read/reader_spec.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/memory.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+/// Lowers automatic threads and prefetch to what so many slots of a ring are enough for.
+void lower_to_slots(EpochReaderSpec& spec, std::uint64_t slots) {
+  const std::uint64_t ahead = slots - 1;
+  const std::uint64_t slices = (spec.batches.batch_size - 1) / spec.slice_samples + 1;
+  if (spec.tunes_prefetch) {
+    spec.max_prefetch = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.max_prefetch, ahead));
+    spec.prefetch = std::min(spec.prefetch, spec.max_prefetch);
+  }
+  if (spec.tunes_threads) {
+    spec.max_threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(spec.max_threads, ahead * slices));
+    spec.threads = std::min(spec.threads, spec.max_threads);
+  }
+}
+
+CacheSpec cache_spec(const EpochReaderSpec& spec, const ChunkGrid& grid, std::uint32_t threads) {
+  return {.cache = spec.cache,
+          .cache_bytes = spec.cache_bytes,
+          .chunks_needed = chunks_needed(spec, grid, threads),
+          .threads = threads,
+          .in_order = spec.order.shuffle != Shuffle::global,
+          .keeps_images = true};
+}
+
+/// Whether a plan keeps as much in memory as another one, a tenth aside.
+bool is_as_good(const CachePlan& plan, const CachePlan& other) {
+  return plan.cache == other.cache && plan.reported == other.reported &&
+         plan.reads_samples == other.reads_samples && 10 * plan.image_bytes >= 9 * other.image_bytes &&
+         10 * plan.kept_chunks >= 9 * other.kept_chunks;
+}
+
+/// Plans for so many threads; nothing where there is too little memory for them, and fewer may do.
+std::optional<CachePlan> plan_for(const ChunkSet& chunks, const ChunkGrid& grid, const EpochReaderSpec& spec,
+                                  std::uint32_t threads) {
+  try {
+    return plan_cache(chunks, cache_spec(spec, grid, threads));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::usage || threads == 1 || !spec.tunes_threads) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void require_option(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorCode::usage, what);
+}
+
+EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
+  const double each = std::max(1.0, batch_bytes);
+  constexpr double kMaxSlots = 4097;
+  if (spec.tunes_threads || spec.tunes_prefetch) {
+    const double share = spec.memory_bytes != 0 ? static_cast<double>(spec.memory_bytes) / 4
+                                                : static_cast<double>(available_memory()) / 8;
+    lower_to_slots(spec, static_cast<std::uint64_t>(std::clamp(share / each, 2.0, kMaxSlots)));
+  }
+  if (spec.memory_bytes == 0) return spec;
+  const std::size_t slots = ring_size(spec, spec.max_threads, spec.max_prefetch);
+  const double batches = static_cast<double>(slots) * each;
+  const double given = static_cast<double>(spec.memory_bytes);
+  const std::string held = std::to_string(slots) + " batches of " + bytes_text(each) + " each";
+  if (batches >= given)
+    throw Error(ErrorCode::usage, "memory_bytes: " + held + " are held, " + bytes_text(given) +
+                                      " are given: give more, or lower batch_size, prefetch or threads");
+  if (batches + static_cast<double>(spec.cache_bytes) > given)
+    throw Error(ErrorCode::usage, "cache_bytes: " + bytes_text(static_cast<double>(spec.cache_bytes)) +
+                                      " and " + held + " are more than memory_bytes, " + bytes_text(given) +
+                                      ": lower cache_bytes, or give more");
+  if (spec.cache_bytes == 0) spec.cache_bytes = static_cast<std::uint64_t>(given - batches);
+  return spec;
+}
+
+std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid, std::uint32_t threads) {
+  const BatchSpec& batches = spec.batches;
+  if (spec.order.shuffle == Shuffle::global) {
+    const std::uint64_t of_batch = spec.holds_all ? std::min(grid.chunk_count(), batches.batch_size) : 1;
+    return std::min(grid.chunk_count(), of_batch * threads);
+  }
+  // The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of
+  // them, with echo as many again for each pass.
+  const std::uint64_t positions = batches.batch_size * batches.world_size * batches.echo /
+                                  std::max<std::uint64_t>(1, grid.typical_samples());
+  const std::uint64_t window = spec.order.shuffle == Shuffle::window ? spec.order.window_chunks : 1;
+  // A batch may begin anywhere in a window: one window more than its positions fill, rounded up to windows.
+  return std::min(grid.chunk_count(), (positions + window) / window * window + window);
+}
+
+CachePlan plan_reader(const ChunkSet& chunks, const ChunkGrid& grid, EpochReaderSpec& spec) {
+  std::optional<CachePlan> first = plan_for(chunks, grid, spec, spec.threads);
+  for (; !first; first = plan_for(chunks, grid, spec, spec.threads)) spec.threads /= 2;
+  for (; spec.max_threads > spec.threads; spec.max_threads = std::max(spec.threads, spec.max_threads / 2))
+    if (const auto plan = plan_for(chunks, grid, spec, spec.max_threads); plan && is_as_good(*plan, *first))
+      return *plan;
+  return *first;
+}
+
+}  // namespace chunkhit

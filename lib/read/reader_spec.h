@@ -1,0 +1,111 @@
+// What all loaders are asked for, within the memory that there is.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/cpu.h"
+#include "batch/epoch_batches.h"
+#include "batch/epoch_order.h"
+#include "cache/chunk_set.h"
+#include "chunkhit/loader.h"
+#include "read/batch_pipeline.h"
+#include "read/cache_plan.h"
+
+namespace chunkhit {
+
+/// The options that all loaders have in common.
+struct EpochReaderSpec {
+  OrderSpec order;
+  BatchSpec batches;
+  Cache cache = Cache::automatic;
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t memory_bytes = 0;  ///< for chunks and batches; 0: no limit beside cache_bytes
+  std::uint32_t threads = 1;       ///< at first
+  std::uint32_t max_threads = 1;
+  std::uint32_t prefetch = 4;  ///< at first
+  std::uint32_t max_prefetch = 4;
+  bool tunes_threads = false;  ///< threads are chosen while batches are used
+  bool tunes_prefetch = false;
+  std::string cache_dir = {};
+  std::uint64_t cache_disk_bytes = 0;
+  CheckHashes check_hashes = CheckHashes::first_use;
+  OnCorrupt on_corrupt = OnCorrupt::fail;
+  bool holds_all = false;  ///< a batch needs all of its chunks at a time, in any order
+  std::uint64_t slice_samples = ~std::uint64_t{0};           ///< of a batch, that a thread makes at a time
+  std::vector<std::pair<std::string, double>> augment = {};  ///< what a state must have, too, to go on
+};
+
+/// How many batches are there at a time.
+[[nodiscard]] inline std::size_t ring_size(const EpochReaderSpec& spec, std::uint32_t threads,
+                                           std::uint32_t prefetch) {
+  return ring_size(threads, prefetch, (spec.batches.batch_size - 1) / spec.slice_samples + 1);
+}
+
+// What automatic threads and prefetch begin with, and how far they go. Threads above the CPUs help where
+// they wait for storage.
+inline constexpr std::uint32_t kFirstPrefetch = 4;
+inline constexpr std::uint32_t kMaxTunedPrefetch = 64;
+[[nodiscard]] constexpr std::uint32_t max_tuned_threads(std::uint32_t cpus) {
+  return std::clamp<std::uint32_t>(4 * cpus, 16, 4096);
+}
+
+/// Throws usage with `what` unless `holds`.
+void require_option(bool holds, const char* what);
+
+/// Takes the spec from a loader's options; throws usage, naming the field, when they make no sense.
+template <class Options>
+[[nodiscard]] EpochReaderSpec epoch_reader_spec(const Options& options) {
+  require_option(options.batch_size >= 1, "batch_size: must be at least 1");
+  require_option(options.batch_size <= UINT32_MAX, "batch_size: must be less than 2^32");
+  require_option(options.window_chunks >= 1, "window_chunks: must be at least 1");
+  require_option(options.world_size >= 1, "world_size: must be at least 1");
+  require_option(options.rank < options.world_size, "rank: must be less than world_size");
+  require_option(options.echo >= 1, "echo: must be at least 1");
+  const bool tunes_threads = options.threads == kAutomatic, tunes_prefetch = options.prefetch == kAutomatic;
+  require_option(options.prefetch >= 1, "prefetch: must be at least 1");
+  require_option(tunes_prefetch || options.prefetch <= 4096, "prefetch: must be at most 4096");
+  require_option(tunes_threads || options.threads <= 4096, "threads: must be at most 4096");
+  require_option(options.cache_disk_bytes == 0 || !options.cache_dir.empty(),
+                 "cache_disk_bytes: needs cache_dir, the folder for these bytes");
+  require_option(!options.allocator.allocate == !options.allocator.release,
+                 "allocator: must have both functions, or none");
+  const std::uint32_t cpus = allowed_cpus();
+  const std::uint32_t threads = tunes_threads || options.threads == 0 ? cpus : options.threads;
+  const std::uint32_t prefetch = tunes_prefetch ? kFirstPrefetch : options.prefetch;
+  return {.order = {options.shuffle, options.seed, options.window_chunks},
+          .batches = {options.batch_size, options.rank, options.world_size, options.rank_remainder,
+                      options.drop_last, options.echo},
+          .cache = options.cache,
+          .cache_bytes = options.cache_bytes,
+          .memory_bytes = options.memory_bytes,
+          .threads = threads,
+          .max_threads = tunes_threads ? max_tuned_threads(cpus) : threads,
+          .prefetch = prefetch,
+          .max_prefetch = tunes_prefetch ? kMaxTunedPrefetch : prefetch,
+          .tunes_threads = tunes_threads,
+          .tunes_prefetch = tunes_prefetch,
+          .cache_dir = options.cache_dir,
+          .cache_disk_bytes = options.cache_disk_bytes,
+          .check_hashes = options.check_hashes,
+          .on_corrupt = options.on_corrupt};
+}
+
+/// Lowers what automatic threads and prefetch may take, so that batches of `batch_bytes` fit into their share
+/// of the memory, and sets cache_bytes to what memory_bytes leaves. Throws usage where the batches leave
+/// less than that.
+[[nodiscard]] EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes);
+
+/// How many chunks may be needed at the same time.
+[[nodiscard]] std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid,
+                                          std::uint32_t threads);
+
+/// Plans the cache. Lowers what automatic threads may take until the cache is as good as with the first
+/// number of threads; throws usage where there is too little memory for one.
+[[nodiscard]] CachePlan plan_reader(const ChunkSet& chunks, const ChunkGrid& grid, EpochReaderSpec& spec);
+
+}  // namespace chunkhit
