@@ -80,8 +80,14 @@ void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
       ->group("Matrices");
 }
 
+/// Reads a number from 1, or auto; empty: as it was.
+void set_automatic(const std::string& flag, const std::string& text, std::uint32_t& value) {
+  if (text.empty()) return;
+  constexpr std::uint64_t kMax = 4096;
+  value = text == "auto" ? kAutomatic : static_cast<std::uint32_t>(parse_count(flag, text, {1, kMax}));
+}
+
 void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
-  LoaderSetting& loader = flags.spec.loader;
   const auto add = [&app](const char* flag, const char* shape, auto& value, const char* words) {
     return app.add_option(flag, value, words)->option_text(shape)->group("Loader");
   };
@@ -90,8 +96,9 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
   add("--cache-dir", "FOLDER", loader.cache_dir, "Local disk cache of a remote pack's chunks (none)");
   add("--cache-disk-bytes", "SIZE", flags.cache_disk_bytes, "Bytes there (half of the free disk)");
-  add("--threads", "N", loader.threads, "Worker threads (all available CPUs)")->check(CLI::Range(1, 4096));
-  add("--prefetch", "N", loader.prefetch, "Batches made ahead (4)")->check(CLI::Range(1, 4096));
+  add("--memory", "SIZE", flags.memory_bytes, "Memory for chunks and batches together (no limit of its own)");
+  add("--threads", "N", flags.threads, "Worker threads, or auto: chosen while it runs (all available CPUs)");
+  add("--prefetch", "N", flags.prefetch, "Batches made ahead, or auto (4)");
 }
 
 void add_run_flags(CLI::App& app, PackBenchFlags& flags) {
@@ -178,6 +185,9 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
   if (!flags.cache_disk_bytes.empty())
     spec.loader.cache_disk_bytes = parse_bytes("--cache-disk-bytes", flags.cache_disk_bytes);
+  if (!flags.memory_bytes.empty()) spec.loader.memory_bytes = parse_bytes("--memory", flags.memory_bytes);
+  set_automatic("--threads", flags.threads, spec.loader.threads);
+  set_automatic("--prefetch", flags.prefetch, spec.loader.prefetch);
   spec.step_seconds = flags.step_ms / 1000;
   if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).is_matrix())
     set_matrix_form(flags, spec);

@@ -15,8 +15,11 @@ struct PackBenchFlags {
   std::string cache = "automatic";
   std::string cache_bytes;
   std::string cache_disk_bytes;
-  std::string dtype;   ///< empty: the loader's default
-  std::string format;  ///< empty: the loader's default
+  std::string memory_bytes;
+  std::string threads;   ///< empty: the loader's default
+  std::string prefetch;  ///< empty: the loader's default
+  std::string dtype;     ///< empty: the loader's default
+  std::string format;    ///< empty: the loader's default
   ImageForm image;
   std::string resized_crop;  ///< empty: none
   std::string crop;          ///< empty: none

@@ -64,7 +64,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Adds what `more` counted; its cache and threads are the same.
+/// Adds what `more` counted; its cache is the same, and so are its threads where they are not automatic.
 void add_stats(LoaderStats& sum, const LoaderStats& more) {
   for (const auto field : {&LoaderStats::seconds, &LoaderStats::wait_seconds, &LoaderStats::step_seconds,
                            &LoaderStats::fetch_seconds, &LoaderStats::decode_seconds,
@@ -90,6 +90,7 @@ Options options_of(const LoaderSetting& setting) {
   options.cache_bytes = setting.cache_bytes;
   options.cache_dir = setting.cache_dir;
   options.cache_disk_bytes = setting.cache_disk_bytes;
+  options.memory_bytes = setting.memory_bytes;
   options.threads = setting.threads;
   options.prefetch = setting.prefetch;
   return options;

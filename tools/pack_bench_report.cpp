@@ -32,7 +32,8 @@ void print_epoch(std::size_t index, const EpochTimes& epoch) {
 std::vector<std::string> bench_warnings(const BenchSpec& spec, const BenchLoop& loop) {
   std::vector<std::string> warnings;
   if (stop_requested) warnings.emplace_back("stopped by a signal: the last epoch is not whole");
-  const std::uint64_t ahead = std::max(spec.loader.prefetch, loop.stats().threads);
+  const LoaderStats stats = loop.stats();
+  const std::uint64_t ahead = std::max(stats.prefetch, stats.threads);
   if (loop.batch_count() <= ahead && !spec.cold)
     warnings.push_back("an epoch has " + count_text(loop.batch_count()) +
                        (loop.batch_count() == 1 ? " batch" : " batches") + ", and up to " +
@@ -135,6 +136,8 @@ void add_form(const MatrixForm& form, Json& settings) {
   settings["normalize"] = name_of(form.normalize);
 }
 
+Json number_or_auto(std::uint32_t value) { return value == kAutomatic ? Json("auto") : Json(value); }
+
 Json settings_json(const BenchSpec& spec) {
   const LoaderSetting& loader = spec.loader;
   Json settings{
@@ -143,8 +146,9 @@ Json settings_json(const BenchSpec& spec) {
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
   settings["cache"] = name_of(loader.cache);
   settings["cache_bytes"] = loader.cache_bytes;
-  settings["threads"] = loader.threads;
-  settings["prefetch"] = loader.prefetch;
+  settings["memory_bytes"] = loader.memory_bytes;
+  settings["threads"] = number_or_auto(loader.threads);
+  settings["prefetch"] = number_or_auto(loader.prefetch);
   settings["epochs"] = spec.epochs;
   settings["step_ms"] = spec.step_seconds * 1000;
   settings["cold"] = spec.cold;
@@ -187,7 +191,9 @@ Json stats_json(const LoaderStats& stats) {
           {"corrupt_chunks", stats.corrupt_chunks},
           {"corrupt_samples", stats.corrupt_samples},
           {"cache", name_of(stats.cache)},
-          {"threads", stats.threads}};
+          {"threads", stats.threads},
+          {"prefetch", stats.prefetch},
+          {"tuning", stats.tuning}};
 }
 
 /// Serializes JSON; replaces bytes of paths that are not UTF-8.
@@ -355,6 +361,7 @@ Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
   std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
   add_enumerator(true, "cache", "Cache", loader.cache, options);
   options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
+  options.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
   options.add(true, "threads", std::to_string(loader.threads));
   options.add(true, "prefetch", std::to_string(loader.prefetch));
   std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);

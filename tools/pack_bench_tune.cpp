@@ -154,6 +154,7 @@ TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {
 void Search::begin() {
   TuneTry first = measure(spec_.loader, 0);
   first.setting.threads = stats_.threads;
+  first.setting.prefetch = stats_.prefetch;
   first.setting.cache = stats_.cache;
   record(first);
   report_.best = std::move(first);
