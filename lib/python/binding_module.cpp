@@ -80,6 +80,8 @@ void bind_stats(py::module_& module) {
       .def_readonly("disk_chunks", &LoaderStats::disk_chunks)
       .def_readonly("decoded_images", &LoaderStats::decoded_images)
       .def_readonly("threads", &LoaderStats::threads)
+      .def_readonly("prefetch", &LoaderStats::prefetch)
+      .def_readonly("tuning", &LoaderStats::tuning)
       .def_readwrite("notices", &LoaderStats::notices)
       .def_property_readonly("cache", [](const LoaderStats& stats) { return name_of(stats.cache); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)

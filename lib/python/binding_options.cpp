@@ -32,8 +32,9 @@ void take_loader_options(OptionDict& from, Options& options) {
   from.take("echo", options.echo);
   options.cache_dir = path_option(from, "cache_dir");
   from.take("cache_disk_bytes", options.cache_disk_bytes);
-  from.take("threads", options.threads);
-  from.take("prefetch", options.prefetch);
+  from.take("memory_bytes", options.memory_bytes);
+  from.take_automatic("threads", options.threads);
+  from.take_automatic("prefetch", options.prefetch);
   from.take_word("on_corrupt", options.on_corrupt);
   options.allocator = batch_allocator(from.take_value("allocator"));
 }
@@ -118,6 +119,25 @@ std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<co
     expected.append(expected.empty() ? "" : ", ").append(words[index]);
   }
   refuse(name, value, expected);
+}
+
+void OptionDict::take_automatic(const char* name, std::uint32_t& field) {
+  const py::object value = take_value(name);
+  if (value.is_none()) return;
+  const std::string expected = "\"auto\" or a whole number from 0 and below 4097";
+  if (py::isinstance<py::str>(value)) {
+    if (value.cast<std::string>() != "auto") refuse(name, value, expected);
+    field = kAutomatic;
+    return;
+  }
+  constexpr std::uint32_t kMax = 4096;
+  if (py::isinstance<py::bool_>(value)) refuse(name, value, expected);
+  try {
+    field = value.cast<std::uint32_t>();
+  } catch (const py::cast_error&) {
+    refuse(name, value, expected);
+  }
+  if (field > kMax) refuse(name, value, expected);
 }
 
 void OptionDict::refuse(const char* name, const py::object& value, const std::string& expected) const {

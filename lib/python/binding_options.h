@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,9 @@ class OptionDict {
       refuse(name, value, kind_of<Value>());
     }
   }
+
+  /// Takes a number, or "auto", which is kAutomatic.
+  void take_automatic(const char* name, std::uint32_t& field);
 
   template <class Enum>
   void take_word(const char* name, Enum& field) {

@@ -1,7 +1,7 @@
 """Loaders: batches that are always ready."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, Union
 
 import numpy as np
 
@@ -50,8 +50,13 @@ class ImageLoader(Loader[ImageBatch]):
     cache_dir       local folder that keeps chunks of remote packs, shared by the processes of a machine; None: none
     cache_disk_bytes
                     at most so many bytes in cache_dir, over all packs; 0: half of what is free on its disk
-    threads         worker threads; 0: all available CPUs
-    prefetch        batches prepared in advance
+    memory_bytes    memory for chunks, decoding and batches together; cache_bytes is what the batches leave of it, if it
+                    is not given; prefetch="auto" fills at most a quarter of it with batches. 0: no limit beside
+                    cache_bytes; prefetch="auto" then takes an eighth of the memory available to the process
+    threads         worker threads; 0: all available CPUs; "auto": chosen while training runs, from one to four times the
+                    CPUs, at least 16: fewest that keep up; stats().tuning says what was tried
+    prefetch        batches prepared in advance; "auto": chosen while training runs, from 4 to 64. The batches are the
+                    same with any of these
     check_hashes    "first_use": compare the hash whenever a chunk is read from its file, with cache "none" in every
                     epoch; where samples are read one by one (cache "none", uncompressed samples and order global, or
                     too small cache_bytes), before the first one and after the file's size or times changed. "always":
@@ -95,8 +100,9 @@ class ImageLoader(Loader[ImageBatch]):
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
-        threads: int = 0,
-        prefetch: int = 4,
+        memory_bytes: int = 0,
+        threads: Union[int, str] = 0,
+        prefetch: Union[int, str] = 4,
         check_hashes: str = "first_use",
         on_corrupt: str = "fail",
         allocator: Any = None,
@@ -160,8 +166,9 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
-        threads: int = 0,
-        prefetch: int = 4,
+        memory_bytes: int = 0,
+        threads: Union[int, str] = 0,
+        prefetch: Union[int, str] = 4,
         check_hashes: str = "first_use",
         on_corrupt: str = "fail",
         allocator: Any = None,
