@@ -71,7 +71,8 @@ constexpr const char* kFirstEpoch =
 /// Names the stage that takes longest, if the threads are busy; otherwise what they wait for.
 std::string advice(const LoaderStats& stats) {
   const bool decoded = stats.cache == Cache::decoded;
-  const std::string more = stats.threads < allowed_cpus() ? "give more threads" : "give more CPUs";
+  const bool can_take_more = stats.threads < allowed_cpus() && stats.tuning.empty();
+  const std::string more = can_take_more ? "give more threads" : "give more CPUs";
   const std::array<std::pair<double, std::string>, 3> stages{{
       {stats.fetch_seconds,
        decoded ? kFirstEpoch

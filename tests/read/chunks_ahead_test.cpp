@@ -3,19 +3,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/cpu.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
 namespace chunkhit {
 namespace {
+
+std::atomic<std::chrono::milliseconds> read_delay{};
 
 /// Holds reads of chunk 0 back until `others` chunks behind it were read, or for ten seconds.
 class SlowChunk {
@@ -95,10 +101,30 @@ TEST(ChunksAhead, EndInTheMidstOfALoad) {
   }
 }
 
+TEST(ChunksAhead, AreReadByMoreThreadsThanCpusWhereReadsAreSlow) {
+  const TemporaryFolder folder;
+  const std::string part = write_part(folder, "shard", "zstd");
+  ImageLoader loader(part, {.batch_size = 4,
+                            .shuffle = Shuffle::window,
+                            .window_chunks = 4,
+                            .cache = Cache::none,
+                            .threads = kAutomatic});
+  read_delay = std::chrono::milliseconds(10);
+  const auto is_settled = [&] {
+    const std::vector<std::string> tuning = loader.stats().tuning;
+    return !tuning.empty() && tuning.back().find("settled") != std::string::npos;
+  };
+  for (std::uint64_t epoch = 0; epoch < 200 && !is_settled(); ++epoch)
+    EXPECT_EQ(read_epoch(loader, epoch).size(), loader.batch_count());
+  read_delay = std::chrono::milliseconds(0);
+  EXPECT_GT(loader.stats().threads, allowed_cpus()) << loader.stats();
+}
+
 }  // namespace
 }  // namespace chunkhit
 
 extern "C" ssize_t pread(int fd, void* out, std::size_t bytes, off_t offset) {
+  std::this_thread::sleep_for(chunkhit::read_delay.load());
   chunkhit::SlowChunk::before_read(static_cast<std::uint64_t>(offset));
   return ::syscall(SYS_pread64, fd, out, bytes, offset);
 }

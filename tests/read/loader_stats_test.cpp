@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -150,6 +151,17 @@ TEST(Verdict, TellsWhatWasLeftOut) {
   LoaderStats stats = ten_seconds(0.1);
   stats.corrupt_samples = 91;
   EXPECT_TRUE(says(stats, "91 samples of damaged chunks were left out")) << stats.verdict();
+}
+
+TEST(Verdict, EndsWithWhatWasTriedWhereThreadsAreAutomatic) {
+  LoaderStats stats = ten_seconds(5);
+  stats.assemble_seconds = 20;
+  stats.tuning = {"batch 9: threads 2 to 4", "batch 12: settled on threads 2, prefetch 4 after 1 trial"};
+  EXPECT_TRUE(stats.verdict().ends_with("; tuning: " + stats.tuning.back())) << stats.verdict();
+  EXPECT_FALSE(says(stats, "give more threads")) << stats.verdict();
+  std::ostringstream text;
+  text << stats;
+  EXPECT_NE(text.str().find("tuning: batch 9: threads 2 to 4\n"), std::string::npos) << text.str();
 }
 
 }  // namespace
