@@ -96,7 +96,6 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
   add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir, "Local disk cache of a remote pack's chunks (none)");
   add("--cache-disk-bytes", "SIZE", flags.cache_disk_bytes, "Bytes there (half of the free disk)");
-  add("--memory", "SIZE", flags.memory_bytes, "Memory for chunks and batches together (no limit of its own)");
   add("--threads", "N", flags.threads, "Worker threads, or auto: chosen while it runs (all available CPUs)");
   add("--prefetch", "N", flags.prefetch, "Batches made ahead, or auto (4)");
 }
@@ -185,7 +184,6 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
   if (!flags.cache_disk_bytes.empty())
     spec.loader.cache_disk_bytes = parse_bytes("--cache-disk-bytes", flags.cache_disk_bytes);
-  if (!flags.memory_bytes.empty()) spec.loader.memory_bytes = parse_bytes("--memory", flags.memory_bytes);
   set_automatic("--threads", flags.threads, spec.loader.threads);
   set_automatic("--prefetch", flags.prefetch, spec.loader.prefetch);
   spec.step_seconds = flags.step_ms / 1000;

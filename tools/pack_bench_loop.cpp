@@ -90,7 +90,6 @@ Options options_of(const LoaderSetting& setting) {
   options.cache_bytes = setting.cache_bytes;
   options.cache_dir = setting.cache_dir;
   options.cache_disk_bytes = setting.cache_disk_bytes;
-  options.memory_bytes = setting.memory_bytes;
   options.threads = setting.threads;
   options.prefetch = setting.prefetch;
   return options;

@@ -146,7 +146,6 @@ Json settings_json(const BenchSpec& spec) {
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
   settings["cache"] = name_of(loader.cache);
   settings["cache_bytes"] = loader.cache_bytes;
-  settings["memory_bytes"] = loader.memory_bytes;
   settings["threads"] = number_or_auto(loader.threads);
   settings["prefetch"] = number_or_auto(loader.prefetch);
   settings["epochs"] = spec.epochs;
@@ -361,7 +360,6 @@ Options loader_options(const BenchSpec& spec, const LoaderSetting& loader) {
   std::visit([&options](const auto& form) { add_form(form, options); }, spec.form);
   add_enumerator(true, "cache", "Cache", loader.cache, options);
   options.add(loader.cache_bytes != 0, "cache_bytes", std::to_string(loader.cache_bytes));
-  options.add(loader.memory_bytes != 0, "memory_bytes", std::to_string(loader.memory_bytes));
   options.add(true, "threads", std::to_string(loader.threads));
   options.add(true, "prefetch", std::to_string(loader.prefetch));
   std::visit([&options](const auto& form) { add_datasets(form, options); }, spec.form);

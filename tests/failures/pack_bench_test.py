@@ -65,6 +65,16 @@ def check_settings(train):
     check(0 < found["utilization"] <= 1, found)
 
 
+def check_automatic(train):
+    found = bench(train, "--batch-size", 20, "--threads", "auto", "--prefetch", "auto", "--epochs", 350, "--step-ms", 3)
+    settings = found["settings"]
+    check((settings["threads"], settings["prefetch"]) == ("auto", "auto"), settings)
+    # 7,000 batches take 22 s, in which every loader settles.
+    check(any("settled on threads" in text for text in found["stats"]["tuning"]), found["stats"])
+    check(found["verdict"].endswith("tuning: " + found["stats"]["tuning"][-1]), found["verdict"])
+    check(1 <= found["stats"]["threads"] and 1 <= found["stats"]["prefetch"] <= 64, found["stats"])
+
+
 def check_wrong_use(space, train):
     for arguments, words in (([], "PATH is required"), ([train, "--nonsense"], "nonsense"), ([train, "--batch-size", 0], "--batch-size"),
                              ([train, "--shuffle", "well"], "--shuffle"), ([train, "--window-chunks", 0], "--window-chunks"),
@@ -75,6 +85,8 @@ def check_wrong_use(space, train):
                              ([train, "--layout", "chwn"], "--layout"), ([train, "--cache-bytes", "lots"], "--cache-bytes"),
                              ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
                              ([train, "--cache", "decoded", "--cache-bytes", "1K"], "cache decoded needs"),
+                             ([train, "--threads", "automatic"], "--threads"), ([train, "--threads", 0], "--threads"),
+                             ([train, "--prefetch", 4097], "--prefetch"),
                              ([train, "--tune", "--epochs", 2], "--epochs")):
         text = run("pack-bench", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -255,6 +267,7 @@ with Workspace() as space:
     pack(root, train)
     check_numbers(train)
     check_settings(train)
+    check_automatic(train)
     check_wrong_use(space, train)
     check_interrupt(train)
     check_warnings(space, train)
