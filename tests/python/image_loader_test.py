@@ -225,3 +225,28 @@ def test_batches_keep_their_pixels_when_memory_runs_out(packs, stored):
     assert len(held) == 7 and failures > 0
     for number, batch in enumerate(held):
         np.testing.assert_array_equal(batch.images, stored[0][16 * number : 16 * number + 16])
+
+
+def test_automatic_threads_and_prefetch_give_the_same_batches(packs):
+    fixed = chunkhit.ImageLoader(packs / "hdf5", batch_size=7, shuffle="global", seed=3, threads=1)
+    tuned = chunkhit.ImageLoader(packs / "hdf5", batch_size=7, shuffle="global", seed=3, threads="auto", prefetch="auto",
+                                 memory_bytes=64 << 20)
+    for epoch in range(3):
+        for mine, other in zip(tuned.epoch(epoch), fixed.epoch(epoch)):
+            assert np.array_equal(mine.images, other.images) and np.array_equal(mine.samples, other.samples)
+    stats = tuned.stats()
+    assert stats.threads >= 1 and stats.prefetch >= 1 and all("batch" in text for text in stats.tuning)
+    assert fixed.stats().tuning == [] and fixed.stats().threads == 1 and fixed.stats().prefetch == 4
+
+
+@pytest.mark.parametrize("number", ["automatic", -1, 1.5, True, 4097, 2**32 - 1])
+@pytest.mark.parametrize("name", ["threads", "prefetch"])
+def test_numbers_that_are_neither_automatic_nor_whole_are_refused(packs, name, number):
+    with pytest.raises(chunkhit.Error) as error:
+        chunkhit.ImageLoader(packs / "hdf5", **{name: number})
+    assert str(error.value) == f'{name}: expected "auto" or a whole number from 0 and below 4097, found {number!r}'
+
+
+def test_memory_bytes_bounds_chunks_and_batches(packs):
+    with pytest.raises(chunkhit.Error, match="memory_bytes: 5 batches of .* are held, 1.0 kB are given"):
+        chunkhit.ImageLoader(packs / "hdf5", threads=1, memory_bytes=1000)
