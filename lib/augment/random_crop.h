@@ -13,7 +13,7 @@ struct SampleUse {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t sample = 0;
-  std::uint32_t pass = 0;  ///< which echo
+  std::uint64_t pass = 0;  ///< which echo; echo · r more after r other uses in the epoch
 };
 
 /// Throws usage, naming the option, when the options of flips and crops make no sense for any image.

@@ -31,6 +31,9 @@ enum class Purpose : std::uint64_t {
   rare_negatives = 11,  ///< the same, for rows that have nearly all
   resized_crop = 12,    ///< size and position of a box of an image
   decoded_images = 13,  ///< which images of their own sizes stay decoded
+  draw = 14,            ///< samples that are drawn with replacement
+  choice = 15,          ///< samples that are drawn without replacement
+  mixture = 16,         ///< order of a mixture's sources
 };
 
 /// Gives 64 random bits for one position: (seed, purpose, index).

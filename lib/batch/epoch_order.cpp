@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "base/random.h"
+#include "batch/sampler.h"
 #include "chunkhit/error.h"
 
 namespace chunkhit {
@@ -184,7 +186,13 @@ EpochOrder::EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64
                 random_bits(spec.seed, Purpose::epoch_order, epoch)),
       slots_(spec.shuffle == Shuffle::window ? grid.reordered(shuffled_) : grid) {}
 
-ChunkGrid::Location EpochOrder::operator()(std::uint64_t position, Window& window) const {
+EpochOrder::EpochOrder(std::shared_ptr<const EpochSamples> samples, const OrderSpec& spec,
+                       std::uint64_t epoch)
+    : EpochOrder(samples->grid(), spec, epoch) {
+  samples_ = std::move(samples);
+}
+
+DrawnSample EpochOrder::operator()(std::uint64_t position, Window& window) const {
   if (shuffle_ != Shuffle::window) return find_outside_windows(position);
   // Unsigned: the subtraction wraps, so that one comparison checks both bounds.
   const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
@@ -195,30 +203,33 @@ ChunkGrid::Location EpochOrder::operator()(std::uint64_t position, Window& windo
   return find_in(window, position);
 }
 
-ChunkGrid::Location EpochOrder::operator()(std::uint64_t position) const {
+DrawnSample EpochOrder::operator()(std::uint64_t position) const {
   if (shuffle_ != Shuffle::window) return find_outside_windows(position);
   Window window;
   enter_window(position, window);
   return find_in(window, position);
 }
 
-ChunkGrid::Location EpochOrder::find_outside_windows(std::uint64_t position) const {
-  return slots_.find(shuffle_ == Shuffle::none ? position : shuffled_(position));
+DrawnSample EpochOrder::drawn(std::uint64_t visit, std::uint64_t at) const {
+  return samples_ ? samples_->find(visit, at) : DrawnSample{visit, at, 0};
 }
 
-ChunkGrid::Location EpochOrder::find_in(const Window& window, std::uint64_t position) const {
+DrawnSample EpochOrder::find_outside_windows(std::uint64_t position) const {
+  const ChunkGrid::Location found = slots_.find(shuffle_ == Shuffle::none ? position : shuffled_(position));
+  return drawn(found.chunk, found.in_chunk);
+}
+
+DrawnSample EpochOrder::find_in(const Window& window, std::uint64_t position) const {
   const std::uint64_t unmixed = window.first_position_ + window.positions_(position - window.first_position_);
   const ChunkGrid::Location found = slots_.find(unmixed);
-  return {window.chunks_.empty() ? shuffled_(found.chunk) : window.chunks_[found.chunk - window.first_slot_],
-          found.in_chunk};
+  return drawn(
+      window.chunks_.empty() ? shuffled_(found.chunk) : window.chunks_[found.chunk - window.first_slot_],
+      found.in_chunk);
 }
 
 std::uint64_t EpochOrder::chunk_at(std::uint64_t slot) const {
-  return shuffle_ == Shuffle::window ? shuffled_(slot) : slot;
-}
-
-std::uint64_t EpochOrder::slot_of(std::uint64_t chunk) const {
-  return shuffle_ == Shuffle::window ? shuffled_.inverse(chunk) : chunk;
+  const std::uint64_t visit = shuffle_ == Shuffle::window ? shuffled_(slot) : slot;
+  return samples_ ? samples_->chunk(visit) : visit;
 }
 
 EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
@@ -229,6 +240,12 @@ EpochOrder::Slots EpochOrder::slots_of(std::uint64_t first_position, std::uint64
   if (first_position >= end_position) return {first, first};
   const std::uint64_t last = slots_.find(end_position - 1).chunk;
   return {first, shuffle_ == Shuffle::window ? window_end(window_start(last)) : last + 1};
+}
+
+EpochOrder::Positions EpochOrder::positions_of(std::uint64_t slot) const {
+  if (shuffle_ != Shuffle::window) return {slots_.first_sample(slot), slots_.first_sample(slot + 1)};
+  const std::uint64_t first = window_start(slot);
+  return {slots_.first_sample(first), slots_.first_sample(window_end(first))};
 }
 
 std::uint64_t EpochOrder::window_end(std::uint64_t first_slot) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -84,6 +85,17 @@ class ChunkGrid {
   std::vector<Exception> exceptions_;  // ascending
 };
 
+class EpochSamples;
+
+/// The location of a sample, and the uses of it in the same epoch that come before, where it is drawn more
+/// than once.
+struct DrawnSample {
+  std::uint64_t chunk = 0;
+  std::uint64_t in_chunk = 0;
+  std::uint64_t repeat = 0;
+  bool operator==(const DrawnSample&) const = default;
+};
+
 struct OrderSpec {
   Shuffle shuffle = Shuffle::none;
   std::uint64_t seed = 0;
@@ -91,58 +103,90 @@ struct OrderSpec {
   bool operator==(const OrderSpec&) const = default;
 };
 
-/// The order of one epoch. A position is a number in [0, sample_count). Chunks are visited in slots: slot s
-/// holds chunk chunk_at(s); Shuffle::none and window need them one after the other. Any thread may ask.
-class EpochOrder {
+/// The sample at each position of an epoch. A position is a number in [0, position_count). Chunks are visited
+/// in slots: slot s holds chunk chunk_at(s); with Shuffle::none and window they are needed one after the
+/// other. Any thread may ask.
+class PositionOrder {
  public:
-  EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch);
-  /// A window's permutation and chunks, kept by a caller that asks for position after position, over
-  /// any epochs and seeds of one source.
-  class Window {
-   public:
-    Window() = default;
-
-   private:
-    friend class EpochOrder;
-    std::uint64_t window_seed_ = 0;  // of the order that entered it
-    std::uint64_t first_position_ = 0;
-    std::uint64_t end_position_ = 0;
-    std::uint64_t first_slot_ = 0;
-    Permutation positions_{0, 0};
-    std::vector<std::uint64_t> chunks_;  // of its slots; none where there are many
-  };
-  /// The sample at a position. With a window, positions near the last one cost less.
-  [[nodiscard]] ChunkGrid::Location operator()(std::uint64_t position, Window& window) const;
-  [[nodiscard]] ChunkGrid::Location operator()(std::uint64_t position) const;
-  /// The chunk that is visited as number `slot` (none, window; global has no slots, and gives `slot`).
-  [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const;
-  /// The slot that visits a chunk.
-  [[nodiscard]] std::uint64_t slot_of(std::uint64_t chunk) const;
-  /// The slots [first, end) that the positions [first, end) need, end ≤ sample_count: whole windows; with
+  virtual ~PositionOrder() = default;
+  /// What a caller keeps that asks for position after position, over any epochs and seeds of one source: a
+  /// window's permutation and chunks, or those of a mixture's sources.
+  class Window;
+  /// The sample at a position. Positions near the window's last one cost less.
+  [[nodiscard]] virtual DrawnSample operator()(std::uint64_t position, Window& window) const = 0;
+  /// The chunk that is visited as number `slot` (none, window; global has no slots, and gives any).
+  [[nodiscard]] virtual std::uint64_t chunk_at(std::uint64_t slot) const = 0;
+  /// The slots [first, end) that the positions [first, end) need, end ≤ position_count: whole windows; with
   /// global all chunks. Both ends grow with the positions.
   struct Slots {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
     bool operator==(const Slots&) const = default;
   };
-  [[nodiscard]] Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const;
+  [[nodiscard]] virtual Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const = 0;
+
+ protected:
+  PositionOrder() = default;
+  PositionOrder(const PositionOrder&) = default;
+  PositionOrder(PositionOrder&&) = default;
+  PositionOrder& operator=(const PositionOrder&) = default;
+  PositionOrder& operator=(PositionOrder&&) = default;
+};
+
+class PositionOrder::Window {
+ public:
+  Window() = default;
+
+ private:
+  friend class EpochOrder;
+  friend class MixedOrder;
+  std::uint64_t window_seed_ = 0;  // of the order that entered it
+  std::uint64_t first_position_ = 0;
+  std::uint64_t end_position_ = 0;
+  std::uint64_t first_slot_ = 0;
+  Permutation positions_{0, 0};
+  std::vector<std::uint64_t> chunks_;  // of its slots; none where there are many
+  std::vector<Window> sources_;        // of a mixture
+};
+
+/// The order of one epoch of a source.
+class EpochOrder final : public PositionOrder {
+ public:
+  /// All samples of a source.
+  EpochOrder(const ChunkGrid& grid, const OrderSpec& spec, std::uint64_t epoch);
+  /// Those that a sampler gives the epoch.
+  EpochOrder(std::shared_ptr<const EpochSamples> samples, const OrderSpec& spec, std::uint64_t epoch);
+  [[nodiscard]] DrawnSample operator()(std::uint64_t position, Window& window) const override;
+  [[nodiscard]] DrawnSample operator()(std::uint64_t position) const;
+  [[nodiscard]] std::uint64_t chunk_at(std::uint64_t slot) const override;
+  [[nodiscard]] Slots slots_of(std::uint64_t first_position, std::uint64_t end_position) const override;
+  [[nodiscard]] std::uint64_t slot_count() const { return slots_.chunk_count(); }
+  /// The positions [first, end) that need a slot: of its window, of the chunk with Shuffle::none.
+  struct Positions {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+  };
+  [[nodiscard]] Positions positions_of(std::uint64_t slot) const;
 
  private:
   [[nodiscard]] std::uint64_t window_end(std::uint64_t first_slot) const;
   [[nodiscard]] std::uint64_t window_start(std::uint64_t slot) const { return slot - slot % window_chunks_; }
   void enter_window(std::uint64_t position, Window& window) const;
   void list_chunks(Window& window) const;
-  [[nodiscard]] ChunkGrid::Location find_outside_windows(std::uint64_t position) const;
-  [[nodiscard]] ChunkGrid::Location find_in(const Window& window, std::uint64_t position) const;
+  [[nodiscard]] DrawnSample find_outside_windows(std::uint64_t position) const;
+  [[nodiscard]] DrawnSample find_in(const Window& window, std::uint64_t position) const;
+  [[nodiscard]] DrawnSample drawn(std::uint64_t visit, std::uint64_t at) const;
 
   Shuffle shuffle_;
   std::uint64_t window_chunks_;
   std::uint64_t window_seed_;
-  Permutation shuffled_;  // of the samples (global) or of the chunks (window)
-  ChunkGrid slots_;       // the chunks in the order of their visits
+  Permutation shuffled_;                         // of the samples (global) or of the chunks (window)
+  ChunkGrid slots_;                              // the chunks in the order of their visits
+  std::shared_ptr<const EpochSamples> samples_;  // of a sampler, whose visits are the chunks above; or null
 };
 
-/// Returns how well an order mixes. Exact where all chunks have as many samples, or one window holds all.
+/// Returns how well an order of all samples, or of one epoch's, mixes. Exact where all chunks have as many
+/// samples, or one window holds all.
 [[nodiscard]] MixingInfo mixing_of(const ChunkGrid& grid, const OrderSpec& spec);
 
 }  // namespace chunkhit

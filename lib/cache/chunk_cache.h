@@ -82,6 +82,9 @@ class ChunkCache {
 
   /// Whether chunks come from a server, so that `read_ahead` is worth its call.
   [[nodiscard]] bool is_remote() const { return remote_.has_value(); }
+  /// Whether they are kept on a disk, so that `begin_epoch` is worth its call.
+  [[nodiscard]] bool keeps_on_disk() const { return !spec_.remote.cache_dir.empty() && is_remote(); }
+  [[nodiscard]] std::size_t chunk_count() const { return entries_.size(); }
   /// Asks a server for a chunk that is not in memory and will be wanted soon.
   void read_ahead(std::size_t chunk);
   /// Whether no more chunks are on their way than may be.

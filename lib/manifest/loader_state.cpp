@@ -44,6 +44,12 @@ class Fields {
   std::string text(const char* key) {
     return take(key, "a text", [](const Json& value) { return value.is_string(); }).get<std::string>();
   }
+  std::uint64_t hash(const char* key) {
+    std::uint64_t hash = 0;
+    if (const std::string found = text(key); !parse_hash(found, hash))
+      refuse(std::string(key) + ": found \"" + found + "\", expected 16 hexadecimal digits");
+    return hash;
+  }
   bool truth(const char* key) {
     return take(key, "true or false", [](const Json& value) { return value.is_boolean(); }).get<bool>();
   }
@@ -101,6 +107,7 @@ std::string loader_state_text(const LoaderState& state) {
               {"echo", state.echo},
               {"rank_remainder", state.rank_remainder},
               {"drop_last", state.drop_last}};
+  if (state.sampler) object["sampler"] = hash_text(*state.sampler);
   for (const auto& [name, value] : state.augment) object["augment"][name] = value;
   object["first_position"] = state.first_position;
   object["batches"] = state.batches;
@@ -111,8 +118,7 @@ std::string loader_state_text(const LoaderState& state) {
 LoaderState parse_loader_state(const std::string& text) {
   Fields fields(parse_object(text));
   LoaderState state;
-  if (const std::string source = fields.text("source"); !parse_hash(source, state.source))
-    refuse("source: found \"" + source + "\", expected 16 hexadecimal digits");
+  state.source = fields.hash("source");
   state.shuffle = fields.text("shuffle");
   state.seed = fields.number("seed");
   state.window_chunks = fields.count("window_chunks");
@@ -122,6 +128,7 @@ LoaderState parse_loader_state(const std::string& text) {
   state.echo = fields.count("echo");
   state.rank_remainder = fields.text("rank_remainder");
   state.drop_last = fields.truth("drop_last");
+  if (fields.has("sampler")) state.sampler = fields.hash("sampler");
   state.augment = parse_augment(fields);
   state.first_position = fields.number("first_position");
   state.batches = fields.number("batches");

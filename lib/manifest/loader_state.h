@@ -15,6 +15,7 @@ struct LoaderState {
   std::string shuffle;       ///< as the enumerator is spelled
   std::uint64_t seed = 0;
   std::uint64_t window_chunks = 1;
+  std::optional<std::uint64_t> sampler;  ///< LoaderOrder::sampler_id
   std::uint64_t epoch = 0;
   std::uint64_t batch_size = 1;
   std::uint64_t world_size = 1;

@@ -93,6 +93,8 @@ void bind_images(py::module_& module) {
       .def("mixing", [](const PyImageLoader& self) { return self.loader().mixing(); })
       .def("info_json", [](const PyImageLoader& self) { return pack_info_json(self.loader().info()); })
       .def_property_readonly("size", [](const PyImageLoader& self) { return self.loader().size(); })
+      .def_property_readonly("epoch_samples",
+                             [](const PyImageLoader& self) { return self.loader().epoch_samples(); })
       .def_property_readonly("batch_count",
                              [](const PyImageLoader& self) { return self.loader().batch_count(); })
       .def_property_readonly("batch_shape",

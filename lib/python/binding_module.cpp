@@ -53,7 +53,10 @@ std::string mixing_text(const MixingInfo& mixing) {
   std::ostringstream text;
   text << "MixingInfo(chunks=" << mixing.chunks << ", chunks_in_window=" << mixing.chunks_in_window
        << ", samples_in_window=" << mixing.samples_in_window
-       << ", same_chunk_neighbors=" << mixing.same_chunk_neighbors << ")";
+       << ", same_chunk_neighbors=" << mixing.same_chunk_neighbors
+       << ", epoch_samples=" << mixing.epoch_samples << ", distinct_samples=" << mixing.distinct_samples
+       << ", chunk_visits=" << mixing.chunk_visits << ", samples_per_visit=" << mixing.samples_per_visit
+       << ")";
   return text.str();
 }
 
@@ -88,11 +91,15 @@ void bind_stats(py::module_& module) {
       .def("verdict", &LoaderStats::verdict)
       .def("__str__", &stats_text)
       .def("__repr__", &stats_text);
-  py::class_<MixingInfo>(module, "MixingInfo", "How well a windowed order mixes.")
+  py::class_<MixingInfo>(module, "MixingInfo", "How well an order mixes samples, and what a sampler costs.")
       .def_readonly("chunks", &MixingInfo::chunks)
       .def_readonly("chunks_in_window", &MixingInfo::chunks_in_window)
       .def_readonly("samples_in_window", &MixingInfo::samples_in_window)
       .def_readonly("same_chunk_neighbors", &MixingInfo::same_chunk_neighbors)
+      .def_readonly("epoch_samples", &MixingInfo::epoch_samples)
+      .def_readonly("distinct_samples", &MixingInfo::distinct_samples)
+      .def_readonly("chunk_visits", &MixingInfo::chunk_visits)
+      .def_readonly("samples_per_visit", &MixingInfo::samples_per_visit)
       .def("__repr__", &mixing_text);
 }
 

@@ -18,6 +18,96 @@ std::string path_option(OptionDict& from, const char* name) {
   return found.cast<std::string>();
 }
 
+constexpr const char* kSamplers =
+    "\"balanced\", a dict of weights by class, or an array of a weight per sample";
+
+/// A weight per sample, from whatever NumPy makes an array of.
+std::vector<double> weights_of(const OptionDict& from, const py::object& value) {
+  const auto weights = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(value);
+  PyErr_Clear();
+  if (!weights || weights.ndim() != 1 || weights.size() == 0) from.refuse("sampler", value, kSamplers);
+  return {weights.data(), weights.data() + weights.size()};
+}
+
+void take_weights(OptionDict& from, SamplerSpec& sampler) {
+  const py::object value = from.take_value("sampler");
+  if (value.is_none()) return;
+  if (py::isinstance<py::str>(value)) {
+    if (value.cast<std::string>() != "balanced") from.refuse("sampler", value, kSamplers);
+    sampler.balanced = true;
+  } else if (py::isinstance<py::dict>(value)) {
+    try {
+      for (const auto& [name, weight] : value.cast<py::dict>())
+        sampler.class_weights.push_back({name.cast<std::string>(), weight.cast<double>()});
+    } catch (const py::cast_error&) {
+      from.refuse("sampler", value, "a dict of numbers by names of classes");
+    }
+    if (sampler.class_weights.empty()) from.refuse("sampler", value, kSamplers);
+  } else {
+    sampler.weights = weights_of(from, value);
+  }
+}
+
+constexpr const char* kSubsets =
+    "an array of sample numbers, a list of class names, a pair of the least and the greatest label, or the "
+    "path "
+    "of a CSV";
+
+std::vector<std::uint64_t> sample_numbers(const OptionDict& from, const py::object& value) {
+  const auto found = py::array::ensure(value);
+  PyErr_Clear();
+  const char kind = found ? found.dtype().kind() : ' ';
+  const bool is_empty = found && found.size() == 0;
+  if (!found || found.ndim() != 1 || (kind != 'i' && kind != 'u' && !is_empty))
+    from.refuse("subset", value, kSubsets);
+  if (kind == 'i') {
+    const auto numbers = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>::ensure(found);
+    for (py::ssize_t at = 0; at < numbers.size(); ++at)
+      if (numbers.at(at) < 0)
+        throw Error(ErrorCode::usage, "subset: entry " + std::to_string(at) + ": sample " +
+                                          std::to_string(numbers.at(at)) + ", expected a number from 0");
+  }
+  const auto numbers = py::array_t<std::uint64_t, py::array::c_style | py::array::forcecast>::ensure(found);
+  return {numbers.data(), numbers.data() + numbers.size()};
+}
+
+void take_subset(OptionDict& from, SubsetSpec& subset) {
+  const py::object value = from.take_value("subset");
+  if (value.is_none()) return;
+  const bool is_list = py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value);
+  if (py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value)) {
+    subset.csv = value.cast<std::string>();
+    if (subset.csv.empty()) from.refuse("subset", value, kSubsets);
+  } else if (is_list && py::len(value) > 0 && py::isinstance<py::str>(value[py::int_(0)])) {
+    try {
+      subset.classes = value.cast<std::vector<std::string>>();
+    } catch (const py::cast_error&) {
+      from.refuse("subset", value, kSubsets);
+    }
+  } else if (py::isinstance<py::tuple>(value)) {
+    std::vector<double> range;
+    try {
+      range = value.cast<std::vector<double>>();
+    } catch (const py::cast_error&) {
+      from.refuse("subset", value, kSubsets);
+    }
+    if (range.size() != 2) from.refuse("subset", value, kSubsets);
+    subset.label_range = {range[0], range[1]};
+  } else {
+    subset.samples = sample_numbers(from, value);
+  }
+}
+
+void take_sampler(OptionDict& from, SamplerSpec& sampler) {
+  take_weights(from, sampler);
+  take_subset(from, sampler.subset);
+  from.take("replacement", sampler.replacement);
+  const bool has_length = from.has("epoch_samples");
+  from.take("epoch_samples", sampler.epoch_samples);
+  if (has_length && sampler.epoch_samples == 0)
+    throw Error(ErrorCode::usage, "epoch_samples: found 0, expected at least 1, or None");
+}
+
 /// What loaders of all kinds of batches have in common.
 template <class Options>
 void take_loader_options(OptionDict& from, Options& options) {
@@ -29,6 +119,7 @@ void take_loader_options(OptionDict& from, Options& options) {
   from.take("world_size", options.world_size);
   from.take_word("rank_remainder", options.rank_remainder);
   from.take("drop_last", options.drop_last);
+  take_sampler(from, options.sampler);
   from.take("echo", options.echo);
   options.cache_dir = path_option(from, "cache_dir");
   from.take("cache_disk_bytes", options.cache_disk_bytes);
@@ -150,6 +241,8 @@ ImageLoaderOptions image_loader_options(const py::dict& keywords) {
   OptionDict from(keywords);
   take_loader_options(from, options);
   take_reader_options(from, options);
+  from.take("mixture", options.mixture.weights);
+  from.take_word("shares", options.mixture.shares);
   options.augment = augment_spec(dict_option(from, "augment"));
   from.take_word("dtype", options.dtype);
   const py::dict normalize = dict_option(from, "normalize");

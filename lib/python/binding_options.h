@@ -51,6 +51,8 @@ class OptionDict {
   /// Takes one of some words; returns its index, or nothing for None.
   std::optional<std::size_t> take_index(const char* name, std::span<const std::string_view> words);
 
+  /// Whether a name that nobody took has a value.
+  [[nodiscard]] bool has(const char* name) const { return left_.contains(name) && !left_[name].is_none(); }
   [[nodiscard]] py::object take_value(const char* name);
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
   /// Throws usage when a name is left that nobody took.

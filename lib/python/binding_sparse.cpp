@@ -207,6 +207,8 @@ void bind_sparse(py::module_& module) {
       .def_property_readonly("size", [](const PySparseLoader& self) { return self.loader().size(); })
       .def_property_readonly("column_count",
                              [](const PySparseLoader& self) { return self.loader().column_count(); })
+      .def_property_readonly("epoch_samples",
+                             [](const PySparseLoader& self) { return self.loader().epoch_samples(); })
       .def_property_readonly("batch_count",
                              [](const PySparseLoader& self) { return self.loader().batch_count(); })
       .def_property_readonly("has_held_out",

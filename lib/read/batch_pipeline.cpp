@@ -22,8 +22,8 @@ void leave_cpu_to_caller() {
   ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &priority);
 }
 
-EpochBatches batches_of(std::uint64_t sample_count, const PipelineSpec& spec, const EpochStart& start) {
-  return {sample_count, spec.batches, spec.order.seed, start.epoch, start.first_position};
+EpochBatches batches_of(const LoaderOrder& order, const PipelineSpec& spec, const EpochStart& start) {
+  return {order.position_count(), spec.batches, order.spec().seed, start.epoch, start.first_position};
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ void PipelineStats::add(const PipelineStats& other) {
   made.add(other.made);
 }
 
-BatchPipeline::Plan::Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start)
+BatchPipeline::Plan::Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start)
     : epoch(start.epoch),
-      sample_count(grid.sample_count()),
-      order(grid, spec.order, start.epoch),
-      batches(batches_of(grid.sample_count(), spec, start)),
+      position_count(of_loader.position_count()),
+      order(of_loader.epoch(start.epoch)),
+      batches(batches_of(of_loader, spec, start)),
       next_batch(start.first_batch),
       next_slot(0),
       first_slot(0),
@@ -56,24 +56,24 @@ BatchPipeline::Plan::Plan(const ChunkGrid& grid, const PipelineSpec& spec, const
 void BatchPipeline::Plan::list_first_chunks() {
   if (!has_batches()) return;
   const EpochBatches::Batch first = batches.batch(next_batch);
-  EpochOrder::Window window;
+  PositionOrder::Window window;
   for (std::uint64_t at = 0; at < first.size; ++at)
-    first_chunks.push_back(order(batches.position(first, at), window).chunk);
+    first_chunks.push_back((*order)(batches.position(first, at), window).chunk);
   std::sort(first_chunks.begin(), first_chunks.end());
   first_chunks.erase(std::unique(first_chunks.begin(), first_chunks.end()), first_chunks.end());
 }
 
 // Positions past the end wrap to 0 (rank padding); those few chunks are loaded when they are used.
-EpochOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
+PositionOrder::Slots BatchPipeline::Plan::slots_of(std::uint64_t batch) const {
   const EpochBatches::Batch wanted = batches.batch(batch);
-  return order.slots_of(std::min(wanted.first_position, sample_count - 1),
-                        std::min(wanted.end_position, sample_count));
+  return order->slots_of(std::min(wanted.first_position, position_count - 1),
+                         std::min(wanted.end_position, position_count));
 }
 
-BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
+BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchSlots& ring,
                              const MakeBatchAssembler& make_maker, const PipelineSpec& spec,
                              const PipelineSize& size, const EpochStart& start)
-    : grid_(grid),
+    : order_(order),
       cache_(cache),
       ring_(ring),
       make_maker_(make_maker),
@@ -81,12 +81,12 @@ BatchPipeline::BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlot
       given_out_(ring_.max_size()),
       slices_left_(ring_.max_size()),
       start_(start),
-      batches_(batches_of(grid.sample_count(), spec, start)),
+      batches_(batches_of(order, spec, start)),
       next_batch_(start.first_batch) {
   ring_.restart();
   free_slots_.reserve(ring_.max_size());
   for (std::size_t slot = ring_.size(); slot > 0; --slot) free_slots_.push_back(slot - 1);
-  plans_.push_back(std::make_unique<Plan>(grid_, spec_, start));
+  plans_.push_back(std::make_unique<Plan>(order_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.max_threads);
   makers_.reserve(spec_.max_threads);
@@ -148,19 +148,32 @@ void BatchPipeline::run(std::uint32_t thread, BatchAssembler& maker, const std::
     }
     if (!take_work(work)) wait_for_work(thread, work, lock, stop);
     if (work.plan == nullptr) continue;
-    const Loading loading{work.plan->epoch, work.slot};
-    bool is_complete = false;
-    lock.unlock();
-    if (cache_.is_remote()) ask_ahead(work);
-    if (work.loads)
-      load(work, maker);
-    else
-      is_complete = make(work, maker);
-    lock.lock();
-    if (work.loads) {
-      std::erase(loading_, loading);
-      continue;
-    }
+    do_work(work, maker, lock);
+  }
+}
+
+// Called under the lock, which it gives up meanwhile.
+void BatchPipeline::do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock) {
+  const Loading loading{work.plan->epoch, work.slot};
+  std::unique_ptr<Plan> planned;
+  bool is_complete = false;
+  lock.unlock();
+  if (work.begins_epoch) begin_visits(*work.plan);
+  if (cache_.is_remote() && !work.plans) ask_ahead(work);
+  if (work.plans)
+    planned = std::make_unique<Plan>(order_, spec_, EpochStart{work.plan->epoch + 1, 0, 0});
+  else if (work.loads)
+    load(work, maker);
+  else
+    is_complete = make(work, maker);
+  lock.lock();
+  if (work.plans) {
+    plans_.push_back(std::move(planned));
+    is_planning_ = false;
+    work_changed_.notify_all();
+  } else if (work.loads) {
+    std::erase(loading_, loading);
+  } else {
     stats_.made.add(maker.counts());
     if (is_complete) finish(work);
   }
@@ -178,8 +191,10 @@ void BatchPipeline::wait_for_work(std::uint32_t thread, Work& work, std::unique_
 // loading chunks, and takes a batch whose chunks are still loading last, because its thread can only wait.
 bool BatchPipeline::take_work(Work& work) {
   if (take_slice(work)) return true;
-  if (!plans_.back()->has_batches())
-    plans_.push_back(std::make_unique<Plan>(grid_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
+  if (!plans_.back()->has_batches()) {
+    if (order_.makes_epochs()) return take_plan(work);
+    plans_.push_back(std::make_unique<Plan>(order_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
+  }
   Plan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
   if (!plan.first_chunks.empty()) {
@@ -202,6 +217,14 @@ bool BatchPipeline::take_work(Work& work) {
 bool BatchPipeline::is_loaded(const Plan& plan, std::uint64_t end_slot) const {
   return std::ranges::none_of(
       loading_, [&](const Loading& each) { return each.epoch == plan.epoch && each.slot < end_slot; });
+}
+
+/// One thread makes a plan that takes time, without the lock: the caller gets the last batches meanwhile.
+bool BatchPipeline::take_plan(Work& work) {
+  if (is_planning_) return false;
+  is_planning_ = true;
+  work = {.plan = plans_.back().get(), .plans = true};
+  return true;
 }
 
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
@@ -238,10 +261,10 @@ bool BatchPipeline::take_load(Work& work) {
   for (const auto& plan : plans_) {
     if (plan->next_slot >= plan->end_slot) continue;
     const std::uint64_t slot = plan->next_slot++;
-    work = {.plan = plan.get(), .chunk = plan->order.chunk_at(slot), .loads = true, .slot = slot};
+    work = {.plan = plan.get(), .chunk = plan->order->chunk_at(slot), .loads = true, .slot = slot};
     loading_.push_back({plan->epoch, slot});
     ++wanted_chunks_;
-    if (cache_.is_remote() && !std::exchange(plan->is_begun, true)) begin_visits(*plan);
+    work.begins_epoch = cache_.keeps_on_disk() && !std::exchange(plan->is_begun, true);
     cache_.want(work.chunk);
     return true;
   }
@@ -263,7 +286,7 @@ void BatchPipeline::ask_ahead(const Work& work) {
       Plan& plan = **found;
       plan.next_asked = std::max(plan.next_asked, plan.next_slot);
       if (plan.next_asked >= plan.next_slot + spec_.remote_chunks_ahead) return;
-      chunk = plan.order.chunk_at(plan.next_asked++);
+      chunk = plan.order->chunk_at(plan.next_asked++);
     }
     cache_.read_ahead(chunk);
   }
@@ -274,21 +297,23 @@ void BatchPipeline::ask_for_batches(const Work& work) {
   constexpr std::uint64_t kBatchesAhead = 2;
   if (!work.loads && work.begin > 0) return;
   const Plan& plan = *work.plan;
-  EpochOrder::Window window;
+  PositionOrder::Window window;
   const std::uint64_t first = work.loads ? 0 : work.batch + 1;
   const std::uint64_t end = std::min(plan.batches.batch_count(), first + kBatchesAhead);
   for (std::uint64_t batch = first; batch < end; ++batch) {
     const EpochBatches::Batch next = plan.batches.batch(batch);
     for (std::uint64_t at = 0; at < next.size && cache_.can_read_ahead(); ++at)
-      cache_.read_ahead(plan.order(plan.batches.position(next, at), window).chunk);
+      cache_.read_ahead((*plan.order)(plan.batches.position(next, at), window).chunk);
   }
 }
 
-/// Tells the cache in which order the epoch after this plan's needs the chunks.
+/// Tells the cache when the next epoch needs which chunk first.
 void BatchPipeline::begin_visits(const Plan& plan) {
-  cache_.begin_epoch([next = EpochOrder(grid_, spec_.order, plan.epoch + 1)](std::uint64_t chunk) {
-    return next.slot_of(chunk);
-  });
+  const auto next = order_.epoch(plan.epoch + 1);
+  std::vector<std::uint64_t> visits(cache_.chunk_count(), ~std::uint64_t{0});
+  for (std::uint64_t slot = next->slots_of(0, plan.position_count).end; slot > 0; --slot)
+    visits[next->chunk_at(slot - 1)] = slot - 1;
+  cache_.begin_epoch([visits = std::move(visits)](std::uint64_t chunk) { return visits[chunk]; });
 }
 
 void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
@@ -301,8 +326,8 @@ void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
 
 /// Makes a slice, and completes the batch where it was the last one; returns whether it was.
 bool BatchPipeline::make(const Work& work, BatchAssembler& maker) {
-  const BatchTask task{work.plan->epoch, work.plan->order, work.plan->batches,
-                       work.batch,       work.begin,       work.end};
+  const BatchTask task{work.plan->epoch, *work.plan->order, work.plan->batches,
+                       work.batch,       work.begin,        work.end};
   try {
     maker.make(task, work.target);
   } catch (...) {
@@ -343,7 +368,7 @@ void BatchPipeline::finish(const Work& work) {
 // Releases the chunks of slots before `end_slot`, which no batch needs any more.
 void BatchPipeline::release(Plan& plan, std::uint64_t end_slot) {
   for (; plan.first_slot < std::min(end_slot, plan.next_slot); ++plan.first_slot) {
-    cache_.unwant(plan.order.chunk_at(plan.first_slot));
+    cache_.unwant(plan.order->chunk_at(plan.first_slot));
     --wanted_chunks_;
   }
 }
@@ -401,7 +426,7 @@ std::optional<std::size_t> BatchPipeline::next() {
   std::unique_lock lock = take_back(notice);
   if (next_batch_ >= batches_.batch_count()) {
     start_ = {start_.epoch + 1, 0, 0};
-    batches_ = batches_of(grid_.sample_count(), spec_, start_);
+    batches_ = batches_of(order_, spec_, start_);
     next_batch_ = 0;
     return std::nullopt;
   }

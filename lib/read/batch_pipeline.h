@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "batch/epoch_batches.h"
-#include "batch/epoch_order.h"
+#include "batch/loader_order.h"
 #include "cache/chunk_cache.h"
 #include "read/batch_ring.h"
 
@@ -29,7 +29,6 @@ struct EpochStart {
 };
 
 struct PipelineSpec {
-  OrderSpec order;
   BatchSpec batches;
   std::uint32_t max_threads = 1;
   bool loads_ahead = true;  ///< chunks are asked for before a batch needs them; not in a global order
@@ -76,7 +75,7 @@ using MakeBatchAssembler = std::function<std::unique_ptr<BatchAssembler>()>;
 class BatchPipeline {
  public:
   /// Restarts the ring. `make_maker` must outlive this.
-  BatchPipeline(const ChunkGrid& grid, ChunkCache& cache, BatchSlots& ring,
+  BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchSlots& ring,
                 const MakeBatchAssembler& make_maker, const PipelineSpec& spec, const PipelineSize& size,
                 const EpochStart& start);
   BatchPipeline(const BatchPipeline&) = delete;
@@ -110,13 +109,13 @@ class BatchPipeline {
   static constexpr std::uint64_t kNoSlot = ~std::uint64_t{0};
   /// An epoch that is being made; its chunks are visited in slots.
   struct Plan {
-    Plan(const ChunkGrid& grid, const PipelineSpec& spec, const EpochStart& start);
-    [[nodiscard]] EpochOrder::Slots slots_of(std::uint64_t batch) const;
+    Plan(const LoaderOrder& of_loader, const PipelineSpec& spec, const EpochStart& start);
+    [[nodiscard]] PositionOrder::Slots slots_of(std::uint64_t batch) const;
     [[nodiscard]] bool has_batches() const { return next_batch < batches.batch_count(); }
     void list_first_chunks();
     std::uint64_t epoch;
-    std::uint64_t sample_count;
-    EpochOrder order;
+    std::uint64_t position_count;
+    std::unique_ptr<const PositionOrder> order;
     EpochBatches batches;
     std::uint64_t next_batch;                 // to be given out
     std::uint64_t next_slot;                  // to be loaded
@@ -134,6 +133,8 @@ class BatchPipeline {
     std::uint64_t end = 0;
     std::uint64_t chunk = 0;  // or this chunk is to be loaded
     bool loads = false;
+    bool begins_epoch = false;     // it is the first chunk of an epoch that is loaded ahead
+    bool plans = false;            // or the epoch behind that of `plan` is to be planned
     std::uint64_t slot = kNoSlot;  // in which the chunk is visited, where it is loaded ahead
     std::size_t target = 0;        // the ring's slot of the batch
   };
@@ -157,7 +158,9 @@ class BatchPipeline {
   void wait_for_work(std::uint32_t thread, Work& work, std::unique_lock<std::mutex>& lock,
                      const std::stop_token& stop);
   void start_threads(std::uint32_t count);
+  void do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool take_work(Work& work);
+  [[nodiscard]] bool take_plan(Work& work);
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
@@ -174,7 +177,7 @@ class BatchPipeline {
   [[nodiscard]] std::size_t entry(std::uint64_t number) const { return number % given_out_.size(); }
   [[nodiscard]] GivenOut& given_out(std::uint64_t number) { return given_out_[entry(number)]; }
 
-  const ChunkGrid& grid_;
+  const LoaderOrder& order_;
   ChunkCache& cache_;
   BatchSlots& ring_;
   const MakeBatchAssembler& make_maker_;
@@ -186,6 +189,7 @@ class BatchPipeline {
   std::condition_variable_any work_changed_;  // for threads that take work, so that no notice is lost
   std::condition_variable_any size_changed_;  // for parked ones
   std::condition_variable batch_ready_;
+  bool is_planning_ = false;                             // a thread makes the next plan
   std::deque<std::unique_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
   std::vector<GivenOut> given_out_;                      // the batches that the ring holds, or is to hold
   std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each of them; needs no lock

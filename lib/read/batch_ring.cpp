@@ -94,12 +94,13 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
   const std::uint64_t begin = spec_.sorts_batch ? 0 : task.begin;
   const std::uint64_t end = spec_.sorts_batch ? batch.size : task.end;
   for (std::uint64_t at = begin; at < end; ++at) {
-    const ChunkGrid::Location position = task.order(task.batches.position(batch, at), window_);
-    samples_.push_back({position.chunk, position.in_chunk, static_cast<std::uint32_t>(at), nullptr});
+    const DrawnSample found = task.order(task.batches.position(batch, at), window_);
+    samples_.push_back({found.chunk, found.in_chunk, static_cast<std::uint32_t>(at), nullptr, found.repeat});
   }
   if (!spec_.by_chunk) return;
   std::sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {
-    return a.chunk != b.chunk ? a.chunk < b.chunk : a.in_chunk < b.in_chunk;
+    if (a.chunk != b.chunk) return a.chunk < b.chunk;
+    return a.in_chunk != b.in_chunk ? a.in_chunk < b.in_chunk : a.at < b.at;
   });
   if (!spec_.sorts_batch) return;
   samples_.resize(task.end);

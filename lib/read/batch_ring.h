@@ -62,7 +62,7 @@ struct BatchCounts {
 /// Which batch is to be made, and which slice of it: its samples [begin, end).
 struct BatchTask {
   std::uint64_t epoch = 0;
-  const EpochOrder& order;
+  const PositionOrder& order;
   const EpochBatches& batches;
   std::uint64_t index = 0;
   std::uint64_t begin = 0;
@@ -119,6 +119,7 @@ class BatchSamples {
     std::uint64_t in_chunk;
     std::uint32_t at;             ///< position in the batch
     const std::uint8_t* decoded;  ///< the chunk's samples, while it is held; null: left out
+    std::uint64_t repeat;         ///< uses of the sample in the epoch before this one, of a sampler
   };
   /// Finds the samples of a slice of a batch.
   void find(const BatchTask& task, const EpochBatches::Batch& batch);
@@ -144,7 +145,7 @@ class BatchSamples {
   const ChunkGrid& grid_;
   ChunkCache& cache_;
   BatchChunksSpec spec_;
-  EpochOrder::Window window_;
+  PositionOrder::Window window_;
   std::vector<Sample> samples_;
   std::vector<ChunkCache::Pin> pins_;
   /// Of each chunk, where not by chunk: which batch asked for it last, and what it got.

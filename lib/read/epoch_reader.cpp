@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/cpu.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -46,11 +47,13 @@ std::optional<Tuner> make_tuner(const EpochReaderSpec& spec) {
 
 }  // namespace
 
-EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, BatchSlots& ring)
+EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, const SamplingSpec& sampling,
+                         BatchSlots& ring)
     : chunks_(chunks),
       spec_(spec),
       grid_(chunks.sample_counts()),
-      plan_(plan_reader(chunks, grid_, spec_)),
+      order_(grid_, spec.order, sampling),
+      plan_(plan_reader(chunks, order_, spec_)),
       cache_(chunks, {plan_.cache,
                       spec.check_hashes,
                       spec.on_corrupt,
@@ -78,7 +81,7 @@ BatchChunksSpec EpochReader::batch_chunks() const {
 }
 
 EpochBatches EpochReader::batches(std::uint64_t epoch, std::uint64_t first_position) const {
-  return {chunks_.sample_count(), spec_.batches, spec_.order.seed, epoch, first_position};
+  return {order_.position_count(), spec_.batches, spec_.order.seed, epoch, first_position};
 }
 
 bool EpochReader::is_forked() const { return ::getpid() != process_; }
@@ -98,7 +101,8 @@ bool EpochReader::keeps_chunks() const {
 
 // Chunks are read ahead for the next batches' order, and one more by each thread.
 PipelineSize EpochReader::pipeline_size(const TunerSetting& setting) const {
-  const std::uint64_t chunks_ahead = 2 * chunks_needed(spec_, grid_, setting.threads) + setting.threads;
+  const std::uint64_t chunks_ahead =
+      2 * chunks_needed(spec_, grid_.chunk_count(), order_, setting.threads) + setting.threads;
   return {
       .threads = setting.threads,
       .slots = ring_size(spec_, setting.threads, setting.prefetch),
@@ -132,10 +136,10 @@ void EpochReader::use(const TunerSetting& setting) {
 }
 
 std::unique_ptr<BatchPipeline> EpochReader::make_pipeline(const EpochStart& start) {
-  const PipelineSpec spec{spec_.order,    spec_.batches,       spec_.max_threads,        !is_global(spec_),
+  const PipelineSpec spec{spec_.batches,  spec_.max_threads,   !is_global(spec_),
                           keeps_chunks(), spec_.slice_samples, plan_.remote_chunks_ahead};
   return with_threads(spec_.batches.batch_size, setting_.threads, [&] {
-    return std::make_unique<BatchPipeline>(grid_, cache_, ring_, make_maker_, spec, pipeline_size(setting_),
+    return std::make_unique<BatchPipeline>(order_, cache_, ring_, make_maker_, spec, pipeline_size(setting_),
                                            start);
   });
 }
@@ -220,6 +224,7 @@ LoaderState EpochReader::current_state() const {
   state.shuffle = name_of(spec_.order.shuffle);
   state.seed = spec_.order.seed;
   state.window_chunks = spec_.order.window_chunks;
+  state.sampler = order_.sampler_id();
   state.batch_size = spec_.batches.batch_size;
   state.world_size = spec_.batches.world_size;
   state.echo = spec_.batches.echo;
@@ -239,7 +244,7 @@ LoaderState EpochReader::current_state() const {
 /// The position takes effect with the next `begin` or `next`.
 void EpochReader::restore(const std::string& state) {
   require_own_process();
-  restored_ = start_of(parse_loader_state(state), current_state(), chunks_.sample_count());
+  restored_ = start_of(parse_loader_state(state), current_state(), order_.position_count());
 }
 
 LoaderStats EpochReader::stats() const {
@@ -294,6 +299,11 @@ void check_same_order(const LoaderState& state, const LoaderState& own) {
   if (state.window_chunks != own.window_chunks && own.shuffle == "window")
     refuse_state("window_chunks: " + std::to_string(state.window_chunks) + ", expected " +
                  std::to_string(own.window_chunks));
+  const auto text = [](const std::optional<std::uint64_t>& id) { return id ? hash_text(*id) : "none"; };
+  if (state.sampler != own.sampler)
+    refuse_state("sampler: " + text(state.sampler) + ", expected " + text(own.sampler) +
+                 ": subset, weights, mixture, replacement and epoch_samples must be those of the loader that "
+                 "wrote it");
 }
 
 /// Throws usage for a state with other augmentation: samples would differ from those of the first run.
@@ -327,7 +337,7 @@ std::string difference_of_batches(const LoaderState& state, const LoaderState& o
 }
 
 /// Returns the batches as the loader that wrote the state divided them.
-EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
+EpochBatches batches_of(const LoaderState& state, std::uint64_t epoch_samples) {
   const std::optional<RankRemainder> rank_remainder = enum_of<RankRemainder>(state.rank_remainder);
   if (!rank_remainder)
     refuse_state("rank_remainder: found \"" + state.rank_remainder + "\", expected pad or drop");
@@ -336,17 +346,17 @@ EpochBatches batches_of(const LoaderState& state, std::uint64_t sample_count) {
                        .rank_remainder = *rank_remainder,
                        .drop_last = state.drop_last,
                        .echo = static_cast<std::uint32_t>(state.echo)};
-  return {sample_count, spec, state.seed, state.epoch, state.first_position};
+  return {epoch_samples, spec, state.seed, state.epoch, state.first_position};
 }
 
 /// Throws usage for a position that no loader can have written.
-void check_position(const LoaderState& state, std::uint64_t sample_count) {
+void check_position(const LoaderState& state, std::uint64_t epoch_samples) {
   const auto refuse = [](const char* name, std::uint64_t found, const std::string& expected) {
     refuse_state(std::string(name) + ": " + std::to_string(found) + ", expected " + expected);
   };
-  if (state.first_position > sample_count)
-    refuse("first_position", state.first_position, "at most " + std::to_string(sample_count));
-  const EpochBatches batches = batches_of(state, sample_count);
+  if (state.first_position > epoch_samples)
+    refuse("first_position", state.first_position, "at most " + std::to_string(epoch_samples));
+  const EpochBatches batches = batches_of(state, epoch_samples);
   if (state.batches > batches.batch_count())
     refuse("batches", state.batches, "at most " + std::to_string(batches.batch_count()));
   const std::optional<std::uint64_t> expected = positions_done(batches, state);
@@ -366,14 +376,14 @@ std::optional<std::uint64_t> positions_done(const EpochBatches& batches, const L
 
 /// With equal batches the state's batch number is exact. With other batches (another batch_size or number of
 /// ranks) the epoch continues at the first position that was not used.
-EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint64_t sample_count) {
+EpochStart start_of(const LoaderState& state, const LoaderState& own, std::uint64_t epoch_samples) {
   check_same_order(state, own);
   check_same_augment(state, own);
-  check_position(state, sample_count);
+  check_position(state, epoch_samples);
   const std::string difference = difference_of_batches(state, own);
   if (difference.empty()) return {state.epoch, state.first_position, state.batches};
   if (!state.positions) refuse_state(difference + " in the midst of a block of echoed batches");
-  return {state.epoch, std::min(*state.positions, sample_count), 0};
+  return {state.epoch, std::min(*state.positions, epoch_samples), 0};
 }
 
 }  // namespace chunkhit

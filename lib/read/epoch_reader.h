@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "batch/epoch_batches.h"
-#include "batch/epoch_order.h"
+#include "batch/loader_order.h"
 #include "cache/chunk_cache.h"
 #include "manifest/loader_state.h"
 #include "read/batch_pipeline.h"
@@ -31,8 +31,10 @@ inline constexpr const char* kNoMemory =
 /// Reads the chunks of a source as batches that someone else's makers make in the slots of a ring.
 class EpochReader {
  public:
-  /// Throws usage when memory does not suffice, or no batch is left.
-  EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, BatchSlots& ring);
+  /// `sampling`: which samples an epoch has. Throws usage when memory does not suffice, or no
+  /// batch is left.
+  EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, const SamplingSpec& sampling,
+              BatchSlots& ring);
 
   [[nodiscard]] const EpochReaderSpec& spec() const { return spec_; }
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
@@ -52,7 +54,9 @@ class EpochReader {
   /// given.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds timeout);
   [[nodiscard]] std::uint64_t batch_count() const { return batches(0).batch_count(); }
-  [[nodiscard]] MixingInfo mixing() const { return mixing_of(grid_, spec_.order); }
+  [[nodiscard]] MixingInfo mixing() const { return order_.mixing(); }
+  /// Samples of an epoch, of all ranks.
+  [[nodiscard]] std::uint64_t epoch_samples() const { return order_.position_count(); }
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();
   [[nodiscard]] std::string state() const { return loader_state_text(current_state()); }
@@ -78,6 +82,7 @@ class EpochReader {
   const ChunkSet& chunks_;
   EpochReaderSpec spec_;
   ChunkGrid grid_;
+  LoaderOrder order_;
   CachePlan plan_;
   ChunkCache cache_;
   BatchSlots& ring_;
@@ -99,8 +104,9 @@ class EpochReader {
                                                           const LoaderState& state);
 
 /// Where a loader resumes whose own state is `own`; throws usage, naming the field, for a state of other
-/// samples, of another order or augment, or with numbers that no loader of so many samples writes.
+/// samples, of another order, sampler or augment, or with numbers that no loader of epochs of so many samples
+/// writes.
 [[nodiscard]] EpochStart start_of(const LoaderState& state, const LoaderState& own,
-                                  std::uint64_t sample_count);
+                                  std::uint64_t epoch_samples);
 
 }  // namespace chunkhit

@@ -85,7 +85,7 @@ bool ImageBatchAssembler::write_sample(std::size_t at, const std::uint8_t* store
                                        std::uint32_t pass, BatchBuffer& buffer) {
   const BatchSamples::Sample& each = samples_.all()[at];
   const std::uint64_t number = samples_.number(each);
-  const SampleUse use{context_.seed, task.epoch, number, pass};
+  const SampleUse use{context_.seed, task.epoch, number, pass + context_.echo * each.repeat};
   std::uint8_t* const out = buffer.pixels.data() + each.at * context_.writer.sample_bytes();
   if (context_.sized == nullptr) {
     context_.writer.write(stored, use, out);

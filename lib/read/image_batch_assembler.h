@@ -23,6 +23,7 @@ struct ImageBatchContext {
   DecodedImages* decoded;         ///< of these
   const BatchRing<BatchBuffer>& ring;
   std::uint64_t seed;
+  std::uint64_t echo;
   BatchChunksSpec chunks;
 };
 

@@ -12,6 +12,7 @@
 #include "read/image_batch_assembler.h"
 #include "read/image_source.h"
 #include "read/loader_core.h"
+#include "read/sampler_options.h"
 #include "read/sized_images.h"
 
 namespace chunkhit {
@@ -116,7 +117,7 @@ struct ImageLoader::Impl {
         own_writer(sized ? nullptr : std::make_unique<SampleWriter>(sample_format(options, source))),
         writer(sized ? sized->finish() : *own_writer),
         notices(normalize_notices(options, source)),
-        core(source.chunks(), spec,
+        core(source.chunks(), spec, sampling_spec(options, source),
              static_cast<double>(spec.batches.batch_size) * static_cast<double>(writer.sample_bytes()),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_buffer(source, writer, allocator, size);
@@ -129,9 +130,9 @@ struct ImageLoader::Impl {
           [&] { return std::make_unique<DecodedImages>(source.chunks(), core.reader().image_bytes()); });
     core.reader().set_maker([this] {
       EpochReader& reader = core.reader();
-      return std::make_unique<ImageBatchAssembler>(
-          ImageBatchContext{source, reader.grid(), reader.cache(), writer, sized.get(), decoded.get(),
-                            core.ring(), reader.spec().order.seed, reader.batch_chunks()});
+      return std::make_unique<ImageBatchAssembler>(ImageBatchContext{
+          source, reader.grid(), reader.cache(), writer, sized.get(), decoded.get(), core.ring(),
+          reader.spec().order.seed, reader.spec().batches.echo, reader.batch_chunks()});
     });
   }
 
@@ -177,6 +178,7 @@ bool ImageLoader::wait_for(std::chrono::milliseconds timeout) {
 const ImageBatch* ImageLoader::next() { return impl_->core.next(); }
 std::shared_ptr<const ImageBatch> ImageLoader::retain() const { return impl_->core.retain(); }
 std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
+std::uint64_t ImageLoader::epoch_samples() const { return impl_->core.reader().epoch_samples(); }
 std::uint64_t ImageLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
 MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }

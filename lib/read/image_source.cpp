@@ -126,10 +126,21 @@ void add_source_parts(const PackSource& source, std::size_t first, std::vector<S
   }
 }
 
-/// Opens the parts of all sources; `of_sources` gets the range of parts of each source.
+/// Lists the chunks of a path's parts, which are the last ones from `first` on.
+ImageSource::PathChunks path_chunks(const std::string& path,
+                                    const std::vector<std::unique_ptr<ChunkReader>>& parts,
+                                    std::size_t first) {
+  ImageSource::PathChunks chunks{path, 0, 0};
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    (part < first ? chunks.first_chunk : chunks.chunk_count) += parts[part]->chunks().size();
+  return chunks;
+}
+
+/// Opens the parts of all sources; `of_sources` gets the range of parts of each source, `paths` the chunks.
 std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>& sources,
                                                    const Hdf5Names& names, bool check_external,
-                                                   std::vector<SourceParts>& of_sources) {
+                                                   std::vector<SourceParts>& of_sources,
+                                                   std::vector<ImageSource::PathChunks>& paths) {
   for (const PackSource& source : sources)
     if (source.matrix)
       throw Error(ErrorCode::bad_data,
@@ -137,18 +148,20 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   check_names(sources, names);
   std::vector<std::unique_ptr<ChunkReader>> parts;
   for (const PackSource& source : sources) {
-    if (!source.manifest) {
-      of_sources.push_back({source.path, parts.size(), 1});
+    const std::size_t first = parts.size();
+    if (source.manifest) {
+      add_source_parts(source, first, of_sources);
+      std::vector<std::unique_ptr<ChunkReader>> of_pack =
+          open_pack_parts(part_paths(source.folder, source.manifest->parts));
+      for (std::size_t i = 0; i < of_pack.size(); ++i) {
+        check_listed(*of_pack[i], *source.manifest, i);
+        parts.push_back(std::move(of_pack[i]));
+      }
+    } else {
+      of_sources.push_back({source.path, first, 1});
       parts.push_back(open_part(source.part, names, check_external));
-      continue;
     }
-    add_source_parts(source, parts.size(), of_sources);
-    const std::vector<std::string> listed = part_paths(source.folder, source.manifest->parts);
-    std::vector<std::unique_ptr<ChunkReader>> of_pack = open_pack_parts(listed);
-    for (std::size_t i = 0; i < of_pack.size(); ++i) {
-      check_listed(*of_pack[i], *source.manifest, i);
-      parts.push_back(std::move(of_pack[i]));
-    }
+    paths.push_back(path_chunks(source.path, parts, first));
   }
   return parts;
 }
@@ -159,7 +172,7 @@ ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names&
     : ImageSource(open_sources(paths), names, check_external) {}
 
 ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external)
-    : chunks_(open_all(sources, names, check_external, sources_)),
+    : chunks_(open_all(sources, names, check_external, sources_, paths_)),
       info_(source_info(sources.front(), chunks_)),
       classes_(chunks_, sources_) {
   if (chunks_.sample_count() == 0)

@@ -59,6 +59,13 @@ class ImageSource {
   /// Of the first source; of several, `classes` are those of all.
   [[nodiscard]] const PackInfo& info() const { return info_; }
   [[nodiscard]] std::uint64_t size() const { return chunks_.sample_count(); }
+  /// One of the paths, and its chunks among all.
+  struct PathChunks {
+    std::string path;
+    std::uint64_t first_chunk = 0;
+    std::uint64_t chunk_count = 0;
+  };
+  [[nodiscard]] const std::vector<PathChunks>& paths() const { return paths_; }
   /// The numbers a sample has as its label; 0 for class ids.
   [[nodiscard]] std::size_t label_columns() const { return label_columns_; }
   /// A sample's class id in `info().classes`, -1 where there is none.
@@ -69,6 +76,7 @@ class ImageSource {
   ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external);
 
   std::vector<SourceParts> sources_;  // filled while chunks_ is made
+  std::vector<PathChunks> paths_;     // the same
   ChunkSet chunks_;
   PackInfo info_;
   JoinedClasses classes_;

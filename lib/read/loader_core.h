@@ -20,10 +20,13 @@ template <class Buffer>
 class LoaderCore {
  public:
   using Batch = typename BatchRing<Buffer>::Batch;
-  /// `make_buffer` makes the memory of one batch, of about `buffer_bytes`.
+  /// `sampling`: which samples an epoch has. `make_buffer` makes the memory of one batch, of
+  /// about `buffer_bytes`.
   template <class MakeBuffer>
-  LoaderCore(const ChunkSet& chunks, const EpochReaderSpec& spec, double buffer_bytes, MakeBuffer make_buffer)
-      : LoaderCore(chunks, Fitted{within_memory(spec, buffer_bytes)}, buffer_bytes, std::move(make_buffer)) {}
+  LoaderCore(const ChunkSet& chunks, const EpochReaderSpec& spec, const SamplingSpec& sampling,
+             double buffer_bytes, MakeBuffer make_buffer)
+      : LoaderCore(chunks, Fitted{within_memory(spec, buffer_bytes)}, sampling, buffer_bytes,
+                   std::move(make_buffer)) {}
 
   [[nodiscard]] const BatchRing<Buffer>& ring() const { return ring_; }
   [[nodiscard]] EpochReader& reader() { return reader_; }
@@ -53,12 +56,13 @@ class LoaderCore {
     }
   };
   template <class MakeBuffer>
-  LoaderCore(const ChunkSet& chunks, const Fitted& fitted, double buffer_bytes, MakeBuffer make_buffer)
+  LoaderCore(const ChunkSet& chunks, const Fitted& fitted, const SamplingSpec& sampling, double buffer_bytes,
+             MakeBuffer make_buffer)
       : ring_(fitted.slots(), fitted.max_slots(),
               [make = std::move(make_buffer), buffer_bytes, count = fitted.slots()] {
                 return with_memory(no_memory_text(count, buffer_bytes), make);
               }),
-        reader_(chunks, fitted.spec, ring_) {}
+        reader_(chunks, fitted.spec, sampling, ring_) {}
 
   BatchRing<Buffer> ring_;
   EpochReader reader_;  // last: its threads fill the ring

@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
+#include "batch/loader_order.h"
 #include "cache/chunk_set.h"
 #include "chunkhit/loader.h"
 #include "read/batch_pipeline.h"
@@ -101,11 +102,11 @@ template <class Options>
 [[nodiscard]] EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes);
 
 /// How many chunks may be needed at the same time.
-[[nodiscard]] std::uint64_t chunks_needed(const EpochReaderSpec& spec, const ChunkGrid& grid,
-                                          std::uint32_t threads);
+[[nodiscard]] std::uint64_t chunks_needed(const EpochReaderSpec& spec, std::uint64_t chunk_count,
+                                          const LoaderOrder& order, std::uint32_t threads);
 
 /// Plans the cache. Lowers what automatic threads may take until the cache is as good as with the first
 /// number of threads; throws usage where there is too little memory for one.
-[[nodiscard]] CachePlan plan_reader(const ChunkSet& chunks, const ChunkGrid& grid, EpochReaderSpec& spec);
+[[nodiscard]] CachePlan plan_reader(const ChunkSet& chunks, const LoaderOrder& order, EpochReaderSpec& spec);
 
 }  // namespace chunkhit

@@ -7,6 +7,7 @@
 #include "chunkhit/loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/loader_core.h"
+#include "read/sampler_options.h"
 #include "read/sparse_batch_assembler.h"
 #include "read/sparse_source.h"
 
@@ -88,7 +89,8 @@ struct SparseLoader::Impl {
       : source(paths, options.cache_bytes != 0 ? options.cache_bytes : options.memory_bytes,
                options.check_external),
         format(sparse_format(options, source)),
-        core(source.chunks(), spec, sparse_buffer_bytes(format, source, spec.batches.batch_size),
+        core(source.chunks(), spec, sampling_spec(options, source),
+             sparse_buffer_bytes(format, source, spec.batches.batch_size),
              [this, allocator = options.allocator, size = spec.batches.batch_size] {
                return make_sparse_buffer(format, source, allocator, size);
              }) {
@@ -133,6 +135,7 @@ bool SparseLoader::wait_for(std::chrono::milliseconds timeout) {
 const SparseBatch* SparseLoader::next() { return impl_->core.next(); }
 std::shared_ptr<const SparseBatch> SparseLoader::retain() const { return impl_->core.retain(); }
 std::uint64_t SparseLoader::size() const { return impl_->source.size(); }
+std::uint64_t SparseLoader::epoch_samples() const { return impl_->core.reader().epoch_samples(); }
 std::uint64_t SparseLoader::column_count() const { return impl_->source.matrix().column_count; }
 std::uint64_t SparseLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 bool SparseLoader::has_held_out() const { return impl_->format.matrix_count > 1; }

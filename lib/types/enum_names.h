@@ -35,6 +35,7 @@ enum class PlanStage;
 enum class Quoting : std::uint8_t;
 enum class RankRemainder;
 enum class RowNorm;
+enum class Shares;
 enum class Shuffle;
 enum class Sizes;
 enum class SparseFormat;
@@ -101,6 +102,8 @@ template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<RankRemainder>{"pad", "drop"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<RowNorm>{"none", "l1", "l2"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Shares>{"batch", "epoch"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<Shuffle>{"none", "window", "global"};
 template <>

@@ -26,7 +26,7 @@ Counts samples_of(const ChunkGrid& grid, const EpochOrder& order) {
   Counts samples;
   EpochOrder::Window window;
   for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
-    const ChunkGrid::Location found = order(position, window);
+    const DrawnSample found = order(position, window);
     samples.push_back(grid.first_sample(found.chunk) + found.in_chunk);
   }
   return samples;

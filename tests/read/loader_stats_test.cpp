@@ -134,6 +134,7 @@ class PageWaits {
                               nullptr,
                               ring_,
                               1,
+                              1,
                               {.slice_samples = kBatch, .holds_all = false}}};
 };
 

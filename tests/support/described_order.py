@@ -1,10 +1,12 @@
 """schemas/order.md in Python: which samples make which batch and what happens to images, for scripts that compare the
 library with it."""
+import bisect
+import itertools
 import math
 
 BITS = (1 << 64) - 1
 STRIDE = 0x9E3779B97F4A7C15
-EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP = 3, 4, 5, 6, 7, 12
+EPOCH_ORDER, WINDOW_ORDER, ECHO_ORDER, FLIP, CROP, RESIZED_CROP, DRAW, CHOICE, MIXTURE = 3, 4, 5, 6, 7, 12, 14, 15, 16
 
 
 def mix_bits(bits):
@@ -16,6 +18,10 @@ def mix_bits(bits):
 def random_bits(seed, purpose, index):
     key = mix_bits((seed + STRIDE * (purpose + 1)) & BITS)
     return mix_bits((mix_bits(key ^ ((index + 1) * STRIDE & BITS)) + key) & BITS)
+
+
+def below(count, key, purpose, index):
+    return random_bits(key, purpose, index) * count >> 64
 
 
 class Permutation:
@@ -57,6 +63,109 @@ def order_of(shuffle, seed, window_chunks, epoch, counts):
         held = [firsts[chunk] + i for chunk in visited[window:window + window_chunks] for i in range(counts[chunk])]
         positions = Permutation(len(held), random_bits(window_seed, WINDOW_ORDER, window // window_chunks))
         order += [held[positions(i)] for i in range(len(held))]
+    return order
+
+
+def whole_weights(weights):
+    exponent = math.frexp(sum_in_order(weights))[1]
+    return [max(1, math.floor(math.ldexp(weight, 62 - exponent))) if weight else 0 for weight in weights]
+
+
+def sum_in_order(weights):
+    total = 0.0  # sum() rounds otherwise from Python 3.12 on
+    for weight in weights:
+        total += weight
+    return total
+
+
+def draws_of(weights, count, seed, epoch):
+    """The samples that are drawn with replacement, in their order."""
+    whole, key = whole_weights(weights), random_bits(seed, DRAW, epoch)
+    ends, part = list(itertools.accumulate(whole)), sum(whole) // count
+    return [bisect.bisect_right(ends, k * part + below(part, key, DRAW, k)) for k in range(count)]
+
+
+def choice_of(weights, count, seed, epoch):
+    """The samples that are drawn without replacement, in their order."""
+    key = random_bits(seed, CHOICE, epoch)
+    keys = [(-log(((random_bits(key, CHOICE, i) >> 11) + 1) * 2.0**-53) / weight, i)
+            for i, weight in enumerate(whole_weights(weights)) if weight]
+    return sorted(i for _, i in sorted(keys)[:count])
+
+
+def repeats_of(samples):
+    """How many earlier entries of an ascending list are the same sample, for each."""
+    return [at - bisect.bisect_left(samples, sample) for at, sample in enumerate(samples)]
+
+
+def sampled_order_of(shuffle, seed, window_chunks, epoch, counts, samples):
+    """The sample and its repeat at each position of an epoch that has `samples`, ascending."""
+    ends = list(itertools.accumulate(counts))
+    of_chunks = [bisect.bisect_left(samples, end) - bisect.bisect_left(samples, end - count)
+                 for end, count in zip(ends, counts)]
+    repeats = repeats_of(samples)
+    return [(samples[entry], repeats[entry])
+            for entry in order_of(shuffle, seed, window_chunks, epoch, [count for count in of_chunks if count])]
+
+
+def whole_shares(weights):
+    total = sum_in_order(weights)
+    shares = [weight / total for weight in weights]
+    for period in range(len(shares), 65537):
+        whole = [math.floor(share * period + 0.5) for share in shares]
+        if min(whole) >= 1 and sum(whole) == period and all(
+                abs(share * period - each) <= 1e-6 for share, each in zip(shares, whole)):
+            return whole
+    whole = [math.floor(share * 65536) for share in shares]
+    for _, source in sorted((math.floor(share * 65536) - share * 65536, s)
+                            for s, share in enumerate(shares))[:65536 - sum(whole)]:
+        whole[source] += 1
+    return whole
+
+
+def share_sequence(weights):
+    """The source at each position of one period."""
+    whole = whole_shares(weights)
+    period, used, sequence = sum(whole), [0] * len(whole), []
+    for position in range(period):
+        ready = [s for s, v in enumerate(whole) if used[s] * period // v <= position]
+        sequence.append(min(ready, key=lambda s: (-(-(used[s] + 1) * period // whole[s]), s)))
+        used[sequence[-1]] += 1
+    return sequence
+
+
+# Where a mixture has its shares, as the probes number them.
+IN_BATCH, IN_EPOCH = range(2)
+
+
+def mixed_order_of(shuffle, seed, window_chunks, epoch, shares, length, sources, lists=None):
+    """The sample and its repeat at each position of a mixture's epoch. sources: pairs of a weight and the samples of each
+    chunk; lists: for each source a function of its own seed and epoch that gives its samples, or all of them."""
+    sequence = share_sequence([weight for weight, _ in sources])
+    length = length or sum(sum(counts) for _, counts in sources)
+    positions = [sequence[position % len(sequence)] for position in range(length)]
+    block_seed, first_sample, of_source = random_bits(seed, WINDOW_ORDER, epoch), 0, []
+    for number, (_, counts) in enumerate(sources):
+        own_seed, uses, orders = random_bits(seed, MIXTURE, number), positions.count(number), {}
+        all_samples = lambda *_: list(range(sum(counts)))
+        list_of = lists[number] if lists else all_samples
+        own_count = len(list_of(own_seed, 0))
+        first_epoch, found = epoch * uses // own_count, []
+        for use in range(epoch * uses, epoch * uses + uses):
+            own_epoch = use // own_count
+            if own_epoch not in orders:
+                orders[own_epoch] = sampled_order_of(shuffle, own_seed, window_chunks, own_epoch, counts,
+                                                     list_of(own_seed, own_epoch))
+            sample, repeat = orders[own_epoch][use % own_count]
+            found.append((first_sample + sample, repeat + (own_epoch - first_epoch << 32)))
+        of_source.append(iter(found))
+        first_sample += sum(counts)
+    order = [next(of_source[source]) for source in positions]
+    if shares == IN_EPOCH:
+        for block in range(0, length, 4096):
+            held = order[block:block + 4096]
+            shuffled = Permutation(len(held), random_bits(block_seed, WINDOW_ORDER, block // 4096))
+            order[block:block + 4096] = [held[shuffled(i)] for i in range(len(held))]
     return order
 
 
@@ -118,15 +227,12 @@ def resized_crop(height, width, area, aspect, seed, epoch, sample, echo_pass=0):
     def uniform(low, high, k):
         return low + (high - low) * share(random_bits(key, RESIZED_CROP, k))
 
-    def below(count, k):
-        return random_bits(key, RESIZED_CROP, k) * count >> 64
-
     for t in range(0, 40, 4):
         box_area = height * width * uniform(*area, t)
         box_aspect = exp(uniform(log(aspect[0]), log(aspect[1]), t + 1))
         w, h = round(math.sqrt(box_area * box_aspect)), round(math.sqrt(box_area / box_aspect))
         if 1 <= w <= width and 1 <= h <= height:
-            return below(height - h + 1, t + 2), below(width - w + 1, t + 3), h, w
+            return below(height - h + 1, key, RESIZED_CROP, t + 2), below(width - w + 1, key, RESIZED_CROP, t + 3), h, w
     w, h = width, height
     if width / height < aspect[0]:
         h = max(round(width / aspect[0]), 1)

@@ -4,6 +4,14 @@
 //   order SHUFFLE(0 none, 1 window, 2 global) SEED WINDOW_CHUNKS EPOCH SAMPLES_OF_CHUNK...
 //                                                                    the sample at each position, in the
 //                                                                    source's order
+//   sampled SHUFFLE SEED WINDOW_CHUNKS EPOCH KIND(0 subset, 1 draws with, 2 without replacement)
+//   SAMPLES_OF_EPOCH
+//     CHUNKS SAMPLES_OF_CHUNK... (SAMPLE_OF_SUBSET... or WEIGHT...)
+//                                                                    the sample at each position and its
+//                                                                    repeat
+//   mixed SHUFFLE SEED WINDOW_CHUNKS EPOCH SHARES(0 batch, 1 epoch) SAMPLES_OF_EPOCH SOURCES
+//     (WEIGHT CHUNKS SAMPLES_OF_CHUNK...)...                         the sample at each position and its
+//     repeat
 //   batches SAMPLES BATCH RANK RANKS PAD(0, 1) DROP_LAST(0, 1) ECHO SEED EPOCH FIRST_PLACE
 //                                                                    the positions, batches divided by "|"
 #include <iostream>
@@ -13,6 +21,7 @@
 
 #include "batch/epoch_batches.h"
 #include "batch/epoch_order.h"
+#include "batch/loader_order.h"
 
 namespace {
 
@@ -30,20 +39,65 @@ void answer_permutation(std::istream& line) {
   for (std::uint64_t index = 0; line >> index;) std::cout << permutation(index) << ' ';
 }
 
-void answer_order(std::istream& line) {
+OrderSpec next_order(std::istream& line) {
   OrderSpec spec;
   spec.shuffle = static_cast<Shuffle>(next_number(line));
   spec.seed = next_number(line);
   spec.window_chunks = static_cast<std::uint32_t>(next_number(line));
+  return spec;
+}
+
+void answer_order(std::istream& line) {
+  const OrderSpec spec = next_order(line);
   const std::uint64_t epoch = next_number(line);
   std::vector<std::uint64_t> counts;
   for (std::uint64_t count = 0; line >> count;) counts.push_back(count);
   const ChunkGrid grid(counts);
   const EpochOrder order(grid, spec, epoch);
   for (std::uint64_t position = 0; position < grid.sample_count(); ++position) {
-    const ChunkGrid::Location found = order(position);
+    const DrawnSample found = order(position);
     std::cout << grid.first_sample(found.chunk) + found.in_chunk << ' ';
   }
+}
+
+void write_samples(const LoaderOrder& order, const ChunkGrid& grid, std::uint64_t epoch) {
+  const auto of_epoch = order.epoch(epoch);
+  PositionOrder::Window window;
+  for (std::uint64_t position = 0; position < order.position_count(); ++position) {
+    const DrawnSample found = (*of_epoch)(position, window);
+    std::cout << grid.first_sample(found.chunk) + found.in_chunk << ' ' << found.repeat << ' ';
+  }
+}
+
+void answer_mixed(std::istream& line) {
+  const OrderSpec spec = next_order(line);
+  const std::uint64_t epoch = next_number(line);
+  MixtureShape shape{
+      .sources = {}, .shares = static_cast<Shares>(next_number(line)), .epoch_samples = next_number(line)};
+  shape.sources.resize(next_number(line));
+  std::vector<std::uint64_t> counts;
+  for (MixtureShape::Source& source : shape.sources) {
+    line >> source.weight;
+    source.first_chunk = counts.size();
+    source.chunk_count = next_number(line);
+    for (std::uint64_t chunk = 0; chunk < source.chunk_count; ++chunk) counts.push_back(next_number(line));
+  }
+  const ChunkGrid grid(counts);
+  write_samples(LoaderOrder(grid, spec, {.mixture = shape}), grid, epoch);
+}
+
+void answer_sampled(std::istream& line) {
+  const OrderSpec spec = next_order(line);
+  const std::uint64_t epoch = next_number(line), kind = next_number(line);
+  DrawSpec draws{.draws = kind != 0, .replacement = kind != 2, .epoch_samples = next_number(line)};
+  std::vector<std::uint64_t> counts(next_number(line));
+  for (std::uint64_t& count : counts) count = next_number(line);
+  std::string word;
+  if (kind == 0) draws.subset.emplace();
+  while (line >> word)
+    kind == 0 ? draws.subset->push_back(std::stoull(word)) : draws.weights.push_back(std::stod(word));
+  const ChunkGrid grid(counts);
+  write_samples(LoaderOrder(grid, spec, {.draws = draws}), grid, epoch);
 }
 
 void answer_batches(std::istream& line) {
@@ -76,6 +130,10 @@ int main() {
       answer_permutation(line);
     else if (kind == "order")
       answer_order(line);
+    else if (kind == "sampled")
+      answer_sampled(line);
+    else if (kind == "mixed")
+      answer_mixed(line);
     else if (kind == "batches")
       answer_batches(line);
     else

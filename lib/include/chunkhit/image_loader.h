@@ -65,6 +65,8 @@ struct ImageLoaderOptions {
   std::uint32_t world_size = 1;
   RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< drop the last batch if it is not full
+  SamplerSpec sampler{};   ///< which samples an epoch has, and how often
+  MixtureSpec mixture{};   ///< shares of the paths, where they are mixed instead of concatenated
   std::uint32_t echo = 1;  ///< data echoing: uses of each fetched block of echo · batch_size samples
   AugmentSpec augment{};
   Dtype dtype = Dtype::uint8;
@@ -160,10 +162,11 @@ class CHUNKHIT_API ImageLoader {
   /// the loader. The loader continues with other memory of its allocator. Null before and after an epoch.
   [[nodiscard]] std::shared_ptr<const ImageBatch> retain() const;
 
-  [[nodiscard]] std::uint64_t size() const;         ///< samples of the source
-  [[nodiscard]] std::uint64_t batch_count() const;  ///< batches of this rank per epoch
-  [[nodiscard]] BatchShape batch_shape() const;     ///< shape of a full batch
-  [[nodiscard]] const PackInfo& info() const;       ///< the first source, with the classes of all
+  [[nodiscard]] std::uint64_t size() const;           ///< samples of the source
+  [[nodiscard]] std::uint64_t epoch_samples() const;  ///< samples of an epoch, of all ranks
+  [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
+  [[nodiscard]] BatchShape batch_shape() const;       ///< shape of a full batch
+  [[nodiscard]] const PackInfo& info() const;         ///< the first source, with the classes of all
   [[nodiscard]] MixingInfo mixing() const;
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();

@@ -3,11 +3,13 @@
 
 #include <chunkhit/error.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,59 @@ enum class RankRemainder { pad, drop };
 
 /// Value of the options `threads` and `prefetch`: the loader chooses while it runs, by its statistics.
 inline constexpr std::uint32_t kAutomatic = ~std::uint32_t{0};
+
+/// Samples that a loader uses. At most one field is set; none: all samples.
+struct SubsetSpec {
+  /// Sample numbers, in any order, each below size() and no number twice.
+  std::optional<std::vector<std::uint64_t>> samples{};
+  std::vector<std::string>
+      classes{};  ///< names of classes, of images with class labels; an id where it has no name
+  /// Least and greatest label, both included: class ids of images, or the number of samples with one label.
+  std::optional<std::array<double, 2>> label_range{};
+  /// Path of a CSV with a header. Its column `sample` has sample numbers; where there is none, the column
+  /// `file` has names of files as `pack-info --list` writes them, of which a pack of images records one per
+  /// sample.
+  std::string csv{};
+};
+
+/// Weight of each sample of a class.
+struct ClassWeight {
+  std::string name;  ///< name of a class, or its id where it has no name
+  double weight = 1;
+};
+
+/// Which samples an epoch has, and how often: by default each one of the subset once. With weights an epoch
+/// is `epoch_samples` draws. At most one of weights, class_weights and balanced is set. Weights are finite
+/// and at least 0, and some are above 0; a sample of weight 0 is not drawn. schemas/order.md has the draws,
+/// and lib/README.md what they cost.
+struct SamplerSpec {
+  SubsetSpec subset{};
+  std::vector<double> weights{};             ///< (size(),): weight of each sample of the source
+  std::vector<ClassWeight> class_weights{};  ///< of all classes that the subset has samples of
+  bool balanced = false;                     ///< each class as often: weights of 1 / samples of the class
+  /// With replacement a sample of share w of all weights comes floor(n · w) - 1 to ceil(n · w) + 1 times in
+  /// an epoch of n draws, n · w expected. Without replacement a sample comes at most once, and is drawn with
+  /// the probabilities of torch.multinomial(replacement=False); weights then require epoch_samples.
+  bool replacement = true;
+  /// Samples of an epoch; 0: as many as the subset has. Without replacement at most as many as have a weight.
+  /// Of a mixture: samples of all sources in an epoch; 0: as many as all subsets have.
+  std::uint64_t epoch_samples = 0;
+};
+
+/// Where a mixture of sources has its shares.
+enum class Shares {
+  batch,  ///< in every prefix of an epoch, and so in every batch: to within one sample of each source
+  epoch,  ///< in every 4096 samples of an epoch; within them samples of all sources are shuffled
+};
+
+/// Sources that are mixed instead of concatenated: each gives its share of an epoch in its own order. A
+/// source that gives more samples than it has begins its next own epoch; one that gives fewer continues in
+/// the loader's next epoch where it stopped.
+struct MixtureSpec {
+  /// One per path, above 0; shares are weights divided by their sum. Empty: sources are concatenated.
+  std::vector<double> weights{};
+  Shares shares = Shares::batch;
+};
 
 /// Allocator of the batches' memory, e.g. pinned memory. Called by the loader's constructor and destructor,
 /// by `next` after a batch was retained and where automatic prefetch prepares more batches; the last owner of
@@ -94,12 +149,18 @@ struct LoaderStats {
 };
 CHUNKHIT_API std::ostream& operator<<(std::ostream& out, const LoaderStats& stats);
 
-/// How well Shuffle::window mixes samples.
+/// How well an order mixes samples, and what a sampler costs.
 struct MixingInfo {
-  std::uint64_t chunks = 0;
+  std::uint64_t chunks = 0;             ///< chunks of the source
   std::uint64_t chunks_in_window = 0;   ///< chunks of each window but the last
   std::uint64_t samples_in_window = 0;  ///< samples of each window but the last
   double same_chunk_neighbors = 0;      ///< expected share of neighbors from the same chunk, 0..1
+  std::uint64_t epoch_samples = 0;      ///< samples of an epoch of all ranks
+  double distinct_samples = 0;          ///< expected number of different samples among them
+  /// Visits of chunks in epoch 0: Shuffle::none and window read a chunk once a visit. A sampler visits only
+  /// chunks that it has samples of; Shuffle::global needs a visited chunk once a sample.
+  std::uint64_t chunk_visits = 0;
+  double samples_per_visit = 0;  ///< samples that are used of a visited chunk, on average
 };
 
 /// A range over the batches that are left of a loader's epoch; to be iterated once.

@@ -37,6 +37,7 @@ struct SparseLoaderOptions {
   std::uint32_t world_size = 1;
   RankRemainder rank_remainder = RankRemainder::pad;
   bool drop_last = false;  ///< drop the last batch if it is not full
+  SamplerSpec sampler{};   ///< which rows an epoch has, and how often; rows have no classes
   std::uint32_t echo = 1;  ///< data echoing: uses of each fetched block of echo · batch_size rows
   SparseFormat format = SparseFormat::dense_f32;
   bool binarize = false;              ///< replace every entry by 1
@@ -146,12 +147,13 @@ class CHUNKHIT_API SparseLoader {
   /// Shares ownership of the current batch, as ImageLoader::retain.
   [[nodiscard]] std::shared_ptr<const SparseBatch> retain() const;
 
-  [[nodiscard]] std::uint64_t size() const;          ///< rows of the source
-  [[nodiscard]] std::uint64_t column_count() const;  ///< items
-  [[nodiscard]] std::uint64_t batch_count() const;   ///< batches of this rank per epoch
-  [[nodiscard]] bool has_held_out() const;           ///< whether batches have a held-out matrix
-  [[nodiscard]] double value_scale() const;          ///< a rating is a dense_u8 number times this
-  [[nodiscard]] const PackInfo& info() const;        ///< the first source
+  [[nodiscard]] std::uint64_t size() const;           ///< rows of the source
+  [[nodiscard]] std::uint64_t epoch_samples() const;  ///< rows of an epoch, of all ranks
+  [[nodiscard]] std::uint64_t column_count() const;   ///< items
+  [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
+  [[nodiscard]] bool has_held_out() const;            ///< whether batches have a held-out matrix
+  [[nodiscard]] double value_scale() const;           ///< a rating is a dense_u8 number times this
+  [[nodiscard]] const PackInfo& info() const;         ///< the first source
   /// Ids, as in SparseDataset; views of the loader's memory.
   [[nodiscard]] std::string_view row_id(std::uint64_t row) const;
   [[nodiscard]] std::string_view column_id(std::uint64_t column) const;

@@ -101,7 +101,7 @@ class Loader(Generic[Batch]):
         """Resumes from a `state_dict()`: its epoch gives exactly the remaining batches. With another world_size or
         batch_size it gives all remaining samples, divided among the new ranks, provided that all ranks stopped after the
         same batch; rank_remainder="pad" uses fewer than world_size of them twice. Raises Error "usage" if the state is
-        invalid or belongs to another source, seed, order or augmentation, or for another epoch while batches remain."""
+        invalid or belongs to another source, seed, order, sampler or augmentation, or for another epoch while batches remain."""
         if not isinstance(state, dict) or not isinstance(state.get("chunkhit"), str):
             raise Error(f"state: expected the dict that state_dict() gives, found {reprlib.repr(state)}", "usage")
         self._core.restore(state["chunkhit"])
@@ -120,7 +120,19 @@ class Loader(Generic[Batch]):
         self._core.reset_stats()
 
     def mixing(self) -> _chunkhit.MixingInfo:
-        """How well shuffle="window" mixes."""
+        """How well the order mixes samples, and what a sampler costs:
+
+        chunks              chunks of the source
+        chunks_in_window    chunks of each window but the last
+        samples_in_window   samples of each window but the last
+        same_chunk_neighbors
+                            expected share of neighbors from the same chunk
+        epoch_samples       samples of an epoch, of all ranks
+        distinct_samples    expected number of different samples among them
+        chunk_visits        visits of chunks in epoch 0; shuffle "none" and "window" read a chunk once a visit, "global"
+                            needs it once a sample
+        samples_per_visit   samples that are used of a visited chunk, on average
+        """
         return self._core.mixing()
 
     @property
@@ -140,6 +152,11 @@ class Loader(Generic[Batch]):
     def size(self) -> int:
         """Samples (rows) of the source, of all ranks."""
         return self._core.size
+
+    @property
+    def epoch_samples(self) -> int:
+        """Samples (rows) of an epoch, of all ranks: `size`, where no sampler says otherwise."""
+        return self._core.epoch_samples
 
     @property
     def info(self) -> Dict[str, Any]:

@@ -1,7 +1,9 @@
 """Loaders: batches that are always ready."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple, Union
+import os
+import reprlib
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -15,6 +17,22 @@ from ._paths import Path, Paths, native_path, native_paths
 def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
     """The options among a constructor's locals()."""
     return {name: value for name, value in arguments.items() if name not in ("self", "paths", "writable", "__class__")}
+
+
+def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
+    """The paths, and the weights of a dict of them."""
+    if not isinstance(paths, dict):
+        return paths, None
+    if not all(isinstance(weight, (int, float)) and not isinstance(weight, bool) for weight in paths.values()):
+        raise TypeError(f"paths: expected weights that are numbers, found {reprlib.repr(paths)}")
+    if not paths:
+        raise TypeError("paths: expected a path or several, found an empty dict")
+    return list(paths), [float(weight) for weight in paths.values()]
+
+
+def subset_option(subset: Any) -> Any:
+    """The path of a CSV as the system has it; other subsets as they are."""
+    return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
 class ImageLoader(Loader[ImageBatch]):
@@ -31,6 +49,13 @@ class ImageLoader(Loader[ImageBatch]):
                     this reader's rank, and the number of ranks that share an epoch
     rank_remainder  samples that cannot be divided evenly among ranks: "pad" uses some twice, "drop" leaves them out
     drop_last       drop the last batch if it is not full
+    sampler         which samples an epoch draws: "balanced", each class as often; dict of a weight by class, of all classes
+                    that have samples; array of a weight for each sample of the source. Weights are finite and from 0
+    subset          samples that are used: array of sample numbers; list of class names; tuple of the least and the
+                    greatest label, both included; path of a CSV with a column "sample" (numbers) or "file" (names as
+                    `pack-info --list` writes them). In a mixture, weights and subsets apply within each path
+    replacement     True: a sample comes as often as its weight asks for; False: at most once, which needs epoch_samples
+    epoch_samples   samples of an epoch; None: as many as the subset has
     echo            data echoing: uses of each fetched block of echo * batch_size samples
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=);
                     random resized crop: dict(resized_crop=dict(height=, width=, area=(0.08, 1), aspect=(3/4, 4/3)));
@@ -80,8 +105,9 @@ class ImageLoader(Loader[ImageBatch]):
 
     def __init__(
         self,
-        paths: Paths,
+        paths: Union[Paths, Dict[Path, float]],
         *,
+        shares: str = "batch",
         batch_size: int = 256,
         shuffle: str = "none",
         seed: int = 0,
@@ -90,6 +116,10 @@ class ImageLoader(Loader[ImageBatch]):
         world_size: int = 1,
         rank_remainder: str = "pad",
         drop_last: bool = False,
+        sampler: Any = None,
+        subset: Any = None,
+        replacement: bool = True,
+        epoch_samples: Optional[int] = None,
         echo: int = 1,
         augment: Optional[Dict[str, Any]] = None,
         dtype: str = "uint8",
@@ -111,6 +141,7 @@ class ImageLoader(Loader[ImageBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
+        options["subset"] = subset_option(subset)
         for name in ("normalize_like", "cache_dir"):
             if options[name] is not None:
                 options[name] = native_path(options[name], name)
@@ -132,7 +163,8 @@ class ImageLoader(Loader[ImageBatch]):
 class SparseLoader(Ids, Loader[SparseBatch]):
     """Batches of rows from a pack of pack-sparse, one of its parts, or an AnnData file.
 
-    The options are those of ImageLoader (also `itertools.islice(loader.epoch(epoch), 100)` to limit batches), and:
+    The options are those of ImageLoader (also `itertools.islice(loader.epoch(epoch), 100)` to limit batches), and those
+    below. Rows have no classes: `sampler` is an array of a weight per row, `subset` an array, a tuple or a CSV of rows.
     format      "dense_f32", "dense_f16" (values above 65504 are an error), "dense_u8" (numbers as stored: a rating is
                 the number times `value_scale`), "csr"
     binarize    replace every entry by 1
@@ -155,6 +187,10 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         world_size: int = 1,
         rank_remainder: str = "pad",
         drop_last: bool = False,
+        sampler: Any = None,
+        subset: Any = None,
+        replacement: bool = True,
+        epoch_samples: Optional[int] = None,
         echo: int = 1,
         format: str = "dense_f32",
         binarize: bool = False,
@@ -177,6 +213,7 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         options = keywords(locals())
         if cache_dir is not None:
             options["cache_dir"] = native_path(cache_dir, "cache_dir")
+        options["subset"] = subset_option(subset)
         super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
 
     @staticmethod

@@ -39,7 +39,7 @@ def share_of_work(options: Dict[str, Any]) -> Dict[str, Any]:
 
 # What belongs to a DataLoader, and what is in its place here.
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
-             "pin_memory": 'device="cuda"', "sampler": "shuffle=", "batch_sampler": "shuffle= and batch_size=",
+             "pin_memory": 'device="cuda"', "batch_sampler": "shuffle= and batch_size=",
              "generator": "seed=", "transform": "augment= and normalize="}
 
 

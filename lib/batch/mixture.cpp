@@ -1,0 +1,304 @@
+#include "batch/mixture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "chunkhit/error.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kMaxPeriod = 65'536;      // of a sequence
+constexpr std::uint64_t kMaxOwnEpochs = 65'536;   // of a source, in an epoch
+constexpr std::uint64_t kBlockPositions = 4'096;  // that are shuffled with Shares::epoch
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw Error(ErrorCode::usage, "mixture: " + path + ": " + what);
+}
+
+std::vector<double> shares_of(const std::vector<MixtureShape::Source>& sources) {
+  double sum = 0;
+  for (const MixtureShape::Source& each : sources) {
+    if (!(each.weight > 0) || !std::isfinite(each.weight))
+      refuse(each.path, "weight " + std::to_string(each.weight) + ", expected a finite number above 0");
+    sum += each.weight;
+  }
+  std::vector<double> shares(sources.size());
+  std::ranges::transform(sources, shares.begin(), [=](const auto& each) { return each.weight / sum; });
+  return shares;
+}
+
+/// Whole numbers nearest to period · share; empty where one of them is farther off than 1e-6.
+std::vector<std::uint64_t> whole_shares(const std::vector<double>& shares, std::uint64_t period) {
+  std::vector<std::uint64_t> whole;
+  std::uint64_t sum = 0;
+  for (const double share : shares) {
+    const double exact = share * static_cast<double>(period), rounded = std::floor(exact + 0.5);
+    if (rounded < 1 || std::abs(exact - rounded) > 1e-6) return {};
+    sum += whole.emplace_back(static_cast<std::uint64_t>(rounded));
+  }
+  return sum == period ? whole : std::vector<std::uint64_t>{};
+}
+
+/// Rounds down, and gives what is left to the largest remainders.
+std::vector<std::uint64_t> nearest_shares(const std::vector<double>& shares) {
+  std::vector<std::uint64_t> whole;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  std::uint64_t left = kMaxPeriod;
+  for (std::size_t source = 0; source < shares.size(); ++source) {
+    const double exact = shares[source] * static_cast<double>(kMaxPeriod), down = std::floor(exact);
+    left -= whole.emplace_back(static_cast<std::uint64_t>(down));
+    remainders.emplace_back(down - exact, source);
+  }
+  std::ranges::sort(remainders);
+  for (std::uint64_t i = 0; i < left; ++i) ++whole[remainders[i].second];
+  return whole;
+}
+
+std::vector<std::uint64_t> find_shares(const std::vector<MixtureShape::Source>& sources) {
+  const std::vector<double> shares = shares_of(sources);
+  for (std::uint64_t period = sources.size(); period <= kMaxPeriod; ++period)
+    if (std::vector<std::uint64_t> whole = whole_shares(shares, period); !whole.empty()) return whole;
+  std::vector<std::uint64_t> whole = nearest_shares(shares);
+  for (std::size_t source = 0; source < sources.size(); ++source)
+    if (whole[source] == 0)
+      refuse(sources[source].path,
+             "share " + std::to_string(shares[source]) + ", expected at least 1 / 65536");
+  return whole;
+}
+
+}  // namespace
+
+/// Gives each position to the source that may have it and must have its next one first: earliest deadline
+/// first, which meets all deadlines (Liu and Layland 1973), so no share is ever off by one.
+ShareSequence::ShareSequence(const std::vector<MixtureShape::Source>& sources)
+    : shares_(find_shares(sources)), positions_(sources.size()) {
+  const std::uint64_t period = std::accumulate(shares_.begin(), shares_.end(), std::uint64_t{0});
+  std::vector<std::uint64_t> used(shares_.size());
+  for (std::uint64_t position = 0; position < period; ++position) {
+    std::size_t next = shares_.size();
+    std::uint64_t first_deadline = 0;
+    for (std::size_t source = 0; source < shares_.size(); ++source) {
+      if (used[source] * period / shares_[source] > position) continue;
+      const std::uint64_t deadline = ((used[source] + 1) * period - 1) / shares_[source] + 1;
+      if (next < shares_.size() && deadline >= first_deadline) continue;
+      next = source;
+      first_deadline = deadline;
+    }
+    positions_[next].push_back(static_cast<std::uint32_t>(position));
+    entries_.push_back({static_cast<std::uint32_t>(next), static_cast<std::uint32_t>(used[next]++)});
+  }
+}
+
+ShareSequence::Use ShareSequence::operator[](std::uint64_t position) const {
+  const Entry& entry = entries_[position % entries_.size()];
+  return {entry.source, position / entries_.size() * shares_[entry.source] + entry.number};
+}
+
+std::uint64_t ShareSequence::count_before(std::size_t source, std::uint64_t position_count) const {
+  const std::vector<std::uint32_t>& positions = positions_[source];
+  const auto before = std::ranges::lower_bound(positions, position_count % entries_.size());
+  return position_count / entries_.size() * shares_[source] +
+         static_cast<std::uint64_t>(before - positions.begin());
+}
+
+std::uint64_t ShareSequence::position(std::size_t source, std::uint64_t use) const {
+  return use / shares_[source] * entries_.size() + positions_[source][use % shares_[source]];
+}
+
+namespace {
+
+/// The chunks of one source.
+ChunkGrid own_chunks(const ChunkGrid& all, const MixtureShape::Source& source) {
+  if (source.chunk_count == 0) refuse(source.path, "has no samples, expected at least 1");
+  std::vector<std::uint64_t> counts;
+  counts.reserve(source.chunk_count);
+  for (std::uint64_t chunk = 0; chunk < source.chunk_count; ++chunk)
+    counts.push_back(all.sample_count_of(source.first_chunk + chunk));
+  return ChunkGrid(counts);
+}
+
+/// What a sampler of all sources draws from one of them.
+std::optional<DrawSpec> own_draws(const std::optional<DrawSpec>& all, const ChunkGrid& grid,
+                                  const MixtureShape::Source& source) {
+  if (!all) return std::nullopt;
+  const std::uint64_t first = grid.first_sample(source.first_chunk);
+  const std::uint64_t end = grid.first_sample(source.first_chunk + source.chunk_count);
+  DrawSpec own{.draws = !all->weights.empty(), .replacement = all->replacement};
+  if (all->subset) {
+    own.subset.emplace();
+    for (const std::uint64_t sample : *all->subset)
+      if (sample >= first && sample < end) own.subset->push_back(sample - first);
+    if (own.subset->empty()) refuse(source.path, "has no samples of the subset, expected at least 1");
+  }
+  if (!own.draws) return own.subset ? std::optional(own) : std::nullopt;
+  own.weights.assign(all->weights.begin() + static_cast<std::ptrdiff_t>(first),
+                     all->weights.begin() + static_cast<std::ptrdiff_t>(end));
+  if (std::ranges::none_of(own.weights, [](double weight) { return weight > 0; }))
+    refuse(source.path, "all of its samples have weight 0, expected one above 0");
+  return own;
+}
+
+}  // namespace
+
+Mixture::Mixture(const ChunkGrid& grid, const OrderSpec& spec, const MixtureShape& shape,
+                 const std::optional<DrawSpec>& draws)
+    : spec_(spec), shares_(shape.shares), sequence_(shape.sources), position_count_(shape.epoch_samples) {
+  std::uint64_t samples = 0;
+  for (const MixtureShape::Source& each : shape.sources) {
+    OrderSpec own = spec;
+    own.seed = random_bits(spec.seed, Purpose::mixture, sources_.size());
+    sources_.push_back(std::make_unique<Source>(own_chunks(grid, each), each.first_chunk, own,
+                                                own_draws(draws, grid, each)));
+    samples += sources_.back()->order.position_count();
+  }
+  if (position_count_ == 0) position_count_ = samples;
+  for (std::size_t source = 0; source < sources_.size(); ++source) {
+    sources_[source]->uses = sequence_.count_before(source, position_count_);
+    const std::uint64_t own = sources_[source]->order.position_count();
+    if (sources_[source]->uses / own > kMaxOwnEpochs)
+      refuse(shape.sources[source].path,
+             "its " + std::to_string(own) + " samples give " + std::to_string(sources_[source]->uses) +
+                 " of an epoch, expected at most " + std::to_string(kMaxOwnEpochs * own));
+  }
+}
+
+std::uint64_t Mixture::id() const {
+  std::vector<std::uint64_t> mixed{static_cast<std::uint64_t>(shares_), position_count_};
+  for (std::size_t source = 0; source < sources_.size(); ++source) {
+    const Source& each = *sources_[source];
+    mixed.insert(mixed.end(), {sequence_.shares()[source], each.first_chunk, each.chunks.chunk_count(),
+                               each.order.sampler_id().value_or(0)});
+  }
+  return xxh3({reinterpret_cast<const std::uint8_t*>(mixed.data()), mixed.size() * sizeof(std::uint64_t)});
+}
+
+std::uint64_t Mixture::chunks_needed(std::uint64_t positions) const {
+  return MixedOrder(*this, 0).slots_needed(positions);
+}
+
+MixingInfo Mixture::mixing() const {
+  MixingInfo info;
+  info.epoch_samples = position_count_;
+  for (const auto& each : sources_) {
+    const MixingInfo own = each->order.mixing();
+    const auto uses = static_cast<double>(each->uses);
+    const double share = uses / static_cast<double>(position_count_);
+    info.chunks += own.chunks;
+    info.chunks_in_window += own.chunks_in_window;
+    info.samples_in_window += own.samples_in_window;
+    info.same_chunk_neighbors += share * share * own.same_chunk_neighbors;
+    info.distinct_samples +=
+        own.distinct_samples * std::min(1.0, uses / static_cast<double>(own.epoch_samples));
+    info.chunk_visits += own.chunk_visits;
+  }
+  if (spec_.shuffle != Shuffle::global) info.chunk_visits = MixedOrder(*this, 0).slot_count();
+  info.samples_per_visit = static_cast<double>(position_count_) /
+                           static_cast<double>(std::max<std::uint64_t>(1, info.chunk_visits));
+  return info;
+}
+
+MixedOrder::MixedOrder(const Mixture& mixture, std::uint64_t epoch)
+    : mixture_(mixture), block_seed_(random_bits(mixture.spec_.seed, Purpose::window_order, epoch)) {
+  for (const auto& source : mixture.sources_) {
+    OwnEpochs& own = own_epochs_.emplace_back();
+    const std::uint64_t count = source->order.position_count();
+    own.first_use = epoch * source->uses;
+    own.first_epoch = own.first_use / count;
+    const std::uint64_t end_use = own.first_use + source->uses;
+    for (std::uint64_t each = own.first_epoch; each * count < end_use; ++each)
+      own.orders.push_back(source->order.epoch(each));
+    if (mixture.spec_.shuffle != Shuffle::global) list_visits(own_epochs_.size() - 1);
+  }
+  std::ranges::stable_sort(visits_, {}, &Visit::first_position);
+  std::uint64_t end_position = 0;
+  for (Visit& visit : visits_) visit.end_position = end_position = std::max(end_position, visit.end_position);
+}
+
+void MixedOrder::list_visits(std::size_t source) {
+  const OwnEpochs& own = own_epochs_[source];
+  const std::uint64_t count = mixture_.sources_[source]->order.position_count();
+  for (std::size_t epoch = 0; epoch < own.orders.size(); ++epoch) {
+    const EpochOrder& order = *own.orders[epoch];
+    const std::uint64_t before = (own.first_epoch + epoch) * count;
+    for (std::uint64_t slot = 0; slot < order.slot_count(); ++slot) {
+      const EpochOrder::Positions needed = order.positions_of(slot);
+      add_visit(source, before + needed.first, before + needed.end, order.chunk_at(slot));
+    }
+  }
+}
+
+/// Adds a visit that uses [first_use, end_use) of all uses of the source need, where the epoch has some of
+/// them.
+void MixedOrder::add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use,
+                           std::uint64_t chunk) {
+  const Mixture::Source& mixed = *mixture_.sources_[source];
+  const std::uint64_t epoch_begin = own_epochs_[source].first_use, epoch_end = epoch_begin + mixed.uses;
+  const std::uint64_t first = std::max(first_use, epoch_begin), end = std::min(end_use, epoch_end);
+  if (first >= end) return;
+  Visit visit{mixture_.sequence_.position(source, first - epoch_begin),
+              mixture_.sequence_.position(source, end - 1 - epoch_begin) + 1, mixed.first_chunk + chunk};
+  if (mixture_.shares_ == Shares::epoch) {
+    visit.first_position -= visit.first_position % kBlockPositions;
+    visit.end_position = (visit.end_position - 1) / kBlockPositions * kBlockPositions + kBlockPositions;
+  }
+  visits_.push_back(visit);
+}
+
+/// The position before the positions of its block were shuffled.
+std::uint64_t MixedOrder::unshuffled(std::uint64_t position, Window& window) const {
+  if (mixture_.shares_ == Shares::batch) return position;
+  const bool inside = position - window.first_position_ < window.end_position_ - window.first_position_;
+  if (!inside || window.window_seed_ != block_seed_) {
+    window.window_seed_ = block_seed_;
+    window.first_position_ = position - position % kBlockPositions;
+    window.end_position_ = std::min(window.first_position_ + kBlockPositions, mixture_.position_count_);
+    window.positions_ =
+        Permutation(window.end_position_ - window.first_position_,
+                    random_bits(block_seed_, Purpose::window_order, position / kBlockPositions));
+  }
+  return window.first_position_ + window.positions_(position - window.first_position_);
+}
+
+DrawnSample MixedOrder::operator()(std::uint64_t position, Window& window) const {
+  const ShareSequence::Use found = mixture_.sequence_[unshuffled(position, window)];
+  const Mixture::Source& source = *mixture_.sources_[found.source];
+  const OwnEpochs& own = own_epochs_[found.source];
+  const std::uint64_t count = source.order.position_count();
+  const std::uint64_t use = own.first_use + found.number, epoch = use / count - own.first_epoch;
+  if (window.sources_.size() != own_epochs_.size()) window.sources_.resize(own_epochs_.size());
+  DrawnSample sample = (*own.orders[epoch])(use % count, window.sources_[found.source]);
+  sample.chunk += source.first_chunk;
+  sample.repeat += epoch << 32;
+  return sample;
+}
+
+std::uint64_t MixedOrder::chunk_at(std::uint64_t slot) const { return visits_[slot].chunk; }
+
+PositionOrder::Slots MixedOrder::slots_of(std::uint64_t first_position, std::uint64_t end_position) const {
+  if (mixture_.spec_.shuffle == Shuffle::global) return {0, 0};
+  const auto first = std::ranges::partition_point(
+      visits_, [=](const Visit& visit) { return visit.end_position <= first_position; });
+  const auto end = std::ranges::partition_point(
+      visits_, [=](const Visit& visit) { return visit.first_position < end_position; });
+  const auto first_slot = static_cast<std::uint64_t>(first - visits_.begin());
+  return {first_slot, std::max(first_slot, static_cast<std::uint64_t>(end - visits_.begin()))};
+}
+
+std::uint64_t MixedOrder::slots_needed(std::uint64_t positions) const {
+  std::uint64_t needed = 1;
+  for (const Visit& visit : visits_) {
+    const std::uint64_t first = visit.first_position + 1 - std::min(positions, visit.first_position + 1);
+    for (const std::uint64_t begin : {first, visit.first_position}) {
+      const Slots slots = slots_of(begin, begin + positions);
+      needed = std::max(needed, slots.end - slots.first);
+    }
+  }
+  return needed;
+}
+
+}  // namespace chunkhit
