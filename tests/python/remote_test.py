@@ -412,3 +412,49 @@ def test_a_forked_child_reads_with_connections_of_its_own(packs, nginx):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0 and os.read(reading, 1) == b"1"
     np.testing.assert_array_equal(dataset[[5]][0], expected)
+
+
+def test_a_forked_child_may_end_with_the_loader_of_its_parent(packs, nginx):
+    program = ("import gc, os, sys, chunkhit\n"
+               "loader = chunkhit.ImageLoader(sys.argv[1], batch_size=16, cache='none')\n"
+               "dataset = chunkhit.ImageDataset(sys.argv[1])\n"
+               "next(iter(loader)), dataset[3]\n"
+               "if os.fork() == 0:\n"
+               "    dataset[5]\n"
+               "    del loader, dataset\n"
+               "    gc.collect()\n"
+               "    sys.exit(0)\n"
+               "assert os.wait()[1] == 0\n"
+               "next(iter(loader)), dataset[5]\n")
+    run = subprocess.run([sys.executable, "-c", program, f"{nginx.url}/images/shard"], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_nothing_is_packed_into_a_url(packs):
+    for url in ("s3://bucket/train", "https://127.0.0.1/train"):
+        with pytest.raises(chunkhit.Error, match=f"{url}: is a URL, expected a local folder: write there, and upload") as raised:
+            chunkhit.pack_images(packs / "images", url)
+        assert raised.value.code == "usage"
+
+
+def test_the_memory_of_what_is_on_its_way_is_bounded(packs, nginx):
+    for shuffle in ("window", "global"):
+        with pytest.raises(chunkhit.Error, match="cache_bytes: this order needs"):
+            chunkhit.ImageLoader(f"{nginx.url}/images/shard", shuffle=shuffle, cache="none", cache_bytes=3000)
+
+
+def test_mixtures_samplers_and_states_are_those_of_local_packs(packs, nginx, tmp_path):
+    url, options = f"{nginx.url}/images", dict(batch_size=10, shuffle="window", window_chunks=2, cache="none")
+    for sampler in ({"subset": ["a"]}, {"sampler": {"a": 3.0, "b": 1.0}}):
+        local = chunkhit.ImageLoader(packs / "shard", **options, **sampler)
+        remote = chunkhit.ImageLoader(f"{url}/shard", cache_dir=tmp_path / "cache", **options, **sampler)
+        for epoch in range(3):
+            assert_equal(batches(remote, epoch), batches(local, epoch))
+    local = chunkhit.ImageLoader({packs / "shard": 0.7, packs / "hdf5": 0.3}, **options)
+    remote = chunkhit.ImageLoader({f"{url}/shard": 0.7, f"{url}/hdf5": 0.3}, cache_dir=tmp_path / "cache", **options)
+    for epoch in range(3):
+        assert_equal(batches(remote, epoch), batches(local, epoch))
+    epoch = iter(local.epoch(1))
+    next(epoch)
+    remote.load_state_dict(local.state_dict())
+    assert_equal(batches(remote, 1), [(b.images.copy(), b.labels.copy(), b.samples.copy()) for b in epoch])

@@ -204,8 +204,9 @@ HttpClient::HttpClient()
 }
 
 HttpClient::~HttpClient() {
-  if (process_ != ::getpid()) {  // a forked child has neither the thread nor its sockets
-    thread_.detach();
+  if (process_ != ::getpid()) {
+    // A forked child has neither the thread nor a right to its sockets: both are left alone.
+    static_cast<void>(new std::thread(std::move(thread_)));
     return;
   }
   {
