@@ -53,7 +53,8 @@ EpochReader::EpochReader(const ChunkSet& chunks, const EpochReaderSpec& spec, co
       spec_(spec),
       grid_(chunks.sample_counts()),
       order_(grid_, spec.order, sampling),
-      plan_(plan_reader(chunks, order_, spec_)),
+      chunks_in_order_(chunks_in_order(spec_, order_)),
+      plan_(plan_reader(chunks, chunks_in_order_, spec_)),
       cache_(chunks, {plan_.cache,
                       spec.check_hashes,
                       spec.on_corrupt,
@@ -102,7 +103,7 @@ bool EpochReader::keeps_chunks() const {
 // Chunks are read ahead for the next batches' order, and one more by each thread.
 PipelineSize EpochReader::pipeline_size(const TunerSetting& setting) const {
   const std::uint64_t chunks_ahead =
-      2 * chunks_needed(spec_, grid_.chunk_count(), order_, setting.threads) + setting.threads;
+      2 * chunks_needed(spec_, grid_.chunk_count(), chunks_in_order_, setting.threads) + setting.threads;
   return {
       .threads = setting.threads,
       .slots = ring_size(spec_, setting.threads, setting.prefetch),

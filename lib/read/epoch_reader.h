@@ -83,6 +83,7 @@ class EpochReader {
   EpochReaderSpec spec_;
   ChunkGrid grid_;
   LoaderOrder order_;
+  std::uint64_t chunks_in_order_;  // that a batch needs at a time
   CachePlan plan_;
   ChunkCache cache_;
   BatchSlots& ring_;

@@ -24,11 +24,11 @@ void lower_to_slots(EpochReaderSpec& spec, std::uint64_t slots) {
   }
 }
 
-CacheSpec cache_spec(const ChunkSet& chunks, const EpochReaderSpec& spec, const LoaderOrder& order,
+CacheSpec cache_spec(const EpochReaderSpec& spec, std::uint64_t chunk_count, std::uint64_t in_order,
                      std::uint32_t threads) {
   return {.cache = spec.cache,
           .cache_bytes = spec.cache_bytes,
-          .chunks_needed = chunks_needed(spec, chunks.chunk_count(), order, threads),
+          .chunks_needed = chunks_needed(spec, chunk_count, in_order, threads),
           .threads = threads,
           .in_order = spec.order.shuffle != Shuffle::global,
           .keeps_images = true};
@@ -42,10 +42,10 @@ bool is_as_good(const CachePlan& plan, const CachePlan& other) {
 }
 
 /// Plans for so many threads; nothing where there is too little memory for them, and fewer may do.
-std::optional<CachePlan> plan_for(const ChunkSet& chunks, const LoaderOrder& order,
-                                  const EpochReaderSpec& spec, std::uint32_t threads) {
+std::optional<CachePlan> plan_for(const ChunkSet& chunks, std::uint64_t in_order, const EpochReaderSpec& spec,
+                                  std::uint32_t threads) {
   try {
-    return plan_cache(chunks, cache_spec(chunks, spec, order, threads));
+    return plan_cache(chunks, cache_spec(spec, chunks.chunk_count(), in_order, threads));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::usage || threads == 1 || !spec.tunes_threads) throw;
     return std::nullopt;
@@ -82,23 +82,27 @@ EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes) {
   return spec;
 }
 
-std::uint64_t chunks_needed(const EpochReaderSpec& spec, std::uint64_t chunk_count, const LoaderOrder& order,
-                            std::uint32_t threads) {
+// The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of them,
+// with echo as many again for each pass.
+std::uint64_t chunks_in_order(const EpochReaderSpec& spec, const LoaderOrder& order) {
   const BatchSpec& batches = spec.batches;
-  if (spec.order.shuffle == Shuffle::global) {
-    const std::uint64_t of_batch = spec.holds_all ? std::min(chunk_count, batches.batch_size) : 1;
-    return std::min(chunk_count, of_batch * threads);
-  }
-  // The ranks read interleaved positions of one order: this rank's batch spans batch_size · world_size of
-  // them, with echo as many again for each pass.
+  if (spec.order.shuffle == Shuffle::global) return 0;
   return order.chunks_needed(batches.batch_size * batches.world_size * batches.echo);
 }
 
-CachePlan plan_reader(const ChunkSet& chunks, const LoaderOrder& order, EpochReaderSpec& spec) {
-  std::optional<CachePlan> first = plan_for(chunks, order, spec, spec.threads);
-  for (; !first; first = plan_for(chunks, order, spec, spec.threads)) spec.threads /= 2;
+std::uint64_t chunks_needed(const EpochReaderSpec& spec, std::uint64_t chunk_count, std::uint64_t in_order,
+                            std::uint32_t threads) {
+  if (spec.order.shuffle != Shuffle::global) return in_order;
+  const std::uint64_t of_batch = spec.holds_all ? std::min(chunk_count, spec.batches.batch_size) : 1;
+  return std::min(chunk_count, of_batch * threads);
+}
+
+CachePlan plan_reader(const ChunkSet& chunks, std::uint64_t in_order, EpochReaderSpec& spec) {
+  std::optional<CachePlan> first = plan_for(chunks, in_order, spec, spec.threads);
+  for (; !first; first = plan_for(chunks, in_order, spec, spec.threads)) spec.threads /= 2;
   for (; spec.max_threads > spec.threads; spec.max_threads = std::max(spec.threads, spec.max_threads / 2))
-    if (const auto plan = plan_for(chunks, order, spec, spec.max_threads); plan && is_as_good(*plan, *first))
+    if (const auto plan = plan_for(chunks, in_order, spec, spec.max_threads);
+        plan && is_as_good(*plan, *first))
       return *plan;
   return *first;
 }

@@ -101,12 +101,15 @@ template <class Options>
 /// less than that.
 [[nodiscard]] EpochReaderSpec within_memory(EpochReaderSpec spec, double batch_bytes);
 
-/// How many chunks may be needed at the same time.
+/// How many chunks a batch needs at a time in an order of chunks; 0 in a global one.
+[[nodiscard]] std::uint64_t chunks_in_order(const EpochReaderSpec& spec, const LoaderOrder& order);
+
+/// How many of `chunk_count` chunks may be needed at the same time; `in_order`: chunks_in_order.
 [[nodiscard]] std::uint64_t chunks_needed(const EpochReaderSpec& spec, std::uint64_t chunk_count,
-                                          const LoaderOrder& order, std::uint32_t threads);
+                                          std::uint64_t in_order, std::uint32_t threads);
 
 /// Plans the cache. Lowers what automatic threads may take until the cache is as good as with the first
 /// number of threads; throws usage where there is too little memory for one.
-[[nodiscard]] CachePlan plan_reader(const ChunkSet& chunks, const LoaderOrder& order, EpochReaderSpec& spec);
+[[nodiscard]] CachePlan plan_reader(const ChunkSet& chunks, std::uint64_t in_order, EpochReaderSpec& spec);
 
 }  // namespace chunkhit

@@ -87,9 +87,9 @@ class Numbers {
         make_maker_([this] {
           return std::make_unique<NumberAssembler>(source_.chunks(), grid_, cache_, ring_, workers_);
         }),
-        pipeline_(grid_, cache_, ring_, make_maker_,
-                  {.order = {.shuffle = shuffle, .seed = 3, .window_chunks = 4},
-                   .batches = {.batch_size = kBatch},
+        order_(grid_, {.shuffle = shuffle, .seed = 3, .window_chunks = 4}, {}),
+        pipeline_(order_, cache_, ring_, make_maker_,
+                  {.batches = {.batch_size = kBatch},
                    .max_threads = 8,
                    .loads_ahead = shuffle != Shuffle::global,
                    .slice_samples = 2},
@@ -117,6 +117,7 @@ class Numbers {
   BatchRing<NumberBuffer> ring_;
   Workers workers_;
   MakeBatchAssembler make_maker_;
+  LoaderOrder order_;
   BatchPipeline pipeline_;
 };
 

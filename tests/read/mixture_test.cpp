@@ -63,8 +63,10 @@ TEST_F(Mixture, GivesTheSameBatchesForAnyThreads) {
 TEST_F(Mixture, HasItsSharesInEveryBatch) {
   ImageLoader loader(paths_, options());
   for (const std::uint64_t epoch : {0, 3})
-    for (const Seen& batch : read_epoch(loader, epoch))
-      if (batch.samples.size() == 10) EXPECT_EQ(counts_of(batch.samples), (std::vector<int>{5, 3, 2}));
+    for (const Seen& batch : read_epoch(loader, epoch)) {
+      if (batch.samples.size() != 10) continue;
+      EXPECT_EQ(counts_of(batch.samples), (std::vector<int>{5, 3, 2}));
+    }
 }
 
 TEST_F(Mixture, HasUnevenSharesInEveryPrefixToWithinOne) {

@@ -94,12 +94,11 @@ TEST(TunedLoader, TakesAsManyThreadsAsMemoryHasRoomFor) {
   const TemporaryFolder folder;
   const std::string part = write_part(folder, "shard", "zstd");
   const ImageSource source(std::vector{part}, {}, true);
-  const ChunkGrid grid(source.chunks().sample_counts());
   const std::uint64_t room_of_one = source.chunks().max_stored_bytes() + source.chunks().max_chunk_bytes();
   // All samples decoded, and what so many threads need.
   const auto max_threads = [&](std::uint64_t threads) {
     EpochReaderSpec spec = automatic_spec(0, source.chunks().decoded_bytes() + threads * room_of_one);
-    EXPECT_EQ(plan_reader(source.chunks(), grid, spec).cache, Cache::decoded);
+    EXPECT_EQ(plan_reader(source.chunks(), 1, spec).cache, Cache::decoded);
     EXPECT_LE(spec.threads, spec.max_threads);
     return spec.max_threads;
   };

@@ -141,6 +141,7 @@ class ImageLoader(Loader[ImageBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
+        paths, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(subset)
         for name in ("normalize_like", "cache_dir"):
             if options[name] is not None:
