@@ -15,6 +15,8 @@ constexpr double kWaiting = 0.02;  // share of the time; training that waits les
 
 constexpr double kIdle = 0.03;  // share of the threads' time; less of it more batches ahead cannot use
 
+constexpr double kSpare = 0.05;  // share of the time that fewer threads must have left
+
 // A window is long against the noise of single batches, and short against the limits of a climb.
 constexpr double kWindowSeconds = 0.2;
 constexpr double kWindowNoise = 0.05;  // windows that differ more become longer
@@ -25,7 +27,7 @@ constexpr double kWatchSeconds = 0.5;
 constexpr std::uint64_t kWatchBatches = 16;
 
 // After a change the batches that were made before it are left out.
-constexpr std::uint64_t kMaxSkipped = 8;
+constexpr std::uint64_t kMaxSkipped = 20;
 constexpr double kSkippedSeconds = 0.01;
 
 constexpr std::uint64_t kFirstWindows = 3;  // of the base, before the first trial of a climb
@@ -39,7 +41,11 @@ constexpr double kMaxClimbSeconds = 17;
 constexpr double kMinGain = 0.02;
 constexpr double kMinGainOverCpus = 0.05;  // threads that training's CPUs pay for
 constexpr double kMaxLoss = 0.02;          // of fewer threads, all such steps of a climb together
-constexpr double kGiveUp = -0.4;           // after one window
+// And how many times its standard error a gain must be. Batches ahead cost nothing but memory, which is
+// bounded; threads cost CPUs.
+constexpr double kErrorsOfThreads = 1.5;
+constexpr double kErrorsOfPrefetch = 1;
+constexpr double kGiveUp = -0.4;  // after one window
 
 // Noise of a window, until some have been seen.
 constexpr double kFirstNoise = 0.02;
@@ -143,7 +149,7 @@ TunerSetting Tuner::refuse(const std::string& reason) {
   if (setting_.prefetch != base_.prefetch) spec_.max.prefetch = base_.prefetch;
   trial_.reset();
   last_.reset();
-  use(base_, 1);
+  use(base_);
   return setting_;
 }
 
@@ -151,16 +157,26 @@ bool Tuner::is_complete(const TunerWindow& window) const {
   const double seconds = window.seconds();
   if (is_settled_) return window.batches >= kWatchBatches && seconds >= kWatchSeconds;
   const double enough = kWindowSeconds * std::max(1.0, noise() / kWindowNoise);
-  return (window.batches >= kWindowBatches && seconds >= enough) ||
-         (window.batches >= kLongBatches && seconds >= kLongSeconds);
+  // Threads that began together end together: fewer batches than they make at a time say little.
+  const std::uint64_t lump = batches_made(trial_ ? trial_->candidate : base_);
+  return (window.batches >= std::max(kWindowBatches, lump) && seconds >= enough) ||
+         (window.batches >= std::max(kLongBatches, lump) && seconds >= kLongSeconds);
 }
 
 double Tuner::noise() const { return std::sqrt(noise_sum_ / noise_count_); }
 
-void Tuner::use(const TunerSetting& setting, std::uint64_t skipped) {
+/// How many batches threads make at a time.
+std::uint64_t Tuner::batches_made(const TunerSetting& setting) const {
+  return (setting.threads + spec_.batch_slices - 1) / spec_.batch_slices;
+}
+
+void Tuner::use(const TunerSetting& setting) {
+  const auto in_ring = [this](const TunerSetting& of) {
+    return 1 + std::max<std::uint64_t>(of.prefetch, batches_made(of));
+  };
+  skipped_batches_ = std::min(std::max(in_ring(setting), in_ring(setting_)), kMaxSkipped);
   setting_ = setting;
   window_ = {};
-  skipped_batches_ = std::min(skipped, kMaxSkipped);
   skipped_seconds_ = kSkippedSeconds;
 }
 
@@ -176,7 +192,7 @@ void Tuner::begin_climb() {
   lost_ = 0;
   climb_batches_ = 0;
   climb_seconds_ = 0;
-  use(base_, kMaxSkipped);
+  use(base_);
 }
 
 void Tuner::climb(const TunerWindow& window) {
@@ -223,7 +239,9 @@ TunerSetting Tuner::candidate_of(Knob knob) const {
       candidate.threads = std::min(kMoreThreads * base_.threads, spec_.max.threads);
       break;
     case Knob::more_prefetch:
-      candidate.prefetch = std::min(kMorePrefetch * base_.prefetch, spec_.max.prefetch);
+      // As many as threads make at a time are in the ring anyway.
+      candidate.prefetch = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+          kMorePrefetch * std::max<std::uint64_t>(base_.prefetch, batches_made(base_)), spec_.max.prefetch));
       break;
     case Knob::fewer_threads:
       candidate.threads = fewer_threads(base_.threads);
@@ -246,7 +264,7 @@ void Tuner::begin_trial() {
   ++trials_;
   trial_ = Trial{*knob, candidate_of(*knob), {last_.value()}};
   trial_->windows.reserve(kMaxWindows);
-  use(trial_->candidate, trial_->candidate.prefetch + 1);
+  use(trial_->candidate);
 }
 
 void Tuner::continue_trial(const TunerWindow& window) {
@@ -262,8 +280,7 @@ void Tuner::continue_trial(const TunerWindow& window) {
     return;
   }
   const bool is_candidate_next = is_of_candidate(windows.size());
-  if (is_candidate_next != is_of_candidate(index))
-    use(is_candidate_next ? trial_->candidate : base_, trial_->candidate.prefetch + 1);
+  if (is_candidate_next != is_of_candidate(index)) use(is_candidate_next ? trial_->candidate : base_);
 }
 
 Tuner::Gain Tuner::gain_of_trial() const {
@@ -290,20 +307,27 @@ Tuner::Outcome Tuner::judge() const {
   const TunerWindow base = sum_of(windows, false), tried = sum_of(windows, true);
   if (windows.size() == 2 && -tried.log_cost_over(base) < kGiveUp) return Outcome::rejected;
   const bool is_fewer = trial_->knob == Knob::fewer_threads;
-  // Steps vary more than what they wait: where training waits for neither, their times say nothing.
-  if (is_fewer && windows.size() == 3 && base.wait_fraction() <= kWaiting &&
-      tried.wait_fraction() <= kWaiting)
-    return Outcome::kept;
-  if (windows.size() < kMinWindows || windows.size() % 2 != 0) return Outcome::open;
   const bool is_last = windows.size() >= kMaxWindows || is_over();
+  if (is_fewer && base.wait_fraction() <= kWaiting) return judge_spare(tried, is_last);
+  if (windows.size() < kMinWindows || windows.size() % 2 != 0) return Outcome::open;
   return is_fewer ? judge_fewer(gain_of_trial(), is_last) : judge_more(gain_of_trial(), is_last);
+}
+
+/// Judges fewer threads where training does not wait: steps vary more than what they wait, so that their
+/// times say nothing. Threads that are never idle may be about to fall behind, with what the ring still
+/// holds.
+Tuner::Outcome Tuner::judge_spare(const TunerWindow& tried, bool is_last) const {
+  if (trial_->windows.size() < kMinWindows - 1) return Outcome::open;
+  const std::uint32_t threads = trial_->candidate.threads;
+  if (tried.wait_fraction() > kWaiting) return Outcome::rejected;
+  if (busy_threads(tried, threads) <= (1 - kSpare) * threads) return Outcome::kept;
+  return is_last ? Outcome::rejected : Outcome::open;
 }
 
 Tuner::Outcome Tuner::judge_more(const Gain& gain, bool is_last) const {
   const bool is_over_cpus = trial_->knob == Knob::more_threads && trial_->candidate.threads > spec_.cpus;
   const double needed = is_over_cpus ? kMinGainOverCpus : kMinGain;
-  // Batches ahead cost nothing but memory, which is bounded; threads cost CPUs.
-  const double errors = trial_->knob == Knob::more_prefetch ? 1 : 2;
+  const double errors = trial_->knob == Knob::more_prefetch ? kErrorsOfPrefetch : kErrorsOfThreads;
   if (gain.mean >= needed && gain.mean >= errors * gain.error) return Outcome::kept;
   return is_last || gain.mean + gain.error < needed ? Outcome::rejected : Outcome::open;
 }
@@ -357,11 +381,12 @@ void Tuner::end_trial(bool is_kept) {
   if (goes_on)
     begin_trial();
   else
-    use(base_, trial.candidate.prefetch + 1);
+    use(base_);
 }
 
 void Tuner::settle() {
   is_settled_ = true;
+  expected_wait_ = seen_.wait_fraction();
   trial_.reset();
   last_.reset();
   usual_ = {};
@@ -381,20 +406,24 @@ void Tuner::watch(const TunerWindow& window) {
   if (usual_windows_ < kUsualWindows) {
     usual_.add(window);
     ++usual_windows_;
+    // A ring that was full when it was judged has hidden that threads are too few.
+    if (usual_windows_ == kUsualWindows && usual_.wait_fraction() > expected_wait_ + kWaitBand)
+      climb_again(text_of("waited %.1f %%, %.1f %% were expected", 100 * usual_.wait_fraction(),
+                          100 * expected_wait_));
     return;
   }
-  if (!is_out_of_band(window)) {
-    windows_out_ = 0;
-    return;
-  }
-  if (++windows_out_ < windows_needed_) return;
-  windows_needed_ = std::min(2 * windows_needed_, kMaxWindowsOut);
+  windows_out_ = is_out_of_band(window) ? windows_out_ + 1 : 0;
+  if (windows_out_ != windows_needed_) return;
   const auto batch_ms = [](const TunerWindow& of) {
     return 1e3 * of.seconds() / static_cast<double>(of.batches);
   };
-  write_log(text_of("a batch takes %.3g ms and waits %.1f %%, was %.3g ms and %.1f %%: tuning again",
-                    batch_ms(window), 100 * window.wait_fraction(), batch_ms(usual_),
-                    100 * usual_.wait_fraction()));
+  climb_again(text_of("a batch takes %.3g ms and waits %.1f %%, was %.3g ms and %.1f %%", batch_ms(window),
+                      100 * window.wait_fraction(), batch_ms(usual_), 100 * usual_.wait_fraction()));
+}
+
+void Tuner::climb_again(const std::string& reason) {
+  write_log(reason + ": tuning again");
+  windows_needed_ = std::min(2 * windows_needed_, kMaxWindowsOut);
   begin_climb();
 }
 

@@ -21,7 +21,8 @@ struct TunerSpec {
   TunerSetting first;
   TunerSetting min;
   TunerSetting max;
-  std::uint32_t cpus = 1;  ///< more threads must gain more
+  std::uint32_t cpus = 1;          ///< more threads must gain more
+  std::uint64_t batch_slices = 1;  ///< parts of a batch, each of which a thread makes
 };
 
 /// One batch: how long the caller waited for it and used it, and how long threads were idle meanwhile, in
@@ -82,7 +83,8 @@ class Tuner {
   };
 
   [[nodiscard]] bool is_complete(const TunerWindow& window) const;
-  void use(const TunerSetting& setting, std::uint64_t skipped);
+  [[nodiscard]] std::uint64_t batches_made(const TunerSetting& setting) const;
+  void use(const TunerSetting& setting);
   void begin_climb();
   void climb(const TunerWindow& window);
   void begin_trial();
@@ -91,6 +93,7 @@ class Tuner {
   [[nodiscard]] TunerSetting candidate_of(Knob knob) const;
   void continue_trial(const TunerWindow& window);
   [[nodiscard]] Outcome judge() const;
+  [[nodiscard]] Outcome judge_spare(const TunerWindow& tried, bool is_last) const;
   [[nodiscard]] Outcome judge_more(const Gain& gain, bool is_last) const;
   [[nodiscard]] Outcome judge_fewer(const Gain& gain, bool is_last) const;
   [[nodiscard]] Gain gain_of_trial() const;
@@ -98,6 +101,7 @@ class Tuner {
   void close(Knob knob);
   void settle();
   void watch(const TunerWindow& window);
+  void climb_again(const std::string& reason);
   [[nodiscard]] bool is_out_of_band(const TunerWindow& window) const;
   [[nodiscard]] double noise() const;
   void note_noise(const TunerWindow& before, const TunerWindow& after);
@@ -132,7 +136,8 @@ class Tuner {
 
   // Once settled.
   bool is_settled_ = false;
-  TunerWindow usual_;  // the first windows, all together
+  double expected_wait_ = 0;  // share of the time, as the climb saw it
+  TunerWindow usual_;         // the first windows, all together
   std::uint64_t usual_windows_ = 0;
   std::uint64_t windows_out_ = 0;  // of the band, in a row
   std::uint64_t windows_needed_;   // for another climb
