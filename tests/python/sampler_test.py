@@ -157,6 +157,21 @@ def test_what_is_wrong_is_named(packs, options, message):
     assert message in str(raised.value)
 
 
+def test_images_of_their_own_sizes_are_drawn_too(packs, tmp_path):
+    chunkhit.pack_images(packs / "images", tmp_path / "own", sizes="own", chunk_bytes=2000)
+    augment = dict(resize_short=6, crop_height=6, crop_width=6)
+    plain = {sample: image for batch in chunkhit.ImageLoader(tmp_path / "own", augment=augment)
+             for sample, image in zip(batch.samples.tolist(), batch.images)}
+    loader = chunkhit.ImageLoader(tmp_path / "own", augment=augment, batch_size=8, shuffle="window", window_chunks=2,
+                                  sampler=WEIGHTS, epoch_samples=250, seed=SEED)
+    seen = []
+    for batch in loader.epoch(1):
+        for sample, image in zip(batch.samples.tolist(), batch.images):
+            np.testing.assert_array_equal(image, plain[sample])
+        seen += batch.samples.tolist()
+    assert sorted(seen) == draws_of(WEIGHTS.tolist(), 250, SEED, 1)
+
+
 def test_rows_have_weights_and_subsets_too(ratings, expected_rows):
     folder, _ = ratings
     weights = np.arange(211.0)

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
 
@@ -244,6 +246,36 @@ TEST(Sampler, ResumesWithAnotherNumberOfRanks) {
   const std::vector<std::uint64_t> left = samples_of(read_epoch(rest, 1));
   found.insert(found.end(), left.begin(), left.end());
   EXPECT_EQ(sorted(found), sorted(samples_of(read_epoch(whole, 1))));
+}
+
+TEST(Sampler, LeavesOutADamagedChunkWhereverItsSamplesAreDrawn) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "shard", "none");
+  const std::string damaged = folder.path("damaged.zst");
+  std::filesystem::copy_file(path, damaged);
+  // Chunk 10, of samples 40 to 43.
+  const ByteBuffer stored = read_file(path, 1 << 20), pixels = known_samples(kShape, 40, 1);
+  const auto found_at = std::ranges::search(stored, pixels).begin();
+  ASSERT_NE(found_at, stored.end());
+  std::fstream file(damaged, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(found_at - stored.begin());
+  file.put(static_cast<char>(~*found_at));
+  file.close();
+  std::size_t left_out = 0;
+  for (const SamplerSpec& sampler : samplers())
+    for (const Shuffle shuffle : {Shuffle::none, Shuffle::window, Shuffle::global}) {
+      ImageLoaderOptions options = with_sampler(sampler, shuffle);
+      options.on_corrupt = OnCorrupt::skip;
+      ImageLoader whole(path, options), skipping(damaged, options);
+      std::vector<std::uint64_t> expected = samples_of(read_epoch(whole, 1));
+      const std::vector<std::uint64_t> found = samples_of(read_epoch(skipping, 1));
+      const std::size_t drawn = expected.size();
+      std::erase_if(expected, [](std::uint64_t sample) { return sample / 4 == 10; });
+      EXPECT_EQ(found, expected);
+      EXPECT_EQ(skipping.stats().corrupt_samples, drawn - expected.size());
+      left_out += drawn - expected.size();
+    }
+  EXPECT_GT(left_out, 30u);
 }
 
 TEST(Sampler, RefusesAStateOfAnother) {
