@@ -95,7 +95,6 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
       ->check(one_of<Cache>());
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
   add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir, "Local disk cache of a remote pack's chunks (none)");
-  add("--cache-disk-bytes", "SIZE", flags.cache_disk_bytes, "Bytes there (half of the free disk)");
   add("--threads", "N", flags.threads, "Worker threads, or auto: chosen while it runs (all available CPUs)");
   add("--prefetch", "N", flags.prefetch, "Batches made ahead, or auto (4)");
 }
@@ -182,8 +181,6 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   spec.loader.shuffle = parse_choice<Shuffle>(flags.shuffle);
   spec.loader.cache = parse_choice<Cache>(flags.cache);
   if (!flags.cache_bytes.empty()) spec.loader.cache_bytes = parse_bytes("--cache-bytes", flags.cache_bytes);
-  if (!flags.cache_disk_bytes.empty())
-    spec.loader.cache_disk_bytes = parse_bytes("--cache-disk-bytes", flags.cache_disk_bytes);
   set_automatic("--threads", flags.threads, spec.loader.threads);
   set_automatic("--prefetch", flags.prefetch, spec.loader.prefetch);
   spec.step_seconds = flags.step_ms / 1000;

@@ -14,7 +14,6 @@ struct PackBenchFlags {
   std::string shuffle = "none";
   std::string cache = "automatic";
   std::string cache_bytes;
-  std::string cache_disk_bytes;
   std::string threads;   ///< empty: the loader's default
   std::string prefetch;  ///< empty: the loader's default
   std::string dtype;     ///< empty: the loader's default

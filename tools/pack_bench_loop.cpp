@@ -89,7 +89,6 @@ Options options_of(const LoaderSetting& setting) {
   options.cache = setting.cache;
   options.cache_bytes = setting.cache_bytes;
   options.cache_dir = setting.cache_dir;
-  options.cache_disk_bytes = setting.cache_disk_bytes;
   options.threads = setting.threads;
   options.prefetch = setting.prefetch;
   return options;

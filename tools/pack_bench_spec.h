@@ -25,7 +25,6 @@ struct LoaderSetting {
   Cache cache = Cache::automatic;
   std::uint64_t cache_bytes = 0;
   std::string cache_dir = {};
-  std::uint64_t cache_disk_bytes = 0;
   std::uint32_t threads = 0;
   std::uint32_t prefetch = 4;
 };
