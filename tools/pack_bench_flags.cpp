@@ -94,7 +94,8 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache", "WORD", flags.cache, "Chunks in memory: decoded, compressed, none (automatic)")
       ->check(one_of<Cache>());
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
-  add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir, "Local disk cache of a remote pack's chunks (none)");
+  add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir,
+      "Local disk cache of a remote pack's chunks (none)");
   add("--threads", "N", flags.threads, "Worker threads, or auto: chosen while it runs (all available CPUs)");
   add("--prefetch", "N", flags.prefetch, "Batches made ahead, or auto (4)");
 }

@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$1"
 tool=$(command -v clang-format-14 || command -v clang-format) || { echo "clang-format is not installed" >&2; exit 1; }
-find lib samples tools tests \( -name '*.h' -o -name '*.cpp' -o -name '*.c' \) -print0 |
+find lib samples tools tests \( -name '*.h' -o -name '*.cpp' -o -name '*.c' -o -name '*.cu' \) -print0 |
   xargs -0 -n 16 -P "$(nproc)" "$tool" --dry-run --Werror

@@ -14,7 +14,7 @@ def problems(path):
     name = path.relative_to(ROOT)
     if EMPTY_NAMES.search(path.name):
         yield f"{name}: a name that does not say what is inside"
-    if path.suffix not in (".h", ".c", ".cpp", ".py", ".sh"):
+    if path.suffix not in (".h", ".c", ".cpp", ".cu", ".py", ".sh"):
         return
     lines = path.read_text().splitlines()
     if len(lines) > MAX_LINES:

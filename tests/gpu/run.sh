@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# Builds and runs what needs a GPU: tests and figures, in C++ and Python. `tests/gpu/run.sh --help` lists the flags.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+usage="usage: bash tests/gpu/run.sh [--compile-only | --bundle FOLDER]
+Builds and runs the tests and figures that need a GPU; says what it skips, and why. It installs and fetches nothing.
+The exit status is 1 if something failed that ran.
+  --compile-only    Compile for sm_80 and sm_90, and run nothing
+  --bundle FOLDER   Run nothing; copy what a bare machine needs from the build: libraries, Python module, packs.
+                    There: CHUNKHIT_BUILD=FOLDER bash tests/gpu/run.sh
+  -h, --help        Print this help
+Variables: CHUNKHIT_BUILD, a build folder or bundle (build/release); NVCC; PYTHON (python3); GPU_TESTS_OUT, where
+programs are built (build/gpu)"
+compile_only= bundle=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --compile-only) compile_only=1; shift ;;
+    --bundle) bundle=${2:?"--bundle: expected a folder"}; shift 2 ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    *) echo "tests/gpu/run.sh: unknown argument: $1" >&2; echo "$usage" >&2; exit 2 ;;
+  esac
+done
+
+build=${CHUNKHIT_BUILD:-build/release}
+out=${GPU_TESTS_OUT:-build/gpu}
+python=${PYTHON:-python3}
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)}
+repeats=40  # of the pack for figures: 5,120 images
+failed=0
+mkdir -p "$out"
+
+skip() { echo "skipped: $1: $2"; }
+# Runs a command of at most $1 seconds, and no longer than all may take; $2 says what it is.
+try() {
+  local seconds=$1 what=$2 left=$((460 - SECONDS))
+  shift 2
+  [ -n "$compile_only" ] || [ "$seconds" -le "$left" ] || seconds=$((left > 1 ? left : 1))
+  echo "== $what"
+  timeout "$seconds" "$@" || { echo "FAILED: $what: exit $?"; failed=1; return 1; }
+}
+
+# 128 images of 224×224 pixels of noise, which compress badly.
+make_figure_pack() {
+  mkdir -p "$1/noise"
+  for number in $(seq 128); do
+    { printf 'P6 224 224 255\n'; head -c 150528 /dev/urandom; } >"$1/noise/$number.ppm"
+  done
+  "$build/tools/pack-images" "$1/noise" --output "$1/figures" --codec none --chunk-samples 16 --progress none >"$1/pack.log" 2>&1 ||
+    { cat "$1/pack.log"; return 1; }
+  rm -r "$1/noise"
+}
+
+make_bundle() {
+  mkdir -p "$bundle/lib" "$bundle/packs"
+  cp -L "$build"/lib/libchunkhit.so{,.0} "$build"/lib/libchunkhit_pack.so.0 "$bundle/lib/" || return 1
+  [ -d "$build/lib/python" ] && cp -rL "$build/lib/python" "$bundle/lib/"
+  # What they link, but the C and C++ libraries, which are the machine's own.
+  find "$bundle/lib" -name '*.so*' -exec ldd {} + | awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
+    grep -vE '/(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s|ld-linux.*)\.so|/libchunkhit' | xargs -I{} cp -L {} "$bundle/lib/"
+  tar -xJf tests/golden/0.1.0.tar.xz -C "$bundle/packs" && make_figure_pack "$bundle/packs" || return 1
+  du -sh "$bundle"
+}
+
+if [ -n "$bundle" ]; then
+  make_bundle
+  exit
+fi
+
+has_gpu= architectures=(-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90)
+if [ -z "$compile_only" ] && capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null); then
+  has_gpu=1 capability=$(head -n 1 <<<"$capability")
+  architectures=(-arch "sm_${capability/./}")
+fi
+
+# Compiles tests/gpu/$1.cu beside the others; the other arguments are nvcc's.
+compilers=()
+compile() {
+  local name=$1
+  shift
+  try 900 "compile $name" "$nvcc" -std=c++20 -O2 "${architectures[@]}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
+    -I lib/include -o "$out/$name" "tests/gpu/$name.cu" "$@" &
+  compilers+=($!)
+}
+
+library=
+if [ -e "$build/lib/libchunkhit.so" ]; then
+  library=$(cd "$build/lib" && pwd)
+  export LD_LIBRARY_PATH=$library${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+if [ -z "$nvcc" ]; then
+  skip "C++ tests and figures" "no nvcc on PATH or in /usr/local/cuda/bin"
+elif ! command -v g++ >/dev/null; then
+  skip "C++ tests and figures" "no g++, which nvcc needs"
+else
+  compile kernels_test
+  compile kernel_figures
+  # Without the library they are compiled and not linked.
+  for name in loaders_test loader_figures; do
+    if [ -n "$library" ]; then
+      compile $name -L "$library" -lchunkhit -Xlinker --allow-shlib-undefined
+    else
+      compile $name -c
+    fi
+  done
+  for compiler in "${compilers[@]}"; do wait "$compiler" || failed=1; done
+  [ -n "$library" ] || skip "running the loaders' tests and figures" "no $build/lib/libchunkhit.so; set CHUNKHIT_BUILD"
+fi
+[ -z "$compile_only" ] || exit $failed
+if [ -z "$has_gpu" ]; then
+  skip "running all tests and figures" "no GPU: nvidia-smi finds none"
+  exit $failed
+fi
+
+packs=$build/packs
+if [ ! -d "$packs/hdf5" ]; then
+  packs=$out/packs
+  mkdir -p "$packs"
+  tar -xJf tests/golden/0.1.0.tar.xz -C "$packs" || "$python" -m tarfile -e tests/golden/0.1.0.tar.xz "$packs"
+fi
+if [ ! -d "$packs/figures" ]; then
+  if [ -x "$build/tools/pack-images" ]; then
+    make_figure_pack "$packs"
+  else
+    skip "figures of loaders" "no pack for them, and no $build/tools/pack-images that makes one"
+  fi
+fi
+
+[ -x "$out/kernels_test" ] && try 60 "kernels" "$out/kernels_test"
+[ -n "$library" ] && [ -x "$out/loaders_test" ] && try 60 "loaders" "$out/loaders_test" "$packs"
+
+if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  skip "Python tests and figures" "$python has no torch that finds a GPU"
+else
+  export PYTHONPATH=$build/lib/python${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+  if reason=$("$python" -c 'import chunkhit.torch, pytest, scipy, PIL' 2>&1); then
+    try 90 "Python" "$python" -m pytest -q -p no:cacheprovider tests/python/torch_cuda_test.py
+    has_module=1
+  else
+    skip "Python tests" "$(tail -n 1 <<<"$reason")"
+    has_module=
+  fi
+  figures=()
+  [ -n "$has_module" ] && [ -d "$packs/figures" ] && figures=("$packs/figures" "$repeats")
+  try 60 "figures of torch" "$python" tests/gpu/torch_figures.py ${figures[@]+"${figures[@]}"}
+fi
+[ -x "$out/kernel_figures" ] && try 40 "figures of kernels" "$out/kernel_figures"
+[ -n "$library" ] && [ -d "$packs/figures" ] && [ -x "$out/loader_figures" ] &&
+  try 90 "figures of loaders" "$out/loader_figures" "$packs/figures" "$repeats"
+exit $failed

@@ -1,0 +1,11 @@
+// CUDA's half, as far as <chunkhit/cuda.h> uses it, on the CPU.
+#pragma once
+
+#include <cstdint>
+
+#include "batch/sparse_values.h"
+
+struct __half {
+  std::uint16_t bits;
+};
+inline __half __float2half_rn(float value) { return {chunkhit::half_float(value)}; }
