@@ -94,7 +94,7 @@ def check_wrong_use(space, train):
         for more in ([], ["--cold"], ["--tune"]):
             check(path in run("pack-bench", path, *more, expect=65), path)
     text = run("pack-bench", "--help")
-    check(text.count("\n  pack-bench ") == 2 and len(text.splitlines()) <= 40, "two examples on one screen", text)
+    check(text.count("\n  pack-bench ") == 2 and len(text.splitlines()) <= 42, "two examples on one screen", text)
 
 
 def interrupted(train, *arguments):

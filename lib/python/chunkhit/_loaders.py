@@ -141,12 +141,12 @@ class ImageLoader(Loader[ImageBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
-        paths, options["mixture"] = mixture_option(paths)
+        names, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(subset)
         for name in ("normalize_like", "cache_dir"):
             if options[name] is not None:
                 options[name] = native_path(options[name], name)
-        super().__init__(_chunkhit.ImageLoader(native_paths(paths), options), options)
+        super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
     def _summary(self) -> str:
         return f"{self.size} samples, batches of {self.batch_shape}"
