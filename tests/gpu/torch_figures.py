@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The same work in PyTorch: a batch copied and normalised, and chunkhit.torch's loader where the module is.
+"""The same work in PyTorch: a batch copied and normalised.
 
-Usage: torch_figures.py [PACK REPEATS]"""
+Usage: torch_figures.py                 a batch
+       torch_figures.py PACK REPEATS    chunkhit.torch's loader, whose pack is read REPEATS times an epoch"""
 import sys
 import time
 
@@ -56,9 +57,10 @@ def print_loader(pack, repeats):
             samples += len(images)
         torch.cuda.synchronize()
     rate = samples / (time.perf_counter() - begin)
-    print(f"\n| chunkhit.torch | images/s | batches/s |\n|---|---|---|\n| ImageLoader, f32, normalized | {rate:.0f} | {rate / 256:.0f} |")
+    print(f"| chunkhit.torch | images/s | batches/s |\n|---|---|---|\n| ImageLoader, f32, normalized | {rate:.0f} | {rate / 256:.0f} |")
 
 
-print_work()
 if len(sys.argv) == 3:
     print_loader(sys.argv[1], int(sys.argv[2]))
+else:
+    print_work()

@@ -116,7 +116,8 @@ class DeviceImageLoader {
   /// Resumes from a `state()` of a loader with the same options, as ImageLoader::restore. A flip or crop on
   /// the device is not in the state.
   void restore(const std::string& state) { feed_.restore(state); }
-  /// The loader that makes the batches: its info, statistics, number of batches.
+  /// The loader that makes the batches: its info, number of batches, statistics. Where training waits for
+  /// data, its `step_seconds` lack a part.
   [[nodiscard]] const ImageLoader& loader() const { return feed_.loader(); }
 
  private:
