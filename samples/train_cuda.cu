@@ -3,6 +3,7 @@
 // nvcc -std=c++20 -O2 samples/train_cuda.cu -lchunkhit -o train_cuda
 #include <chunkhit/cuda.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
