@@ -170,6 +170,22 @@ void check_all_images(const std::string& packs) {
           }
 }
 
+/// A sample that comes again in an epoch is flipped and cropped in another way.
+void check_repeats(const std::string& packs) {
+  ImageLoaderOptions options{.batch_size = 5, .shuffle = Shuffle::window, .seed = 7};
+  options.augment = {
+      .flip_horizontal = 0.5, .crop_height = 8, .crop_width = 12, .random_crop = true, .crop_padding = 3};
+  options.sampler.epoch_samples = 90;
+  options.sampler.balanced = true;
+  check_images(packs + "/hdf5", options, DeviceDtype::uint8, 2, "balanced classes");
+  options.sampler = {};
+  options.sampler.subset.samples = {{3, 1, 4, 15, 9, 2, 6}};
+  check_images(packs + "/hdf5", options, DeviceDtype::uint8, 2, "a subset");
+  options.sampler = {};
+  options.mixture.weights = {1};
+  check_images(packs + "/hdf5", options, DeviceDtype::uint8, 2, "a mixture");
+}
+
 /// Mean and std that nobody gave: of the pack, or of another one.
 void check_statistics(const std::string& packs) {
   ImageLoaderOptions options{.batch_size = 8};
@@ -360,6 +376,7 @@ void check_out_of_memory(const std::string& packs) {
 
 void run_all(const std::string& packs) {
   check_all_images(packs);
+  check_repeats(packs);
   check_statistics(packs);
   check_states(packs + "/hdf5");
   check_damage(packs);

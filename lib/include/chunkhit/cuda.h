@@ -69,7 +69,8 @@ struct DeviceImageBatch {
 /// Loads images into device memory. Batches, order and state are those of an ImageLoader with the same
 /// options; float32 pixels are the same bits, float16 and bfloat16 are these, rounded. The device flips,
 /// crops, normalizes and arranges; threads of the CPU still resize, and then flip and crop, too, as they do
-/// with data echoing. The GPU that is current when it is made must be current in all calls.
+/// where samples come again in an epoch: data echoing, weights, mixtures. The GPU that is current when it is
+/// made must be current in all calls.
 class DeviceImageLoader {
  public:
   using Epoch = EpochRange<DeviceImageLoader, DeviceImageBatch>;
@@ -126,10 +127,15 @@ class DeviceImageLoader {
     DeviceMemory stored, pixels, labels, label_values, samples, crops;
   };
 
+  /// Whether a batch's epoch and samples say which random changes its images get: a sample that comes again
+  /// in an epoch gets others.
   static bool augments_on_device(const ImageLoaderOptions& options) {
     const AugmentSpec& augment = options.augment;
-    return augment.resize_short == 0 && augment.resized_crop.height == 0 && augment.resized_crop.width == 0 &&
-           options.echo == 1;
+    const SamplerSpec& sampler = options.sampler;
+    const bool repeats = options.echo != 1 || !sampler.weights.empty() || !sampler.class_weights.empty() ||
+                         sampler.balanced || sampler.epoch_samples != 0 || !options.mixture.weights.empty();
+    return !repeats && augment.resize_short == 0 && augment.resized_crop.height == 0 &&
+           augment.resized_crop.width == 0;
   }
 
   static ImageLoaderOptions host_options(ImageLoaderOptions options, DeviceDtype dtype) {
