@@ -21,7 +21,7 @@ struct SampleUse {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t sample = 0;
-  std::uint64_t pass = 0;  ///< of data echoing; 0 without
+  std::uint64_t pass = 0;  ///< of data echoing, and of samples that come again; 0 without
 };
 
 /// Crop of an image: its first row and column, below 0 in the padding.
