@@ -322,8 +322,6 @@ def test_a_small_disk_keeps_what_is_needed_soonest(packs, nginx, tmp_path, shuff
     assert loader.stats().disk_chunks > 0
     del loader
     assert int.from_bytes((cache / "used-bytes").read_bytes(), "little") == 4096 * len(list(cache.glob("*/*.chunk")))
-    # 8 of 15 chunks fit: at least as many are found in each epoch but the first, and a few of the next one's.
-    assert hits[-1] - hits[0] >= 5 * 7
 
 
 def test_processes_share_the_disk_cache(packs, nginx, tmp_path):
