@@ -69,8 +69,17 @@ Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_cou
 
 void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count) {
   changed_.wait(lock, [&] { return is_done_ || received_ >= count; });
-  if (received_ >= count) return;
-  if (error_) std::rethrow_exception(error_);
+  if (received_ < count) throw_error();
+}
+
+// Under the lock, as all below.
+void Transfer::fail(ErrorCode code, const std::string& what) {
+  error_ = code;
+  error_text_ = url_ + ": " + what;
+}
+
+void Transfer::throw_error() const {
+  if (error_) throw Error(*error_, error_text_);
 }
 
 Bytes Transfer::wait(std::uint64_t count) {
@@ -85,7 +94,7 @@ Bytes Transfer::wait(std::uint64_t count) {
 FileFacts Transfer::wait_for_facts() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_done_; });
-  if (error_) std::rethrow_exception(error_);
+  throw_error();
   return *facts_;
 }
 
@@ -99,8 +108,7 @@ void Transfer::cancel() {
   {
     const std::lock_guard lock(mutex_);
     is_cancelled_ = true;
-    if (!std::exchange(is_done_, true))
-      error_ = std::make_exception_ptr(Error(ErrorCode::try_again, url_ + ": reading was cancelled"));
+    if (!std::exchange(is_done_, true)) fail(ErrorCode::try_again, "reading was cancelled");
   }
   changed_.notify_all();
 }
@@ -123,12 +131,12 @@ struct HttpClient::Request {
   Request& operator=(const Request&) = delete;
   ~Request() { curl().slist_free_all(headers); }
 
-  /// Reports the end to whoever waits.
-  void finish(std::exception_ptr error) {
+  /// Reports the end to those who wait; `code`: of an error.
+  void finish(std::optional<ErrorCode> code = {}, const std::string& what = {}) {
     {
       const std::lock_guard lock(transfer->mutex_);
       if (transfer->is_cancelled_) return;
-      transfer->error_ = std::move(error);
+      if (code) transfer->fail(*code, what);
       transfer->is_done_ = true;
     }
     transfer->changed_.notify_all();
@@ -206,7 +214,7 @@ HttpClient::HttpClient()
 HttpClient::~HttpClient() {
   if (process_ != ::getpid()) {
     // A forked child has neither the thread nor a right to its sockets: both are left alone.
-    static_cast<void>(new std::thread(std::move(thread_)));
+    static_cast<void>(std::make_unique<std::thread>(std::move(thread_)).release());
     return;
   }
   {
@@ -328,7 +336,7 @@ void HttpClient::send(std::unique_ptr<Request> request) {
     idle_handles_.pop_back();
     c.easy_reset(handle);
   }
-  if (handle == nullptr) return request->finish(std::make_exception_ptr(std::bad_alloc()));
+  if (handle == nullptr) return request->finish(ErrorCode::try_again, "no memory for a request");
   request->handle = handle;
   request->answer = {};
   request->is_rejected = false;
@@ -403,9 +411,7 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
   Transfer& transfer = *request->transfer;
   const auto code = static_cast<CURLcode>(result);
   const Answer& answer = request->answer;
-  const auto fail = [&](ErrorCode error, const std::string& what) {
-    request->finish(std::make_exception_ptr(Error(error, transfer.url() + ": " + what)));
-  };
+  const auto fail = [&](ErrorCode error, const std::string& what) { request->finish(error, what); };
   bool is_whole = false;
   {
     const std::lock_guard lock(transfer.mutex_);
@@ -420,7 +426,7 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
     if (transfer.received_ > request->received_before) request->tries = 0;
   }
   if (answer.status != 0) reached_.insert(host_of(transfer.url()));
-  if (is_whole) return request->finish(nullptr);
+  if (is_whole) return request->finish();
   if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
   if (code != CURLE_OK && (!answer.is_failure() || code == CURLE_TOO_MANY_REDIRECTS)) {
     const std::string what =
@@ -453,10 +459,8 @@ bool HttpClient::retry(Request& request, const std::string& reason) {
   delay *= std::uniform_real_distribution(0.5, 1.0)(jitter_);
   delay = std::max(delay, std::min(request.answer.retry_after_seconds, limit));
   if (failing + delay > limit) {
-    request.finish(std::make_exception_ptr(
-        Error(ErrorCode::try_again, request.transfer->url() + ": " + reason + " (tried " +
-                                        count_text(request.tries, "time") + " in " +
-                                        number_text(std::round(failing * 10) / 10) + " s)")));
+    request.finish(ErrorCode::try_again, reason + " (tried " + count_text(request.tries, "time") + " in " +
+                                             number_text(std::round(failing * 10) / 10) + " s)");
     return false;
   }
   request.due = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));

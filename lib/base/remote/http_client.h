@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "chunkhit/error.h"
 
 namespace chunkhit {
 
@@ -51,6 +51,8 @@ class Transfer {
  private:
   friend class HttpClient;
   void wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count);
+  void fail(ErrorCode code, const std::string& what);
+  void throw_error() const;
 
   const std::string url_;
   const std::uint64_t offset_;
@@ -63,7 +65,8 @@ class Transfer {
   std::uint64_t received_ = 0;
   bool is_done_ = false;
   bool is_cancelled_ = false;
-  std::exception_ptr error_;
+  std::optional<ErrorCode> error_;
+  std::string error_text_;
 };
 
 /// Sends the requests of a process, and waits for the answers on a thread of its own.
