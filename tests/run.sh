@@ -22,9 +22,10 @@ bash samples/install_packages.sh $(cat samples/build_packages.txt) \
   python3-h5py python3-jsonschema python3-numpy python3-pandas python3-pil python3-pytest python3-scipy \
   python3-sklearn python3-torch python3-torchvision python3-yaml slurm-wlm strace xxhash zstd "${torch_packages[@]}"
 
-# An S3-compatible server for the tests of remote packs.
+# An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
 command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm
-[ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1
+[ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1 ||
+  echo "tests/run.sh: npm could not install s3rver" >&2
 
 jobs=$(nproc)
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
