@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/remote/url.h"
 #include "chunkhit/error.h"
 #include "chunkhit/pack_info.h"
 #include "cli.h"
@@ -185,6 +186,9 @@ BenchSpec bench_spec(const PackBenchFlags& flags) {
   set_automatic("--threads", flags.threads, spec.loader.threads);
   set_automatic("--prefetch", flags.prefetch, spec.loader.prefetch);
   spec.step_seconds = flags.step_ms / 1000;
+  for (const std::string& path : spec.paths)
+    if (spec.cold && is_url(path))
+      throw Error(ErrorCode::usage, "--cold: " + path + ": is on a server, expected local files");
   if (!names_datasets(flags.image) && read_pack_info(spec.paths.front()).is_matrix())
     set_matrix_form(flags, spec);
   else
