@@ -94,7 +94,7 @@ namespace {
 /// Returns how many chunks are asked for ahead: as many as keep a fast and distant server busy, in a part of
 /// the memory.
 std::size_t chunks_ahead_of(const ChunkSet& chunks, std::uint64_t memory) {
-  constexpr std::uint64_t kMaxBytes = 128 << 20, kMemoryShare = 8, kMinChunks = 2, kMaxChunks = 64;
+  constexpr std::uint64_t kMaxBytes = 128 << 20, kMemoryShare = 8, kMinChunks = 2, kMaxChunks = 128;
   const std::uint64_t bytes = std::min(kMaxBytes, memory / kMemoryShare);
   const std::uint64_t fitting = bytes / std::max<std::uint64_t>(1, chunks.max_fetched_bytes());
   return static_cast<std::size_t>(std::clamp(fitting, kMinChunks, kMaxChunks));

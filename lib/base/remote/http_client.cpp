@@ -59,6 +59,28 @@ double retry_seconds() {
   return seconds;
 }
 
+ByteBuffer TransferBuffers::take(std::size_t bytes) {
+  ByteBuffer buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(kept_, [&](const auto& each) { return each.capacity() >= bytes; });
+    if (found != kept_.end()) {
+      buffer.swap(*found);
+      kept_.erase(found);
+    }
+  }
+  buffer.resize(bytes);
+  return buffer;
+}
+
+void TransferBuffers::give_back(ByteBuffer buffer) {
+  buffer.clear();
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(buffer));
+  if (kept_.size() > kMaxKept) kept_.erase(kept_.begin());
+}
+
 Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
                    std::optional<FileFacts> known, double retry_seconds)
     : url_(std::move(url)),
@@ -66,6 +88,10 @@ Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_cou
       byte_count_(byte_count),
       retry_seconds_(retry_seconds),
       facts_(std::move(known)) {}
+
+Transfer::~Transfer() {
+  if (buffers_) buffers_->give_back(std::move(bytes_));
+}
 
 void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count) {
   changed_.wait(lock, [&] { return is_done_ || received_ >= count; });
@@ -116,6 +142,7 @@ void Transfer::cancel() {
 /// A transfer's request, over all of its tries.
 struct HttpClient::Request {
   std::shared_ptr<Transfer> transfer;
+  std::shared_ptr<TransferBuffers> buffers;
   Answer answer;           // to the try that is being made
   CURL* handle = nullptr;  // while it is sent
   curl_slist* headers = nullptr;
@@ -182,7 +209,10 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
   {
     const std::lock_guard lock(to.mutex_);
     if (to.is_cancelled_) return 0;
-    if (to.bytes_.empty()) to.bytes_.resize(std::min(to.byte_count_, to.facts_->bytes - to.offset_));
+    if (!to.buffers_) {
+      to.bytes_ = request.buffers->take(std::min(to.byte_count_, to.facts_->bytes - to.offset_));
+      to.buffers_ = request.buffers;
+    }
     const std::size_t room = std::min<std::size_t>(taken, to.bytes_.size() - to.received_);
     std::memcpy(to.bytes_.data() + to.received_, bytes, room);
     to.received_ += room;
@@ -287,6 +317,7 @@ void HttpClient::send_due(Clock::time_point now) {
   }
   while (active_.size() < kMaxRequests) {
     auto request = std::make_unique<Request>();
+    request->buffers = buffers_;
     {
       const std::lock_guard lock(mutex_);
       if (wanted_.empty()) return;

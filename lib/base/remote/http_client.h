@@ -28,6 +28,19 @@ struct FileFacts {
   bool operator==(const FileFacts&) const = default;
 };
 
+/// Buffers that are used again: the first write to new memory costs as much as receiving what fills it. Any
+/// thread may call anything.
+class TransferBuffers {
+ public:
+  [[nodiscard]] ByteBuffer take(std::size_t bytes);
+  void give_back(ByteBuffer buffer);
+
+ private:
+  static constexpr std::size_t kMaxKept = 16;
+  std::mutex mutex_;
+  std::vector<ByteBuffer> kept_;
+};
+
 /// The bytes [offset, offset + byte_count) of a file, or as many as it has, on their way. Any thread may
 /// wait.
 class Transfer {
@@ -35,6 +48,9 @@ class Transfer {
   /// `known`: what the file must still be. `retry_seconds`: as the function.
   Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count, std::optional<FileFacts> known,
            double retry_seconds);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer();
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] std::uint64_t end() const { return offset_ + byte_count_; }
@@ -61,7 +77,8 @@ class Transfer {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::optional<FileFacts> facts_;
-  ByteBuffer bytes_;  // made when the request is sent
+  std::shared_ptr<TransferBuffers> buffers_;  // where `bytes_` are from
+  ByteBuffer bytes_;                          // taken when the first of them arrive
   std::uint64_t received_ = 0;
   bool is_done_ = false;
   bool is_cancelled_ = false;
@@ -80,7 +97,7 @@ class HttpClient {
   [[nodiscard]] static std::shared_ptr<HttpClient> shared();
   /// Requests are sent in the order of these calls, kMaxRequests at a time.
   void start(std::shared_ptr<Transfer> transfer);
-  static constexpr std::size_t kMaxRequests = 24;
+  static constexpr std::size_t kMaxRequests = 64;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -95,6 +112,7 @@ class HttpClient {
   [[nodiscard]] int poll_timeout() const;
 
   void* multi_;
+  std::shared_ptr<TransferBuffers> buffers_ = std::make_shared<TransferBuffers>();
   std::vector<void*> idle_handles_;
   std::vector<std::unique_ptr<Request>> active_;
   std::deque<std::unique_ptr<Request>> waiting_;  // for their next try
