@@ -24,8 +24,7 @@ namespace chunkhit {
 namespace {
 
 constexpr double kDefaultRetrySeconds = 60;
-// A host that never answered is most often a wrong name: it is tried for less long.
-constexpr double kFirstRetrySeconds = 5;
+constexpr double kFirstRetrySeconds = 5;  // of a host that never answered: most often a wrong name
 constexpr double kFirstDelaySeconds = 0.1;
 constexpr double kMaxDelaySeconds = 5;
 constexpr long kConnectMilliseconds = 10'000;
@@ -98,7 +97,7 @@ void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t coun
   if (received_ < count) throw_error();
 }
 
-// Under the lock, as all below.
+// Under the lock.
 void Transfer::fail(ErrorCode code, const std::string& what) {
   error_ = code;
   error_text_ = url_ + ": " + what;
