@@ -57,8 +57,8 @@ class InputFile {
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
-  /// Ends what was asked for of a remote file and has not arrived: who waits for it gets try_again. Also ends
-  /// its opening, during which small reads take more than their bytes.
+  /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
+  /// Also ends its opening, during which small reads take more than their bytes.
   void forget_ahead() const;
   /// Whether a server has it.
   [[nodiscard]] bool is_remote() const { return remote_ != nullptr; }

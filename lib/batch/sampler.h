@@ -81,7 +81,7 @@ class Sampler {
   Sampler(const ChunkGrid& source, const DrawSpec& spec, std::uint64_t seed);
   /// Samples of an epoch.
   [[nodiscard]] std::uint64_t epoch_samples() const { return epoch_samples_; }
-  /// Distinguishes what the sampler draws from that of others.
+  /// Distinguishes what the sampler draws from what other ones draw.
   [[nodiscard]] std::uint64_t id() const { return id_; }
   /// Takes time that grows with the chunks, and without replacement with the samples; none for a subset.
   [[nodiscard]] std::shared_ptr<const EpochSamples> epoch(std::uint64_t epoch) const;

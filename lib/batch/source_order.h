@@ -23,7 +23,7 @@ class SourceOrder {
   [[nodiscard]] std::unique_ptr<const EpochOrder> epoch(std::uint64_t epoch) const;
   /// Whether making an epoch takes time that grows with the source.
   [[nodiscard]] bool makes_epochs() const { return sampler_ && sampler_->makes_epochs(); }
-  /// Distinguishes what a sampler draws from that of others; nothing where each sample comes once.
+  /// Distinguishes what a sampler draws from what other ones draw; nothing where each sample comes once.
   [[nodiscard]] std::optional<std::uint64_t> sampler_id() const;
   /// The most chunks, or about that many where a sampler has some samples of each, that `positions` positions
   /// need at a time.

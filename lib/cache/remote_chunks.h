@@ -36,7 +36,7 @@ class RemoteChunks {
   void read_ahead(std::size_t chunk);
   /// Whether no more chunks are on their way than may be.
   [[nodiscard]] bool can_read_ahead() const;
-  /// Forgets what was asked for; who waits for it gets try_again.
+  /// Forgets what was asked for; a caller that waits for it gets try_again.
   void forget_ahead();
   /// Fills `stored` with a chunk's bytes; their hash is compared where `checks`, or where a disk is used.
   void fetch(std::size_t chunk, MutableBytes stored, bool checks);

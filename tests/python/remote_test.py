@@ -15,6 +15,7 @@ import pytest
 import chunkhit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from described_order import EPOCH_ORDER, Permutation, random_bits  # noqa: E402
 from servers import S3, FaultServer, Nginx, make_certificate  # noqa: E402
 
 S3_MODULES = os.environ.get("CHUNKHIT_S3_SERVER", "")
@@ -322,6 +323,22 @@ def test_a_small_disk_keeps_what_is_needed_soonest(packs, nginx, tmp_path, shuff
     assert loader.stats().disk_chunks > 0
     del loader
     assert int.from_bytes((cache / "used-bytes").read_bytes(), "little") == 4096 * len(list(cache.glob("*/*.chunk")))
+
+
+def test_a_small_disk_lacks_only_what_the_next_epoch_needs_last(packs, nginx, tmp_path):
+    loader = chunkhit.ImageLoader(f"{nginx.url}/images/shard", batch_size=7, shuffle="window", window_chunks=1, seed=3,
+                                  cache="none", cache_bytes=12000, threads=1, prefetch=1, cache_dir=tmp_path / "cache",
+                                  cache_disk_bytes=8 * 4096)
+    batches(loader, 0)
+    time.sleep(0.2)
+    nginx.forget_requests()
+    epoch = iter(loader.epoch(1))
+    for _ in range(12):
+        next(epoch)
+    # Each chunk of the shard begins at a multiple of 4096 bytes, behind its header.
+    asked = {int(ranges[6:].split("-")[0]) // 4096 - 1 for _, _, ranges, _ in nginx.requests()}
+    visits = Permutation(15, random_bits(3, EPOCH_ORDER, 1))
+    assert asked and asked <= {visits(visit) for visit in range(8, 15)}
 
 
 def test_processes_share_the_disk_cache(packs, nginx, tmp_path):

@@ -61,7 +61,7 @@ class Transfer {
   /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
   [[nodiscard]] FileFacts wait_for_facts();
   [[nodiscard]] Bytes wait_for_all();
-  /// Ends it: who waits for bytes that have not arrived gets try_again.
+  /// Ends it: a caller that waits for missing bytes gets try_again.
   void cancel();
 
  private:
