@@ -1,6 +1,10 @@
 #include "base/hash.h"
 
 #include <xxhash.h>
+// The library is built for the oldest processors; these functions take AVX2 or AVX-512 where they are there.
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
 
 #include <new>
 
