@@ -94,29 +94,71 @@ void decode_raw_frame(Bytes frame, MutableBytes raw) {
 
 namespace {
 
-void encode_none(Bytes raw, const SampleShape&, int, ByteBuffer& stored) {
+/// Frames of one block cost no bytes: longer ones are cut into blocks, which are compressed one by one.
+constexpr std::uint64_t kZstdBlockBytes = 128 << 10;
+
+using Wanted = std::span<const std::uint64_t>;
+
+void encode_none(Bytes raw, const SampleShape&, int, bool, ByteBuffer& stored) {
   stored.resize(raw.size());
   if (!raw.empty()) std::memcpy(stored.data(), raw.data(), raw.size());
 }
 
-void decode_none(Bytes stored, const SampleShape&, MutableBytes raw) {
+void decode_none(Bytes stored, const SampleShape&, Wanted, MutableBytes raw) {
   if (stored.size() != raw.size())
     throw Error(ErrorCode::bad_data,
                 std::to_string(stored.size()) + " bytes, expected " + std::to_string(raw.size()));
   if (!raw.empty()) std::memcpy(raw.data(), stored.data(), raw.size());
 }
 
-void encode_deflate_chunk(Bytes raw, const SampleShape&, int level, ByteBuffer& stored) {
+void encode_deflate_chunk(Bytes raw, const SampleShape&, int level, bool, ByteBuffer& stored) {
   encode_deflate(raw, level, stored);
 }
 
-void decode_deflate_chunk(Bytes stored, const SampleShape&, MutableBytes raw) { decode_deflate(stored, raw); }
-
-void encode_zstd_chunk(Bytes raw, const SampleShape&, int level, ByteBuffer& stored) {
-  encode_zstd(raw, level, stored);
+void decode_deflate_chunk(Bytes stored, const SampleShape&, Wanted, MutableBytes raw) {
+  decode_deflate(stored, raw);
 }
 
-void decode_zstd_chunk(Bytes stored, const SampleShape&, MutableBytes raw) { decode_zstd(stored, raw); }
+/// Calls `encode` for the samples of each frame.
+template <class Encode>
+void encode_frames(Bytes raw, const SampleShape& shape, bool splits, Encode encode) {
+  const std::uint64_t sample_bytes = std::max<std::uint64_t>(1, shape.byte_count());
+  const std::uint64_t frame_bytes =
+      splits ? std::max<std::uint64_t>(1, kZstdBlockBytes / sample_bytes) * sample_bytes : raw.size();
+  for (std::size_t at = 0; at < raw.size(); at += frame_bytes)
+    encode(raw.subspan(at, std::min<std::uint64_t>(frame_bytes, raw.size() - at)));
+}
+
+/// Calls `decode` for each frame that holds samples that are wanted.
+template <class Decode>
+void decode_frames(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw, Decode decode) {
+  const std::uint64_t sample_bytes = std::max<std::uint64_t>(1, shape.byte_count());
+  const bool wants_all = wanted.empty();
+  std::uint64_t at = 0;
+  for (ZstdFrame frame; at < raw.size(); at += frame.raw_bytes, stored = stored.subspan(frame.stored_bytes)) {
+    frame = first_zstd_frame(stored);
+    if (frame.raw_bytes == 0 || frame.raw_bytes > raw.size() - at || frame.raw_bytes % sample_bytes != 0)
+      throw Error(ErrorCode::bad_data, "zstd frame: holds " + std::to_string(frame.raw_bytes) +
+                                           " bytes, expected samples of " + std::to_string(sample_bytes) +
+                                           ", at most " + std::to_string(raw.size() - at) + " bytes");
+    const std::uint64_t end = (at + frame.raw_bytes) / sample_bytes;
+    if (!wants_all && (wanted.empty() || wanted.front() >= end)) continue;
+    decode(stored.first(frame.stored_bytes), raw.subspan(at, frame.raw_bytes));
+    while (!wanted.empty() && wanted.front() < end) wanted = wanted.subspan(1);
+  }
+  if (!stored.empty())
+    throw Error(ErrorCode::bad_data,
+                std::to_string(stored.size()) + " bytes are left behind the last zstd frame");
+}
+
+void encode_zstd_chunk(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored) {
+  stored.clear();
+  encode_frames(raw, shape, splits, [&](Bytes samples) { append_zstd(samples, raw.size(), level, stored); });
+}
+
+void decode_zstd_chunk(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw) {
+  decode_frames(stored, shape, wanted, raw, decode_zstd);
+}
 
 /// Returns this thread's buffer for the residuals of the photo codec; `large` where they are of a large
 /// image, whose memory must not stay.
@@ -128,18 +170,23 @@ MutableBytes residual_buffer(std::size_t bytes, ByteBuffer& large) {
   return MutableBytes(buffer).first(bytes);
 }
 
-void encode_photo(Bytes raw, const SampleShape& shape, int level, ByteBuffer& stored) {
-  ByteBuffer large;
-  const MutableBytes residuals = residual_buffer(raw.size(), large);
-  predict_photo(raw, shape, residuals);
-  encode_zstd(residuals, level, stored);
+void encode_photo(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored) {
+  stored.clear();
+  encode_frames(raw, shape, splits, [&](Bytes samples) {
+    ByteBuffer large;
+    const MutableBytes residuals = residual_buffer(samples.size(), large);
+    predict_photo(samples, shape, residuals);
+    append_zstd(residuals, raw.size(), level, stored);
+  });
 }
 
-void decode_photo(Bytes stored, const SampleShape& shape, MutableBytes raw) {
-  ByteBuffer large;
-  const MutableBytes residuals = residual_buffer(raw.size(), large);
-  decode_zstd(stored, residuals);
-  restore_photo(residuals, shape, raw);
+void decode_photo(Bytes stored, const SampleShape& shape, Wanted wanted, MutableBytes raw) {
+  decode_frames(stored, shape, wanted, raw, [&](Bytes frame, MutableBytes samples) {
+    ByteBuffer large;
+    const MutableBytes residuals = residual_buffer(samples.size(), large);
+    decode_zstd(frame, residuals);
+    restore_photo(residuals, shape, samples);
+  });
 }
 
 constexpr std::array<ChunkCodec, 4> kFilters{{

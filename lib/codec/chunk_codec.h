@@ -59,13 +59,15 @@ struct ChunkCodec {
   int min_level;
   int max_level;
   /// Encodes whole samples of `shape` into `stored` (replaced). `raw.size()` is a multiple of the sample's
-  /// bytes.
-  void (*encode)(Bytes raw, const SampleShape& shape, int level, ByteBuffer& stored);
-  /// Restores exactly `raw.size()` bytes; throws bad_data when the stored bytes do not give them.
-  void (*decode)(Bytes stored, const SampleShape& shape, MutableBytes raw);
+  /// bytes. `splits`: into several zstd frames, where the codec makes frames.
+  void (*encode)(Bytes raw, const SampleShape& shape, int level, bool splits, ByteBuffer& stored);
+  /// Restores exactly `raw.size()` bytes, or of several frames those that hold the samples `wanted`,
+  /// ascending (empty: all); throws bad_data when the stored bytes do not give them.
+  void (*decode)(Bytes stored, const SampleShape& shape, std::span<const std::uint64_t> wanted,
+                 MutableBytes raw);
 };
 
-/// All codecs: none, deflate (zlib stream), zstd (one frame with its content size), photo (predictor, then
+/// All codecs: none, deflate (zlib stream), zstd (frames with their content sizes), photo (predictor, then
 /// zstd).
 [[nodiscard]] std::span<const ChunkCodec> chunk_codecs();
 

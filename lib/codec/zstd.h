@@ -1,6 +1,8 @@
 // Zstandard, one frame at a time. Layout: schemas/codecs.md.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "base/bytes.h"
@@ -9,6 +11,18 @@ namespace chunkhit {
 
 /// Compresses into one frame with its content size and a checksum; `stored` is replaced.
 void encode_zstd(Bytes raw, int level, ByteBuffer& stored);
+
+/// The same as one of the frames that hold `all_bytes` together, behind those that are in `stored`.
+void append_zstd(Bytes raw, std::uint64_t all_bytes, int level, ByteBuffer& stored);
+
+struct ZstdFrame {
+  std::size_t stored_bytes = 0;
+  std::uint64_t raw_bytes = 0;
+};
+
+/// Finds the frame that `stored` begins with, by its headers; throws bad_data when there is none, or it does
+/// not say how many bytes it holds.
+[[nodiscard]] ZstdFrame first_zstd_frame(Bytes stored);
 
 /// What a thread holds to compress so many bytes at once.
 [[nodiscard]] std::uint64_t zstd_context_bytes(int level, std::uint64_t raw_bytes);

@@ -87,7 +87,7 @@ class PartPipeline {
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
         payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
-        sized_chunks_(job.chunk_bytes, job.container.frames_raw_chunks, writer) {}
+        sized_chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {}
 
   PartOutcome run() {
     run_steps();
@@ -258,7 +258,7 @@ class PartPipeline {
     const Bytes raw(bytes.data(), stored.raw_bytes);
     if (job_.codec.name != "none") {
       stored.encoded = encoded_.get();
-      job_.codec.encode(raw, job_.context.sample, job_.level, *stored.encoded);
+      job_.codec.encode(raw, job_.context.sample, job_.level, job_.container.is_zstd_stream, *stored.encoded);
       // Incompressible chunks are stored raw.
       if (stored.encoded->size() >= raw.size()) stored.encoded.reset();
     }

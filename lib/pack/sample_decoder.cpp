@@ -31,7 +31,7 @@ void check_limit(std::uint64_t needed, const PackImagesSpec& spec) {
 /// A payload is one sample of a chunk.
 void check_payload(std::uint64_t bytes, const PackImagesSpec& spec) {
   const std::uint64_t max_bytes = container(spec.container).max_chunk_bytes;
-  const bool is_framed = container(spec.container).frames_raw_chunks;
+  const bool is_framed = container(spec.container).is_zstd_stream;
   if ((is_framed ? raw_frame_bytes(bytes) : bytes) > max_bytes)
     throw ImageError("would take " + bytes_text(static_cast<double>(bytes)) +
                      " in the pack, over the limit of " + bytes_text(static_cast<double>(max_bytes)) +
@@ -321,7 +321,7 @@ void SampleDecoder::compress(const SampleShape& shape, SizedSample& sample) {
   const bool is_photo = store != Store::zstd && shape.channels == 3;
   const ChunkCodec& codec = chunk_codec(is_photo ? "photo" : "zstd");
   ByteBuffer compressed;
-  codec.encode(sample.payload, shape, codec.default_level, compressed);
+  codec.encode(sample.payload, shape, codec.default_level, false, compressed);
   if (compressed.size() >= sample.payload.size()) return;
   sample.payload.swap(compressed);
   sample.kind = is_photo ? PayloadKind::photo : PayloadKind::zstd;

@@ -99,7 +99,8 @@ Bytes SizedImageDecoder::pixels_of(const StoredImage& image, std::uint32_t chann
       throw ImageError(std::to_string(found) + " bytes of pixels, expected " +
                        std::to_string(shape.byte_count()));
     decoded_.reshape(image.width, image.height, channels);
-    chunk_codec(image.kind == PayloadKind::photo ? "photo" : "zstd").decode(payload, shape, decoded_.pixels);
+    chunk_codec(image.kind == PayloadKind::photo ? "photo" : "zstd")
+        .decode(payload, shape, {}, decoded_.pixels);
   } catch (const Error& error) {
     throw ImageError(error.what());
   }

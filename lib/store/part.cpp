@@ -63,7 +63,7 @@ void decode_pieces(const StoredPieces& pieces, std::size_t chunk_index, const st
                    Bytes stored, MutableBytes raw) {
   for (const StoredPiece& piece : pieces.of_chunk(chunk_index)) {
     chunk_codec(piece.filtered ? codec : "none")
-        .decode(stored.first(piece.stored_bytes), {}, raw.first(pieces.raw_bytes));
+        .decode(stored.first(piece.stored_bytes), {}, {}, raw.first(pieces.raw_bytes));
     stored = stored.subspan(piece.stored_bytes);
     raw = raw.subspan(pieces.raw_bytes);
   }
@@ -208,7 +208,8 @@ std::string ChunkReader::location(std::size_t chunk_index) const {
          std::to_string(chunk.first_sample + chunk.sample_count - 1) + ")";
 }
 
-void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw) {
+void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,
+                  std::span<const std::uint64_t> wanted) {
   const StoredChunk& chunk = part.chunks()[chunk_index];
   const PartSpec& spec = part.spec();
   try {
@@ -217,7 +218,7 @@ void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored
     else if (!chunk.filtered && chunk.stored_bytes > chunk.raw_bytes)
       decode_raw_frame(stored, raw);
     else
-      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.sample, raw);
+      chunk_codec(chunk.filtered ? spec.codec : "none").decode(stored, spec.sample, wanted, raw);
   } catch (const Error& error) {
     throw Error(error.code(), part.location(chunk_index) + ": " + error.what());
   }

@@ -165,6 +165,7 @@ struct PartContents {
   PartSamples samples;
   bool has_hashes = true;              ///< false for files that someone else made
   std::optional<StoredPieces> pieces;  ///< pieces that `filtered` chunks consist of
+  bool splits_chunks = false;          ///< a chunk is of several frames (schemas/codecs.md)
   /// Reads samples of chunks that have no position, on any thread: where set, all chunks are read by it.
   std::function<void(std::uint64_t first_sample, MutableBytes samples)> read_rows;
   std::optional<Hdf5Trailer> trailer;  ///< trailer of our own HDF5 parts
@@ -221,6 +222,8 @@ class ChunkReader {
     return chunks()[chunk_index].offset;
   }
   [[nodiscard]] const InputFile& file() const { return file_; }
+  /// Whether restoring some samples of a chunk takes less than restoring all.
+  [[nodiscard]] bool splits_chunks() const { return contents_.splits_chunks; }
   /// Returns nothing if every chunk is stored as a whole.
   [[nodiscard]] const std::optional<StoredPieces>& pieces() const { return contents_.pieces; }
   /// Names a chunk for messages: "part-00000.h5: chunk 17 (samples 1700-1799)".
@@ -236,9 +239,10 @@ class ChunkReader {
   PartContents contents_;
 };
 
-/// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Throws bad_data naming the
-/// location.
-void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw);
+/// Restores a chunk's samples from its stored bytes; `raw` has chunk.raw_bytes. Of the samples `wanted`,
+/// ascending (empty: all), the others may be left out. Throws bad_data naming the location.
+void decode_chunk(const ChunkReader& part, std::size_t chunk_index, Bytes stored, MutableBytes raw,
+                  std::span<const std::uint64_t> wanted = {});
 
 /// A kind of file that holds parts; one static row per container.
 struct Container {
@@ -246,8 +250,8 @@ struct Container {
   std::string_view extension;                ///< ".h5", ".zst"
   std::span<const std::string_view> codecs;  ///< the default first
   std::uint64_t max_chunk_bytes;             ///< raw bytes of a chunk
-  bool pads_last_chunk;    ///< the last chunk is given whole too, with zeros behind its samples
-  bool frames_raw_chunks;  ///< a raw chunk is stored in a zstd frame of raw blocks
+  bool pads_last_chunk;  ///< the last chunk is given whole too, with zeros behind its samples
+  bool is_zstd_stream;   ///< a raw chunk is in a frame of raw blocks, a filtered one in several frames
   bool (*recognises)(Bytes first_bytes);  ///< by the file's first 32 bytes
   std::unique_ptr<ChunkWriter> (*create)(const std::string& path, const PartSpec& spec);
   std::unique_ptr<ChunkReader> (*open)(const std::string& path);  ///< a part of ours

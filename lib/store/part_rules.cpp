@@ -38,7 +38,7 @@ void check_chunk(const StoredChunk& chunk, std::uint64_t first_sample, std::uint
   if (!chunk.filtered)
     check_count(
         "stored bytes", chunk.stored_bytes,
-        container.frames_raw_chunks && !spec.own_sizes ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
+        container.is_zstd_stream && !spec.own_sizes ? raw_frame_bytes(chunk.raw_bytes) : chunk.raw_bytes);
 }
 
 void check_range(std::uint64_t offset, std::uint64_t stored_bytes, std::uint64_t file_bytes) {

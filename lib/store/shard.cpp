@@ -111,28 +111,20 @@ std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(std::u
   return header;
 }
 
+constexpr std::uint64_t seek_table_bytes(std::uint64_t frames) {
+  constexpr std::uint64_t kFooterBytes = 9;
+  return kSkippableHeaderBytes + frames * sizeof(SeekEntry) + kFooterBytes;
+}
+
 /// The table of zstd's seekable format: stored and raw bytes of every frame, so that other readers can seek.
-ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                             const ImageSizes& sizes, std::uint64_t index_bytes) {
+ByteBuffer encode_seek_table(std::span<const SeekEntry> frames) {
   ByteBuffer table(kSkippableHeaderBytes);
-  std::uint32_t frames = 0;
-  const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
-    append_little(table, static_cast<std::uint32_t>(stored_bytes));
-    append_little(table, static_cast<std::uint32_t>(raw_bytes));
-    ++frames;
-  };
-  add(kShardAlignment, 0);
-  for (const StoredChunk& chunk : chunks) {
-    if (!spec.own_sizes) add(chunk.stored_bytes, chunk.raw_bytes);
-    for (std::uint64_t i = 0; spec.own_sizes && i < chunk.sample_count; ++i) {
-      const std::uint64_t payload_bytes = sizes.payload_bytes[chunk.first_sample + i];
-      add(raw_frame_bytes(payload_bytes), payload_bytes);
-    }
-    const std::uint64_t padding = shard_padding(spec, chunk.offset + chunk.stored_bytes);
-    if (padding != 0) add(padding, 0);
+  table.reserve(seek_table_bytes(frames.size()));
+  for (const SeekEntry& frame : frames) {
+    append_little(table, frame.stored_bytes);
+    append_little(table, frame.raw_bytes);
   }
-  add(kSkippableHeaderBytes + index_bytes, 0);
-  append_little(table, frames);
+  append_little(table, static_cast<std::uint32_t>(frames.size()));
   table.push_back(0);
   append_little(table, kSeekTableFooterMagic);
   store_frame_header(table.data(), kSeekTableMagic, table.size());
@@ -204,14 +196,91 @@ void check_order(const PartSpec& spec, const std::vector<StoredChunk>& chunks, s
   check("the index", index_offset);
 }
 
-void check_seek_table(const InputFile& file, const ShardHeader& header, const PartContents& contents) {
-  const ByteBuffer expected =
-      encode_seek_table(header.spec, contents.chunks, contents.samples.sizes, header.index_bytes);
+/// Reads the seek table, whose size must be that of as many frames as it says, at most `max_frames`.
+std::vector<SeekEntry> read_seek_table(const InputFile& file, const ShardHeader& header,
+                                       std::uint64_t max_frames) {
   const std::uint64_t offset = header.index_offset + kSkippableHeaderBytes + header.index_bytes;
-  if (file.byte_count() - offset != expected.size()) throw_damaged("the seek table has another size");
-  ByteBuffer found(expected.size());
-  file.read_at(offset, found);
-  if (found != expected) throw_damaged("the seek table does not fit the index");
+  const std::uint64_t bytes = file.byte_count() - offset;
+  if (bytes < seek_table_bytes(0) || (bytes - seek_table_bytes(0)) % sizeof(SeekEntry) != 0 ||
+      bytes > seek_table_bytes(max_frames))
+    throw_damaged("the seek table has " + std::to_string(bytes) + " bytes, expected those of at most " +
+                  std::to_string(max_frames) + " frames");
+  ByteBuffer table(bytes);
+  file.read_at(offset, table);
+  std::vector<SeekEntry> frames((bytes - seek_table_bytes(0)) / sizeof(SeekEntry));
+  const std::uint8_t* from = table.data() + kSkippableHeaderBytes;
+  for (SeekEntry& frame : frames) {
+    frame = {load_little<std::uint32_t>(from), load_little<std::uint32_t>(from + sizeof(std::uint32_t))};
+    from += sizeof frame;
+  }
+  if (table != encode_seek_table(frames)) throw_damaged("the seek table has another header or footer");
+  return frames;
+}
+
+/// Compares the seek table with the index, frame by frame; notes whether chunks are of several frames.
+class SeekTableCheck {
+ public:
+  SeekTableCheck(const ShardHeader& header, PartContents& contents, std::vector<SeekEntry> frames)
+      : header_(header), contents_(contents), frames_(std::move(frames)) {}
+
+  void check() {
+    expect({kShardAlignment, 0});
+    for (const StoredChunk& chunk : contents_.chunks) {
+      if (contents_.spec.own_sizes)
+        check_samples(chunk);
+      else
+        check_frames(chunk);
+      const std::uint64_t padding = shard_padding(contents_.spec, chunk.offset + chunk.stored_bytes);
+      if (padding != 0) expect({static_cast<std::uint32_t>(padding), 0});
+    }
+    expect({static_cast<std::uint32_t>(kSkippableHeaderBytes + header_.index_bytes), 0});
+    if (next_ != frames_.size()) refuse();
+  }
+
+ private:
+  [[noreturn]] static void refuse() { throw_damaged("the seek table does not fit the index"); }
+
+  [[nodiscard]] const SeekEntry& next() {
+    if (next_ == frames_.size()) refuse();
+    return frames_[next_++];
+  }
+
+  void expect(const SeekEntry& expected) {
+    if (next() != expected) refuse();
+  }
+
+  void check_samples(const StoredChunk& chunk) {
+    for (std::uint64_t i = 0; i < chunk.sample_count; ++i) {
+      const std::uint32_t bytes = contents_.samples.sizes.payload_bytes[chunk.first_sample + i];
+      expect({static_cast<std::uint32_t>(raw_frame_bytes(bytes)), bytes});
+    }
+  }
+
+  /// Images that are filtered may be in several frames of whole samples.
+  void check_frames(const StoredChunk& chunk) {
+    const std::uint64_t step =
+        chunk.filtered && !contents_.spec.matrix ? contents_.spec.sample.byte_count() : chunk.raw_bytes;
+    std::uint64_t stored_bytes = 0, raw_bytes = 0, count = 0;
+    for (; stored_bytes < chunk.stored_bytes; ++count) {
+      const SeekEntry& frame = next();
+      if (frame.stored_bytes == 0 || frame.raw_bytes == 0 || frame.raw_bytes % step != 0) refuse();
+      stored_bytes += frame.stored_bytes;
+      raw_bytes += frame.raw_bytes;
+    }
+    if (stored_bytes != chunk.stored_bytes || raw_bytes != chunk.raw_bytes) refuse();
+    contents_.splits_chunks = contents_.splits_chunks || count > 1;
+  }
+
+  const ShardHeader& header_;
+  PartContents& contents_;
+  std::vector<SeekEntry> frames_;
+  std::size_t next_ = 0;
+};
+
+void check_seek_table(const InputFile& file, const ShardHeader& header, PartContents& contents) {
+  // Header, index, and of each chunk a padding and at most a frame for each sample.
+  const std::uint64_t max_frames = 2 + header.chunk_count + header.sample_count;
+  SeekTableCheck(header, contents, read_seek_table(file, header, max_frames)).check();
 }
 
 PartContents read_contents(const InputFile& file, std::uint64_t memory_bytes) {
@@ -279,6 +348,7 @@ class ShardWriter final : public ChunkWriter {
     stored.stored_bytes = file_.byte_count() - stored.offset;
     const std::uint64_t padding = shard_padding(spec_, file_.byte_count());
     if (padding != 0) file_.append(encode_shard_padding(padding));
+    list_frames(stored, chunk.stored, padding);
     chunks_.push_back(stored);
     sample_count_ += chunk.sample_count;
   }
@@ -297,7 +367,8 @@ class ShardWriter final : public ChunkWriter {
                        .index_xxh3 = xxh3(index)};
     file_.append(encode_index_frame_header(index.size()));
     file_.append(index);
-    file_.append(encode_seek_table(spec_, chunks_, samples.sizes, index.size()));
+    frames_.push_back({static_cast<std::uint32_t>(kSkippableHeaderBytes + index.size()), 0});
+    file_.append(encode_seek_table(frames_));
     header.file_bytes = file_.byte_count();
     file_.write_at(0, encode_shard_header(header));
     const PartReport report = check_written_part(
@@ -335,9 +406,26 @@ class ShardWriter final : public ChunkWriter {
     return hash.value();
   }
 
+  /// Notes the frames of a chunk for the seek table, and the padding behind it.
+  void list_frames(const StoredChunk& chunk, Bytes stored, std::uint64_t padding) {
+    const auto add = [&](std::uint64_t stored_bytes, std::uint64_t raw_bytes) {
+      frames_.push_back({static_cast<std::uint32_t>(stored_bytes), static_cast<std::uint32_t>(raw_bytes)});
+    };
+    if (!chunk.filtered && !spec_.own_sizes) {
+      add(chunk.stored_bytes, chunk.raw_bytes);
+      stored = {};
+    }
+    for (ZstdFrame frame; !stored.empty(); stored = stored.subspan(frame.stored_bytes)) {
+      frame = first_zstd_frame(stored);
+      add(frame.stored_bytes, frame.raw_bytes);
+    }
+    if (padding != 0) add(padding, 0);
+  }
+
   PartSpec spec_;
   PendingFile file_;
   std::vector<StoredChunk> chunks_;
+  std::vector<SeekEntry> frames_{{kShardAlignment, 0}};
   std::uint64_t sample_count_ = 0;
 };
 

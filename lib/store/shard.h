@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,14 @@ struct ShardHeader {
 [[nodiscard]] std::array<std::uint8_t, kSkippableHeaderBytes> encode_index_frame_header(
     std::uint64_t index_bytes);
 
-/// Makes the seek table that ends a shard of these chunks; `sizes` are those of images of their own sizes.
-[[nodiscard]] ByteBuffer encode_seek_table(const PartSpec& spec, const std::vector<StoredChunk>& chunks,
-                                           const ImageSizes& sizes, std::uint64_t index_bytes);
+/// A frame of the file, in the seek table that ends it.
+struct SeekEntry {
+  std::uint32_t stored_bytes = 0;
+  std::uint32_t raw_bytes = 0;  ///< 0: skippable
+  bool operator==(const SeekEntry&) const = default;
+};
+
+[[nodiscard]] ByteBuffer encode_seek_table(std::span<const SeekEntry> frames);
 
 /// The largest window that `zstd -dc` takes without being asked to: 128 MiB.
 inline constexpr std::uint64_t kMaxShardChunkBytes = std::uint64_t{1} << 27;

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "chunkhit/error.h"
+#include "codec/zstd.h"
 
 namespace chunkhit {
 namespace {
@@ -43,7 +44,7 @@ std::string decode_error(const ChunkCodec& codec, Bytes stored, const SampleShap
                          std::size_t raw_bytes) {
   ByteBuffer raw(raw_bytes);
   try {
-    codec.decode(stored, shape, raw);
+    codec.decode(stored, shape, {}, raw);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
     return error.what();
@@ -59,10 +60,46 @@ TEST(ChunkCodec, RestoresEveryImageAtEveryLevel) {
           const ByteBuffer raw = image.make(shape, 5);
           ByteBuffer stored;
           ByteBuffer restored(raw.size());
-          codec.encode(raw, shape, level, stored);
-          codec.decode(stored, shape, restored);
+          codec.encode(raw, shape, level, false, stored);
+          codec.decode(stored, shape, {}, restored);
           ASSERT_EQ(restored, raw) << codec.name << ":" << level << " " << image.name;
         }
+}
+
+TEST(ChunkCodec, RestoresTheFramesThatHoldWhatIsWanted) {
+  const SampleShape shape{50, 50, 3, Layout::nhwc};  // 17 samples in a frame
+  const std::uint64_t sample_bytes = shape.byte_count();
+  const ByteBuffer raw = slope(shape, 60);
+  for (const char* name : {"zstd", "photo"}) {
+    const ChunkCodec& codec = chunk_codec(name);
+    ByteBuffer stored;
+    codec.encode(raw, shape, codec.default_level, true, stored);
+    ByteBuffer all(raw.size());
+    codec.decode(stored, shape, {}, all);
+    EXPECT_EQ(all, raw) << name;
+    const std::vector<std::uint64_t> wanted{18, 18, 33, 59};
+    ByteBuffer some(raw.size());
+    std::fill(some.begin(), some.end(), std::uint8_t{77});
+    codec.decode(stored, shape, wanted, some);
+    for (std::uint64_t sample = 0; sample < 60; ++sample) {
+      const bool restored = (sample >= 17 && sample < 34) || sample >= 51;
+      const std::uint64_t at = sample * sample_bytes + sample_bytes / 2;
+      EXPECT_EQ(some[at], restored ? raw[at] : 77) << name << " sample " << sample;
+    }
+    ByteBuffer one;
+    codec.encode(raw, shape, codec.default_level, false, one);
+    EXPECT_LT(one.size(), stored.size()) << name;
+  }
+}
+
+TEST(ChunkCodec, RefusesFramesOfParts) {
+  const SampleShape shape{8, 8, 3, Layout::nhwc};
+  const ByteBuffer raw = slope(shape, 4);
+  ByteBuffer stored;
+  append_zstd(Bytes(raw).first(300), raw.size(), 1, stored);
+  append_zstd(Bytes(raw).subspan(300), raw.size(), 1, stored);
+  EXPECT_NE(decode_error(chunk_codec("zstd"), stored, shape, raw.size()).find("expected samples of 192"),
+            std::string::npos);
 }
 
 TEST(ChunkCodec, GivesTheSameBytesFromAUsedContextAsFromAFreshOne) {
@@ -70,9 +107,9 @@ TEST(ChunkCodec, GivesTheSameBytesFromAUsedContextAsFromAFreshOne) {
   const ByteBuffer raw = slope(shape, 3);
   for (const ChunkCodec& codec : chunk_codecs()) {
     ByteBuffer first, between, again;
-    codec.encode(raw, shape, codec.default_level, first);
-    codec.encode(noise(shape, 2), shape, codec.max_level, between);
-    codec.encode(raw, shape, codec.default_level, again);
+    codec.encode(raw, shape, codec.default_level, false, first);
+    codec.encode(noise(shape, 2), shape, codec.max_level, false, between);
+    codec.encode(raw, shape, codec.default_level, false, again);
     EXPECT_EQ(first, again) << codec.name;
   }
 }
@@ -82,7 +119,7 @@ TEST(ChunkCodec, MakesASlopeSmaller) {
   const ByteBuffer raw = slope(shape, 4);
   for (const char* name : {"deflate", "zstd", "photo"}) {
     ByteBuffer stored;
-    chunk_codec(name).encode(raw, shape, chunk_codec(name).default_level, stored);
+    chunk_codec(name).encode(raw, shape, chunk_codec(name).default_level, false, stored);
     EXPECT_LT(stored.size(), raw.size() / 4) << name;
   }
 }
@@ -92,7 +129,7 @@ TEST(ChunkCodec, RefusesTruncatedBytes) {
   const ByteBuffer raw = noise(shape, 2);
   for (const ChunkCodec& codec : chunk_codecs()) {
     ByteBuffer stored;
-    codec.encode(raw, shape, codec.default_level, stored);
+    codec.encode(raw, shape, codec.default_level, false, stored);
     for (std::size_t bytes = 0; bytes < stored.size(); ++bytes)
       ASSERT_NE(decode_error(codec, Bytes(stored).first(bytes), shape, raw.size()), "")
           << codec.name << " of " << bytes << " bytes";
@@ -104,7 +141,7 @@ TEST(ChunkCodec, RefusesBytesBehindTheEnd) {
   const ByteBuffer raw = slope(shape, 2);
   for (const ChunkCodec& codec : chunk_codecs()) {
     ByteBuffer stored;
-    codec.encode(raw, shape, codec.default_level, stored);
+    codec.encode(raw, shape, codec.default_level, false, stored);
     ByteBuffer twice = stored;
     twice.insert(twice.end(), stored.begin(), stored.end());
     stored.push_back(0);
@@ -118,7 +155,7 @@ TEST(ChunkCodec, RefusesAnotherRawSize) {
   const ByteBuffer raw = slope(shape, 2);
   for (const ChunkCodec& codec : chunk_codecs()) {
     ByteBuffer stored;
-    codec.encode(raw, shape, codec.default_level, stored);
+    codec.encode(raw, shape, codec.default_level, false, stored);
     EXPECT_NE(decode_error(codec, stored, shape, raw.size() - shape.byte_count()), "") << codec.name;
     EXPECT_NE(decode_error(codec, stored, shape, raw.size() + shape.byte_count()), "") << codec.name;
   }
@@ -130,13 +167,13 @@ TEST(ChunkCodec, NeverTakesAFlippedBitForTheSamples) {
   for (const char* name : {"deflate", "zstd", "photo"}) {
     const ChunkCodec& codec = chunk_codec(name);
     ByteBuffer stored;
-    codec.encode(raw, shape, codec.default_level, stored);
+    codec.encode(raw, shape, codec.default_level, false, stored);
     for (std::size_t bit = 0; bit < stored.size() * 8; ++bit) {
       ByteBuffer flipped = stored;
       flipped[bit / 8] = static_cast<std::uint8_t>(flipped[bit / 8] ^ (1 << bit % 8));
       ByteBuffer restored(raw.size());
       try {
-        codec.decode(flipped, shape, restored);
+        codec.decode(flipped, shape, {}, restored);
         ASSERT_EQ(restored, raw) << name << " bit " << bit;
       } catch (const Error& error) {
         ASSERT_EQ(error.code(), ErrorCode::bad_data);

@@ -64,7 +64,7 @@ void write_ids(const std::string& path, const IdsCase& each) {
     const CsrView view = rows.view();
     encode_row_block({&view, 1}, *spec.matrix, first, raw);
     const ChunkCodec& codec = chunk_codec("zstd");
-    codec.encode(raw, spec.sample, codec.default_level, stored);
+    codec.encode(raw, spec.sample, codec.default_level, false, stored);
     writer->append({Bytes(stored), raw.size(), count, xxh3(stored), true});
   }
   PartSamples samples;

@@ -202,6 +202,11 @@ class TrustedReaders(unittest.TestCase):
         np.testing.assert_array_equal(shard_reader.Shard(path).samples(), expected)
         self.assertEqual(subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout, expected.tobytes())
 
+    def test_chunks_of_several_frames_are_read_by_the_page(self):
+        shard = shard_reader.Shard(os.path.join(FOLDER, "shard-frames.zst"))
+        np.testing.assert_array_equal(shard.samples(), known_samples(150, 200, 3, "nhwc"))
+        self.assertEqual([len(frames) for frames in shard.frames], [4, 1, 2])
+
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as FOLDER:

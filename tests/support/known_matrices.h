@@ -104,7 +104,7 @@ inline PartReport write_known_matrices(const std::string& path, const PartSpec& 
     const std::uint64_t rows = std::min(spec.chunk_samples, count - first);
     const ByteBuffer raw = known_row_block(spec, first, rows);
     ByteBuffer stored;
-    codec.encode(raw, spec.sample, codec.default_level, stored);
+    codec.encode(raw, spec.sample, codec.default_level, false, stored);
     const bool filtered = codec.name != "none" && stored.size() < raw.size();
     const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
     writer->append({bytes, raw.size(), rows, xxh3(bytes), filtered});

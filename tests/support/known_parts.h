@@ -80,7 +80,7 @@ inline void append_known_chunk(ChunkWriter& writer, const Container& kind, const
   }
   ByteBuffer stored;
   const ChunkCodec& codec = chunk_codec(spec.codec);
-  codec.encode(raw, spec.sample, codec.default_level, stored);
+  codec.encode(raw, spec.sample, codec.default_level, kind.is_zstd_stream, stored);
   const bool filtered = codec.name != "none" && stored.size() < raw.size();
   const Bytes bytes = filtered ? Bytes(stored) : Bytes(raw);
   writer.append({bytes, raw.size(), count, xxh3(bytes), filtered});

@@ -228,17 +228,26 @@ class Shard:
         require((magic, footer, descriptor) == (SEEK_TABLE, 0x8F92EAB1, 0), "no seek table")
         require(at + 8 + size == len(self.data) and size == frames * 8 + 9, "the seek table has another length")
         entries = np.frombuffer(self.data, "<u4", frames * 2, at + 8).reshape(frames, 2).astype(int)
-        position, raw_sizes = 0, []
+        position, frame_sizes = 0, []
         for stored, raw in entries:
             frame_magic, frame_size = struct.unpack_from("<II", self.data, position)
             require((raw == 0) == (frame_magic in (HEADER, INDEX, PADDING)), "the seek table names no frame")
             if raw == 0:
                 require(frame_size + 8 == stored, "a skippable frame has another length")
             else:
-                raw_sizes.append((position, stored, raw))
+                frame_sizes.append((position, stored, raw))
             position += stored
         require(position == at, "the seek table's frames do not fill the file")
-        require(raw_sizes == [tuple(chunk[:3]) for chunk in self.chunks], "the seek table does not fit the index")
+        self.frames = [[frame for frame in frame_sizes if offset <= frame[0] < offset + stored]
+                       for offset, stored, *_ in self.chunks]
+        require(sum(self.frames, []) == frame_sizes, "frames lie outside of the chunks")
+        for (offset, stored, raw, *_, flags), frames in zip(self.chunks, self.frames):
+            require(sum(frame[1] for frame in frames) == stored and sum(frame[2] for frame in frames) == raw,
+                    "the frames of a chunk do not add up to it")
+            if flags == 1 and self.kind == 1:
+                require(all(frame[2] % self.sample_bytes == 0 for frame in frames), "a frame holds parts of samples")
+            else:
+                require(len(frames) == 1, "a chunk has several frames")
 
     def raw_chunk(self, index):
         """The samples' bytes of a chunk."""

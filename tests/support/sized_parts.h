@@ -69,7 +69,7 @@ inline PartReport write_sized_part(const std::string& path, const std::vector<Si
   std::uint64_t in_chunk = 0, chunks = 0;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const SizedImage& image = images[i];
-    if (kind.frames_raw_chunks)
+    if (kind.is_zstd_stream)
       append_raw_frame(image.payload, chunk);
     else
       chunk.insert(chunk.end(), image.payload.begin(), image.payload.end());

@@ -27,6 +27,9 @@ void write_all(const std::string& folder) {
   PartSpec large = known_spec({300, 400, 3, Layout::nhwc}, "none");
   large.chunk_samples = 1;
   write_known_part(container("shard"), folder + "/shard-large.zst", large, kSamples);
+  // Chunks of several frames.
+  const PartSpec frames = known_spec({150, 200, 3, Layout::nhwc}, "photo");
+  write_known_part(container("shard"), folder + "/shard-frames.zst", frames, kSamples);
 }
 
 }  // namespace

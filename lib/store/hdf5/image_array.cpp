@@ -284,7 +284,7 @@ class ArrayRows {
         sums -= kFletcherBytes;
       } else if (is_codec(array_.filters[i])) {
         raw_.resize(chunk_bytes_ + sums);
-        chunk_codec(filter_name(array_.filters[i])).decode(bytes, {}, raw_);
+        chunk_codec(filter_name(array_.filters[i])).decode(bytes, {}, {}, raw_);
         bytes = raw_;
       }
     }
