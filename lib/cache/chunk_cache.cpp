@@ -21,6 +21,10 @@ constexpr int kMaxChanges = 8;
 // A marker address for samples that are read one by one from the file.
 constexpr std::uint8_t kInFile = 0;
 
+// Smaller chunks are loaded as a whole, and so are those of which more than a share of the samples is wanted.
+constexpr std::uint64_t kMinBytesOfSome = 256 << 10;
+constexpr std::uint64_t kMaxShareOfSome = 4;
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -49,6 +53,8 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
   if (chunks.is_remote()) remote_.emplace(chunks, spec.remote);
+  for (std::size_t part = 0; part < chunks.parts().size(); ++part)
+    reads_some_ = reads_some_ || can_read_some({part, 0});
 }
 
 void ChunkCache::read_ahead(std::size_t chunk) {
@@ -308,6 +314,68 @@ void ChunkCache::load_now(std::size_t chunk, ChunkSet::Location location, ByteBu
   end_loading(chunk, State::ready);
 }
 
+/// Whether a chunk's samples are found without decoding all of them. A server is asked for whole chunks.
+bool ChunkCache::can_read_some(ChunkSet::Location location) const {
+  const ChunkReader& part = chunks_.part(location);
+  return !spec_.reads_samples && !chunks_.matrix() && !chunks_.own_sizes() && !part.file().is_remote() &&
+         (part.splits_chunks() || chunks_.is_raw(location.part));
+}
+
+/// Whether a chunk is not there and was not used lately. One that is used again before as many others as stay
+/// is loaded: it may be used more often.
+bool ChunkCache::begin_reading_some(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[chunk];
+  if (entry.state.load(std::memory_order_relaxed) != State::absent || entry.wanted > 0) return false;
+  const bool all_stay = spec_.cache == Cache::decoded || spec_.kept_chunks >= entries_.size();
+  const std::uint64_t before = std::exchange(entry.last_use, ++uses_);
+  return before == 0 || (!all_stay && uses_ - before > spec_.kept_chunks);
+}
+
+ChunkCache::Pin ChunkCache::acquire_some(std::size_t chunk, std::span<const std::uint64_t> wanted,
+                                         ByteBuffer& scratch, ByteBuffer& room) {
+  const ChunkSet::Location location = chunks_.find(chunk);
+  const StoredChunk& stored = chunks_.stored(location);
+  if (!reads_some_ || stored.raw_bytes < kMinBytesOfSome ||
+      wanted.size() * kMaxShareOfSome > stored.sample_count || !can_read_some(location) ||
+      !begin_reading_some(chunk))
+    return acquire(chunk, scratch);
+  try {
+    return {nullptr, chunk, read_some(chunk, location, wanted, scratch, room), false};
+  } catch (const Error& error) {
+    if (!leaves_out(error)) throw_with_advice(error);
+  }
+  // Found damaged again, it is left out.
+  return acquire(chunk, scratch);
+}
+
+const std::uint8_t* ChunkCache::read_some(std::size_t chunk, ChunkSet::Location location,
+                                          std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
+                                          ByteBuffer& room) {
+  const ChunkReader& part = chunks_.part(location);
+  const StoredChunk& stored = chunks_.stored(location);
+  const auto begin = std::chrono::steady_clock::now();
+  double fetch_seconds = 0;
+  const bool is_raw = chunks_.is_raw(location.part);
+  if (is_raw) {
+    hash_in_file(chunk, location);
+    fetch_seconds = seconds_since(begin);
+  } else {
+    scratch.resize(stored.stored_bytes);
+    part.fetch(location.chunk, scratch, checks(part));
+    fetch_seconds = seconds_since(begin);
+    room.resize(stored.raw_bytes);
+    decode_chunk(part, location.chunk, scratch, room, wanted);
+  }
+  const double all_seconds = seconds_since(begin);
+  const std::lock_guard lock(mutex_);
+  ++stats_.fetches;
+  stats_.stored_bytes += stored.stored_bytes;
+  stats_.fetch_seconds += fetch_seconds;
+  stats_.decode_seconds += all_seconds - fetch_seconds;
+  return is_raw ? &kInFile : room.data();
+}
+
 bool ChunkCache::leaves_out(const Error& error) const {
   return error.code() == ErrorCode::bad_data && spec_.on_corrupt == OnCorrupt::skip;
 }
@@ -338,7 +406,8 @@ const std::uint8_t* ChunkCache::sample(std::size_t chunk, std::uint64_t in_chunk
     if (!leaves_out(error)) throw_with_advice(error);
   }
   const std::lock_guard lock(mutex_);
-  if (entries_[chunk].state.exchange(State::corrupt) == State::ready) ++stats_.corrupt_chunks;
+  State expected = spec_.reads_samples ? State::ready : State::absent;
+  if (entries_[chunk].state.compare_exchange_strong(expected, State::corrupt)) ++stats_.corrupt_chunks;
   return nullptr;
 }
 

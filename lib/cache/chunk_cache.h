@@ -7,6 +7,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,13 @@ class ChunkCache {
   /// Gives a chunk, reading and decoding it where it is not there; `scratch` is for its stored bytes. Throws
   /// bad_data naming the location when it is damaged.
   [[nodiscard]] Pin acquire(std::size_t chunk, ByteBuffer& scratch);
+  /// Gives a chunk for its samples `wanted`, ascending. Where it is not there and few of its samples are
+  /// wanted, of which others are not expected soon, only these are read and decoded, to `room`: the pin's
+  /// samples are there then, until `room` is used again. Throws as `acquire`.
+  [[nodiscard]] Pin acquire_some(std::size_t chunk, std::span<const std::uint64_t> wanted,
+                                 ByteBuffer& scratch, ByteBuffer& room);
+  /// Whether that may be less work than `acquire`, of most chunks.
+  [[nodiscard]] bool reads_some() const { return reads_some_; }
   /// The bytes of an image (ChunkSet::sample_bytes); `held` is what a Pin of its chunk gave. Reads it into
   /// `room` where samples are read one by one, and hashes its chunk again where the file was changed since
   /// that was done. Null where OnCorrupt::skip leaves it out; throws as `acquire`.
@@ -117,6 +125,7 @@ class ChunkCache {
     bool is_idle = false;
     std::uint32_t wanted = 0;
     std::uint32_t pins = 0;
+    std::uint64_t last_use = 0;           // of which only some samples were read: a number of uses_
     std::uint8_t* decoded = nullptr;      // where chunks come and go
     ByteBuffer stored;                    // Cache::compressed
     std::atomic<std::uint64_t> stamp{0};  // of the file when it was hashed, where samples are read one by one
@@ -137,6 +146,11 @@ class ChunkCache {
   void decode_images(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void decode_matrices(std::size_t chunk, ChunkSet::Location location, Bytes stored);
   void load_now(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  [[nodiscard]] bool can_read_some(ChunkSet::Location location) const;
+  [[nodiscard]] bool begin_reading_some(std::size_t chunk);
+  [[nodiscard]] const std::uint8_t* read_some(std::size_t chunk, ChunkSet::Location location,
+                                              std::span<const std::uint64_t> wanted, ByteBuffer& scratch,
+                                              ByteBuffer& room);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
   void let_idle_go(std::size_t max_decoded);
@@ -147,11 +161,13 @@ class ChunkCache {
 
   const ChunkSet& chunks_;
   ChunkCacheSpec spec_;
+  bool reads_some_ = false;
   MemoryMap arena_;                          // Cache::decoded: all samples
   std::vector<std::uint64_t> arena_starts_;  // of each chunk there
   std::vector<Entry> entries_;
   mutable std::mutex mutex_;  // guards all but `state` of entries, which may be read without it
   std::condition_variable changed_;
+  std::uint64_t uses_ = 0;        // of chunks of which only some samples were wanted
   std::list<std::size_t> idle_;   // the longest unused first
   std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
   ChunkBuffers buffers_;

@@ -87,7 +87,7 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
   free_slots_.reserve(ring_.max_size());
   for (std::size_t slot = ring_.size(); slot > 0; --slot) free_slots_.push_back(slot - 1);
   plans_.push_back(std::make_unique<Plan>(order_, spec_, start));
-  if (spec_.keeps_chunks && !spec_.loads_ahead) plans_.front()->list_first_chunks();
+  if (spec_.keeps_chunks && !spec_.loads_ahead && !cache_.reads_some()) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.max_threads);
   makers_.reserve(spec_.max_threads);
   resize(size);
@@ -197,6 +197,7 @@ bool BatchPipeline::take_work(Work& work) {
   }
   Plan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
+  if (makes_at_once(plan)) return take_batch(work, plan);
   if (!plan.first_chunks.empty()) {
     work = {.plan = &plan, .chunk = plan.first_chunks.back(), .loads = true};
     plan.first_chunks.pop_back();
@@ -227,12 +228,25 @@ bool BatchPipeline::take_plan(Work& work) {
   return true;
 }
 
+/// Whether a batch is the very first, and needs few samples of each of many chunks: the threads make it
+/// together from these samples, before the chunks are loaded.
+bool BatchPipeline::makes_at_once(const Plan& plan) const {
+  constexpr std::uint64_t kManyChunks = 16;
+  if (next_number_ > 0 || !cache_.reads_some()) return false;
+  if (!spec_.loads_ahead) return true;
+  const PositionOrder::Slots slots = plan.slots_of(plan.next_batch);
+  return slots.end - slots.first >= kManyChunks;
+}
+
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
+  const std::uint64_t shared = makes_at_once(plan) ? size_.threads : 1;
   const std::uint64_t number = next_number_++, batch = plan.next_batch++;
   const std::uint64_t size = plan.batches.batch(batch).size;
-  given_out(number) = {.plan = &plan, .batch = batch, .size = size, .target = free_slots_.back()};
+  const std::uint64_t slice = std::min(spec_.slice_samples, (size - 1) / shared + 1);
+  given_out(number) = {
+      .plan = &plan, .batch = batch, .size = size, .slice = slice, .target = free_slots_.back()};
   free_slots_.pop_back();
-  slices_left_[entry(number)] = (size - 1) / spec_.slice_samples + 1;
+  slices_left_[entry(number)] = (size - 1) / slice + 1;
   ring_.state(given_out(number).target).error = nullptr;
   return take_slice(work);
 }
@@ -244,12 +258,13 @@ bool BatchPipeline::take_slice(Work& work) {
   GivenOut& batch = given_out(number);
   if (batch.given == batch.size) return false;
   const std::uint64_t begin = batch.given;
-  batch.given += std::min(spec_.slice_samples, batch.size - begin);
+  batch.given += std::min(batch.slice, batch.size - begin);
   work = {.plan = batch.plan,
           .batch = batch.batch,
           .number = number,
           .begin = begin,
           .end = batch.given,
+          .sorts_batch = batch.slice < spec_.slice_samples && batch.slice < batch.size,
           .target = batch.target};
   // Another thread may now find work: the next slice, the following batch or its chunks.
   work_changed_.notify_one();
@@ -326,8 +341,8 @@ void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
 
 /// Makes a slice, and completes the batch where it was the last one; returns whether it was.
 bool BatchPipeline::make(const Work& work, BatchAssembler& maker) {
-  const BatchTask task{work.plan->epoch, *work.plan->order, work.plan->batches,
-                       work.batch,       work.begin,        work.end};
+  const BatchTask task{work.plan->epoch, *work.plan->order, work.plan->batches, work.batch,
+                       work.begin,       work.end,          work.sorts_batch};
   try {
     maker.make(task, work.target);
   } catch (...) {

@@ -131,7 +131,8 @@ class BatchPipeline {
     std::uint64_t number = 0;  // of the batch, over all epochs
     std::uint64_t begin = 0;   // of its samples [begin, end)
     std::uint64_t end = 0;
-    std::uint64_t chunk = 0;  // or this chunk is to be loaded
+    bool sorts_batch = false;  // the slice is of the batch's samples sorted by chunk
+    std::uint64_t chunk = 0;   // or this chunk is to be loaded
     bool loads = false;
     bool begins_epoch = false;     // it is the first chunk of an epoch that is loaded ahead
     bool plans = false;            // or the epoch behind that of `plan` is to be planned
@@ -148,6 +149,7 @@ class BatchPipeline {
     Plan* plan = nullptr;
     std::uint64_t batch = 0;
     std::uint64_t size = 0;         // samples
+    std::uint64_t slice = 0;        // of them, that a thread makes at a time
     std::uint64_t given = 0;        // of them, to threads
     std::uint64_t failed_from = 0;  // where the first slice begins that failed, if one did
     std::size_t target = 0;         // the ring's slot
@@ -161,6 +163,7 @@ class BatchPipeline {
   void do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_plan(Work& work);
+  [[nodiscard]] bool makes_at_once(const Plan& plan) const;
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);

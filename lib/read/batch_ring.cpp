@@ -84,6 +84,7 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
     : grid_(grid), cache_(cache), spec_(spec) {
   samples_.reserve(spec.sorts_batch ? spec.batch_size : spec.slice_samples);
   pins_.reserve(std::min<std::uint64_t>(spec.slice_samples, chunks.chunk_count()));
+  wanted_.reserve(spec.slice_samples);
   if (!spec.by_chunk) held_.resize(chunks.chunk_count());
 }
 
@@ -91,8 +92,9 @@ BatchSamples::BatchSamples(const ChunkSet& chunks, const ChunkGrid& grid, ChunkC
 /// and its samples are copied together.
 void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch) {
   samples_.clear();
-  const std::uint64_t begin = spec_.sorts_batch ? 0 : task.begin;
-  const std::uint64_t end = spec_.sorts_batch ? batch.size : task.end;
+  const bool sorts_batch = spec_.by_chunk && (spec_.sorts_batch || task.sorts_batch);
+  const std::uint64_t begin = sorts_batch ? 0 : task.begin;
+  const std::uint64_t end = sorts_batch ? batch.size : task.end;
   for (std::uint64_t at = begin; at < end; ++at) {
     const DrawnSample found = task.order(task.batches.position(batch, at), window_);
     samples_.push_back({found.chunk, found.in_chunk, static_cast<std::uint32_t>(at), nullptr, found.repeat});
@@ -102,13 +104,25 @@ void BatchSamples::find(const BatchTask& task, const EpochBatches::Batch& batch)
     if (a.chunk != b.chunk) return a.chunk < b.chunk;
     return a.in_chunk != b.in_chunk ? a.in_chunk < b.in_chunk : a.at < b.at;
   });
-  if (!spec_.sorts_batch) return;
+  if (!sorts_batch) return;
   samples_.resize(task.end);
   samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(task.begin));
 }
 
 const std::uint8_t* BatchSamples::acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored) {
   pins_.push_back(cache_.acquire(chunk, stored));
+  ++(pins_.back().hit() ? counts.chunk_hits : counts.chunk_misses);
+  return pins_.back().samples();
+}
+
+/// Gives the chunk of the samples from `begin` on that are in one chunk.
+const std::uint8_t* BatchSamples::acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored) {
+  const std::uint64_t chunk = samples_[begin].chunk;
+  if (!cache_.reads_some()) return acquire(chunk, counts, stored);
+  wanted_.clear();
+  for (std::size_t i = begin; i < samples_.size() && samples_[i].chunk == chunk; ++i)
+    wanted_.push_back(samples_[i].in_chunk);
+  pins_.push_back(cache_.acquire_some(chunk, wanted_, stored, room_));
   ++(pins_.back().hit() ? counts.chunk_hits : counts.chunk_misses);
   return pins_.back().samples();
 }
@@ -135,8 +149,9 @@ std::size_t BatchSamples::hold(std::size_t begin, BatchCounts& counts, ByteBuffe
     Sample& sample = samples_[i];
     if (i == begin || sample.chunk != samples_[i - 1].chunk) {
       if (is_full) return i;
-      decoded = acquire(sample.chunk, counts, stored);
-      is_full = !spec_.holds_all && pins_.back().holds_memory();
+      decoded = acquire_run(i, counts, stored);
+      is_full = (!spec_.holds_all && pins_.back().holds_memory()) ||
+                (decoded != nullptr && decoded == room_.data());
     }
     sample.decoded = decoded;
   }

@@ -67,6 +67,8 @@ struct BatchTask {
   std::uint64_t index = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  /// The slice is cut from all samples of the batch sorted by chunk, so that few slices need the same chunk.
+  bool sorts_batch = false;
 };
 
 /// What became of it.
@@ -140,6 +142,7 @@ class BatchSamples {
 
  private:
   [[nodiscard]] const std::uint8_t* acquire(std::uint64_t chunk, BatchCounts& counts, ByteBuffer& stored);
+  [[nodiscard]] const std::uint8_t* acquire_run(std::size_t begin, BatchCounts& counts, ByteBuffer& stored);
   void hold_all(BatchCounts& counts, ByteBuffer& stored);
 
   const ChunkGrid& grid_;
@@ -148,6 +151,8 @@ class BatchSamples {
   PositionOrder::Window window_;
   std::vector<Sample> samples_;
   std::vector<ChunkCache::Pin> pins_;
+  std::vector<std::uint64_t> wanted_;  // of a chunk
+  ByteBuffer room_;                    // for some samples of one
   /// Of each chunk, where not by chunk: which batch asked for it last, and what it got.
   struct Held {
     std::uint64_t batch = 0;

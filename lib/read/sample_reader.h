@@ -47,16 +47,22 @@ class SampleReader {
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
   template <class Use>
   void visit(std::span<const std::uint64_t> samples, const Use& use) {
-    ByteBuffer stored;
-    ChunkCache::Pin pin;
-    std::uint64_t pinned = grid_.chunk_count();
-    for (const std::size_t at : ascending_order(samples)) {
-      const ChunkGrid::Location location = grid_.find(samples[at]);
-      if (location.chunk != pinned)
-        pin = with_memory("read: a chunk needs more memory than can be had: lower cache_bytes",
-                          [&] { return cache_.acquire(location.chunk, stored); });
-      pinned = location.chunk;
-      use(at, location, pin.samples());
+    ByteBuffer stored, room;
+    std::vector<std::uint64_t> wanted;
+    const std::vector<std::size_t> order = ascending_order(samples);
+    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      const std::uint64_t chunk = grid_.find(samples[order[begin]]).chunk;
+      wanted.clear();
+      for (end = begin; end < order.size(); ++end) {
+        const ChunkGrid::Location location = grid_.find(samples[order[end]]);
+        if (location.chunk != chunk) break;
+        wanted.push_back(location.in_chunk);
+      }
+      const ChunkCache::Pin pin =
+          with_memory("read: a chunk needs more memory than can be had: lower cache_bytes",
+                      [&] { return cache_.acquire_some(chunk, wanted, stored, room); });
+      for (std::size_t i = begin; i < end; ++i)
+        use(order[i], ChunkGrid::Location{chunk, wanted[i - begin]}, pin.samples());
     }
   }
   /// The pixels of an image at a location that `visit` gave, as ChunkCache::sample.
