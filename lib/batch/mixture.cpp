@@ -27,6 +27,8 @@ std::vector<double> shares_of(const std::vector<MixtureShape::Source>& sources) 
       refuse(each.path, "weight " + std::to_string(each.weight) + ", expected a finite number above 0");
     sum += each.weight;
   }
+  if (!std::isfinite(sum))
+    throw Error(ErrorCode::usage, "mixture: the sum of the weights is above 1.8e308; divide them all");
   std::vector<double> shares(sources.size());
   std::ranges::transform(sources, shares.begin(), [=](const auto& each) { return each.weight / sum; });
   return shares;
@@ -232,8 +234,8 @@ void MixedOrder::list_visits(std::size_t source) {
   }
 }
 
-/// Adds a visit that uses [first_use, end_use) of all uses of the source need, where the epoch has some of
-/// them.
+/// Adds the visit of a chunk that the source's uses [first_use, end_use) need, over all epochs; only those
+/// that this epoch has count, and none may be left.
 void MixedOrder::add_visit(std::size_t source, std::uint64_t first_use, std::uint64_t end_use,
                            std::uint64_t chunk) {
   const Mixture::Source& mixed = *mixture_.sources_[source];

@@ -161,7 +161,7 @@ Sampler::Sampler(const ChunkGrid& source, const DrawSpec& spec, std::uint64_t se
     : source_(source), seed_(seed), replacement_(spec.replacement) {
   const std::uint64_t candidates = spec.subset ? spec.subset->size() : source.sample_count();
   epoch_samples_ = spec.epoch_samples == 0 || !spec.draws ? candidates : spec.epoch_samples;
-  std::vector<std::uint64_t> drawn_from{spec.draws, replacement_, epoch_samples_};
+  std::vector<std::uint64_t> drawn_from{spec.draws, spec.draws && replacement_, epoch_samples_};
   if (spec.draws) {
     const std::vector<double> weights = weights_in_subset(source, spec);
     check_weights(weights);

@@ -19,6 +19,9 @@
 namespace chunkhit {
 namespace {
 
+/// So many that no number of uses of a sample in a mixture, over all epochs, takes more than 64 bits.
+constexpr std::uint64_t kMaxEpochs = 1'000'000'000;
+
 bool is_global(const EpochReaderSpec& spec) { return spec.order.shuffle == Shuffle::global; }
 
 /// Gives what `work` gives; turns failures to allocate or to start threads into errors that name the option
@@ -168,6 +171,9 @@ void EpochReader::require_nothing_left(std::uint64_t epoch) const {
 
 void EpochReader::begin(std::uint64_t epoch) {
   require_own_process();
+  if (epoch >= kMaxEpochs)
+    throw Error(ErrorCode::usage,
+                "epoch: " + std::to_string(epoch) + ", expected less than " + std::to_string(kMaxEpochs));
   require_nothing_left(epoch);
   clock_.enter();
   begin_epoch(epoch);
@@ -356,6 +362,7 @@ void check_position(const LoaderState& state, std::uint64_t epoch_samples) {
   const auto refuse = [](const char* name, std::uint64_t found, const std::string& expected) {
     refuse_state(std::string(name) + ": " + std::to_string(found) + ", expected " + expected);
   };
+  if (state.epoch >= kMaxEpochs) refuse("epoch", state.epoch, "less than " + std::to_string(kMaxEpochs));
   if (state.first_position > epoch_samples)
     refuse("first_position", state.first_position, "at most " + std::to_string(epoch_samples));
   const EpochBatches batches = batches_of(state, epoch_samples);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,7 @@ struct Choosable {
   std::size_t label_count;                     ///< numbers that a sample has as its label
   std::function<double(std::uint64_t)> label;  ///< a sample's class id, or its only label
   std::unordered_map<std::int64_t, std::string> class_names;
+  Samples path_ends;  ///< where the samples of each path of a mixture end
 };
 
 std::string class_name(const Choosable& from, std::int64_t id) {
@@ -264,23 +266,31 @@ std::unordered_map<std::int64_t, double> weights_by_class(
 std::vector<double> class_weights(const SamplerSpec& spec, const Choosable& from,
                                   const std::optional<Samples>& subset) {
   const std::vector<std::int64_t> ids = class_ids(from, "sampler");
-  std::unordered_map<std::int64_t, std::uint64_t> counts;
-  const auto count = [&](std::uint64_t sample) {
-    if (ids[sample] == -1)
-      refuse("sampler: sample " + std::to_string(sample) +
-             " has no class; leave out those without one by a subset");
-    ++counts[ids[sample]];
-  };
-  if (subset)
-    std::ranges::for_each(*subset, count);
-  else
-    for (std::uint64_t sample = 0; sample < ids.size(); ++sample) count(sample);
-  const std::unordered_map<std::int64_t, double> by_class = weights_by_class(spec, from, counts);
-  std::vector<double> weights(ids.size(), 0.0);
-  for (std::uint64_t sample = 0; sample < ids.size(); ++sample) {
-    const auto found = by_class.find(ids[sample]);
-    if (found != by_class.end()) weights[sample] = found->second;
+  Samples all;
+  if (!subset) {
+    all.resize(ids.size());
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
   }
+  std::vector<double> weights(ids.size(), 0.0);
+  const auto add = [&](std::span<const std::uint64_t> samples) {
+    std::unordered_map<std::int64_t, std::uint64_t> counts;
+    for (const std::uint64_t sample : samples) {
+      if (ids[sample] == -1)
+        refuse("sampler: sample " + std::to_string(sample) +
+               " has no class; leave out those without one by a subset");
+      ++counts[ids[sample]];
+    }
+    const std::unordered_map<std::int64_t, double> by_class = weights_by_class(spec, from, counts);
+    for (const std::uint64_t sample : samples) weights[sample] = by_class.at(ids[sample]);
+  };
+  std::span<const std::uint64_t> left = subset ? *subset : all;
+  // The classes of each path of a mixture are balanced by themselves: its share is another matter.
+  for (const std::uint64_t end : spec.balanced ? from.path_ends : Samples{}) {
+    const auto count = std::ranges::lower_bound(left, end) - left.begin();
+    add(left.first(static_cast<std::size_t>(count)));
+    left = left.subspan(static_cast<std::size_t>(count));
+  }
+  if (!left.empty()) add(left);
   return weights;
 }
 
@@ -316,6 +326,18 @@ MixtureShape mixture_shape(const MixtureSpec& mixture, const SamplerSpec& sample
   return shape;
 }
 
+/// Where the samples of each path end.
+Samples path_ends(const ImageSource& source) {
+  const ChunkSet& chunks = source.chunks();
+  Samples ends;
+  for (const ImageSource::PathChunks& path : source.paths()) {
+    const std::size_t end = path.first_chunk + path.chunk_count;
+    ends.push_back(end == chunks.chunk_count() ? chunks.sample_count()
+                                               : chunks.first_sample(chunks.find(end)));
+  }
+  return ends;
+}
+
 }  // namespace
 
 SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource& source) {
@@ -325,12 +347,14 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
                  source.label_columns() == 0,
                  source.label_columns(),
                  {},
+                 {},
                  {}};
   from.label = [&source](std::uint64_t sample) {
     return source.label_columns() == 0 ? static_cast<double>(source.label(sample))
                                        : static_cast<double>(source.label_values(sample)[0]);
   };
   for (const PackClass& each : source.info().images().classes) from.class_names.emplace(each.id, each.name);
+  if (!options.mixture.weights.empty()) from.path_ends = path_ends(source);
   SamplingSpec spec{.draws = draw_spec(options.sampler, from)};
   if (options.mixture.weights.empty() && options.mixture.shares != Shares::batch)
     refuse("shares: need a mixture, weights of several paths");
@@ -340,7 +364,7 @@ SamplingSpec sampling_spec(const ImageLoaderOptions& options, const ImageSource&
 }
 
 SamplingSpec sampling_spec(const SparseLoaderOptions& options, const SparseSource& source) {
-  Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}, {}};
+  Choosable from{source.chunks(), source.info().path, "row", false, source.label_columns(), {}, {}, {}};
   from.label = [&source](std::uint64_t row) { return static_cast<double>(source.labels(row)[0]); };
   return {.draws = draw_spec(options.sampler, from)};
 }

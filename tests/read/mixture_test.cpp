@@ -195,6 +195,31 @@ TEST_F(Mixture, WeighsAndChoosesWithinEachSource) {
   for (const auto& of_source : labels) EXPECT_EQ(of_source.size(), 2u);
 }
 
+TEST_F(Mixture, BalancesTheClassesOfEachSource) {
+  ImageLoaderOptions drawn = options();
+  drawn.sampler.balanced = true;
+  drawn.sampler.epoch_samples = 4000;
+  // Many of one class and few of the other, the other way round in the second source.
+  std::vector<std::uint64_t> samples;
+  for (std::uint64_t sample = 0; sample < kAll; ++sample) {
+    const std::size_t source = source_of(sample);
+    const std::uint64_t in_source = sample - (source == 0 ? 0 : source == 1 ? kSamples : kSamples + 40);
+    const std::uint64_t label = in_source % 3;
+    if (label == 2 || (label == (source == 1 ? 1 : 0) && in_source > 3)) continue;
+    samples.push_back(sample);
+  }
+  drawn.sampler.subset.samples = samples;
+  ImageLoader loader(paths_, drawn);
+  std::vector<std::map<std::int64_t, int>> labels(3);
+  for (const Seen& batch : read_epoch(loader, 0))
+    for (std::size_t i = 0; i < batch.samples.size(); ++i)
+      ++labels[source_of(batch.samples[i])][batch.labels[i]];
+  EXPECT_NEAR(labels[0][0], 1000, 60);
+  EXPECT_NEAR(labels[1][0], 600, 40);
+  EXPECT_NEAR(labels[2][0], 400, 40);
+  EXPECT_EQ(labels[0][0] + labels[0][1], 2000);
+}
+
 TEST_F(Mixture, SaysWhatIsWrong) {
   const auto refusal = [this](const ImageLoaderOptions& given) {
     try {
@@ -212,6 +237,8 @@ TEST_F(Mixture, SaysWhatIsWrong) {
   EXPECT_NE(refusal(given).find("weight 0.000000, expected a finite number above 0"), std::string::npos);
   given.mixture.weights = {1, std::nan(""), 2};
   EXPECT_NE(refusal(given).find("mixture: " + paths_[1] + ": weight nan"), std::string::npos);
+  given.mixture.weights = {1e308, 1e308, 1};
+  EXPECT_EQ(refusal(given), "mixture: the sum of the weights is above 1.8e308; divide them all");
   given.mixture.weights = {1, 1, 1e-9};
   EXPECT_NE(refusal(given).find("mixture: " + paths_[2] + ": share 0.000000, expected at least 1 / 65536"),
             std::string::npos);
@@ -234,6 +261,21 @@ TEST_F(Mixture, SaysWhatIsWrong) {
   given.sampler.epoch_samples = 3'000'000;
   EXPECT_NE(refusal(given).find("its 9 samples give 600000 of an epoch, expected at most 589824"),
             std::string::npos);
+}
+
+TEST_F(Mixture, HasNoEpochThatWouldOverflow) {
+  ImageLoader loader(paths_, options());
+  EXPECT_EQ(samples_of(read_epoch(loader, 999'999'999)).size(), kAll);
+  for (const std::uint64_t epoch : {std::uint64_t{1'000'000'000}, ~std::uint64_t{0}}) {
+    try {
+      static_cast<void>(loader.epoch(epoch));
+      ADD_FAILURE() << epoch;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_NE(std::string(error.what()).find("expected less than 1000000000"), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST_F(Mixture, RefusesAStateOfOtherShares) {
