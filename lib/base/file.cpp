@@ -265,7 +265,8 @@ bool file_exists(const std::string& path) {
     const InputFile file(path);
     return true;
   } catch (const Error& missing) {
-    if (missing.code() != ErrorCode::bad_data) throw;
+    // S3 answers 403 for what is not there to those who may not list the bucket.
+    if (missing.code() != ErrorCode::bad_data && missing.code() != ErrorCode::usage) throw;
     return false;
   }
 }

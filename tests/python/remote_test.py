@@ -162,6 +162,34 @@ def test_signs_requests_as_aws_asks_for(packs, monkeypatch):
     assert len(signatures) >= 3 and all(found == expected for found, expected in signatures)
 
 
+def test_takes_long_tokens_from_the_profile_file(packs, tmp_path, monkeypatch):
+    token, seen = "t/" * 1500, []
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        f"[default]\naws_access_key_id = AKIA\naws_session_token = {token}\naws_secret_access_key = k/e+y\n")
+    with FaultServer(packs.parent) as server:
+        answer = server.answer
+        server.answer = lambda request: (seen.append((request.headers["x-amz-security-token"], signature_of(request, "k/e+y"))),
+                                         answer(request))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        chunkhit.ImageLoader(f"s3://{packs.name}/shard")
+    assert {found for found, _ in seen} == {token} and all(found == expected for _, (found, expected) in seen)
+
+
+def test_keys_go_to_no_other_server(packs, monkeypatch):
+    asked = []
+    with FaultServer(packs.parent) as other:
+        other.answer = lambda request: (asked.append(request.path), other.fail(request, 404))
+        elsewhere = {"status": 307, "headers": {"Location": f"http://localhost:{other.server.server_port}/x"}}
+        with FaultServer(packs.parent, lambda *_: elsewhere) as server:
+            for name, value in {"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "key", "AWS_SESSION_TOKEN": "token",
+                                "AWS_ENDPOINT_URL": server.url}.items():
+                monkeypatch.setenv(name, value)
+            with pytest.raises(chunkhit.Error, match="HTTP 307 .*: set AWS_REGION to the bucket's region"):
+                chunkhit.ImageLoader(f"s3://{packs.name}/shard")
+    assert asked == []
+
+
 # What a server may do, each for some requests, without a batch being lost.
 FAULTS = {
     "cut": lambda path, first, last, number: {"cut": 4096} if number % 3 == 1 else None,
@@ -218,12 +246,33 @@ def test_follows_redirects_but_not_for_ever(packs, monkeypatch):
         chunkhit.ImageLoader(f"{server.url}/hdf5")
 
 
+def test_waits_for_a_server_behind_a_redirect(packs, tmp_path, monkeypatch):
+    expected = batches(chunkhit.ImageLoader(packs / "hdf5", batch_size=16))
+    with Nginx(packs, tmp_path) as target:
+        def redirect(path, first, last, number):
+            return {"status": 302, "headers": {"Location": f"{target.url}{path}"}}
+        with FaultServer(packs, redirect) as server:
+            loader = chunkhit.ImageLoader(f"{server.url}/hdf5", batch_size=16, cache="none", on_corrupt="skip")
+            target.stop()
+            restart = threading.Timer(1, target.start)
+            restart.start()
+            assert_equal(batches(loader), expected)
+            restart.join()
+            assert loader.stats().corrupt_samples == 0
+            target.stop()
+            monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
+            with pytest.raises(chunkhit.Error, match="(?i)connect.*tried") as raised:
+                chunkhit.ImageLoader(f"{server.url}/hdf5")
+            assert raised.value.code == "try_again"
+
+
 @pytest.mark.parametrize("url, message", [
     ("http://127.0.0.1:1/pack", r"manifest.json: .*(?i:connect).*tried \d+ times"),
     ("ftp://127.0.0.1/pack", "unknown scheme, expected https://, http:// or s3://"),
     ("https://", "URL without a host"),
     ("https://user:secret@127.0.0.1/pack", "write them to ~/.netrc"),
     ("https://127.0.0.1/pack?token=secret", "a URL with a query"),
+    ("s3://AKIA:secret@bucket/pack", "set AWS_ACCESS_KEY_ID"),
 ])
 def test_rejects_urls(monkeypatch, url, message):
     monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "1")
@@ -355,6 +404,17 @@ def test_processes_share_the_disk_cache(packs, nginx, tmp_path):
     stored = sum(file.stat().st_size for file in cache.glob("*/*.chunk"))
     # Each chunk crosses the network once, not once a process.
     assert sum(int(count) for _, count in found) == stored
+
+
+def test_a_process_that_does_not_go_on_holds_nobody_up(packs, nginx, tmp_path):
+    url, cache = f"{nginx.url}/images/shard", tmp_path / "cache"
+    options = dict(batch_size=4, shuffle="window", window_chunks=2, cache="none", cache_dir=cache, threads=2)
+    stopped = iter(chunkhit.ImageLoader(url, **options).epoch(0))
+    next(stopped)  # it has asked for all chunks ahead
+    loader = chunkhit.ImageLoader(url, seed=8, **options)
+    begin = time.monotonic()
+    assert_equal(batches(loader), batches(chunkhit.ImageLoader(packs / "shard", seed=8, **{**options, "cache_dir": ""})))
+    assert time.monotonic() - begin < 5  # not 10 s a chunk
 
 
 def test_a_killed_process_leaves_a_usable_cache(packs, nginx, tmp_path):

@@ -124,7 +124,7 @@ std::string Answer::text() const {
 }
 
 std::string Answer::advice(bool is_s3) const {
-  if (is_s3 && (status == 301 || status == 400))
+  if (is_s3 && ((status >= 300 && status < 400) || status == 400))
     return ": set AWS_REGION to the bucket's region, or AWS_ENDPOINT_URL_S3 to its server";
   if (is_s3 && (status == 401 || status == 403))
     return ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to keys that may read it";

@@ -27,8 +27,10 @@ struct Answer {
   void add_body(std::string_view text);
   [[nodiscard]] bool is_success() const { return status == 200 || status == 206; }
   [[nodiscard]] bool is_failure() const { return status >= 300; }
-  /// A range of an empty file cannot be satisfied.
-  [[nodiscard]] bool is_empty_file() const { return status == 416 && total_bytes == 0 && knows_total_; }
+  /// A range of an empty file cannot be satisfied, or gives no bytes.
+  [[nodiscard]] bool is_empty_file() const {
+    return (status == 416 || is_success()) && total_bytes == 0 && knows_total_;
+  }
   /// Sets `problem` unless the bytes are those from `offset` on of a file that is as it was known.
   void check_range(std::uint64_t offset, const std::optional<FileFacts>& known);
   /// Whether another try may end otherwise.

@@ -17,6 +17,16 @@ void find(void* library, const char* name, Function& function) {
                 std::string("libcurl.so.4 has no ") + name + ", expected version 7.85 or newer");
 }
 
+/// Older ones do not know all options: without signatures they would send the secret key as a password.
+void check_version(void* library) {
+  decltype(&curl_version_info) version_info = nullptr;
+  find(library, "curl_version_info", version_info);
+  const curl_version_info_data* const found = version_info(CURLVERSION_NOW);
+  if (found->version_num < 0x075500)
+    throw Error(ErrorCode::try_again,
+                std::string("libcurl.so.4 is version ") + found->version + ", expected 7.85 or newer");
+}
+
 CurlFunctions load() {
   void* const library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
@@ -24,6 +34,7 @@ CurlFunctions load() {
         ErrorCode::try_again,
         std::string("URLs are read by libcurl, which is not installed (package libcurl4): ") + ::dlerror());
   CurlFunctions functions{};
+  check_version(library);
   find(library, "curl_global_init", functions.global_init);
   find(library, "curl_easy_init", functions.easy_init);
   find(library, "curl_easy_reset", functions.easy_reset);

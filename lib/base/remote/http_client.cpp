@@ -27,7 +27,7 @@ constexpr double kDefaultRetrySeconds = 60;
 constexpr double kFirstRetrySeconds = 5;  // of a host that never answered: most often a wrong name
 constexpr double kFirstDelaySeconds = 0.1;
 constexpr double kMaxDelaySeconds = 5;
-constexpr long kConnectMilliseconds = 10'000;
+constexpr double kConnectSeconds = 10;
 constexpr long kMaxStallSeconds = 30;
 constexpr long kMaxRedirects = 5;
 constexpr long kReceiveBytes = 256 << 10;
@@ -58,86 +58,6 @@ double retry_seconds() {
   return seconds;
 }
 
-ByteBuffer TransferBuffers::take(std::size_t bytes) {
-  ByteBuffer buffer;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found =
-        std::ranges::find_if(kept_, [&](const auto& each) { return each.capacity() >= bytes; });
-    if (found != kept_.end()) {
-      buffer.swap(*found);
-      kept_.erase(found);
-    }
-  }
-  buffer.resize(bytes);
-  return buffer;
-}
-
-void TransferBuffers::give_back(ByteBuffer buffer) {
-  buffer.clear();
-  const std::lock_guard lock(mutex_);
-  kept_.push_back(std::move(buffer));
-  if (kept_.size() > kMaxKept) kept_.erase(kept_.begin());
-}
-
-Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
-                   std::optional<FileFacts> known, double retry_seconds)
-    : url_(std::move(url)),
-      offset_(offset),
-      byte_count_(byte_count),
-      retry_seconds_(retry_seconds),
-      facts_(std::move(known)) {}
-
-Transfer::~Transfer() {
-  if (buffers_) buffers_->give_back(std::move(bytes_));
-}
-
-void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count) {
-  changed_.wait(lock, [&] { return is_done_ || received_ >= count; });
-  if (received_ < count) throw_error();
-}
-
-// Under the lock.
-void Transfer::fail(ErrorCode code, const std::string& what) {
-  error_ = code;
-  error_text_ = url_ + ": " + what;
-}
-
-void Transfer::throw_error() const {
-  if (error_) throw Error(*error_, error_text_);
-}
-
-Bytes Transfer::wait(std::uint64_t count) {
-  std::unique_lock lock(mutex_);
-  wait_until(lock, count);
-  if (received_ < count)
-    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(offset_ + received_) +
-                                         ", expected " + std::to_string(count - received_) + " more bytes");
-  return Bytes(bytes_).first(count);
-}
-
-FileFacts Transfer::wait_for_facts() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_done_; });
-  throw_error();
-  return *facts_;
-}
-
-Bytes Transfer::wait_for_all() {
-  std::unique_lock lock(mutex_);
-  wait_until(lock, byte_count_);
-  return Bytes(bytes_).first(received_);
-}
-
-void Transfer::cancel() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_cancelled_ = true;
-    if (!std::exchange(is_done_, true)) fail(ErrorCode::try_again, "reading was cancelled");
-  }
-  changed_.notify_all();
-}
-
 /// A transfer's request, over all of its tries.
 struct HttpClient::Request {
   std::shared_ptr<Transfer> transfer;
@@ -148,6 +68,7 @@ struct HttpClient::Request {
   char error_text[CURL_ERROR_SIZE] = {};
   std::uint64_t received_before = 0;  // this try
   unsigned tries = 0;                 // since bytes came
+  Clock::time_point sent;             // this try
   Clock::time_point failing_since;    // valid where tries > 0
   Clock::time_point due;              // of the next try
   bool is_rejected = false;           // the answer's head says that its body is of no use
@@ -330,7 +251,7 @@ void HttpClient::send_due(Clock::time_point now) {
 namespace {
 
 /// Sets what all requests have in common.
-void set_common_options(CURL* handle, double retry_seconds) {
+void set_common_options(CURL* handle, double retry_seconds, bool is_known) {
   const CurlFunctions& c = curl();
   c.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   c.easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
@@ -338,7 +259,8 @@ void set_common_options(CURL* handle, double retry_seconds) {
   c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
   c.easy_setopt(handle, CURLOPT_MAXREDIRS, kMaxRedirects);
   c.easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
-  c.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
+  const double connect_seconds = std::min(retry_seconds, is_known ? kConnectSeconds : kFirstRetrySeconds);
+  c.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(connect_seconds * 1000)));
   c.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   c.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME,
                 std::clamp(static_cast<long>(retry_seconds / 2), 1L, kMaxStallSeconds));
@@ -371,13 +293,15 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   request->answer = {};
   request->is_rejected = false;
   c.slist_free_all(std::exchange(request->headers, nullptr));
-  set_common_options(handle, transfer.retry_seconds_);
+  set_common_options(handle, transfer.retry_seconds_, reached_.contains(host_of(transfer.url())));
   std::string url = escaped_url(transfer.url());
   if (transfer.url().starts_with("s3://")) {
     const S3Access access = read_s3_access();
     url = s3_request_url(transfer.url(), access);
     if (!access.key_id.empty()) {
       c.easy_setopt(handle, CURLOPT_AWS_SIGV4, ("aws:amz:" + access.region + ":s3").c_str());
+      // Another server would get the token, and a signature that is not for it.
+      c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
       c.easy_setopt(handle, CURLOPT_USERPWD, (access.key_id + ":" + access.secret).c_str());
       request->add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
       if (!access.session_token.empty()) request->add_header("x-amz-security-token: " + access.session_token);
@@ -395,7 +319,11 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   c.easy_setopt(handle, CURLOPT_HEADERDATA, request.get());
   c.easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Request::take_bytes);
   c.easy_setopt(handle, CURLOPT_WRITEDATA, request.get());
-  c.multi_add_handle(static_cast<CURLM*>(multi_), handle);
+  request->sent = Clock::now();
+  if (c.multi_add_handle(static_cast<CURLM*>(multi_), handle) != CURLM_OK) {
+    c.easy_cleanup(handle);
+    return request->finish(ErrorCode::try_again, "no memory for a request");
+  }
   active_.push_back(std::move(request));
 }
 
@@ -427,7 +355,6 @@ bool may_pass(CURLcode result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
-    case CURLE_OUT_OF_MEMORY:
       return false;
     default:
       return true;
@@ -446,7 +373,7 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
   {
     const std::lock_guard lock(transfer.mutex_);
     if (transfer.is_cancelled_) return;
-    // An empty file has no range to answer with.
+    // An empty file has no range, or no bytes, to answer with.
     if (answer.is_empty_file() && !transfer.facts_) transfer.facts_ = FileFacts{0, answer.etag};
     const bool has_facts = transfer.facts_.has_value() && !request->is_rejected;
     is_whole = has_facts && (answer.is_success() || answer.is_empty_file()) &&
@@ -458,7 +385,9 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
   if (answer.status != 0) reached_.insert(host_of(transfer.url()));
   if (is_whole) return request->finish();
   if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
-  if (code != CURLE_OK && (!answer.is_failure() || code == CURLE_TOO_MANY_REDIRECTS)) {
+  // A redirect is a failure only where it was not followed; else its server is.
+  const bool is_failure = answer.status >= 400 || (answer.is_failure() && code == CURLE_OK);
+  if (code != CURLE_OK && !is_failure) {
     const std::string what =
         request->error_text[0] != '\0' ? request->error_text : curl().easy_strerror(code);
     if (!may_pass(code)) return fail(ErrorCode::usage, what);
@@ -466,8 +395,8 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
     waiting_.push_back(std::move(request));
     return;
   }
-  if (!answer.is_failure() || answer.may_pass()) {
-    const std::string what = answer.is_failure() ? answer.text() : "the answer ends early";
+  if (!is_failure || answer.may_pass()) {
+    const std::string what = is_failure ? answer.text() : "the answer ends early";
     if (!retry(*request, what)) return;
     waiting_.push_back(std::move(request));
     return;
@@ -478,7 +407,7 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
 /// Plans the next try; returns false, and ends the transfer, where it was tried for long enough.
 bool HttpClient::retry(Request& request, const std::string& reason) {
   const Clock::time_point now = Clock::now();
-  if (request.tries++ == 0) request.failing_since = now;
+  if (request.tries++ == 0) request.failing_since = request.sent;
   const double failing = std::chrono::duration<double>(now - request.failing_since).count();
   const bool is_known = reached_.contains(host_of(request.transfer->url()));
   const double allowed = request.transfer->retry_seconds_;

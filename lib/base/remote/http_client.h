@@ -102,7 +102,6 @@ class HttpClient {
  private:
   using Clock = std::chrono::steady_clock;
   struct Request;
-  struct Attempts;
   void run();
   void send_due(Clock::time_point now);
   void send(std::unique_ptr<Request> request);

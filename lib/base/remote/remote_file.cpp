@@ -77,7 +77,8 @@ std::shared_ptr<Transfer> RemoteFile::ask_around(std::uint64_t offset, std::uint
     if (offset >= tail) return ask(std::min(offset, last), facts_.bytes, opening_);
     return ask(offset, std::min(facts_.bytes, offset + kHeadBytes), opening_);
   }
-  const bool is_sequential = offset == last_end_ && offset > 0;
+  // Once a part is open, its chunks are asked for one by one.
+  const bool is_sequential = is_opening_ && offset == last_end_ && offset > 0;
   if (is_sequential) end = std::min(facts_.bytes, std::max(end, offset + kPieceBytes));
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list)

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSchemes{"https://", "http://", "s3://"};
 constexpr std::string_view kDefaultRegion = "us-east-1";
+constexpr int kMaxLine = 64 << 10;  // bytes
 
 std::string_view scheme_of(std::string_view url) {
   for (const std::string_view scheme : kSchemes)
@@ -50,6 +51,14 @@ int take_setting(void* wanted, const char* section, const char* name, const char
 /// Reads a section of a profile file; empty where there is no such file.
 Settings read_section(const std::string& path, const std::string& section) {
   WantedSection wanted{section, {}};
+  // The library cuts longer lines, such as session tokens, unless it may allocate memory for them.
+  static const bool takes_long_lines = [] {
+    ini_use_stack = false;
+    ini_allow_realloc = true;
+    ini_max_line = kMaxLine;
+    return true;
+  }();
+  static_cast<void>(takes_long_lines);
   ini_parse(path.c_str(), take_setting, &wanted);
   return wanted.settings;
 }
@@ -97,9 +106,12 @@ void check_url(const std::string& url) {
   const std::string_view rest = std::string_view(url).substr(scheme.size());
   if (rest.empty() || rest.front() == '/')
     refuse("URL without a host, expected " + std::string(scheme) + "HOST/…");
-  if (scheme == "s3://") return;
-  if (rest.substr(0, rest.find('/')).find('@') != std::string_view::npos)
-    refuse("a URL with a user or password; write them to ~/.netrc");
+  const bool has_user = rest.substr(0, rest.find('/')).find('@') != std::string_view::npos;
+  if (scheme == "s3://") {
+    if (has_user) refuse("a URL with keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
+    return;
+  }
+  if (has_user) refuse("a URL with a user or password; write them to ~/.netrc");
   if (rest.find_first_of("?#") != std::string_view::npos)
     refuse("a URL with a query or fragment, expected the address of a folder or file");
 }
