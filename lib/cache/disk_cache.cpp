@@ -80,7 +80,9 @@ class DiskCache::UsedBytes {
  public:
   explicit UsedBytes(const std::string& path) {
     const FileDescriptor fd = open_lock(path);
-    if (::ftruncate(fd.get(), sizeof(Count)) != 0) throw_write_error(path, "cannot write", errno);
+    // With its block: a full disk must not end the process when the number is first written.
+    if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(Count)); error != 0)
+      throw_write_error(path, "cannot write", error);
     void* const mapped = ::mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
     if (mapped == MAP_FAILED) throw_write_error(path, "cannot map", errno);
     count_ = static_cast<Count*>(mapped);
@@ -118,7 +120,7 @@ DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uin
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
   ::flock(lock_.get(), LOCK_SH);
   lock_packs();
-  if (max_bytes_ == 0) max_bytes_ = used_->get() + free_bytes(folder_) / 2;
+  if (max_bytes_ == 0) max_bytes_ = (used_->get() + free_bytes(folder_)) / 2;
 }
 
 DiskCache::~DiskCache() = default;
@@ -252,8 +254,8 @@ void DiskCache::note_use(std::size_t chunk) {
   if (next_visit_) used_up_.emplace(next_visit_(chunk), chunk);
 }
 
-/// Removes what is needed later than a chunk that is to be stored, which was used just now; false where that
-/// is too little. Chunks that the epoch has not used yet are needed sooner.
+/// Makes room for a chunk that was used just now, by removing what is needed later than it; returns whether
+/// there is room then. Chunks that the epoch has not used yet are needed sooner.
 bool DiskCache::make_room(std::size_t chunk, std::uint64_t bytes) {
   const auto is_full = [&] { return used_->get() + bytes > max_bytes_; };
   if (!is_full()) return true;

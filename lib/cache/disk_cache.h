@@ -24,8 +24,8 @@ using NextVisit = std::function<std::uint64_t(std::uint64_t chunk)>;
 class DiskCache {
  public:
   /// Opens or makes the cache in a folder, of at most `max_bytes` over all packs in it; 0: half of what is
-  /// free on the disk. Throws usage for a folder that holds something else, cannot_write where it cannot be
-  /// written.
+  /// free on the disk and used by the cache. Throws usage for a folder that holds something else,
+  /// cannot_write where it cannot be written.
   DiskCache(const ChunkSet& chunks, const std::string& folder, std::uint64_t max_bytes);
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;

@@ -11,9 +11,10 @@ namespace {
 
 using State = DiskCache::State;
 
-// Another process that fetches a chunk is waited for, but not one that was stopped.
-constexpr std::chrono::milliseconds kPollTime{2};
-constexpr std::chrono::seconds kMaxWait{10};
+// Another process that fetches a chunk is waited for, but not one that has only asked for it ahead, or was
+// stopped; after that, none is for a while.
+constexpr std::chrono::milliseconds kPollTime{2}, kMaxWait{500};
+constexpr std::chrono::seconds kNoWait{10};
 
 }  // namespace
 
@@ -63,15 +64,16 @@ bool RemoteChunks::load(std::size_t chunk, MutableBytes stored) {
     return false;
   }
   const std::lock_guard lock(mutex_);
-  stats_.disk_bytes += stored.size();
   ++stats_.disk_chunks;
   return true;
 }
 
 DiskCache::Claim RemoteChunks::wait_for_other(std::size_t chunk) {
-  const auto begin = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
   DiskCache::Claim claim = disk_->claim(chunk);
-  while (claim.state() == State::busy && std::chrono::steady_clock::now() - begin < kMaxWait) {
+  while (claim.state() == State::busy && Clock::now() >= waits_again_.load()) {
+    if (Clock::now() - begin > kMaxWait) waits_again_ = Clock::now() + kNoWait;
     std::this_thread::sleep_for(kPollTime);
     claim = disk_->claim(chunk);
   }
@@ -90,6 +92,7 @@ void RemoteChunks::fetch(std::size_t chunk, MutableBytes stored, bool checks) {
   {
     const std::lock_guard lock(mutex_);
     stats_.bytes += stored.size();
+    ahead_.erase(chunk);  // another thread may have asked for it since
   }
   if (disk_) disk_->store(chunk, std::move(claim), stored);
 }

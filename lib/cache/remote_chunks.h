@@ -1,6 +1,8 @@
 // Chunks of parts on a server: asked for ahead, and kept on a local disk.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,7 +26,6 @@ struct RemoteChunksSpec {
 /// What was fetched.
 struct RemoteStats {
   std::uint64_t bytes = 0;        ///< from servers
-  std::uint64_t disk_bytes = 0;   ///< from the disk
   std::uint64_t disk_chunks = 0;  ///< from the disk
 };
 
@@ -53,8 +54,9 @@ class RemoteChunks {
   const ChunkSet& chunks_;
   RemoteChunksSpec spec_;
   std::optional<DiskCache> disk_;
-  mutable std::mutex mutex_;                       // guards all below
-  std::map<std::size_t, DiskCache::Claim> ahead_;  // on their way
+  std::atomic<std::chrono::steady_clock::time_point> waits_again_{};  // for other processes
+  mutable std::mutex mutex_;                                          // guards all below
+  std::map<std::size_t, DiskCache::Claim> ahead_;                     // on their way
   RemoteStats stats_;
 };
 
