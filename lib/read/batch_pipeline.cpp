@@ -86,7 +86,7 @@ BatchPipeline::BatchPipeline(const LoaderOrder& order, ChunkCache& cache, BatchS
   ring_.restart();
   free_slots_.reserve(ring_.max_size());
   for (std::size_t slot = ring_.size(); slot > 0; --slot) free_slots_.push_back(slot - 1);
-  plans_.push_back(std::make_unique<Plan>(order_, spec_, start));
+  plans_.push_back(std::make_shared<Plan>(order_, spec_, start));
   if (spec_.keeps_chunks && !spec_.loads_ahead && !cache_.reads_some()) plans_.front()->list_first_chunks();
   loading_.reserve(spec_.max_threads);
   makers_.reserve(spec_.max_threads);
@@ -155,27 +155,40 @@ void BatchPipeline::run(std::uint32_t thread, BatchAssembler& maker, const std::
 // Called under the lock, which it gives up meanwhile.
 void BatchPipeline::do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock) {
   const Loading loading{work.plan->epoch, work.slot};
-  std::unique_ptr<Plan> planned;
+  std::shared_ptr<Plan> planned;
   bool is_complete = false;
   lock.unlock();
-  if (work.begins_epoch) begin_visits(*work.plan);
-  if (cache_.is_remote() && !work.plans) ask_ahead(work);
+  std::exception_ptr error;
+  if (!work.plans) prepare_remote(work);
   if (work.plans)
-    planned = std::make_unique<Plan>(order_, spec_, EpochStart{work.plan->epoch + 1, 0, 0});
+    planned = make_plan(work.plan->epoch + 1, error);
   else if (work.loads)
     load(work, maker);
   else
     is_complete = make(work, maker);
   lock.lock();
   if (work.plans) {
-    plans_.push_back(std::move(planned));
-    is_planning_ = false;
+    plan_error_ = error;
+    is_planning_ = planned == nullptr;
+    if (planned) plans_.push_back(std::move(planned));
     work_changed_.notify_all();
+    batch_ready_.notify_one();
   } else if (work.loads) {
     std::erase(loading_, loading);
   } else {
     stats_.made.add(maker.counts());
     if (is_complete) finish(work);
+  }
+}
+
+/// Makes the plan of an epoch; nothing, and an error, where it cannot be made.
+std::shared_ptr<BatchPipeline::Plan> BatchPipeline::make_plan(std::uint64_t epoch,
+                                                              std::exception_ptr& error) const {
+  try {
+    return std::make_shared<Plan>(order_, spec_, EpochStart{epoch, 0, 0});
+  } catch (...) {
+    error = std::current_exception();
+    return nullptr;
   }
 }
 
@@ -193,13 +206,13 @@ bool BatchPipeline::take_work(Work& work) {
   if (take_slice(work)) return true;
   if (!plans_.back()->has_batches()) {
     if (order_.makes_epochs()) return take_plan(work);
-    plans_.push_back(std::make_unique<Plan>(order_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
+    plans_.push_back(std::make_shared<Plan>(order_, spec_, EpochStart{plans_.back()->epoch + 1, 0, 0}));
   }
   Plan& plan =
       **std::find_if(plans_.begin(), plans_.end(), [](const auto& each) { return each->has_batches(); });
   if (makes_at_once(plan)) return take_batch(work, plan);
   if (!plan.first_chunks.empty()) {
-    work = {.plan = &plan, .chunk = plan.first_chunks.back(), .loads = true};
+    work = {.plan = &plan, .kept = plans_.front(), .chunk = plan.first_chunks.back(), .loads = true};
     plan.first_chunks.pop_back();
     return true;
   }
@@ -276,7 +289,8 @@ bool BatchPipeline::take_load(Work& work) {
   for (const auto& plan : plans_) {
     if (plan->next_slot >= plan->end_slot) continue;
     const std::uint64_t slot = plan->next_slot++;
-    work = {.plan = plan.get(), .chunk = plan->order->chunk_at(slot), .loads = true, .slot = slot};
+    work = {
+        .plan = plan.get(), .kept = plan, .chunk = plan->order->chunk_at(slot), .loads = true, .slot = slot};
     loading_.push_back({plan->epoch, slot});
     ++wanted_chunks_;
     work.begins_epoch = cache_.keeps_on_disk() && !std::exchange(plan->is_begun, true);
@@ -284,51 +298,6 @@ bool BatchPipeline::take_load(Work& work) {
     return true;
   }
   return false;
-}
-
-/// Asks servers for the chunk that is to be loaded, and for those that are loaded after it.
-void BatchPipeline::ask_ahead(const Work& work) {
-  if (work.loads) cache_.read_ahead(work.chunk);
-  if (!spec_.loads_ahead) return ask_for_batches(work);
-  while (work.loads && cache_.can_read_ahead()) {
-    std::uint64_t chunk = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = std::ranges::find_if(plans_, [](const auto& each) {
-        return std::max(each->next_asked, each->next_slot) < each->end_slot;
-      });
-      if (found == plans_.end()) return;
-      Plan& plan = **found;
-      plan.next_asked = std::max(plan.next_asked, plan.next_slot);
-      if (plan.next_asked >= plan.next_slot + spec_.remote_chunks_ahead) return;
-      chunk = plan.order->chunk_at(plan.next_asked++);
-    }
-    cache_.read_ahead(chunk);
-  }
-}
-
-/// Asks servers for the chunks of the batches that follow one, in an order without slots.
-void BatchPipeline::ask_for_batches(const Work& work) {
-  constexpr std::uint64_t kBatchesAhead = 2;
-  if (!work.loads && work.begin > 0) return;
-  const Plan& plan = *work.plan;
-  PositionOrder::Window window;
-  const std::uint64_t first = work.loads ? 0 : work.batch + 1;
-  const std::uint64_t end = std::min(plan.batches.batch_count(), first + kBatchesAhead);
-  for (std::uint64_t batch = first; batch < end; ++batch) {
-    const EpochBatches::Batch next = plan.batches.batch(batch);
-    for (std::uint64_t at = 0; at < next.size && cache_.can_read_ahead(); ++at)
-      cache_.read_ahead((*plan.order)(plan.batches.position(next, at), window).chunk);
-  }
-}
-
-/// Tells the cache when the next epoch needs which chunk first.
-void BatchPipeline::begin_visits(const Plan& plan) {
-  const auto next = order_.epoch(plan.epoch + 1);
-  std::vector<std::uint64_t> visits(cache_.chunk_count(), ~std::uint64_t{0});
-  for (std::uint64_t slot = next->slots_of(0, plan.position_count).end; slot > 0; --slot)
-    visits[next->chunk_at(slot - 1)] = slot - 1;
-  cache_.begin_epoch([visits = std::move(visits)](std::uint64_t chunk) { return visits[chunk]; });
 }
 
 void BatchPipeline::load(const Work& work, BatchAssembler& maker) {
@@ -433,7 +402,7 @@ bool BatchPipeline::wait_for(std::chrono::milliseconds timeout) {
   if (!wanted.ready) notice.give();
   // Longer times would overflow the clock's.
   const auto time = std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24));
-  return batch_ready_.wait_for(lock, time, [&] { return wanted.ready; });
+  return batch_ready_.wait_for(lock, time, [&] { return wanted.ready || lacks_plan(); });
 }
 
 std::optional<std::size_t> BatchPipeline::next() {
@@ -447,7 +416,11 @@ std::optional<std::size_t> BatchPipeline::next() {
   }
   const GivenOut& wanted = given_out(used_up_);
   if (!wanted.ready) notice.give();
-  batch_ready_.wait(lock, [&] { return wanted.ready; });
+  batch_ready_.wait(lock, [&] { return wanted.ready || lacks_plan(); });
+  if (!wanted.ready) {
+    failed_ = true;
+    std::rethrow_exception(plan_error_);
+  }
   const BatchSlots::State& state = ring_.state(wanted.target);
   failed_ = state.error != nullptr;
   if (failed_) std::rethrow_exception(state.error);

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -127,6 +128,7 @@ class BatchPipeline {
   };
   struct Work {
     Plan* plan = nullptr;
+    std::shared_ptr<Plan> kept;  // where no batch keeps the plan while a thread works
     std::uint64_t batch = 0;
     std::uint64_t number = 0;  // of the batch, over all epochs
     std::uint64_t begin = 0;   // of its samples [begin, end)
@@ -163,11 +165,14 @@ class BatchPipeline {
   void do_work(const Work& work, BatchAssembler& maker, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool take_work(Work& work);
   [[nodiscard]] bool take_plan(Work& work);
+  [[nodiscard]] bool lacks_plan() const { return plan_error_ != nullptr && used_up_ == next_number_; }
   [[nodiscard]] bool makes_at_once(const Plan& plan) const;
   [[nodiscard]] bool take_batch(Work& work, Plan& plan);
   [[nodiscard]] bool take_slice(Work& work);
   [[nodiscard]] bool take_load(Work& work);
   [[nodiscard]] bool is_loaded(const Plan& plan, std::uint64_t end_slot) const;
+  void prepare_remote(const Work& work);
+  [[nodiscard]] std::shared_ptr<Plan> make_plan(std::uint64_t epoch, std::exception_ptr& error) const;
   void begin_visits(const Plan& plan);
   void ask_ahead(const Work& work);
   void ask_for_batches(const Work& work);
@@ -193,7 +198,8 @@ class BatchPipeline {
   std::condition_variable_any size_changed_;  // for parked ones
   std::condition_variable batch_ready_;
   bool is_planning_ = false;                             // a thread makes the next plan
-  std::deque<std::unique_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
+  std::exception_ptr plan_error_;                        // of making it
+  std::deque<std::shared_ptr<Plan>> plans_;              // in order; each has batches that are not made yet
   std::vector<GivenOut> given_out_;                      // the batches that the ring holds, or is to hold
   std::vector<std::atomic<std::uint64_t>> slices_left_;  // of each of them; needs no lock
   std::vector<std::size_t> free_slots_;                  // the last is taken first: its memory was used last

@@ -94,6 +94,7 @@ class DeviceImageLoader {
     auto* const copied = constants_.reserve<float>(constants.size());
     check(cudaMemcpy(copied, constants.data(), constants.size() * sizeof(float), cudaMemcpyHostToDevice),
           "cudaMemcpy");
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // the feed's stream does not wait for it
   }
   explicit DeviceImageLoader(const std::string& path, const ImageLoaderOptions& options = {},
                              DeviceDtype dtype = DeviceDtype::float32, const DeviceOptions& device = {})
