@@ -66,3 +66,12 @@ def expected_rows(ratings):
 def resident_bytes():
     with open(f"/proc/{os.getpid()}/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture
+def network(monkeypatch, tmp_path):
+    """No proxy, no settings of the user's, and 5 seconds for servers that fail."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CHUNKHIT_RETRY_SECONDS", "5")
