@@ -146,6 +146,7 @@ Json settings_json(const BenchSpec& spec) {
   std::visit([&settings](const auto& form) { add_form(form, settings); }, spec.form);
   settings["cache"] = name_of(loader.cache);
   settings["cache_bytes"] = loader.cache_bytes;
+  settings["cache_dir"] = loader.cache_dir;
   settings["threads"] = number_or_auto(loader.threads);
   settings["prefetch"] = number_or_auto(loader.prefetch);
   settings["epochs"] = spec.epochs;

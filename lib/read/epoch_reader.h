@@ -95,7 +95,7 @@ class EpochReader {
   CallerClock clock_;
   TunerSetting setting_;
   std::optional<Tuner> tuner_;  // where threads or batches ahead are automatic
-  BatchTimes tuned_;            // up to where it was told: times and samples in sum
+  BatchTimes tuned_;            // the sums of times and samples that the tuner has had
   pid_t process_;
 };
 

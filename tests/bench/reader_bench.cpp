@@ -128,6 +128,7 @@ class BareDecode {
 class Loading {
  public:
   Loading(const std::string& pack, ImageLoaderOptions options) : loader_(pack, std::move(options)) {
+    touch_free_memory();
     first_ = epoch();
   }
   [[nodiscard]] double first() const { return first_; }

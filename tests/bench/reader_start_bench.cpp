@@ -6,14 +6,12 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench_clock.h"
-#include "cache/chunk_buffers.h"
 #include "chunkhit/image_loader.h"
 #include "loader_cases.h"
 #include "own_process.h"
@@ -22,16 +20,6 @@ namespace chunkhit {
 namespace {
 
 constexpr double kAimSeconds = 0.050;
-
-/// What a first batch writes at most, and more.
-constexpr std::size_t kTouchedBytes = std::size_t{2} << 30;
-
-/// Gets memory from the host of a virtual machine, which takes back what is free: a page from there takes
-/// twenty times as long as one that the kernel has, and is not the loader's time.
-void touch_free_memory() {
-  const MemoryMap memory = MemoryMap::of_memory(kTouchedBytes);
-  std::memset(memory.data(), 1, memory.size());
-}
 
 struct Start {
   double open_seconds = 0;         ///< of the constructor

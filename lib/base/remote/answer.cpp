@@ -86,12 +86,13 @@ void Answer::add_body(std::string_view text) {
 
 void Answer::check_range(std::uint64_t offset, const std::optional<FileFacts>& known) {
   if (!knows_total_)
-    problem = "the server does not tell the file's size";
+    problem = "has no size: found neither Content-Range nor Content-Length in the server's answer";
   else if (status == 200 && offset > 0)
     problem = "the server answers with the whole file, expected bytes from " + std::to_string(offset) +
               " on: it does not support range requests";
   else if (first_byte != offset)
-    problem = "the server answers with other bytes, expected those from " + std::to_string(offset) + " on";
+    problem = "the server answers with bytes from " + std::to_string(first_byte.value_or(0)) +
+              " on, expected " + std::to_string(offset);
   else if (known && known->bytes != total_bytes)
     problem = "has " + std::to_string(total_bytes) + " bytes, expected " + std::to_string(known->bytes) +
               ": it was changed while it is read";

@@ -37,7 +37,7 @@ std::string host_of(const std::string& url) {
   return url.substr(0, url.find('/', begin));
 }
 
-/// The bundle of certificates that other tools are told to use; null where nothing is said.
+/// The bundle of certificates that the environment names for other tools, or null.
 const char* certificates() {
   for (const char* const name : {"CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "SSL_CERT_FILE"})
     if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') return path;
@@ -54,7 +54,7 @@ double retry_seconds() {
   const auto [stopped, failure] = std::from_chars(text, end, seconds);
   if (failure != std::errc() || stopped != end || !(seconds >= 0 && seconds <= 86400))
     throw Error(ErrorCode::usage,
-                "CHUNKHIT_RETRY_SECONDS: \"" + printable_text(text) + "\", expected 0 to 86400");
+                "CHUNKHIT_RETRY_SECONDS: found \"" + printable_text(text) + "\", expected 0 to 86400");
   return seconds;
 }
 

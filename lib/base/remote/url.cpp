@@ -94,7 +94,7 @@ bool is_url(std::string_view path) {
 
 void check_url(const std::string& url) {
   const std::string_view scheme = scheme_of(url);
-  // A message must not tell a password or a token.
+  // A message must not hold a password or a token.
   const auto refuse = [&](const std::string& what) {
     const std::size_t begin = url.find("://") + 3;
     const std::size_t at = url.substr(begin, url.find('/', begin) - begin).rfind('@');

@@ -91,7 +91,9 @@ struct SamplerSpec {
 
 /// Where a mixture of sources has its shares.
 enum class Shares {
-  batch,  ///< in every prefix of an epoch, and so in every batch: to within one sample of each source
+  /// In every prefix of an epoch, and so in every batch: to within one sample of each source. With data
+  /// echoing, in the batches of a block together.
+  batch,
   epoch,  ///< in every 4096 samples of an epoch; within them samples of all sources are shuffled
 };
 

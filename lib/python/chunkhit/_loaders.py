@@ -54,7 +54,7 @@ class ImageLoader(Loader[ImageBatch]):
     subset          samples that are used: array of sample numbers; list of class names; tuple of the least and the
                     greatest label, both included; path of a CSV with a column "sample" (numbers) or "file" (names as
                     `pack-info --list` writes them). In a mixture, weights and subsets apply within each path
-    replacement     True: a sample comes as often as its weight asks for; False: at most once, which needs epoch_samples
+    replacement     True: a sample comes as often as its weight asks for; False: at most once; with weights this needs epoch_samples
     epoch_samples   samples of an epoch; None: as many as the subset has
     echo            data echoing: uses of each fetched block of echo * batch_size samples
     augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=);
@@ -74,7 +74,7 @@ class ImageLoader(Loader[ImageBatch]):
     cache_bytes     memory for chunks, pixels that stay and decoding; 0: half of the memory available to the process
     cache_dir       local folder that keeps chunks of remote packs, shared by the processes of a machine; None: none
     cache_disk_bytes
-                    at most so many bytes in cache_dir, over all packs; 0: half of what is free on its disk
+                    at most so many bytes in cache_dir, over all packs; 0: half of what they use and its disk has free
     memory_bytes    memory for chunks, decoding and batches together; cache_bytes is what the batches leave of it, if it
                     is not given; prefetch="auto" fills at most a quarter of it with batches. 0: no limit beside
                     cache_bytes; prefetch="auto" then takes an eighth of the memory available to the process
