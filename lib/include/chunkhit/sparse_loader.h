@@ -51,7 +51,7 @@ struct SparseLoaderOptions {
   /// Local folder that keeps chunks of remote packs (schemas/disk-cache.md), shared by the processes of a
   /// machine; empty: none.
   std::string cache_dir{};
-  std::uint64_t cache_disk_bytes = 0;  ///< at most, over all packs in cache_dir; 0: half of what they use and the disk has free
+  std::uint64_t cache_disk_bytes = 0;  ///< at most in cache_dir; 0: half of it and the free disk
   /// Memory for chunks, decoding and batches together; cache_bytes is what the batches leave of it, if it is
   /// not given. Automatic prefetch fills at most a quarter of it with batches. 0: no limit beside
   /// cache_bytes; automatic prefetch takes an eighth of the memory available to the process.
