@@ -2,7 +2,8 @@
 """Compares loaders with threads="auto", prefetch="auto" to the best of all fixed settings.
 
 usage: auto_against_fixed.py BUILD_FOLDER INPUTS [ROUNDS] [STEP_MS] [NAME...]
-INPUTS holds the packs tiny, large, photo, deflate and rows (README.md makes them); NAMEs choose among them. Each
+INPUTS holds the packs tiny, large, photo, deflate and rows (README.md makes them); NAMEs choose among the workloads, of which
+remote is the pack photo from nginx with 5 ms of latency. Each
 fixed setting of threads (1, CPUs, 2 and 4 times as many) and prefetch (1, 4, 16, 64) is tried once; the five best are then
 measured in ROUNDS (15) turns with the automatic loader, once that has settled. After each batch the loop sleeps STEP_MS (0).
 Prints medians in samples per second and the share of the best; the aim is 0.95. The control is a second loader of one fixed
@@ -10,8 +11,10 @@ setting: its share of the first one shows the machine's noise.
 """
 import itertools
 import os
+import pathlib
 import statistics
 import sys
+import tempfile
 import time
 
 build, inputs = sys.argv[1:3]
@@ -19,7 +22,9 @@ rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
 step_seconds = float(sys.argv[4]) / 1000 if len(sys.argv) > 4 else 0
 names = sys.argv[5:]
 sys.path.insert(0, os.path.join(build, "lib/python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import chunkhit  # noqa: E402
+from servers import Nginx  # noqa: E402
 
 AIM = 0.95
 FINALISTS = 5
@@ -32,6 +37,7 @@ WORKLOADS = {
     "large": (chunkhit.ImageLoader, "large", dict(batch_size=64, shuffle="global")),
     "photo": (chunkhit.ImageLoader, "photo", dict(batch_size=256, shuffle="window", cache="none")),
     "deflate": (chunkhit.ImageLoader, "deflate", dict(batch_size=256, shuffle="window", cache="none")),
+    "remote": (chunkhit.ImageLoader, "photo", dict(batch_size=256, shuffle="window", cache="none")),
     "csr": (chunkhit.SparseLoader, "rows", dict(batch_size=500, shuffle="global", format="csr")),
 }
 
@@ -41,7 +47,8 @@ class Loop:
 
     def __init__(self, workload, threads, prefetch):
         kind, path, options = WORKLOADS[workload]
-        self.loader = kind(os.path.join(inputs, path), threads=threads, prefetch=prefetch, **options)
+        folder = server.url if workload == "remote" else inputs
+        self.loader = kind(os.path.join(folder, path), threads=threads, prefetch=prefetch, **options)
         self.epoch = 0
 
     def run_epoch(self):
@@ -115,5 +122,7 @@ def compare(workload):
     return medians["auto"] / medians[fixed]
 
 
-shares = {name: compare(name) for name in names or WORKLOADS}
+root = pathlib.Path(inputs).resolve()
+with tempfile.TemporaryDirectory() as work, Nginx(root, work, latency=0.005) as server:
+    shares = {name: compare(name) for name in names or WORKLOADS}
 print(f"least share {min(shares.values()):.2f}; aim {AIM}")

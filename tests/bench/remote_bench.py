@@ -19,7 +19,6 @@ os.environ["no_proxy"] = "*"
 import chunkhit  # noqa: E402
 from servers import Nginx  # noqa: E402
 
-ECHO = "/usr/lib/nginx/modules/ngx_http_echo_module.so"
 LATENCY = 0.02
 
 
@@ -55,17 +54,14 @@ def row(name, values, unit, over=None):
 
 with tempfile.TemporaryDirectory() as work:
     work = pathlib.Path(work)
-    slow = (f"location / {{ echo_sleep {LATENCY}; echo_exec @file; }} location @file {{ root {pack.parent}; }}")
     with Nginx(pack.parent, work / "fast") as fast:
         url = f"{fast.url}/{pack.name}"
         fast.forget_requests()
         _, samples, stats = one_epoch(url)
         ranges = ranges_of(fast)
         times = {name: [] for name in ("local", "remote", "curl", "latency", "first with disk", "disk")}
-        late = Nginx(pack.parent, work / "slow", settings=slow) if os.path.exists(ECHO) else None
+        late = Nginx(pack.parent, work / "slow", latency=LATENCY) if os.path.exists(Nginx.ECHO) else None
         if late:
-            text = (late.work / "nginx.conf").read_text()
-            (late.work / "nginx.conf").write_text(f"load_module {ECHO};" + text)
             late.start()
         for number in range(rounds):
             times["local"].append(one_epoch(pack)[0])

@@ -42,9 +42,11 @@ def make_certificate(folder):
 
 
 class Nginx:
-    """nginx over a folder, which can be stopped and started on its port again."""
+    """nginx over a folder, which can be stopped and started on its port again; it waits `latency` seconds for each answer."""
 
-    def __init__(self, root, work, certificate=None, settings=""):
+    ECHO = "/usr/lib/nginx/modules/ngx_http_echo_module.so"  # that latency needs
+
+    def __init__(self, root, work, certificate=None, settings="", latency=0):
         self.port = free_port()
         self.work = pathlib.Path(work)
         self.work.mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,10 @@ class Nginx:
         tls = f"ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};" if certificate else ""
         self.url = f"{'https' if certificate else 'http'}://{LOOPBACK}:{self.port}"
         user = "user root;" if os.getuid() == 0 else ""
-        (self.work / "nginx.conf").write_text(f"""
+        module = f"load_module {self.ECHO};" if latency else ""
+        if latency:
+            settings += f"location / {{ echo_sleep {latency}; echo_exec @file; }} location @file {{ root {root}; }}"
+        (self.work / "nginx.conf").write_text(f"""{module}
             {user} worker_processes 2; daemon off; pid {self.work}/nginx.pid; error_log {self.work}/error.log;
             events {{ worker_connections 256; }}
             http {{
