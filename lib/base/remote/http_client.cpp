@@ -93,10 +93,28 @@ struct HttpClient::Request {
     if (longer == nullptr) throw std::bad_alloc();
     headers = longer;
   }
+  [[nodiscard]] std::string address();
   static std::size_t take_header(char* text, std::size_t size, std::size_t count, void* self);
   static std::size_t take_bytes(char* bytes, std::size_t size, std::size_t count, void* self);
   [[nodiscard]] bool accept_head();
 };
+
+/// Returns where the request goes; signs it where it goes to a bucket and there are keys.
+std::string HttpClient::Request::address() {
+  const std::string& url = transfer->url();
+  if (!url.starts_with("s3://")) return escaped_url(url);
+  const S3Access access = read_s3_access();
+  if (!access.key_id.empty()) {
+    const CurlFunctions& c = curl();
+    c.easy_setopt(handle, CURLOPT_AWS_SIGV4, ("aws:amz:" + access.region + ":s3").c_str());
+    // Another server would get the token, and a signature that is not for it.
+    c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+    c.easy_setopt(handle, CURLOPT_USERPWD, (access.key_id + ":" + access.secret).c_str());
+    add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
+    if (!access.session_token.empty()) add_header("x-amz-security-token: " + access.session_token);
+  }
+  return s3_request_url(url, access);
+}
 
 std::size_t HttpClient::Request::take_header(char* text, std::size_t size, std::size_t count, void* self) {
   static_cast<Request*>(self)->answer.add_header({text, size * count});
@@ -294,19 +312,7 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   request->is_rejected = false;
   c.slist_free_all(std::exchange(request->headers, nullptr));
   set_common_options(handle, transfer.retry_seconds_, reached_.contains(host_of(transfer.url())));
-  std::string url = escaped_url(transfer.url());
-  if (transfer.url().starts_with("s3://")) {
-    const S3Access access = read_s3_access();
-    url = s3_request_url(transfer.url(), access);
-    if (!access.key_id.empty()) {
-      c.easy_setopt(handle, CURLOPT_AWS_SIGV4, ("aws:amz:" + access.region + ":s3").c_str());
-      // Another server would get the token, and a signature that is not for it.
-      c.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-      c.easy_setopt(handle, CURLOPT_USERPWD, (access.key_id + ":" + access.secret).c_str());
-      request->add_header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
-      if (!access.session_token.empty()) request->add_header("x-amz-security-token: " + access.session_token);
-    }
-  }
+  const std::string url = request->address();
   c.easy_setopt(handle, CURLOPT_URL, url.c_str());
   // A server that is reached safely must not send us to one that is not.
   c.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("https://") ? "https" : "http,https");
