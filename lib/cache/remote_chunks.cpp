@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "chunkhit/error.h"
 
 namespace chunkhit {
 namespace {
@@ -88,10 +89,21 @@ void RemoteChunks::fetch(std::size_t chunk, MutableBytes stored, bool checks) {
     claim = disk_->claim(chunk);  // it was removed just now
   }
   const ChunkSet::Location location = chunks_.find(chunk);
-  chunks_.part(location).fetch(location.chunk, stored, checks || disk_.has_value());
+  const auto fetch_now = [&] {
+    chunks_.part(location).fetch(location.chunk, stored, checks || disk_.has_value());
+    return stored.size();
+  };
+  std::uint64_t fetched = 0;
+  try {
+    fetched = fetch_now();
+  } catch (const Error& error) {
+    // What was damaged on its way comes whole at the second try.
+    if (error.code() != ErrorCode::bad_data) throw;
+    fetched = stored.size() + fetch_now();
+  }
   {
     const std::lock_guard lock(mutex_);
-    stats_.bytes += stored.size();
+    stats_.bytes += fetched;
     ahead_.erase(chunk);  // another thread may have asked for it since
   }
   if (disk_) disk_->store(chunk, std::move(claim), stored);

@@ -141,6 +141,8 @@ class FaultServer:
             request.send_header("Content-Range",
                                 f"bytes {first + shift}-{last + shift}/{len(data) + fault.get('longer', 0)}")
         body = body[:len(body) - fault.get("shorter", 0)]
+        if fault.get("damages"):
+            body = bytes([body[0] ^ 1]) + body[1:]
         request.send_header("Content-Length", str(len(body)))
         request.send_header("ETag", fault.get("etag", f'"{file.stat().st_mtime_ns:x}"'))
         request.end_headers()
