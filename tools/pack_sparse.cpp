@@ -87,9 +87,10 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
 }  // namespace chunkhit
 
 // glibc keeps what large buffers leave behind, beyond --memory, unless they are always mapped.
+// Smaller ones are used again: mapped anew for each block of the input, their page faults took a fifth of the time.
 static void give_large_buffers_back() {
 #ifdef M_MMAP_THRESHOLD
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
 #endif
 }
 
