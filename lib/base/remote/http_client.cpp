@@ -72,6 +72,7 @@ struct HttpClient::Request {
   Clock::time_point failing_since;    // valid where tries > 0
   Clock::time_point due;              // of the next try
   bool is_rejected = false;           // the answer's head says that its body is of no use
+  bool lacks_memory = false;          // for its body
 
   Request() = default;
   Request(const Request&) = delete;
@@ -97,6 +98,7 @@ struct HttpClient::Request {
   static std::size_t take_header(char* text, std::size_t size, std::size_t count, void* self);
   static std::size_t take_bytes(char* bytes, std::size_t size, std::size_t count, void* self);
   [[nodiscard]] bool accept_head();
+  [[nodiscard]] bool make_room();
 };
 
 /// Returns where the request goes; signs it where it goes to a bucket and there are keys.
@@ -131,6 +133,19 @@ bool HttpClient::Request::accept_head() {
   return true;
 }
 
+/// Makes room for the bytes of the transfer, under its lock; returns whether there is memory.
+bool HttpClient::Request::make_room() {
+  const std::uint64_t bytes = std::min(transfer->byte_count_, transfer->facts_->bytes - transfer->offset_);
+  try {
+    transfer->bytes_ = buffers->take(bytes);
+  } catch (const std::bad_alloc&) {
+    lacks_memory = true;
+    return false;
+  }
+  transfer->buffers_ = buffers;
+  return true;
+}
+
 /// Takes bytes of a body; returning another number than `count` ends the transfer.
 std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::size_t count, void* self) {
   auto& request = *static_cast<Request*>(self);
@@ -147,10 +162,7 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
   {
     const std::lock_guard lock(to.mutex_);
     if (to.is_cancelled_) return 0;
-    if (!to.buffers_) {
-      to.bytes_ = request.buffers->take(std::min(to.byte_count_, to.facts_->bytes - to.offset_));
-      to.buffers_ = request.buffers;
-    }
+    if (!to.buffers_ && !request.make_room()) return 0;
     const std::size_t room = std::min<std::size_t>(taken, to.bytes_.size() - to.received_);
     std::memcpy(to.bytes_.data() + to.received_, bytes, room);
     to.received_ += room;
@@ -391,6 +403,7 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
   if (answer.status != 0) reached_.insert(host_of(transfer.url()));
   if (is_whole) return request->finish();
   if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
+  if (request->lacks_memory) return fail(ErrorCode::try_again, "no memory for its bytes: lower cache_bytes");
   // A redirect is a failure only where it was not followed; else its server is.
   const bool is_failure = answer.status >= 400 || (answer.is_failure() && code == CURLE_OK);
   if (code != CURLE_OK && !is_failure) {
