@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/near_name.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
 
@@ -281,21 +282,36 @@ std::string recipe_name(const CLI::App& app) {
   return config == nullptr || config->count() == 0 ? "the recipe" : config->as<std::string>();
 }
 
+/// The long names of all flags, with or without their "--".
+std::vector<std::string> names_of_flags(const CLI::App& app, bool with_dashes) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back((with_dashes ? "--" : "") + name);
+  return names;
+}
+
+std::string unknown_key_text(const CLI::App& app, const std::string& key) {
+  return "unknown key \"" + key + "\" in " + recipe_name(app) + did_you_mean(key, names_of_flags(app, false));
+}
+
 /// Words CLI11's errors like our own messages.
 std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error) {
   constexpr std::string_view kUnknownKey = "INI was not able to parse ";
   std::string text = error.what();
-  if (text.starts_with(kUnknownKey))
-    return "unknown key \"" + text.substr(kUnknownKey.size()) + "\" in " + recipe_name(app);
+  if (text.starts_with(kUnknownKey)) return unknown_key_text(app, text.substr(kUnknownKey.size()));
   if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr) return recipe_name(app) + ": " + text;
   if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return recipe_name(app) + " cannot be read";
   constexpr std::string_view kNoValue = ": 1 required TEXT missing";
   if (text.ends_with(kNoValue)) return text.substr(0, text.size() - kNoValue.size()) + ": expected a value";
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
   // In the order of the command line, the mistyped flag first.
-  std::string unknown;
-  for (const std::string& argument : app.remaining()) unknown += " " + argument;
-  return "not expected:" + unknown;
+  std::string unknown, near;
+  for (const std::string& argument : app.remaining()) {
+    unknown += " " + argument;
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (near.empty() && flag.starts_with("--")) near = did_you_mean(flag, names_of_flags(app, true));
+  }
+  return "not expected:" + unknown + near;
 }
 
 /// CLI11's help without a heading for the arguments and without blank lines between the groups, so that the

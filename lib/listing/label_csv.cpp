@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/csv_reader.h"
+#include "base/near_name.h"
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
@@ -55,13 +56,6 @@ std::string delimiter_advice(const CsvReader& table, const Fields& header) {
   return has_single_cr ? "; lines must end in LF or CR LF" : "";
 }
 
-/// A name that differs in nothing but capitals, blanks, - and _.
-std::string near_name(const Fields& header, const std::string& name) {
-  for (const std::string_view other : header)
-    if (plain_name(other) == plain_name(name)) return "; did you mean \"" + std::string(other) + "\"?";
-  return "";
-}
-
 constexpr std::array<std::string_view, 9> kFileNames{"filename",  "path", "filepath", "image", "imagepath",
                                                      "imagename", "img",  "imgpath",  "name"};
 constexpr std::array<std::string_view, 7> kLabelNames{"class",  "label",    "classname", "target",
@@ -90,10 +84,12 @@ std::size_t find_column(const CsvReader& table, const Fields& header, const std:
                         const LabelCsvSpec& spec) {
   const auto found = std::find(header.begin(), header.end(), name);
   const std::string location = table.name() + ": line " + std::to_string(table.line());
-  if (found == header.end())
+  if (found == header.end()) {
+    const std::vector<std::string> names(header.begin(), header.end());
     throw Error(ErrorCode::bad_data, location + ": expected a header with a column \"" + name + "\", found " +
-                                         columns_text(header) + near_name(header, name) +
+                                         columns_text(header) + did_you_mean(name, names) +
                                          column_advice(header, spec) + delimiter_advice(table, header));
+  }
   if (std::find(found + 1, header.end(), name) != header.end())
     throw Error(ErrorCode::bad_data, location + ": two columns are named \"" + name + "\"");
   return static_cast<std::size_t>(found - header.begin());

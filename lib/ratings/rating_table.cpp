@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/near_name.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -328,10 +329,9 @@ class TableDetector {
       names += (at == 0 ? "\"" : ", \"") + printable_text(first_[at].substr(0, 40)) + '"';
     const std::string wished = wish(field).empty() ? "" : " \"" + printable_text(wish(field)) + '"';
     check_quotes();
-    for (const std::string& name : table_.column_names)
-      if (is_near(name, wish(field)))
-        refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
-               "; did you mean \"" + printable_text(name) + "\"?");
+    const std::string near = did_you_mean(wish(field), table_.column_names);
+    if (!near.empty())
+      refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names + near);
     refuse("line 1: no column" + wished + " for " + flag(field) + " among " + names +
            "; give its name or number" +
            (wished.empty() && spec_.header == Header::automatic

@@ -21,6 +21,7 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
                              ([root, "-o", space("x"), "--crop", "64x"], "--crop: expected WxH or N, with sides of 1 to 65535 pixels, found '64x'"),
                              ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count, or a share of 0% to 100%, found '200%'"),
+                             ([root, "-o", space("x"), "--reszie", "8"], 'not expected: --reszie 8; did you mean "--resize"?'),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)
@@ -81,5 +82,5 @@ with Workspace() as space:
         text = run(command, root, "-o", space("y"), "--config", "/dev/zero", expect=2)
         check("/dev/zero" in text and "bytes, expected a recipe" in text, text)
     text = run("pack-images", root, "-o", space("y"), "--config", space("bad.toml"), expect=2)
-    check(f'unknown key "rezise" in {space("bad.toml")}' in text and "--help" in text, text)
+    check(f'unknown key "rezise" in {space("bad.toml")}; did you mean "resize"?' in text and "--help" in text, text)
     print("limits, dry run and recipes passed")

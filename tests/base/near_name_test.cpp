@@ -1,0 +1,31 @@
+#include "base/near_name.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace chunkhit {
+namespace {
+
+TEST(DidYouMean, NamesTheNearestOfAFew) {
+  const std::vector<std::string> names{"--resize", "--resample", "--crop", "--codec", "--max-side"};
+  EXPECT_EQ(did_you_mean("--resice", names), "; did you mean \"--resize\"?");
+  EXPECT_EQ(did_you_mean("--reisze", names), "; did you mean \"--resize\"?");
+  EXPECT_EQ(did_you_mean("--RESAMPLE", names), "; did you mean \"--resample\"?");
+  EXPECT_EQ(did_you_mean("--max_side", names), "; did you mean \"--max-side\"?");
+  EXPECT_EQ(did_you_mean("--quiet", names), "");
+  EXPECT_EQ(did_you_mean("", names), "");
+  EXPECT_EQ(did_you_mean("resize", {}), "");
+}
+
+TEST(DidYouMean, KeepsToNamesThatShareMostLetters) {
+  const std::vector<std::string> columns{"id", "a\x1b"};
+  EXPECT_EQ(did_you_mean("xy", columns), "");
+  EXPECT_EQ(did_you_mean("ab", columns), "");
+  EXPECT_EQ(did_you_mean("abc", std::vector<std::string>{"ab\x1b"}), "; did you mean \"ab\\x1b\"?");
+  EXPECT_EQ(did_you_mean(std::string(100'000, 'i'), columns), "");
+}
+
+}  // namespace
+}  // namespace chunkhit
