@@ -252,12 +252,17 @@ bool BatchPipeline::makes_at_once(const Plan& plan) const {
 }
 
 bool BatchPipeline::take_batch(Work& work, Plan& plan) {
-  const std::uint64_t shared = makes_at_once(plan) ? size_.threads : 1;
+  const bool at_once = makes_at_once(plan);
   const std::uint64_t number = next_number_++, batch = plan.next_batch++;
   const std::uint64_t size = plan.batches.batch(batch).size;
-  const std::uint64_t slice = std::min(spec_.slice_samples, (size - 1) / shared + 1);
-  given_out(number) = {
-      .plan = &plan, .batch = batch, .size = size, .slice = slice, .target = free_slots_.back()};
+  const std::uint64_t share = at_once ? (size - 1) / size_.threads + 1 : size;
+  const std::uint64_t slice = std::min(spec_.slice_samples, share);
+  given_out(number) = {.plan = &plan,
+                       .batch = batch,
+                       .size = size,
+                       .slice = slice,
+                       .target = free_slots_.back(),
+                       .sorts_batch = at_once && slice < size};
   free_slots_.pop_back();
   slices_left_[entry(number)] = (size - 1) / slice + 1;
   ring_.state(given_out(number).target).error = nullptr;
@@ -277,7 +282,7 @@ bool BatchPipeline::take_slice(Work& work) {
           .number = number,
           .begin = begin,
           .end = batch.given,
-          .sorts_batch = batch.slice < spec_.slice_samples && batch.slice < batch.size,
+          .sorts_batch = batch.sorts_batch,
           .target = batch.target};
   // Another thread may now find work: the next slice, the following batch or its chunks.
   work_changed_.notify_one();

@@ -155,6 +155,7 @@ class BatchPipeline {
     std::uint64_t given = 0;        // of them, to threads
     std::uint64_t failed_from = 0;  // where the first slice begins that failed, if one did
     std::size_t target = 0;         // the ring's slot
+    bool sorts_batch = false;       // as in BatchTask
     bool done = false;
     bool ready = false;  // done, and the caller has not given it back
   };

@@ -75,6 +75,24 @@ TEST(SomeSamples, AreThoseOfTheChunkInEveryOrderContainerAndCache) {
   }
 }
 
+TEST(SomeSamples, AreResizedInSlicesAsByOneThread) {
+  const TemporaryFolder folder;
+  const std::string path = write_large_part(folder, "shard", "photo");
+  const auto first_batch = [&](std::uint32_t threads) {
+    ImageLoader loader(path, {.batch_size = 200,
+                              .shuffle = Shuffle::window,
+                              .seed = 3,
+                              .window_chunks = 17,
+                              .augment = {.resized_crop = {.height = 20, .width = 22}},
+                              .cache = Cache::decoded,
+                              .threads = threads});
+    const ImageBatch& batch = *loader.next();
+    return std::pair(std::vector(batch.samples.begin(), batch.samples.end()),
+                     std::vector(batch.pixels.begin(), batch.pixels.end()));
+  };
+  EXPECT_EQ(first_batch(3), first_batch(1));
+}
+
 TEST(SomeSamples, AreReadUntilAChunkIsUsedAgain) {
   const TemporaryFolder folder;
   std::vector<std::unique_ptr<ChunkReader>> parts;
