@@ -21,6 +21,17 @@ cmake --build "$2/build"
 "$2/build/consumer_pack" "$2/images" "$2/pack" "$2/ratings.csv" "$2/ratings"
 "$2/build/stranger" "$2/pack" 10 "$2/ratings" 3
 
+# The same by pkg-config.
+PKG_CONFIG_PATH=$(echo "$2"/prefix/lib*/pkgconfig "$2"/prefix/lib*/*/pkgconfig | tr ' ' '\n' | grep -v '\*')
+export PKG_CONFIG_PATH
+[ "$(pkg-config --modversion chunkhit)" = "$("$2/prefix/bin/pack-info" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)" ]
+libraries=$(dirname "$PKG_CONFIG_PATH")
+${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/main.cpp" -o "$2/stranger" $(pkg-config --cflags --libs chunkhit) -Wl,-rpath,"$libraries"
+${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/pack.cpp" -o "$2/consumer_pack" $(pkg-config --cflags --libs chunkhit_pack) \
+  -Wl,-rpath,"$libraries"
+"$2/stranger" "$2/pack" 10 "$2/ratings" 3
+rm -r "$2/pack" "$2/ratings" && "$2/consumer_pack" "$2/images" "$2/pack" "$2/ratings.csv" "$2/ratings"
+
 # A reader needs none of what packing needs but libjpeg, for images of their own sizes.
 library=$(echo "$2"/prefix/lib*/libchunkhit.so "$2"/prefix/lib*/*/libchunkhit.so | tr ' ' '\n' | grep -v '\*')
 if readelf -d "$library" "$2/build/stranger" | grep -E 'NEEDED.*(tbb|archive|exif|tiff|webp|chunkhit_pack)'; then
