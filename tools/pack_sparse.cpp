@@ -91,7 +91,7 @@ int run_pack_sparse(CLI::App& app, const PackSparseFlags& flags, const std::stri
 // time.
 static void give_large_buffers_back() {
 #ifdef M_MMAP_THRESHOLD
-  constexpr int kLargeBytes = 8 << 20, kGrowBytes = 4 << 20, kKeptBytes = 64 << 20;
+  constexpr int kLargeBytes = 2 << 20, kGrowBytes = 1 << 20, kKeptBytes = 8 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
   ::mallopt(M_TOP_PAD, kGrowBytes);
   ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);

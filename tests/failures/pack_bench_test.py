@@ -51,7 +51,7 @@ def check_settings(train):
                   "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--echo", 2, "--flip-horizontal", 0.5, "--dtype", "float32",
                   "--resize-short", 40, "--crop", "32x30", "--layout", "nchw", "--epochs", 1, "--step-ms", 1)
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "cache": "none",
-              "threads": 3, "cache_bytes": 64 << 20, "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "dtype": "float32",
+              "threads": 3, "cache_bytes": 64 << 20, "cache_dir": "", "prefetch": 2, "echo": 2, "flip_horizontal": 0.5, "dtype": "float32",
               "resized_crop": None, "resize_short": 40, "crop": "32x30",
               "layout": "nchw", "images": "images", "labels": None, "epochs": 1, "step_ms": 1, "cold": False,
               "paths": [train]}
@@ -226,7 +226,7 @@ def check_matrix_settings(path):
                   "--threads", 3, "--cache-bytes", "64M", "--prefetch", 2, "--echo", 2, "--format", "csr", "--binarize",
                   "--normalize", "l2", "--epochs", 2, "--step-ms", 1, "--cold")
     wanted = {"batch_size": 30, "shuffle": "window", "window_chunks": 4, "seed": 2**64 - 1, "cache": "none",
-              "threads": 3, "cache_bytes": 64 << 20, "prefetch": 2, "echo": 2, "format": "csr", "binarize": True,
+              "threads": 3, "cache_bytes": 64 << 20, "cache_dir": "", "prefetch": 2, "echo": 2, "format": "csr", "binarize": True,
               "normalize": "l2", "epochs": 2, "step_ms": 1, "cold": True, "paths": [path]}
     check(found["settings"] == wanted, found["settings"])
     check(found["stats"]["threads"] == 3 and found["stats"]["cache"] == "none", found["stats"])
