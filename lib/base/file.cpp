@@ -221,6 +221,10 @@ void InputFile::read_ahead(std::uint64_t offset, std::uint64_t bytes) const {
     ::posix_fadvise(fd_->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }
 
+std::shared_ptr<Transfer> InputFile::receive(std::uint64_t offset, MutableBytes out) const {
+  return remote_->receive(offset, out);
+}
+
 void InputFile::forget_ahead() const {
   if (remote_) remote_->forget_ahead();
 }

@@ -31,6 +31,7 @@ class FileDescriptor {
 };
 
 class RemoteFile;
+class Transfer;
 
 /// Reads a regular file, or one that a server has under a URL, at any offset; every failure names the path.
 /// Where the machine lacks something (descriptors, memory, storage that answers), so that nothing is known of
@@ -57,6 +58,8 @@ class InputFile {
   /// Asks the system, or the server, for bytes that will be read soon. What a server sends stays in memory
   /// until it is read or forgotten.
   void read_ahead(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Asks for bytes of a remote file, which arrive in `out`.
+  [[nodiscard]] std::shared_ptr<Transfer> receive(std::uint64_t offset, MutableBytes out) const;
   /// Ends what was asked for of a remote file and has not arrived: a caller that waits for it gets try_again.
   /// Also ends its opening, during which small reads take more than their bytes.
   void forget_ahead() const;

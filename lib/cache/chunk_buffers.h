@@ -44,7 +44,6 @@ class ChunkBuffers {
   [[nodiscard]] std::uint8_t* take();
   void give_back(std::uint8_t* buffer) { free_.push_back(buffer); }
   [[nodiscard]] bool has_free() const { return !free_.empty(); }
-  [[nodiscard]] std::size_t taken_count() const { return made_count_ - free_.size(); }
 
  private:
   void make_slab();

@@ -52,7 +52,12 @@ ChunkCache::ChunkCache(const ChunkSet& chunks, const ChunkCacheSpec& spec)
                              " of samples are more memory than can be had: take cache none",
                          [bytes] { return MemoryMap::of_memory(bytes); });
   }
-  if (chunks.is_remote()) remote_.emplace(chunks, spec.remote);
+  if (chunks.is_remote()) {
+    RemoteChunksSpec remote = spec.remote;
+    if (chunks.is_raw() && spec.cache == Cache::none)
+      remote.kept_chunks = std::max(spec.kept_chunks, spec.chunks_ahead);
+    remote_.emplace(chunks, remote);
+  }
   for (std::size_t part = 0; part < chunks.parts().size(); ++part)
     reads_some_ = reads_some_ || can_read_some({part, 0});
 }
@@ -135,7 +140,7 @@ void ChunkCache::settle(std::size_t chunk) {
 
 // Under the lock.
 void ChunkCache::let_idle_go(std::size_t max_decoded) {
-  while (!idle_.empty() && buffers_.taken_count() > max_decoded) {
+  while (!idle_.empty() && decoded_count_ > max_decoded) {
     release(entries_[idle_.front()]);
     spare_.splice(spare_.end(), idle_, idle_.begin());
   }
@@ -144,7 +149,18 @@ void ChunkCache::let_idle_go(std::size_t max_decoded) {
 void ChunkCache::release(Entry& entry) {
   entry.is_idle = false;
   entry.state.store(State::absent, std::memory_order_relaxed);
-  buffers_.give_back(std::exchange(entry.decoded, nullptr));
+  give_back(entry);
+}
+
+// Under the lock.
+void ChunkCache::give_back(Entry& entry) {
+  if (entry.decoded == nullptr) return;
+  std::uint8_t* const memory = std::exchange(entry.decoded, nullptr);
+  if (std::exchange(entry.is_received, false))
+    remote_->give_back(memory);
+  else
+    buffers_.give_back(memory);
+  --decoded_count_;
 }
 
 // Called under the lock. Waits while another thread loads the chunk; returns false if it is loaded or
@@ -163,7 +179,7 @@ void ChunkCache::end_loading(std::size_t chunk, State state) {
     entry.state.store(state, std::memory_order_release);
     if (state == State::corrupt) ++stats_.corrupt_chunks;
     if (state != State::ready) {
-      if (entry.decoded != nullptr) buffers_.give_back(std::exchange(entry.decoded, nullptr));
+      give_back(entry);
       // A failed chunk is read again from the file at the next try.
       entry.stored = ByteBuffer();
     }
@@ -189,6 +205,12 @@ MutableBytes ChunkCache::target(std::size_t chunk, ChunkSet::Location location, 
   return buffer;
 }
 
+// Returns whether what a server sends is used in the memory that it arrives in: decoded from there, or kept.
+bool ChunkCache::uses_received(ChunkSet::Location location) const {
+  return chunks_.part(location).file().is_remote() && spec_.cache != Cache::compressed &&
+         (spec_.cache == Cache::none || !chunks_.is_raw(location.part));
+}
+
 // Hashes stored bytes while they are read; bytes kept in memory are hashed again only with
 // CheckHashes::always.
 Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
@@ -204,7 +226,7 @@ Bytes ChunkCache::fetch(std::size_t chunk, ChunkSet::Location location, ByteBuff
   }
   const MutableBytes stored = target(chunk, location, scratch);
   if (part.file().is_remote())
-    remote_->fetch(chunk, stored, checks(part));
+    std::ranges::copy(remote_->fetch(chunk, checks(part)).bytes(), stored.begin());
   else
     part.fetch(location.chunk, stored, checks(part));
   return stored;
@@ -261,14 +283,27 @@ void ChunkCache::take_buffer(Entry& entry) {
   const std::lock_guard lock(mutex_);
   if (!buffers_.has_free()) let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
   entry.decoded = buffers_.take();
+  ++decoded_count_;
+}
+
+void ChunkCache::keep(Entry& entry, RemoteChunks::Buffer received) {
+  const std::lock_guard lock(mutex_);
+  let_idle_go(std::max<std::size_t>(1, spec_.kept_chunks) - 1);
+  entry.decoded = received.release();
+  entry.is_received = true;
+  ++decoded_count_;
 }
 
 void ChunkCache::read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch) {
   Entry& entry = entries_[chunk];
-  const bool in_place = is_in_place(location);
-  if (!in_place && spec_.cache != Cache::decoded) take_buffer(entry);
+  const bool in_place = is_in_place(location), is_received = uses_received(location);
+  const bool keeps_received = is_received && chunks_.is_raw(location.part);
+  if (!in_place && !keeps_received && spec_.cache != Cache::decoded) take_buffer(entry);
   const auto begin = std::chrono::steady_clock::now();
-  const Bytes stored = fetch(chunk, location, scratch);
+  RemoteChunks::Buffer received;
+  if (is_received) received = remote_->fetch(chunk, checks(chunks_.part(location)));
+  const Bytes stored = is_received ? received.bytes() : fetch(chunk, location, scratch);
+  if (keeps_received) keep(entry, std::move(received));
   const double fetch_seconds = seconds_since(begin);
   if (!in_place && stored.data() != address(chunk, location)) decode(chunk, location, stored);
   const double all_seconds = seconds_since(begin);

@@ -127,6 +127,7 @@ class ChunkCache {
     std::uint32_t pins = 0;
     std::uint64_t last_use = 0;           // of which only some samples were read: a number of uses_
     std::uint8_t* decoded = nullptr;      // where chunks come and go
+    bool is_received = false;             // `decoded` is the memory that it arrived in
     ByteBuffer stored;                    // Cache::compressed
     std::atomic<std::uint64_t> stamp{0};  // of the file when it was hashed, where samples are read one by one
     std::list<std::size_t>::iterator idle;  // valid where is_idle
@@ -139,6 +140,7 @@ class ChunkCache {
   void read(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   [[nodiscard]] bool checks(const ChunkReader& part) const;
   [[nodiscard]] Bytes fetch(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
+  [[nodiscard]] bool uses_received(ChunkSet::Location location) const;
   [[nodiscard]] MutableBytes target(std::size_t chunk, ChunkSet::Location location, ByteBuffer& scratch);
   void hash_in_file(std::size_t chunk, ChunkSet::Location location);
   void read_sample(std::size_t chunk, ChunkSet::Location location, std::uint64_t offset, MutableBytes out);
@@ -153,6 +155,8 @@ class ChunkCache {
                                               ByteBuffer& room);
   [[nodiscard]] bool leaves_out(const Error& error) const;
   void take_buffer(Entry& entry);
+  void keep(Entry& entry, RemoteChunks::Buffer received);
+  void give_back(Entry& entry);
   void let_idle_go(std::size_t max_decoded);
   void end_loading(std::size_t chunk, State state);
   void unpin(std::size_t chunk);
@@ -171,6 +175,7 @@ class ChunkCache {
   std::list<std::size_t> idle_;   // the longest unused first
   std::list<std::size_t> spare_;  // nodes for `idle_`: a chunk that comes and goes allocates nothing
   ChunkBuffers buffers_;
+  std::size_t decoded_count_ = 0;  // entries with `decoded`
   std::optional<RemoteChunks> remote_;
   ChunkCacheStats stats_;
 };

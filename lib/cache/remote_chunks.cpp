@@ -19,41 +19,88 @@ constexpr std::chrono::seconds kNoWait{10};
 
 }  // namespace
 
+RemoteChunks::Buffer::~Buffer() {
+  if (transfer_) transfer_->cancel();
+  if (data_ != nullptr) owner_->give_back(data_);
+}
+
+std::uint8_t* RemoteChunks::Buffer::release() {
+  transfer_.reset();
+  return std::exchange(data_, nullptr);
+}
+
 RemoteChunks::RemoteChunks(const ChunkSet& chunks, const RemoteChunksSpec& spec)
-    : chunks_(chunks), spec_(spec) {
+    : chunks_(chunks),
+      spec_(spec),
+      memory_(chunks.max_fetched_bytes(),
+              std::min(chunks.chunk_count(), spec.chunks_ahead + spec.kept_chunks)) {
   if (!spec.cache_dir.empty()) disk_.emplace(chunks, spec.cache_dir, spec.cache_disk_bytes);
+}
+
+RemoteChunks::Buffer RemoteChunks::take_memory(std::size_t chunk) {
+  const std::lock_guard lock(memory_mutex_);
+  return {*this, memory_.take(), chunks_.stored(chunks_.find(chunk)).stored_bytes};
+}
+
+void RemoteChunks::give_back(std::uint8_t* memory) {
+  const std::lock_guard lock(memory_mutex_);
+  memory_.give_back(memory);
 }
 
 bool RemoteChunks::can_read_ahead() const {
   const std::lock_guard lock(mutex_);
-  return ahead_.size() < spec_.chunks_ahead;
+  return asked_.size() - fetched_count_ < spec_.chunks_ahead;
 }
 
 void RemoteChunks::read_ahead(std::size_t chunk) {
   const std::lock_guard lock(mutex_);
-  if (ahead_.contains(chunk)) return;
-  DiskCache::Claim claim;
-  if (disk_) claim = disk_->claim(chunk);
-  if (claim.state() == State::stored || claim.state() == State::busy) return;
+  if (asked_.contains(chunk)) return;
+  Asked asked;
+  if (disk_) asked.claim = disk_->claim(chunk);
+  if (asked.claim.state() == State::stored || asked.claim.state() == State::busy) return;
+  asked.stored = take_memory(chunk);
+  ask(chunk, asked);
+  asked_.emplace(chunk, std::move(asked));
+}
+
+/// Under the lock: asks the server for a chunk. One whose bytes are in several places comes to the file's own
+/// memory.
+void RemoteChunks::ask(std::size_t chunk, Asked& asked) {
   const ChunkSet::Location location = chunks_.find(chunk);
-  chunks_.part(location).read_ahead(location.chunk);
-  ahead_.emplace(chunk, std::move(claim));
+  const ChunkReader& part = chunks_.part(location);
+  if (part.is_in_one_place(location.chunk))
+    asked.stored.transfer_ = part.file().receive(part.chunks()[location.chunk].offset, asked.stored.bytes());
+  else
+    part.read_ahead(location.chunk);
 }
 
 void RemoteChunks::forget_ahead() {
   const std::lock_guard lock(mutex_);
   for (const auto& part : chunks_.parts()) part->file().forget_ahead();
-  ahead_.clear();
+  for (const auto& [chunk, asked] : asked_)
+    if (asked.stored.transfer_) asked.stored.transfer_->cancel();
+  std::erase_if(asked_, [](const auto& each) { return !each.second.is_fetched; });
 }
 
-/// The claim of a chunk that was asked for ahead, or a new one.
-DiskCache::Claim RemoteChunks::take_ahead(std::size_t chunk) {
+/// What `fetch` begins with: a chunk that was asked for ahead, or memory for it.
+RemoteChunks::Asked& RemoteChunks::begin(std::size_t chunk) {
   const std::lock_guard lock(mutex_);
-  const auto found = ahead_.find(chunk);
-  if (found == ahead_.end()) return disk_ ? disk_->claim(chunk) : DiskCache::Claim();
-  DiskCache::Claim claim = std::move(found->second);
-  ahead_.erase(found);
-  return claim;
+  auto found = asked_.find(chunk);
+  if (found == asked_.end()) {
+    Asked asked;
+    if (disk_) asked.claim = disk_->claim(chunk);
+    asked.stored = take_memory(chunk);
+    found = asked_.emplace(chunk, std::move(asked)).first;
+  }
+  found->second.is_fetched = true;
+  ++fetched_count_;
+  return found->second;
+}
+
+RemoteChunks::Buffer RemoteChunks::end(std::size_t chunk) {
+  const std::lock_guard lock(mutex_);
+  --fetched_count_;
+  return std::move(asked_.extract(chunk).mapped().stored);
 }
 
 /// Reads a chunk from the disk; a damaged one is removed there.
@@ -81,32 +128,56 @@ DiskCache::Claim RemoteChunks::wait_for_other(std::size_t chunk) {
   return claim;
 }
 
-void RemoteChunks::fetch(std::size_t chunk, MutableBytes stored, bool checks) {
-  DiskCache::Claim claim = take_ahead(chunk);
-  if (disk_ && claim.state() == State::busy) claim = wait_for_other(chunk);
-  if (disk_ && claim.state() == State::stored) {
-    if (load(chunk, stored)) return;
-    claim = disk_->claim(chunk);  // it was removed just now
-  }
+bool RemoteChunks::find_on_disk(std::size_t chunk, Asked& asked) {
+  if (!disk_) return false;
+  if (asked.claim.state() == State::busy) asked.claim = wait_for_other(chunk);
+  if (asked.claim.state() != State::stored) return false;
+  if (load(chunk, asked.stored.bytes())) return true;
+  asked.claim = disk_->claim(chunk);  // it was removed just now
+  return false;
+}
+
+void RemoteChunks::receive(std::size_t chunk, Asked& asked, bool checks) {
   const ChunkSet::Location location = chunks_.find(chunk);
-  const auto fetch_now = [&] {
-    chunks_.part(location).fetch(location.chunk, stored, checks || disk_.has_value());
-    return stored.size();
-  };
-  std::uint64_t fetched = 0;
-  try {
-    fetched = fetch_now();
-  } catch (const Error& error) {
-    // What was damaged on its way comes whole at the second try.
-    if (error.code() != ErrorCode::bad_data) throw;
-    fetched = stored.size() + fetch_now();
-  }
+  const ChunkReader& part = chunks_.part(location);
+  const MutableBytes stored = asked.stored.bytes();
+  if (!part.is_in_one_place(location.chunk)) return part.fetch(location.chunk, stored, checks);
   {
     const std::lock_guard lock(mutex_);
-    stats_.bytes += fetched;
-    ahead_.erase(chunk);  // another thread may have asked for it since
+    if (!asked.stored.transfer_) ask(chunk, asked);
   }
-  if (disk_) disk_->store(chunk, std::move(claim), stored);
+  static_cast<void>(asked.stored.transfer_->wait(stored.size()));
+  if (checks) part.check(location.chunk, stored);
+}
+
+RemoteChunks::Buffer RemoteChunks::fetch(std::size_t chunk, bool checks) {
+  Asked& asked = begin(chunk);
+  try {
+    if (find_on_disk(chunk, asked)) return end(chunk);
+    checks = checks || disk_;
+    std::uint64_t fetched = asked.stored.bytes().size();
+    try {
+      receive(chunk, asked, checks);
+    } catch (const Error& error) {
+      // What was damaged on its way comes whole at the second try.
+      if (error.code() != ErrorCode::bad_data) throw;
+      fetched += fetched;
+      {
+        const std::lock_guard lock(mutex_);
+        asked.stored.transfer_.reset();
+      }
+      receive(chunk, asked, checks);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      stats_.bytes += fetched;
+    }
+    if (disk_) disk_->store(chunk, std::move(asked.claim), asked.stored.bytes());
+  } catch (...) {
+    static_cast<void>(end(chunk));
+    throw;
+  }
+  return end(chunk);
 }
 
 void RemoteChunks::begin_epoch(NextVisit next_visit) {

@@ -10,8 +10,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
+#include "base/remote/http_client.h"
+#include "cache/chunk_buffers.h"
 #include "cache/chunk_set.h"
 #include "cache/disk_cache.h"
 
@@ -20,7 +23,8 @@ namespace chunkhit {
 struct RemoteChunksSpec {
   std::string cache_dir = {};          ///< empty: nothing is kept on a disk
   std::uint64_t cache_disk_bytes = 0;  ///< as DiskCache
-  std::size_t chunks_ahead = 0;        ///< how many may be on their way at a time
+  std::size_t chunks_ahead = 0;        ///< how many may be on their way before they are fetched
+  std::size_t kept_chunks = 0;         ///< how many stay in the memory that they arrived in, as a rule
 };
 
 /// What was fetched.
@@ -39,15 +43,53 @@ class RemoteChunks {
   [[nodiscard]] bool can_read_ahead() const;
   /// Forgets what was asked for; a caller that waits for it gets try_again.
   void forget_ahead();
-  /// Fills `stored` with a chunk's bytes; their hash is compared where `checks`, or where a disk is used.
-  void fetch(std::size_t chunk, MutableBytes stored, bool checks);
+  /// Memory for a chunk's stored bytes; goes back at its end.
+  class Buffer {
+   public:
+    Buffer() = default;
+    Buffer(RemoteChunks& owner, std::uint8_t* data, std::size_t bytes)
+        : owner_(&owner), data_(data), bytes_(bytes) {}
+    Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+      std::swap(owner_, other.owner_);
+      std::swap(data_, other.data_);
+      std::swap(bytes_, other.bytes_);
+      std::swap(transfer_, other.transfer_);
+      return *this;
+    }
+    ~Buffer();
+    [[nodiscard]] MutableBytes bytes() const { return {data_, bytes_}; }
+    /// Leaves the memory to the caller, who gives it back by `give_back`.
+    [[nodiscard]] std::uint8_t* release();
+
+   private:
+    friend class RemoteChunks;
+    RemoteChunks* owner_ = nullptr;
+    std::uint8_t* data_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::shared_ptr<Transfer> transfer_;  // that fills it
+  };
+  /// Gives a chunk's stored bytes; their hash is compared where `checks`, or where a disk is used.
+  [[nodiscard]] Buffer fetch(std::size_t chunk, bool checks);
+  void give_back(std::uint8_t* memory);
   /// As DiskCache.
   void begin_epoch(NextVisit next_visit);
   [[nodiscard]] RemoteStats stats() const;
   void reset_stats();
 
  private:
-  [[nodiscard]] DiskCache::Claim take_ahead(std::size_t chunk);
+  /// A chunk that was asked for, or is being fetched.
+  struct Asked {
+    DiskCache::Claim claim;
+    Buffer stored;
+    bool is_fetched = false;
+  };
+  [[nodiscard]] Buffer take_memory(std::size_t chunk);
+  [[nodiscard]] Asked& begin(std::size_t chunk);
+  [[nodiscard]] Buffer end(std::size_t chunk);
+  void ask(std::size_t chunk, Asked& asked);
+  [[nodiscard]] bool find_on_disk(std::size_t chunk, Asked& asked);
+  void receive(std::size_t chunk, Asked& asked, bool checks);
   [[nodiscard]] bool load(std::size_t chunk, MutableBytes stored);
   [[nodiscard]] DiskCache::Claim wait_for_other(std::size_t chunk);
 
@@ -55,8 +97,11 @@ class RemoteChunks {
   RemoteChunksSpec spec_;
   std::optional<DiskCache> disk_;
   std::atomic<std::chrono::steady_clock::time_point> waits_again_{};  // for other processes
-  mutable std::mutex mutex_;                                          // guards all below
-  std::map<std::size_t, DiskCache::Claim> ahead_;                     // on their way
+  std::mutex memory_mutex_;                                           // guards memory_; taken last
+  ChunkBuffers memory_;
+  mutable std::mutex mutex_;  // guards all below, but not what a fetching thread does to its Asked
+  std::map<std::size_t, Asked> asked_;
+  std::size_t fetched_count_ = 0;  // of asked_
   RemoteStats stats_;
 };
 

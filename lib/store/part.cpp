@@ -115,7 +115,7 @@ void ChunkReader::fetch(std::size_t chunk_index, ByteBuffer& stored) const {
 
 void ChunkReader::fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const {
   const StoredChunk& chunk = chunks()[chunk_index];
-  if (contents_.read_rows || (chunk.filtered && pieces())) return read_pieces(chunk_index, stored);
+  if (!is_in_one_place(chunk_index)) return read_pieces(chunk_index, stored);
   if (chunk.stored_bytes > kHashBlockBytes) file_.read_ahead(chunk.offset, chunk.stored_bytes);
   if (!checks || !has_hashes()) return read_stored(chunk_index, chunk.offset, stored);
   // Hashed block by block, while they are in the processor's cache.

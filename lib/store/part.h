@@ -195,6 +195,10 @@ class ChunkReader {
   void read_ahead(std::size_t chunk_index) const {
     file_.read_ahead(chunks()[chunk_index].offset, chunks()[chunk_index].stored_bytes);
   }
+  /// Whether a chunk's stored bytes are those that `chunks` says, one after the other.
+  [[nodiscard]] bool is_in_one_place(std::size_t chunk_index) const {
+    return !contents_.read_rows && !(chunks()[chunk_index].filtered && pieces());
+  }
   /// The same into as many bytes as the chunk has; its hash is compared where `checks`.
   void fetch(std::size_t chunk_index, MutableBytes stored, bool checks) const;
   /// Compares the hash of bytes in memory, or of those in the file.

@@ -19,7 +19,6 @@ TEST(ChunkBuffers, HaveTheirBytesToThemselvesAlsoBeyondTheExpectedCount) {
     taken.push_back(buffers.take());
     std::memset(taken.back(), i, kBytes);
   }
-  EXPECT_EQ(buffers.taken_count(), 8u);
   for (std::uint8_t i = 0; i < 8; ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(taken[i]) % 64, 0u);
     EXPECT_EQ(std::count(taken[i], taken[i] + kBytes, i), kBytes);
@@ -33,10 +32,8 @@ TEST(ChunkBuffers, ThatWereGivenBackComeBeforeNewOnes) {
   EXPECT_FALSE(buffers.has_free());
   buffers.give_back(first);
   EXPECT_TRUE(buffers.has_free());
-  EXPECT_EQ(buffers.taken_count(), 1u);
   EXPECT_EQ(buffers.take(), first);
   EXPECT_NE(buffers.take(), second);
-  EXPECT_EQ(buffers.taken_count(), 3u);
 }
 
 TEST(ChunkBuffers, LargerThanASlabHavePagesOfTheirOwn) {

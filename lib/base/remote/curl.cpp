@@ -46,9 +46,7 @@ CurlFunctions load() {
   find(library, "curl_multi_setopt", functions.multi_setopt);
   find(library, "curl_multi_add_handle", functions.multi_add_handle);
   find(library, "curl_multi_remove_handle", functions.multi_remove_handle);
-  find(library, "curl_multi_perform", functions.multi_perform);
-  find(library, "curl_multi_poll", functions.multi_poll);
-  find(library, "curl_multi_wakeup", functions.multi_wakeup);
+  find(library, "curl_multi_socket_action", functions.multi_socket_action);
   find(library, "curl_multi_info_read", functions.multi_info_read);
   find(library, "curl_slist_append", functions.slist_append);
   find(library, "curl_slist_free_all", functions.slist_free_all);

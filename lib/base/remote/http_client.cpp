@@ -15,6 +15,7 @@
 
 #include "base/remote/answer.h"
 #include "base/remote/curl.h"
+#include "base/remote/curl_sockets.h"
 #include "base/remote/url.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -30,7 +31,7 @@ constexpr double kMaxDelaySeconds = 5;
 constexpr double kConnectSeconds = 10;
 constexpr long kMaxStallSeconds = 30;
 constexpr long kMaxRedirects = 5;
-constexpr long kReceiveBytes = 256 << 10;
+constexpr long kReceiveBytes = 512 << 10;
 
 std::string host_of(const std::string& url) {
   const std::size_t begin = url.find("://") + 3;
@@ -61,7 +62,6 @@ double retry_seconds() {
 /// A transfer's request, over all of its tries.
 struct HttpClient::Request {
   std::shared_ptr<Transfer> transfer;
-  std::shared_ptr<TransferBuffers> buffers;
   Answer answer;           // to the try that is being made
   CURL* handle = nullptr;  // while it is sent
   curl_slist* headers = nullptr;
@@ -135,14 +135,13 @@ bool HttpClient::Request::accept_head() {
 
 /// Makes room for the bytes of the transfer, under its lock; returns whether there is memory.
 bool HttpClient::Request::make_room() {
-  const std::uint64_t bytes = std::min(transfer->byte_count_, transfer->facts_->bytes - transfer->offset_);
   try {
-    transfer->bytes_ = buffers->take(bytes);
+    transfer->own_.resize(std::min(transfer->byte_count_, transfer->facts_->bytes - transfer->offset_));
   } catch (const std::bad_alloc&) {
     lacks_memory = true;
     return false;
   }
-  transfer->buffers_ = buffers;
+  transfer->out_ = transfer->own_;
   return true;
 }
 
@@ -162,9 +161,9 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
   {
     const std::lock_guard lock(to.mutex_);
     if (to.is_cancelled_) return 0;
-    if (!to.buffers_ && !request.make_room()) return 0;
-    const std::size_t room = std::min<std::size_t>(taken, to.bytes_.size() - to.received_);
-    std::memcpy(to.bytes_.data() + to.received_, bytes, room);
+    if (to.out_.empty() && !request.make_room()) return 0;
+    const std::size_t room = std::min<std::size_t>(taken, to.out_.size() - to.received_);
+    std::memcpy(to.out_.data() + to.received_, bytes, room);
     to.received_ += room;
     if (room < taken) return 0;  // a whole file instead of its first bytes
   }
@@ -175,6 +174,7 @@ std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::
 HttpClient::HttpClient()
     : multi_(curl().multi_init()), jitter_(std::random_device{}()), process_(::getpid()) {
   if (multi_ == nullptr) throw std::bad_alloc();
+  sockets_ = std::make_unique<CurlSockets>(static_cast<CURLM*>(multi_));
   curl().multi_setopt(static_cast<CURLM*>(multi_), CURLMOPT_MAXCONNECTS, static_cast<long>(kMaxRequests));
   // Signals are for the program's own threads.
   sigset_t all, before;
@@ -201,7 +201,7 @@ HttpClient::~HttpClient() {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
   }
-  curl().multi_wakeup(static_cast<CURLM*>(multi_));
+  sockets_->wake();
   thread_.join();
   for (const auto& request : active_) {
     curl().multi_remove_handle(static_cast<CURLM*>(multi_), request->handle);
@@ -228,7 +228,7 @@ void HttpClient::start(std::shared_ptr<Transfer> transfer) {
     const std::lock_guard lock(mutex_);
     wanted_.push_back(std::move(transfer));
   }
-  curl().multi_wakeup(static_cast<CURLM*>(multi_));
+  sockets_->wake();
 }
 
 void HttpClient::run() {
@@ -238,20 +238,16 @@ void HttpClient::run() {
       if (is_stopping_) return;
     }
     send_due(Clock::now());
-    int running = 0;
-    curl().multi_perform(static_cast<CURLM*>(multi_), &running);
+    sockets_->wait(longest_wait());
     collect();
-    if (active_.size() < kMaxRequests) send_due(Clock::now());
-    curl().multi_poll(static_cast<CURLM*>(multi_), nullptr, 0, poll_timeout(), nullptr);
   }
 }
 
-int HttpClient::poll_timeout() const {
-  constexpr int kMaxMilliseconds = 1000;
-  if (active_.size() == kMaxRequests || waiting_.empty()) return kMaxMilliseconds;
+std::chrono::milliseconds HttpClient::longest_wait() const {
+  constexpr std::chrono::milliseconds kMax(1000), kNone(0);
+  if (active_.size() == kMaxRequests || waiting_.empty()) return kMax;
   const auto due = (*std::ranges::min_element(waiting_, {}, [](const auto& each) { return each->due; }))->due;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMaxMilliseconds));
+  return std::clamp(std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()), kNone, kMax);
 }
 
 /// Sends what is to be tried again before what is new.
@@ -267,7 +263,6 @@ void HttpClient::send_due(Clock::time_point now) {
   }
   while (active_.size() < kMaxRequests) {
     auto request = std::make_unique<Request>();
-    request->buffers = buffers_;
     {
       const std::lock_guard lock(mutex_);
       if (wanted_.empty()) return;

@@ -21,6 +21,8 @@
 
 namespace chunkhit {
 
+class CurlSockets;
+
 /// What a server says of a file.
 struct FileFacts {
   std::uint64_t bytes = 0;
@@ -28,29 +30,17 @@ struct FileFacts {
   bool operator==(const FileFacts&) const = default;
 };
 
-/// Buffers that are used again: the first write to new memory costs as much as receiving what fills it. Any
-/// thread may call anything.
-class TransferBuffers {
- public:
-  [[nodiscard]] ByteBuffer take(std::size_t bytes);
-  void give_back(ByteBuffer buffer);
-
- private:
-  static constexpr std::size_t kMaxKept = 16;
-  std::mutex mutex_;
-  std::vector<ByteBuffer> kept_;
-};
-
 /// The bytes [offset, offset + byte_count) of a file, or as many as it has, on their way. Any thread may
 /// wait.
 class Transfer {
  public:
-  /// `known`: what the file must still be. `retry_seconds`: as the function.
+  /// `known`: what the file must still be. `retry_seconds`: as the function. `out`: where the bytes go, as
+  /// many; nothing is written there any more once waiting for them or `cancel` has returned. Empty: memory of
+  /// the transfer.
   Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count, std::optional<FileFacts> known,
-           double retry_seconds);
+           double retry_seconds, MutableBytes out = {});
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
-  ~Transfer();
   [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] std::uint64_t end() const { return offset_ + byte_count_; }
@@ -77,8 +67,8 @@ class Transfer {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::optional<FileFacts> facts_;
-  std::shared_ptr<TransferBuffers> buffers_;  // where `bytes_` are from
-  ByteBuffer bytes_;                          // taken when the first of them arrive
+  ByteBuffer own_;    // made when the first bytes arrive, where no place was given
+  MutableBytes out_;  // where they go
   std::uint64_t received_ = 0;
   bool is_done_ = false;
   bool is_cancelled_ = false;
@@ -108,10 +98,10 @@ class HttpClient {
   void collect();
   void settle(std::unique_ptr<Request> request, int result);
   [[nodiscard]] bool retry(Request& request, const std::string& reason);
-  [[nodiscard]] int poll_timeout() const;
+  [[nodiscard]] std::chrono::milliseconds longest_wait() const;
 
   void* multi_;
-  std::shared_ptr<TransferBuffers> buffers_ = std::make_shared<TransferBuffers>();
+  std::unique_ptr<CurlSockets> sockets_;
   std::vector<void*> idle_handles_;
   std::vector<std::unique_ptr<Request>> active_;
   std::deque<std::unique_ptr<Request>> waiting_;  // for their next try

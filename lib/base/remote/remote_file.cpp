@@ -97,11 +97,24 @@ void RemoteFile::drop(const std::shared_ptr<Transfer>& transfer) const {
   ahead_.remove(transfer);
 }
 
-void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
-  if (offset > facts_.bytes || out.size() > facts_.bytes - offset)
+void RemoteFile::require_bytes(std::uint64_t offset, std::uint64_t byte_count) const {
+  if (offset > facts_.bytes || byte_count > facts_.bytes - offset)
     throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(facts_.bytes) +
                                          ", expected bytes " + std::to_string(offset) + " to " +
-                                         std::to_string(offset + out.size()));
+                                         std::to_string(offset + byte_count));
+}
+
+std::shared_ptr<Transfer> RemoteFile::receive(std::uint64_t offset, MutableBytes out) const {
+  require_bytes(offset, out.size());
+  const std::lock_guard lock(mutex_);
+  leave_parent();
+  auto transfer = std::make_shared<Transfer>(url_, offset, out.size(), facts_, retry_seconds_, out);
+  client_->start(transfer);
+  return transfer;
+}
+
+void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
+  require_bytes(offset, out.size());
   while (!out.empty()) {
     std::shared_ptr<Transfer> transfer;
     {

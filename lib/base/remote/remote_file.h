@@ -27,6 +27,8 @@ class RemoteFile {
   [[nodiscard]] const FileFacts& facts() const { return facts_; }
   /// Fills `out` from `offset`; throws as Transfer.
   void read_at(std::uint64_t offset, MutableBytes out) const;
+  /// Asks for bytes, which arrive in `out`. Throws bad_data where the file has not as many.
+  [[nodiscard]] std::shared_ptr<Transfer> receive(std::uint64_t offset, MutableBytes out) const;
   /// Asks for bytes, which are in memory until they are read, or `forget_ahead` is called.
   void read_ahead(std::uint64_t offset, std::uint64_t byte_count) const;
   /// Ends what was asked for and has not arrived: a caller that waits for it gets try_again. Small reads
@@ -41,6 +43,7 @@ class RemoteFile {
   [[nodiscard]] std::shared_ptr<Transfer> ask_around(std::uint64_t offset, std::uint64_t end) const;
   void drop(const std::shared_ptr<Transfer>& transfer) const;
   void leave_parent() const;
+  void require_bytes(std::uint64_t offset, std::uint64_t byte_count) const;
 
   std::string url_;
   double retry_seconds_;
