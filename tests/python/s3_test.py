@@ -98,3 +98,17 @@ def test_keys_go_to_no_other_server(packs, monkeypatch):
             with pytest.raises(chunkhit.Error, match="HTTP 307 .*: set AWS_REGION to the bucket's region"):
                 chunkhit.ImageLoader(f"s3://{packs.name}/shard")
     assert asked == []
+
+
+def test_names_credentials_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(chunkhit.Error, match='AWS_PROFILE: no profile "nobody" in .*/credentials or .*/config') as raised:
+        chunkhit.ImageLoader("s3://bucket/train")
+    assert raised.value.code == "usage"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    with pytest.raises(chunkhit.Error, match="set AWS_SECRET_ACCESS_KEY, too"):
+        chunkhit.ImageLoader("s3://bucket/train")

@@ -9,6 +9,8 @@
 namespace chunkhit {
 namespace {
 
+constexpr const char* kReplaced =
+    ": it was replaced since it was opened: open the pack again; a new loader takes the state of this one";
 constexpr std::size_t kMaxBodyBytes = 2048;
 constexpr std::size_t kMaxShownBytes = 200;
 
@@ -94,11 +96,10 @@ void Answer::check_range(std::uint64_t offset, const std::optional<FileFacts>& k
     problem = "the server answers with bytes from " + std::to_string(first_byte.value_or(0)) +
               " on, expected " + std::to_string(offset);
   else if (known && known->bytes != total_bytes)
-    problem = "has " + std::to_string(total_bytes) + " bytes, expected " + std::to_string(known->bytes) +
-              ": it was changed while it is read";
+    problem =
+        "has " + std::to_string(total_bytes) + " bytes, expected " + std::to_string(known->bytes) + kReplaced;
   else if (known && known->etag != etag)
-    problem = "has ETag " + printable_text(etag) + ", expected " + printable_text(known->etag) +
-              ": it was changed while it is read";
+    problem = "has ETag " + printable_text(etag) + ", expected " + printable_text(known->etag) + kReplaced;
 }
 
 bool Answer::may_pass() const {

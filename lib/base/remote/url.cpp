@@ -2,6 +2,7 @@
 
 #include <ini.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -78,9 +79,13 @@ void append_escaped(std::string& text, unsigned char byte) {
   text += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-bool is_unreserved(char letter) {
+bool is_letter_or_digit(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-         (letter >= '0' && letter <= '9') || std::string_view("-._~/").find(letter) != std::string_view::npos;
+         (letter >= '0' && letter <= '9');
+}
+
+bool is_unreserved(char letter) {
+  return is_letter_or_digit(letter) || std::string_view("-._~/").find(letter) != std::string_view::npos;
 }
 
 }  // namespace
@@ -88,8 +93,9 @@ bool is_unreserved(char letter) {
 bool is_url(std::string_view path) {
   const std::size_t end = path.find("://");
   if (end == std::string_view::npos || end == 0) return false;
-  return path.substr(0, end).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789+-.") ==
-         std::string_view::npos;
+  return std::ranges::all_of(path.substr(0, end), [](char letter) {
+    return is_letter_or_digit(letter) || letter == '+' || letter == '-' || letter == '.';
+  });
 }
 
 void check_url(const std::string& url) {
@@ -143,6 +149,12 @@ S3Access read_s3_access() {
     access.secret = setting(settings, "aws_secret_access_key");
     access.session_token = setting(settings, "aws_session_token");
   }
+  if (!access.key_id.empty() && access.secret.empty())
+    throw Error(ErrorCode::usage, "found a key id without its secret: set AWS_SECRET_ACCESS_KEY, too");
+  if (access.key_id.empty() && !named.empty() && config.empty() && credentials.empty())
+    throw Error(ErrorCode::usage, "AWS_PROFILE: no profile \"" + printable_text(named) + "\" in " +
+                                      profile_path("AWS_SHARED_CREDENTIALS_FILE", "credentials") + " or " +
+                                      profile_path("AWS_CONFIG_FILE", "config"));
   return access;
 }
 

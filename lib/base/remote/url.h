@@ -24,7 +24,8 @@ struct S3Access {
 
 /// Reads the access anew, so that renewed credentials are used: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 /// AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, and of the
-/// profile AWS_PROFILE what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE say.
+/// profile AWS_PROFILE what AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE say. Throws usage for a profile
+/// that is not there, or a key without its secret.
 [[nodiscard]] S3Access read_s3_access();
 
 /// The URL that a request for an s3:// URL goes to: of the bucket as host, or below the endpoint.
