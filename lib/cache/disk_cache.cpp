@@ -113,6 +113,18 @@ DiskCache::Claim::~Claim() {
 DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uint64_t max_bytes)
     : chunks_(chunks), folder_(folder), max_bytes_(max_bytes) {
   while (folder_.size() > 1 && folder_.ends_with('/')) folder_.pop_back();
+  if (folder_.starts_with('~'))
+    throw Error(ErrorCode::usage, "cache_dir: " + folder_ + ": ~ is for shells: write the whole path");
+  try {
+    open();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::usage) throw;
+    throw Error(error.code(), std::string("cache_dir: ") + error.what());
+  }
+  if (max_bytes_ == 0) max_bytes_ = (used_->get() + free_bytes(folder_)) / 2;
+}
+
+void DiskCache::open() {
   open_folder();
   lock_ = open_lock(folder_ + "/" + std::string(kLockName));
   used_ = std::make_unique<UsedBytes>(folder_ + "/" + std::string(kUsedName));
@@ -120,7 +132,6 @@ DiskCache::DiskCache(const ChunkSet& chunks, const std::string& folder, std::uin
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) count_files();
   ::flock(lock_.get(), LOCK_SH);
   lock_packs();
-  if (max_bytes_ == 0) max_bytes_ = (used_->get() + free_bytes(folder_)) / 2;
 }
 
 DiskCache::~DiskCache() = default;
@@ -176,8 +187,6 @@ void DiskCache::lock_packs() {
   }
 }
 
-std::uint64_t DiskCache::used_bytes() const { return used_->get(); }
-
 /// A name says all that tells a chunk from others, its hash included.
 std::string DiskCache::path_of(std::size_t chunk) const {
   const ChunkSet::Location location = chunks_.find(chunk);
@@ -224,14 +233,16 @@ bool DiskCache::load(std::size_t chunk, MutableBytes stored) {
   return true;
 }
 
-void DiskCache::store(std::size_t chunk, Claim claim, Bytes stored) {
-  if (claim.state() != State::claimed || !make_room(chunk, disk_bytes(stored.size()))) return;
+bool DiskCache::store(std::size_t chunk, Claim claim, Bytes stored) {
+  if (claim.state() != State::claimed) return claim.state() != State::failed;  // another one stores it
+  if (!make_room(chunk, disk_bytes(stored.size()))) return false;
   // Not flushed: a file that a crash of the machine has damaged is found by its hash.
-  if (::ftruncate(claim.fd_.get(), 0) != 0 || !write_all(claim.fd_.get(), stored)) return;
-  if (::rename(claim.path_.c_str(), path_of(chunk).c_str()) != 0) return;
+  if (::ftruncate(claim.fd_.get(), 0) != 0 || !write_all(claim.fd_.get(), stored)) return false;
+  if (::rename(claim.path_.c_str(), path_of(chunk).c_str()) != 0) return false;
   claim.path_.clear();
   used_->add(disk_bytes(stored.size()));
   note_use(chunk);
+  return true;
 }
 
 bool DiskCache::remove_file(const std::string& path) {

@@ -62,19 +62,19 @@ class DiskCache {
   [[nodiscard]] Claim claim(std::size_t chunk);
   /// Reads a stored chunk; false where its file is gone, or has another size, for which it is removed.
   [[nodiscard]] bool load(std::size_t chunk, MutableBytes stored);
-  /// Stores a chunk whose hash was compared, where it is worth its space; where it is not, or the disk is
-  /// full, nothing is stored.
-  void store(std::size_t chunk, Claim claim, Bytes stored);
+  /// Stores a chunk whose hash was compared, where it is worth its space; returns false where it is not, or
+  /// the disk is full.
+  bool store(std::size_t chunk, Claim claim, Bytes stored);
   /// Removes a damaged chunk.
   void remove(std::size_t chunk);
   /// Begins an epoch, each of whose chunks is asked for once. Without it, those are kept that came first.
   void begin_epoch(NextVisit next_visit);
   [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }
-  [[nodiscard]] std::uint64_t used_bytes() const;
 
  private:
   class UsedBytes;
   [[nodiscard]] std::string path_of(std::size_t chunk) const;
+  void open();
   void open_folder();
   void count_files();
   void lock_packs();

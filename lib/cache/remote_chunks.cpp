@@ -168,11 +168,10 @@ RemoteChunks::Buffer RemoteChunks::fetch(std::size_t chunk, bool checks) {
       }
       receive(chunk, asked, checks);
     }
-    {
-      const std::lock_guard lock(mutex_);
-      stats_.bytes += fetched;
-    }
-    if (disk_) disk_->store(chunk, std::move(asked.claim), asked.stored.bytes());
+    const bool is_kept = !disk_ || disk_->store(chunk, std::move(asked.claim), asked.stored.bytes());
+    const std::lock_guard lock(mutex_);
+    stats_.bytes += fetched;
+    if (!is_kept) ++stats_.chunks_not_kept;
   } catch (...) {
     static_cast<void>(end(chunk));
     throw;
@@ -186,7 +185,9 @@ void RemoteChunks::begin_epoch(NextVisit next_visit) {
 
 RemoteStats RemoteChunks::stats() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  RemoteStats stats = stats_;
+  if (disk_) stats.max_disk_bytes = disk_->max_bytes();
+  return stats;
 }
 
 void RemoteChunks::reset_stats() {

@@ -29,8 +29,10 @@ struct RemoteChunksSpec {
 
 /// What was fetched.
 struct RemoteStats {
-  std::uint64_t bytes = 0;        ///< from servers
-  std::uint64_t disk_chunks = 0;  ///< from the disk
+  std::uint64_t bytes = 0;            ///< from servers
+  std::uint64_t disk_chunks = 0;      ///< from the disk
+  std::uint64_t chunks_not_kept = 0;  ///< there, for lack of room
+  std::uint64_t max_disk_bytes = 0;
 };
 
 /// Any thread may call anything.

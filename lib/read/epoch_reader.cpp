@@ -277,6 +277,11 @@ LoaderStats EpochReader::stats() const {
   stats.corrupt_chunks = cache.corrupt_chunks;
   stats.remote_bytes = cache.remote.bytes;
   stats.disk_chunks = cache.remote.disk_chunks;
+  if (cache.remote.chunks_not_kept > 0)
+    stats.notices.push_back("cache_dir: " + count_text(cache.remote.chunks_not_kept, "fetched chunk") +
+                            " not kept, for lack of room: cache_disk_bytes is " +
+                            bytes_text(static_cast<double>(cache.remote.max_disk_bytes)) +
+                            ", or the disk is full");
   stats.corrupt_samples = pipeline.corrupt_samples;
   stats.cache = plan_.reported;
   stats.threads = setting_.threads;

@@ -184,7 +184,7 @@ const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
 MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }
 LoaderStats ImageLoader::stats() const {
   LoaderStats stats = impl_->core.stats();
-  stats.notices = impl_->notices;
+  stats.notices.insert(stats.notices.begin(), impl_->notices.begin(), impl_->notices.end());
   if (impl_->decoded) stats.decoded_images = impl_->decoded->count();
   return stats;
 }
