@@ -121,8 +121,6 @@ void take_loader_options(OptionDict& from, Options& options) {
   from.take("drop_last", options.drop_last);
   take_sampler(from, options.sampler);
   from.take("echo", options.echo);
-  options.cache_dir = path_option(from, "cache_dir");
-  from.take("cache_disk_bytes", options.cache_disk_bytes);
   from.take("memory_bytes", options.memory_bytes);
   from.take_automatic("threads", options.threads);
   from.take_automatic("prefetch", options.prefetch);
@@ -133,6 +131,8 @@ void take_loader_options(OptionDict& from, Options& options) {
 /// What all readers have in common.
 template <class Options>
 void take_reader_options(OptionDict& from, Options& options) {
+  options.cache_dir = path_option(from, "cache_dir");
+  from.take("cache_disk_bytes", options.cache_disk_bytes);
   from.take_word("cache", options.cache);
   from.take("cache_bytes", options.cache_bytes);
   from.take_word("check_hashes", options.check_hashes);

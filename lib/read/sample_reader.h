@@ -1,6 +1,7 @@
 // Random access to the samples of a source: what the datasets of images and of matrices share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,7 +42,7 @@ class SampleReader {
                         plan_.kept_chunks,
                         1,
                         plan_.reads_samples,
-                        {.chunks_ahead = plan_.remote_chunks_ahead}}) {}
+                        {options.cache_dir, options.cache_disk_bytes, plan_.remote_chunks_ahead}}) {}
 
   /// Calls use(at, location, chunk) for each of `samples`, samples[at], in the order of chunks, so that each
   /// chunk is asked for once; `chunk` is what ChunkCache::Pin gives.
@@ -50,7 +51,12 @@ class SampleReader {
     ByteBuffer stored, room;
     std::vector<std::uint64_t> wanted;
     const std::vector<std::size_t> order = ascending_order(samples);
+    std::size_t asked = 0;  // of `order`: their chunks were asked for
     for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      for (asked = std::max(asked, begin); cache_.is_remote() && asked < order.size(); ++asked) {
+        if (!cache_.can_read_ahead()) break;
+        cache_.read_ahead(grid_.find(samples[order[asked]]).chunk);
+      }
       const std::uint64_t chunk = grid_.find(samples[order[begin]]).chunk;
       wanted.clear();
       for (end = begin; end < order.size(); ++end) {

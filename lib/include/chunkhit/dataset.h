@@ -19,7 +19,9 @@ namespace chunkhit {
 
 struct ImageDatasetOptions {
   Cache cache = Cache::automatic;
-  std::uint64_t cache_bytes = 0;  ///< memory for chunks; 0: half of the memory available to the process
+  std::uint64_t cache_bytes = 0;       ///< memory for chunks; 0: half of the memory available to the process
+  std::string cache_dir{};             ///< as in ImageLoaderOptions
+  std::uint64_t cache_disk_bytes = 0;  ///< as in ImageLoaderOptions
   CheckHashes check_hashes = CheckHashes::first_use;
   std::string images = "images";        ///< image dataset of an external HDF5 file
   std::optional<std::string> labels{};  ///< its label dataset, as in ImageLoaderOptions
@@ -68,6 +70,8 @@ struct SparseDatasetOptions {
   /// Memory for rows. Ids and indices of each pack's shards may take as much again, at least 64 MiB. 0: half
   /// of the memory available to the process.
   std::uint64_t cache_bytes = 0;
+  std::string cache_dir{};             ///< as in SparseLoaderOptions
+  std::uint64_t cache_disk_bytes = 0;  ///< as in SparseLoaderOptions
   /// HDF5 parts of a pack are always checked as a whole when they are opened: damage is an error, never
   /// skipped.
   CheckHashes check_hashes = CheckHashes::first_use;

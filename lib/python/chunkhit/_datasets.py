@@ -13,7 +13,7 @@ from ._batches import CsrRows
 from ._error import Error
 from ._ids import Ids
 from ._loaders import keywords
-from ._paths import Paths, native_paths, path_list
+from ._paths import Path, Paths, native_paths, path_list, with_native_paths
 
 
 def worker_memory_bytes() -> int:
@@ -131,12 +131,14 @@ class ImageDataset(Dataset):
         *,
         cache: str = "automatic",
         cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
         check_hashes: str = "first_use",
         images: str = "images",
         labels: Optional[str] = None,
         check_external: bool = True,
     ) -> None:
-        super().__init__(paths, keywords(locals()))
+        super().__init__(paths, with_native_paths(keywords(locals()), "cache_dir"))
 
     def labels(self) -> np.ndarray:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
@@ -167,7 +169,7 @@ class SparseDataset(Ids, Dataset):
 
     format                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
     held_out                                give the held-out matrix, too, where the pack has one
-    cache, cache_bytes, check_hashes, check_external   as of SparseLoader
+    cache, cache_bytes, cache_dir, cache_disk_bytes, check_hashes, check_external   as of SparseLoader
 
     A DataLoader cannot stack rows of CSR: collate_fn=list leaves them as they are, and
     DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), 500, drop_last=False),
@@ -184,6 +186,8 @@ class SparseDataset(Ids, Dataset):
         held_out: bool = True,
         cache: str = "automatic",
         cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
         check_hashes: str = "first_use",
         check_external: bool = True,
     ) -> None:
@@ -191,9 +195,9 @@ class SparseDataset(Ids, Dataset):
             raise Error(f"format: expected dense_f32, csr, found {format!r}", "usage")
         self._as = format
         self._wants_held_out = held_out
-        options = {"cache": cache, "cache_bytes": cache_bytes, "check_hashes": check_hashes,
-                   "check_external": check_external}
-        super().__init__(paths, options)
+        options = {"cache": cache, "cache_bytes": cache_bytes, "cache_dir": cache_dir, "cache_disk_bytes": cache_disk_bytes,
+                   "check_hashes": check_hashes, "check_external": check_external}
+        super().__init__(paths, with_native_paths(options, "cache_dir"))
 
     @property
     def column_count(self) -> int:

@@ -11,7 +11,7 @@ from . import _chunkhit
 from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._ids import Ids
 from ._loader import Loader
-from ._paths import Path, Paths, native_path, native_paths
+from ._paths import Path, Paths, native_path, native_paths, with_native_paths
 
 
 def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
@@ -143,9 +143,7 @@ class ImageLoader(Loader[ImageBatch]):
         options = keywords(locals())
         names, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(subset)
-        for name in ("normalize_like", "cache_dir"):
-            if options[name] is not None:
-                options[name] = native_path(options[name], name)
+        with_native_paths(options, "normalize_like", "cache_dir")
         super().__init__(_chunkhit.ImageLoader(native_paths(names), options), options)
 
     def _summary(self) -> str:
@@ -212,8 +210,7 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
-        if cache_dir is not None:
-            options["cache_dir"] = native_path(cache_dir, "cache_dir")
+        with_native_paths(options, "cache_dir")
         options["subset"] = subset_option(subset)
         super().__init__(_chunkhit.SparseLoader(native_paths(paths), options, *self._writing(writable)), options)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from typing import List, Sequence, Union
+from typing import Any, Dict, List, Sequence, Union
 
 Path = Union[str, "os.PathLike[str]"]
 Paths = Union[Path, Sequence[Path]]
@@ -27,3 +27,11 @@ def native_path(path: Path, name: str) -> bytes:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name}: expected a path, found {reprlib.repr(path)}")
     return os.fsencode(path)
+
+
+def with_native_paths(options: Dict[str, Any], *names: str) -> Dict[str, Any]:
+    """The options, after those of these names that are not None are as the system has paths."""
+    for name in names:
+        if options[name] is not None:
+            options[name] = native_path(options[name], name)
+    return options
