@@ -4,9 +4,11 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +20,7 @@
 
 #include "chunkhit/error.h"
 #include "chunkhit/image_loader.h"
+#include "chunkhit/remote.h"
 
 namespace chunkhit {
 
@@ -85,11 +88,46 @@ bool take_next(Loader& loader, LoaderAccess& access) {
   }
 }
 
-/// Makes a C++ object without the GIL: files are opened and read.
+/// Returns what `use` does, without the GIL, in a thread of its own: it may wait for a server, for whose
+/// failures there is a warning after a while. Throws what a signal's handler raised meanwhile, once the
+/// waiting has ended.
+template <class Use>
+auto run_interruptible(const Use& use) {
+  constexpr std::chrono::seconds kQuiet{3};
+  std::atomic<bool> stop = false;
+  auto running = std::async(std::launch::async, [&] {
+    const StopScope scope(&stop);
+    return use();
+  });
+  const auto wait = [&](std::chrono::milliseconds longest) {
+    const py::gil_scoped_release release;
+    return running.wait_for(longest) == std::future_status::ready;
+  };
+  try {
+    bool has_warned = false;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!wait(kSignalInterval)) {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (has_warned || std::chrono::steady_clock::now() - begin < kQuiet) continue;
+      const std::string trouble = server_trouble();
+      has_warned = !trouble.empty();
+      if (has_warned && PyErr_WarnEx(PyExc_RuntimeWarning, trouble.c_str(), 1) != 0)
+        throw py::error_already_set();
+    }
+  } catch (...) {
+    stop = true;
+    while (!wait(kSignalInterval)) {
+    }
+    throw;
+  }
+  const py::gil_scoped_release release;
+  return running.get();
+}
+
+/// Makes a C++ object that opens and reads files.
 template <class Made, class... Arguments>
 std::unique_ptr<Made> make_without_gil(Arguments&&... arguments) {
-  const py::gil_scoped_release release;
-  return std::make_unique<Made>(std::forward<Arguments>(arguments)...);
+  return run_interruptible([&] { return std::make_unique<Made>(std::forward<Arguments>(arguments)...); });
 }
 
 /// Ends a C++ object without the GIL: its threads are waited for.

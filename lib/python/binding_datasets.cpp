@@ -17,26 +17,48 @@ py::array empty_images(const BatchShape& shape, std::size_t count) {
   return py::array_t<std::uint8_t>(ArrayShape{batch, shape.channels, shape.height, shape.width});
 }
 
+/// A dataset that knows whether a server may be waited for.
+template <class Dataset>
+struct Opened : Dataset {
+  template <class Options>
+  Opened(const std::vector<std::string>& paths, const Options& options)
+      : Dataset(paths, options), is_remote(std::ranges::any_of(paths, [](const std::string& path) {
+          return path.find("://") != std::string::npos;
+        })) {}
+  bool is_remote;
+};
+
+using Images = Opened<ImageDataset>;
+using Matrix = Opened<SparseDataset>;
+
+/// Reads without the GIL, and looks for signals; in a thread of its own only where a server may be waited
+/// for.
+template <class Dataset, class Read>
+void read_interruptible(const Dataset& dataset, const Read& read) {
+  if (dataset.is_remote) return run_interruptible(read);
+  {
+    const py::gil_scoped_release release;
+    read();
+  }
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 /// uint8 (height, width, channels) of each sample, where images have their own sizes.
-py::list read_sized_images(const ImageDataset& dataset, const IndexArray& samples) {
+py::list read_sized_images(const Images& dataset, const IndexArray& samples) {
   py::list images;
   for (const std::uint64_t sample : indices_of(samples)) {
     const BatchShape shape = dataset.sample_shape(sample);
     py::array_t<std::uint8_t> image(ArrayShape{shape.height, shape.width, shape.channels});
     std::uint8_t* const pixels = image.mutable_data();
     const auto bytes = static_cast<std::size_t>(image.size());
-    {
-      const py::gil_scoped_release release;
-      dataset.read({&sample, 1}, {pixels, bytes});
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    read_interruptible(dataset, [&] { dataset.read({&sample, 1}, {pixels, bytes}); });
     images.append(std::move(image));
   }
   return images;
 }
 
 /// uint8 (n, ...), as stored.
-py::object read_images(const ImageDataset& dataset, const IndexArray& samples) {
+py::object read_images(const Images& dataset, const IndexArray& samples) {
   const BatchShape shape = dataset.sample_shape();
   if (dataset.info().images().own_sizes) return read_sized_images(dataset, samples);
   const std::size_t bytes = std::size_t{shape.height} * shape.width * shape.channels;
@@ -46,17 +68,13 @@ py::object read_images(const ImageDataset& dataset, const IndexArray& samples) {
   const std::size_t step = std::max<std::size_t>(1, kPieceBytes / bytes);
   for (std::size_t begin = 0; begin < all.size(); begin += step) {
     const std::span<const std::uint64_t> piece = all.subspan(begin, std::min(step, all.size() - begin));
-    {
-      const py::gil_scoped_release release;
-      dataset.read(piece, {pixels + begin * bytes, piece.size() * bytes});
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    read_interruptible(dataset, [&] { dataset.read(piece, {pixels + begin * bytes, piece.size() * bytes}); });
   }
   return images;
 }
 
 /// int64 (n,), or float32 (n, columns).
-py::array read_labels(const ImageDataset& dataset, const IndexArray& samples) {
+py::array read_labels(const Images& dataset, const IndexArray& samples) {
   const std::span<const std::uint64_t> all = indices_of(samples);
   const std::size_t columns = dataset.size() == 0 ? 0 : dataset.label_values(0).size();
   if (columns == 0) {
@@ -76,7 +94,7 @@ py::array read_labels(const ImageDataset& dataset, const IndexArray& samples) {
 }
 
 /// float32 (n, columns), or None where the source has no labels.
-py::object read_row_labels(const SparseDataset& dataset, const IndexArray& rows) {
+py::object read_row_labels(const Matrix& dataset, const IndexArray& rows) {
   const std::span<const std::uint64_t> all = indices_of(rows);
   const std::size_t columns = dataset.labels(0).size();
   if (columns == 0) return py::none();
@@ -91,12 +109,12 @@ py::object read_row_labels(const SparseDataset& dataset, const IndexArray& rows)
 }
 
 /// (indptr, indices, values): int64, int32, float32.
-py::tuple read_rows(const SparseDataset& dataset, const IndexArray& rows, bool held_out) {
+py::tuple read_rows(const Matrix& dataset, const IndexArray& rows, bool held_out) {
   SparseRows found;
   {
     const std::span<const std::uint64_t> all = indices_of(rows);
-    const py::gil_scoped_release release;
-    found = dataset.read(all, held_out ? MatrixName::held_out : MatrixName::x);
+    read_interruptible(dataset,
+                       [&] { found = dataset.read(all, held_out ? MatrixName::held_out : MatrixName::x); });
   }
   return py::make_tuple(array_of(std::move(found.indptr)), array_of(std::move(found.indices)),
                         array_of(std::move(found.values)));
@@ -105,28 +123,28 @@ py::tuple read_rows(const SparseDataset& dataset, const IndexArray& rows, bool h
 }  // namespace
 
 void bind_datasets(py::module_& module) {
-  py::class_<ImageDataset>(module, "ImageDataset")
+  py::class_<Images>(module, "ImageDataset")
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
-             return make_without_gil<ImageDataset>(paths, image_dataset_options(keywords));
+             return make_without_gil<Images>(paths, image_dataset_options(keywords));
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
-      .def("info_json", [](const ImageDataset& self) { return pack_info_json(self.info()); })
-      .def_property_readonly("size", &ImageDataset::size);
-  py::class_<SparseDataset> sparse(module, "SparseDataset");
-  bind_ids(sparse, [](const SparseDataset& self) -> const SparseDataset& { return self; });
+      .def("info_json", [](const Images& self) { return pack_info_json(self.info()); })
+      .def_property_readonly("size", &Images::size);
+  py::class_<Matrix> sparse(module, "SparseDataset");
+  bind_ids(sparse, [](const Matrix& self) -> const Matrix& { return self; });
   sparse
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
-             return make_without_gil<SparseDataset>(paths, sparse_dataset_options(keywords));
+             return make_without_gil<Matrix>(paths, sparse_dataset_options(keywords));
            }),
            py::arg("paths"), py::arg("options"))
       .def("read", &read_rows, py::arg("rows"), py::arg("held_out"))
       .def("labels", &read_row_labels, py::arg("rows"))
-      .def("info_json", [](const SparseDataset& self) { return pack_info_json(self.info()); })
-      .def_property_readonly("size", &SparseDataset::size)
-      .def_property_readonly("column_count", &SparseDataset::column_count)
-      .def_property_readonly("has_held_out", &SparseDataset::has_held_out);
+      .def("info_json", [](const Matrix& self) { return pack_info_json(self.info()); })
+      .def_property_readonly("size", &Matrix::size)
+      .def_property_readonly("column_count", &Matrix::column_count)
+      .def_property_readonly("has_held_out", &Matrix::has_held_out);
 }
 
 }  // namespace chunkhit

@@ -116,17 +116,17 @@ PYBIND11_MODULE(_chunkhit, module) {
   module.def(
       "pack_info_json",
       [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {
-        const py::gil_scoped_release release;
-        return pack_info_json(read_pack_info(path, {images, labels}));
+        return run_interruptible([&] { return pack_info_json(read_pack_info(path, {images, labels})); });
       },
       py::arg("path"), py::arg("images"), py::arg("labels"));
   module.def(
       "verify_pack_json",
       [](const std::string& path, bool quick, std::uint32_t threads, const std::string& images,
          const std::optional<std::string>& labels) {
-        const py::gil_scoped_release release;
-        return verify_report_json(verify_pack(
-            path, {.quick = quick, .threads = threads, .names = {images, labels}, .on_part = {}}));
+        return run_interruptible([&] {
+          return verify_report_json(verify_pack(
+              path, {.quick = quick, .threads = threads, .names = {images, labels}, .on_part = {}}));
+        });
       },
       py::arg("path"), py::arg("quick"), py::arg("threads"), py::arg("images"), py::arg("labels"));
 }

@@ -291,7 +291,7 @@ py::dict progress_dict(const PackSparseProgress& progress) {
 /// latest progress to `on_progress`, unless that is None, and looks for signals: what a handler or
 /// `on_progress` raises stops the run after the samples in hand, and is passed on when it has ended.
 template <class Progress, class Options, class Pack>
-auto run_interruptible(Options options, const py::object& on_progress, Pack pack) {
+auto run_reporting(Options options, const py::object& on_progress, Pack pack) {
   std::mutex mutex;
   std::optional<Progress> latest;
   std::atomic<bool> stop{false};
@@ -336,16 +336,16 @@ py::dict bind_pack_images(const py::dict& keywords, const py::object& on_progres
   from.finish();
   py::dict packs;
   if (dry_run) {
-    const PackImagesPreview preview = run_interruptible<PackProgress>(
-        std::move(options), on_progress,
-        [&](const PackImagesOptions& how) { return preview_images(spec, how); });
+    const PackImagesPreview preview =
+        run_reporting<PackProgress>(std::move(options), on_progress,
+                                    [&](const PackImagesOptions& how) { return preview_images(spec, how); });
     for (const PackImagesPlan& plan : preview.packs)
       packs[text_of(plan.path)] =
           py::dict(py::arg("samples") = plan.rows, py::arg("raw_bytes") = plan.raw_bytes,
                    py::arg("parts") = plan.parts, py::arg("chunks") = plan.chunks);
     return packs;
   }
-  const PackImagesReport report = run_interruptible<PackProgress>(
+  const PackImagesReport report = run_reporting<PackProgress>(
       std::move(options), on_progress, [&](const PackImagesOptions& how) { return pack_images(spec, how); });
   for (const PackReport& pack : report.packs) packs[text_of(pack.path)] = pack.samples;
   return packs;
@@ -357,7 +357,7 @@ bool bind_plan_images(const py::dict& keywords, const py::object& on_progress, s
   PackImagesOptions options = images_options(from);
   const PackImagesSpec spec = images_spec(from);
   from.finish();
-  return run_interruptible<PackProgress>(
+  return run_reporting<PackProgress>(
              std::move(options), on_progress,
              [&](const PackImagesOptions& how) { return plan_images(spec, how, tasks); })
       .already_finished;
@@ -375,8 +375,8 @@ bool bind_run_plan(const py::dict& keywords, const py::object& on_progress) {
   from.take("memory_bytes", options.memory_bytes);
   from.take_word("on_io_error", options.on_io_error);
   from.finish();
-  return run_interruptible<PackProgress>(std::move(options), on_progress,
-                                         [](const RunPlanOptions& how) { return run_plan(how); })
+  return run_reporting<PackProgress>(std::move(options), on_progress,
+                                     [](const RunPlanOptions& how) { return run_plan(how); })
       .finished;
 }
 
@@ -394,8 +394,8 @@ py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progres
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
   take_run_options(from, options);
   from.finish();
-  const PackSparseReport report = run_interruptible<PackSparseProgress>(
-      std::move(options), on_progress, [&](const PackSparseOptions& how) {
+  const PackSparseReport report =
+      run_reporting<PackSparseProgress>(std::move(options), on_progress, [&](const PackSparseOptions& how) {
         return dry_run ? preview_sparse(spec, how) : pack_sparse(spec, how);
       });
   py::dict packs;

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "chunkhit/error.h"
+#include "chunkhit/remote.h"
 #include "store/part.h"
 
 namespace chunkhit {
@@ -40,7 +41,8 @@ template <class Sums>
     stopped_by = std::current_exception();
     next = part.chunks().size();
   };
-  const auto work = [&] {
+  const auto work = [&, stop_waiting = StopScope::current()] {
+    const StopScope scope(stop_waiting);
     ByteBuffer stored;
     ByteBuffer raw;
     Sums sums;

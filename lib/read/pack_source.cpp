@@ -14,6 +14,7 @@
 #include "base/remote/http_client.h"
 #include "base/remote/url.h"
 #include "chunkhit/error.h"
+#include "chunkhit/remote.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 
@@ -207,7 +208,8 @@ std::vector<std::unique_ptr<ChunkReader>> open_pack_parts(const std::vector<std:
     // Opening waits for several answers one after the other: many parts are opened at a time.
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < std::min(paths.size(), HttpClient::kMaxRequests); ++i)
-      threads.emplace_back([&] {
+      threads.emplace_back([&, stop = StopScope::current()] {
+        const StopScope scope(stop);
         for (std::size_t part = next++; part < paths.size(); part = next++) {
           try {
             parts[part] = container.open(paths[part]);

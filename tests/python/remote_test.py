@@ -116,8 +116,8 @@ def later(fault, path="part-00000"):
     ({"status": 500}, "try_again", r"HTTP 500 .*tried \d+ times in"),
     ({"shift": 1}, "bad_data", r"answers with bytes from \d+ on, expected \d+"),
     ({"ignores_range": True}, "bad_data", "does not support range requests"),
-    ({"etag": '"other"'}, "bad_data", 'has ETag "other", expected .*: it was changed while it is read'),
-    ({"longer": 5}, "bad_data", r"has \d+ bytes, expected \d+: it was changed while it is read"),
+    ({"etag": '"other"'}, "bad_data", 'has ETag "other", expected .*: it was replaced since it was opened'),
+    ({"longer": 5}, "bad_data", r"has \d+ bytes, expected \d+: it was replaced since it was opened"),
     ({"delay": 30}, "try_again", r"tried \d+ times in"),
     ({"cut": 0}, "try_again", r"tried \d+ times in"),
 ])
@@ -189,6 +189,7 @@ def test_waits_for_a_server_behind_a_redirect(packs, tmp_path, monkeypatch):
 @pytest.mark.parametrize("url, message", [
     ("http://127.0.0.1:1/pack", r"manifest.json: .*(?i:connect).*tried \d+ times"),
     ("ftp://127.0.0.1/pack", "unknown scheme, expected https://, http:// or s3://"),
+    ("HTTP://127.0.0.1/pack", "unknown scheme, expected https://, http:// or s3://"),
     ("https://", "URL without a host"),
     ("https://user:secret@127.0.0.1/pack", "write them to ~/.netrc"),
     ("https://127.0.0.1/pack?token=secret", "a URL with a query"),
@@ -290,6 +291,7 @@ def test_a_small_disk_keeps_what_is_needed_soonest(packs, nginx, tmp_path, shuff
     # 8 of 15 chunks fit, and are found in each epoch but the first; a few of the next one were asked for, too.
     assert len(nginx.requests()) <= 15 + 6 * 7
     assert loader.stats().disk_chunks > 0
+    assert [note for note in loader.stats().notices if "fetched chunks not kept, for lack of room: cache_disk_bytes" in note]
     del loader
     assert int.from_bytes((cache / "used-bytes").read_bytes(), "little") == 4096 * len(list(cache.glob("*/*.chunk")))
 
@@ -381,6 +383,10 @@ def test_a_folder_of_something_else_is_no_cache(nginx, tmp_path):
         chunkhit.ImageLoader(url, cache_dir=tmp_path)
     with pytest.raises(chunkhit.Error, match="cache_disk_bytes: needs cache_dir"):
         chunkhit.ImageLoader(url, cache_disk_bytes=100)
+    with pytest.raises(chunkhit.Error, match="cache_dir: ~/chunks: ~ is for shells"):
+        chunkhit.ImageLoader(url, cache_dir="~/chunks")
+    with pytest.raises(chunkhit.Error, match="^cache_dir: /proc/chunks: cannot create"):
+        chunkhit.ImageLoader(url, cache_dir="/proc/chunks")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "chunkhit-disk-cache").write_text("chunkhit disk cache 9\n")
     with pytest.raises(chunkhit.Error, match="made by another version"):

@@ -211,16 +211,44 @@ HttpClient::~HttpClient() {
   curl().multi_cleanup(static_cast<CURLM*>(multi_));
 }
 
+namespace {
+
+struct SharedClient {
+  std::mutex mutex;
+  std::weak_ptr<HttpClient> client;
+};
+
+SharedClient& shared_client() {
+  static SharedClient shared;
+  return shared;
+}
+
+}  // namespace
+
 std::shared_ptr<HttpClient> HttpClient::shared() {
-  static std::mutex mutex;
-  static std::weak_ptr<HttpClient> kept;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<HttpClient> client = kept.lock();
+  const std::lock_guard lock(shared_client().mutex);
+  std::shared_ptr<HttpClient> client = shared_client().client.lock();
   if (client == nullptr || client->process_ != ::getpid()) {
     client = std::make_shared<HttpClient>();
-    kept = client;
+    shared_client().client = client;
   }
   return client;
+}
+
+std::string HttpClient::trouble() {
+  std::shared_ptr<HttpClient> client;  // ends without the lock
+  {
+    const std::lock_guard lock(shared_client().mutex);
+    client = shared_client().client.lock();
+  }
+  if (client == nullptr) return "";
+  const std::lock_guard lock(client->mutex_);
+  return client->trouble_;
+}
+
+void HttpClient::set_trouble(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = text;
 }
 
 void HttpClient::start(std::shared_ptr<Transfer> transfer) {
@@ -319,7 +347,13 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   request->is_rejected = false;
   c.slist_free_all(std::exchange(request->headers, nullptr));
   set_common_options(handle, transfer.retry_seconds_, reached_.contains(host_of(transfer.url())));
-  const std::string url = request->address();
+  std::string url;
+  try {
+    url = request->address();
+  } catch (const Error& error) {
+    idle_handles_.push_back(handle);
+    return request->finish(error.code(), error.what());
+  }
   c.easy_setopt(handle, CURLOPT_URL, url.c_str());
   // A server that is reached safely must not send us to one that is not.
   c.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, url.starts_with("https://") ? "https" : "http,https");
@@ -396,7 +430,10 @@ void HttpClient::settle(std::unique_ptr<Request> request, int result) {
     if (transfer.received_ > request->received_before) request->tries = 0;
   }
   if (answer.status != 0) reached_.insert(host_of(transfer.url()));
-  if (is_whole) return request->finish();
+  if (is_whole) {
+    set_trouble("");
+    return request->finish();
+  }
   if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
   if (request->lacks_memory) return fail(ErrorCode::try_again, "no memory for its bytes: lower cache_bytes");
   // A redirect is a failure only where it was not followed; else its server is.
@@ -436,6 +473,8 @@ bool HttpClient::retry(Request& request, const std::string& reason) {
                                              number_text(std::round(failing * 10) / 10) + " s)");
     return false;
   }
+  set_trouble(request.transfer->url() + ": " + reason + ", tried again for up to " + number_text(limit) +
+              " s");
   request.due = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(delay));
   return true;
 }

@@ -3,10 +3,12 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,7 +58,7 @@ class Transfer {
 
  private:
   friend class HttpClient;
-  void wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count);
+  void wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_there);
   void fail(ErrorCode code, const std::string& what);
   void throw_error() const;
 
@@ -88,6 +90,8 @@ class HttpClient {
   /// Requests are sent in the order of these calls, kMaxRequests at a time.
   void start(std::shared_ptr<Transfer> transfer);
   static constexpr std::size_t kMaxRequests = 64;
+  /// What requests of the process fail with; empty where none does.
+  [[nodiscard]] static std::string trouble();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -97,6 +101,7 @@ class HttpClient {
   void send(std::unique_ptr<Request> request);
   void collect();
   void settle(std::unique_ptr<Request> request, int result);
+  void set_trouble(const std::string& text);
   [[nodiscard]] bool retry(Request& request, const std::string& reason);
   [[nodiscard]] std::chrono::milliseconds longest_wait() const;
 
@@ -108,11 +113,15 @@ class HttpClient {
   std::set<std::string> reached_;                 // hosts that have answered
   std::minstd_rand jitter_;
   pid_t process_;
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards the three below
   std::deque<std::shared_ptr<Transfer>> wanted_;
+  std::string trouble_;
   bool is_stopping_ = false;
   std::thread thread_;  // last: uses all above
 };
+
+/// What ends the waiting of this thread for transfers once it is true, or null.
+[[nodiscard]] const std::atomic<bool>*& stop_of_thread();
 
 /// How long a request is tried again while a server gives no bytes: CHUNKHIT_RETRY_SECONDS, or 60.
 [[nodiscard]] double retry_seconds();

@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <utility>
 
 #include "base/remote/http_client.h"
@@ -15,9 +16,27 @@ Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_cou
       facts_(std::move(known)),
       out_(out) {}
 
-void Transfer::wait_until(std::unique_lock<std::mutex>& lock, std::uint64_t count) {
-  changed_.wait(lock, [&] { return is_done_ || received_ >= count; });
-  if (received_ < count) throw_error();
+namespace {
+
+constexpr std::chrono::milliseconds kStopInterval{50};
+
+}  // namespace
+
+const std::atomic<bool>*& stop_of_thread() {
+  static thread_local const std::atomic<bool>* stop = nullptr;
+  return stop;
+}
+
+/// Waits for the end, or for what `is_there` tells.
+void Transfer::wait_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_there) {
+  const std::atomic<bool>* const stop = stop_of_thread();
+  const auto ends = [&] { return is_done_ || is_there(); };
+  if (stop == nullptr) return changed_.wait(lock, ends);
+  while (!changed_.wait_for(lock, kStopInterval, ends))
+    if (*stop) {
+      is_cancelled_ = is_done_ = true;
+      fail(ErrorCode::try_again, "reading was stopped");
+    }
 }
 
 // Under the lock.
@@ -32,7 +51,8 @@ void Transfer::throw_error() const {
 
 Bytes Transfer::wait(std::uint64_t count) {
   std::unique_lock lock(mutex_);
-  wait_until(lock, count);
+  wait_until(lock, [&] { return received_ >= count; });
+  if (received_ < count) throw_error();
   if (received_ < count)
     throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(offset_ + received_) +
                                          ", expected " + std::to_string(count - received_) + " more bytes");
@@ -41,14 +61,15 @@ Bytes Transfer::wait(std::uint64_t count) {
 
 FileFacts Transfer::wait_for_facts() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_done_; });
+  wait_until(lock, [] { return false; });
   throw_error();
   return *facts_;
 }
 
 Bytes Transfer::wait_for_all() {
   std::unique_lock lock(mutex_);
-  wait_until(lock, byte_count_);
+  wait_until(lock, [&] { return received_ >= byte_count_; });
+  if (received_ < byte_count_) throw_error();
   return out_.first(received_);
 }
 
