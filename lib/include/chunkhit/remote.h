@@ -8,9 +8,9 @@
 
 namespace chunkhit {
 
-/// As long as it lives, what this thread waits for from servers (opening a pack, reading a dataset, verifying)
-/// ends with Error try_again within a tenth of a second once `stop` is true. A loader's batches need none: see
-/// wait_for. To be destroyed by the thread that made it, in the reverse order.
+/// As long as it lives, what this thread waits for from servers (opening a pack, reading a dataset,
+/// verifying) ends with Error try_again within a tenth of a second once `stop` is true. A loader's batches
+/// need none: see wait_for. To be destroyed by the thread that made it, in the reverse order.
 class CHUNKHIT_API StopScope {
  public:
   explicit StopScope(const std::atomic<bool>* stop);
