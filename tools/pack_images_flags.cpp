@@ -34,6 +34,10 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
            "CSV column of the labels; repeat it for float labels (label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
+  group.add("--keep-columns", "NAMES", columns.keep_columns, "Further CSV columns to keep: a,b (none)")
+      ->default_str("")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   group.add("--classes", "FILE|PACK", flags.spec.classes,
             "Take class ids from a list (one name per line) or a pack");
   group

@@ -55,6 +55,13 @@ void print_labels(const PackInfo& info) {
                 count_text(images.classes.size() - kShownClasses).c_str());
 }
 
+void print_columns(const ImagesInfo& images) {
+  for (std::size_t index = 0; index < images.columns.size(); ++index)
+    std::printf("%-10s %s, %s\n", index == 0 ? "columns" : "",
+                printable_text(images.columns[index].name).c_str(),
+                name_of(images.columns[index].type).c_str());
+}
+
 void print_parts(const PackInfo& info) {
   std::printf("parts      %s\n", count_text(info.parts.size()).c_str());
   for (std::size_t index = 0; index < std::min(info.parts.size(), kShownParts); ++index) {
@@ -230,6 +237,7 @@ void print_info(const PackInfo& info) {
                 images.channels, name_of(images.layout).c_str());
   if (images.sizes) print_sizes(*images.sizes);
   print_labels(info);
+  print_columns(info.images());
   if (!images.mean.empty())
     std::printf("mean, std  %s | %s (of pixels scaled to 0..1)\n", numbers_text(images.mean).c_str(),
                 numbers_text(images.std).c_str());

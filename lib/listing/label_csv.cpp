@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
+#include "listing/kept_columns.h"
 #include "listing/label_column.h"
 #include "listing/sample_list.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kColumnsToName = 20;
 struct UsedFields {
   std::size_t file = 0;
   std::vector<std::size_t> labels;
+  std::vector<std::size_t> kept;
   std::size_t min_count = 0;     // a row with fewer fields lacks one that is used
   std::size_t column_count = 0;  // of the header
   bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
@@ -32,6 +34,7 @@ void check_spec(const LabelCsvSpec& spec) {
   std::vector<std::string> names = spec.label_columns;
   if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
   names.push_back(spec.file_column);
+  names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
@@ -108,6 +111,10 @@ UsedFields find_columns(CsvReader& table, const LabelCsvSpec& spec) {
     used.labels.push_back(find_column(table, header, name, spec));
     used.min_count = std::max(used.min_count, used.labels.back() + 1);
   }
+  for (const std::string& name : spec.keep_columns) {
+    used.kept.push_back(find_column(table, header, name, spec));
+    used.min_count = std::max(used.min_count, used.kept.back() + 1);
+  }
   return used;
 }
 
@@ -125,8 +132,12 @@ std::string form_error(LabelForm form) {
 /// Takes the rows of a table one after the other.
 class LabelRows {
  public:
-  LabelRows(SampleList& list, UsedFields used, bool labels_are_names)
-      : list_(list), rows_(list), used_(std::move(used)), labels_are_names_(labels_are_names) {}
+  LabelRows(SampleList& list, UsedFields used, const LabelCsvSpec& spec)
+      : list_(list),
+        rows_(list),
+        used_(std::move(used)),
+        labels_are_names_(spec.labels_are_names),
+        kept_(spec.keep_columns) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);
@@ -135,10 +146,12 @@ class LabelRows {
   }
 
   void finish() {
+    const std::vector<std::uint32_t> rows = used_.kept.empty() ? std::vector<std::uint32_t>() : list_.rows;
     if (used_.labels.size() == 1)
       column_.finish(list_, labels_are_names_);
     else
       list_.label_kind = LabelKind::numbers;
+    kept_.finish(list_, rows);
     rounded_.add_notice(list_);
     list_.xxh3 = hash_.value();
   }
@@ -152,6 +165,7 @@ class LabelRows {
     };
     add(used_.file);
     for (const std::size_t label : used_.labels) add(label);
+    for (const std::size_t kept : used_.kept) add(kept);
     if (has_surplus(fields)) hash_.add(std::string_view("\0\0", 2));
   }
 
@@ -173,9 +187,14 @@ class LabelRows {
     const std::string_view file = fields[used_.file];
     if (file.empty()) return "file name is missing";
     if (!is_utf8(file)) return "file name is not UTF-8";
-    std::string error = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
-    if (error.empty()) rows_.add(file);
-    return error;
+    texts_.clear();
+    for (const std::size_t kept : used_.kept) texts_.push_back(fields[kept]);
+    std::string error = kept_.problem(texts_);
+    if (error.empty()) error = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
+    if (!error.empty()) return error;
+    rows_.add(file);
+    kept_.add(texts_);
+    return "";
   }
 
   std::string take_label(const Fields& fields) {
@@ -202,6 +221,7 @@ class LabelRows {
     const auto field = [&](std::size_t at) { return at < fields.size() ? fields[at] : std::string_view(); };
     std::vector<std::string> labels;
     for (const std::size_t label : used_.labels) labels.emplace_back(field(label));
+    for (const std::size_t kept : used_.kept) labels.emplace_back(field(kept));
     rows_.reject(field(used_.file), std::move(labels), error);
   }
 
@@ -211,6 +231,8 @@ class LabelRows {
   bool labels_are_names_;
   LabelColumn column_;      // used for one label column; several are numbers at once
   RoundedNumbers rounded_;  // of several
+  KeptColumns kept_;
+  Fields texts_;  // of a row, of kept_
   TextHash hash_;
 };
 
@@ -222,7 +244,7 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   list.file_column = spec.file_column;
   list.label_columns = spec.label_columns;
   const UsedFields used = find_columns(table, spec);
-  LabelRows rows(list, used, spec.labels_are_names);
+  LabelRows rows(list, used, spec);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
   rows.finish();

@@ -26,15 +26,18 @@ std::string single_number_text(float value) {
 }  // namespace
 
 std::vector<std::string> SampleList::label_text(std::size_t index) const {
+  std::vector<std::string> texts;
+  const std::size_t count = label_columns.size();
   if (label_kind == LabelKind::class_id) {
     const std::int64_t id = class_ids[index];
-    return {classes.empty() ? std::to_string(id) : classes[static_cast<std::size_t>(id)]};
+    texts.push_back(classes.empty() ? std::to_string(id) : classes[static_cast<std::size_t>(id)]);
+  } else {
+    for (std::size_t column = 0; column < count; ++column) {
+      const float value = values[index * count + column];
+      texts.push_back(count == 1 ? single_number_text(value) : number_text(value));
+    }
   }
-  const std::size_t count = label_columns.size();
-  if (count == 1) return {single_number_text(values[index])};
-  std::vector<std::string> texts;
-  for (std::size_t column = 0; column < count; ++column)
-    texts.push_back(number_text(values[index * count + column]));
+  for (const SampleColumn& column : columns) texts.push_back(column.value_text(index));
   return texts;
 }
 

@@ -13,6 +13,7 @@
 #include "chunkhit/image_spec.h"
 #include "chunkhit/pack_info.h"
 #include "types/reject.h"
+#include "types/sample_column.h"
 #include "types/text_list.h"
 
 namespace chunkhit {
@@ -43,11 +44,13 @@ struct SampleList {
   std::vector<std::uint32_t> rows;      ///< filled only where a row was rejected before it, else row = index
   std::vector<std::int64_t> class_ids;  ///< class of each sample, for class_id
   std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
+  std::vector<SampleColumn> columns;    ///< kept beside the labels
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }
   [[nodiscard]] std::uint64_t row(std::size_t index) const { return rows.empty() ? index : rows[index]; }
-  /// The sample's labels as text, one per label column, such that reading them again gives the same labels.
+  /// The sample's labels as text, one per label column, and behind them its values of `columns`, such that
+  /// reading them again gives the same ones.
   [[nodiscard]] std::vector<std::string> label_text(std::size_t index) const;
 };
 

@@ -167,6 +167,25 @@ Json classes_json(const std::vector<PackClass>& classes) {
   return list;
 }
 
+Json columns_json(const std::vector<PackColumn>& columns) {
+  Json list = Json::array();
+  for (const PackColumn& column : columns)
+    list.push_back({{"name", column.name}, {"type", name_of(column.type)}});
+  return list;
+}
+
+std::vector<PackColumn> parse_columns(const Json& list) {
+  std::vector<PackColumn> columns;
+  for (const Json& entry : list) {
+    const auto type = entry.at("type").get<std::string>();
+    const std::optional<ColumnType> known = enum_of<ColumnType>(type);
+    if (!known)
+      throw Error(ErrorCode::bad_data, "columns: type: expected int64, float64 or text, found " + type);
+    columns.push_back({entry.at("name").get<std::string>(), *known});
+  }
+  return columns;
+}
+
 Json labels_json(bool class_labels, const std::vector<std::string>& columns) {
   return {{"kind", class_labels ? "class_id" : "numbers"}, {"columns", columns}};
 }

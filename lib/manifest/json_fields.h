@@ -59,6 +59,8 @@ inline constexpr std::uint64_t kMergedVersion = 2;
 /// Whether the labels are class ids, else numbers.
 [[nodiscard]] bool parse_class_labels(const nlohmann::ordered_json& labels);
 [[nodiscard]] nlohmann::ordered_json classes_json(const std::vector<PackClass>& classes);
+[[nodiscard]] nlohmann::ordered_json columns_json(const std::vector<PackColumn>& columns);
+[[nodiscard]] std::vector<PackColumn> parse_columns(const nlohmann::ordered_json& list);
 [[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);
 [[nodiscard]] nlohmann::ordered_json values_json(const StoredValues& values);
 [[nodiscard]] nlohmann::ordered_json stats_json(const RatingStats& stats);

@@ -189,6 +189,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"classes", classes_json(manifest.classes)},
             {"mean", manifest.mean},
             {"std", manifest.std}};
+  if (!manifest.columns.empty()) json["columns"] = columns_json(manifest.columns);
   if (manifest.own_sizes()) json["raw_bytes"] = manifest.raw_bytes;
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
   if (manifest.is_merged) json["sources"] = sources_json(manifest, kChunkSamples);
@@ -213,6 +214,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.warned = json.contains("warned") ? count_field(json, "warned") : 0;
     manifest.class_labels = parse_class_labels(json.at("labels"));
     manifest.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
+    if (json.contains("columns")) manifest.columns = parse_columns(list_field(json, "columns"));
     manifest.classes = parse_classes(list_field(json, "classes"));
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();

@@ -120,8 +120,9 @@ struct Manifest : PackManifest {
   [[nodiscard]] bool own_sizes() const { return sample.height == 0; }
   std::uint64_t samples = 0;
   std::uint64_t rejected = 0;
-  std::uint64_t warned = 0;  ///< samples that were packed with warnings
-  bool class_labels = true;  ///< class ids, else numbers
+  std::uint64_t warned = 0;         ///< samples that were packed with warnings
+  bool class_labels = true;         ///< class ids, else numbers
+  std::vector<PackColumn> columns;  ///< kept beside the labels
   std::vector<PackClass> classes;
   std::vector<double> mean;
   std::vector<double> std;

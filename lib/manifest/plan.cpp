@@ -75,23 +75,25 @@ std::uint64_t PackPlan::parts() const {
 }
 
 std::string plan_text(const PackPlan& plan) {
-  return seal_json({{"format", kPlanFormat},
-                    {"version", kManifestVersion},
-                    {"tool", plan.tool},
-                    {"libraries", spec_json(plan.libraries)},
-                    {"command_line", plan.command_line},
-                    {"root", plan.root},
-                    {"tasks", plan.tasks},
-                    {"input_xxh3", hash_text(plan.input_xxh3)},
-                    {"rows", plan.rows},
-                    {"max_rejected", plan.max_rejected},
-                    {"sample", sample_json(plan.sample)},
-                    {"first_file", {{"file", plan.first_file}, {"bytes", plan.first_file_bytes}}},
-                    {"file_column", plan.file_column},
-                    {"labels", labels_json(plan.class_labels, plan.label_columns)},
-                    {"classes", plan.classes},
-                    {"packs", packs_json(plan)},
-                    {"rows_file", file_json(plan.rows_file)}});
+  Json json{{"format", kPlanFormat},
+            {"version", kManifestVersion},
+            {"tool", plan.tool},
+            {"libraries", spec_json(plan.libraries)},
+            {"command_line", plan.command_line},
+            {"root", plan.root},
+            {"tasks", plan.tasks},
+            {"input_xxh3", hash_text(plan.input_xxh3)},
+            {"rows", plan.rows},
+            {"max_rejected", plan.max_rejected},
+            {"sample", sample_json(plan.sample)},
+            {"first_file", {{"file", plan.first_file}, {"bytes", plan.first_file_bytes}}},
+            {"file_column", plan.file_column},
+            {"labels", labels_json(plan.class_labels, plan.label_columns)},
+            {"classes", plan.classes},
+            {"packs", packs_json(plan)},
+            {"rows_file", file_json(plan.rows_file)}};
+  if (!plan.columns.empty()) json["columns"] = columns_json(plan.columns);
+  return seal_json(json);
 }
 
 PackPlan parse_plan(std::string_view text, const std::string& name) {
@@ -112,6 +114,7 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.file_column = json.at("file_column").get<std::string>();
     plan.class_labels = parse_class_labels(json.at("labels"));
     plan.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
+    if (json.contains("columns")) plan.columns = parse_columns(list_field(json, "columns"));
     plan.classes = json.at("classes").get<std::vector<std::string>>();
     plan.packs = parse_packs(list_field(json, "packs"));
     plan.rows_file = parse_file(json.at("rows_file"), kPlanRowsName);

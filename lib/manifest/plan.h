@@ -41,6 +41,7 @@ struct PackPlan {
   std::string file_column;
   bool class_labels = true;  ///< class ids, else numbers
   std::vector<std::string> label_columns;
+  std::vector<PackColumn> columns;   ///< kept beside the labels
   std::vector<std::string> classes;  ///< names by id
   std::vector<PlannedPack> packs;
   FileRecord rows_file{std::string(kPlanRowsName)};  ///< its hash is that of the index

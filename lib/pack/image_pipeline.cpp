@@ -87,7 +87,10 @@ class PartPipeline {
         sample_bytes_(job.context.sample.byte_count()),
         assembler_(job.chunk_samples, sample_bytes_),
         payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
-        sized_chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {}
+        sized_chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {
+    for (const PackColumn& column : column_types(job.list.columns))
+      outcome_.samples.columns.push_back(empty_column(column));
+  }
 
   PartOutcome run() {
     run_steps();
@@ -231,6 +234,8 @@ class PartPipeline {
     PartSamples& samples = outcome_.samples;
     samples.rows.push_back(job_.list.row(index));
     samples.files.add(job_.list.file(index));
+    for (std::size_t column = 0; column < samples.columns.size(); ++column)
+      samples.columns[column].append(job_.list.columns[column], index);
     if (job_.list.label_kind == LabelKind::class_id) {
       samples.labels.ids.push_back(job_.list.class_ids[index]);
       ++record_.class_counts[job_.list.class_ids[index]];

@@ -33,6 +33,13 @@ std::string columns_text(const std::vector<std::string>& columns) {
   return text;
 }
 
+std::string kept_columns_text(const std::vector<PackColumn>& columns) {
+  std::string text;
+  for (const PackColumn& column : columns)
+    text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
+  return text.empty() ? "none" : text;
+}
+
 /// Throws bad_data where samples or labels of a pack have another form than the first one's.
 void check_images(const MergeInput& input, const MergeInput& first) {
   const Manifest& found = *input.images;
@@ -45,6 +52,9 @@ void check_images(const MergeInput& input, const MergeInput& first) {
   };
   check_equal(input, first, "labels are", labels(found), labels(expected),
               "pack one of them again with labels like the other's");
+  check_equal(input, first, "columns are", kept_columns_text(found.columns),
+              kept_columns_text(expected.columns),
+              "pack one of them again with the other's `keep_columns`, and values of the same types");
 }
 
 /// Names of the classes of a source, by its own ids; empty where it has ids only.
@@ -154,6 +164,7 @@ Manifest merge_images(std::span<const MergeInput> inputs, const std::string& out
   merged.chunk_samples = first.chunk_samples;
   merged.chunk_bytes = first.chunk_bytes;
   merged.class_labels = first.class_labels;
+  merged.columns = first.columns;
   PixelSums pixels;
   for (const MergeInput& input : inputs) {
     check_images(input, inputs.front());

@@ -208,6 +208,8 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
   if (!spec.labels.empty()) {
     entries.push_back({"file-column", spec.columns.file_column});
     entries.push_back({"label-column", joined(spec.columns.label_columns)});
+    if (!spec.columns.keep_columns.empty())
+      entries.push_back({"keep-columns", joined(spec.columns.keep_columns)});
   }
   if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include))});
   entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(classes)});
@@ -408,8 +410,12 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0 ||
-                              columns.label_columns != plain.label_columns))
-    refuse("`file_column`, `label_column` and `delimiter` are for a CSV: give it with `labels`");
+                              columns.label_columns != plain.label_columns || !columns.keep_columns.empty()))
+    refuse(
+        "`file_column`, `label_column`, `keep_columns` and `delimiter` are for a CSV: give it with `labels`");
+  for (const std::string& name : columns.keep_columns)
+    if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+      refuse("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");
   if (spec.max_pixels < 1) refuse("`max_pixels`: must be at least 1");
   if (spec.max_input_bytes < 1) refuse("`max_input_bytes`: must be at least 1");
   if (spec.max_decode_bytes < 1) refuse("`max_decode_bytes`: must be at least 1");

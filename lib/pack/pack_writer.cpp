@@ -423,6 +423,7 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.chunk_bytes = plan_.chunk_bytes;
   manifest.rejected = rejects_.size();
   manifest.label_columns = run_.list.label_columns;
+  manifest.columns = column_types(run_.list.columns);
   manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
   manifest.classes = class_records(run_.list, pack_.parts());
   PixelSums pixels;

@@ -51,6 +51,7 @@ PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const
   plan.file_column = list.file_column;
   plan.class_labels = list.label_kind == LabelKind::class_id;
   plan.label_columns = list.label_columns;
+  plan.columns = column_types(list.columns);
   plan.classes = list.classes;
   return plan;
 }

@@ -9,7 +9,9 @@
 #include <charconv>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <utility>
+#include <variant>
 
 #include "base/aside_name.h"
 #include "base/csv_reader.h"
@@ -75,6 +77,8 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
     text += ',';
     append_csv_field(text, list.file(indices[at]));
     append_labels(text, list, indices[at]);
+    for (const SampleColumn& column : list.columns)
+      append_csv_field(text += ',', column.value_text(indices[at]));
     text += '\n';
   }
   return text;
@@ -88,6 +92,17 @@ Number parse_number(std::string_view field, const CsvReader& rows) {
     throw Error(ErrorCode::bad_data, rows.name() + ": line " + std::to_string(rows.line()) +
                                          ": expected a number, found '" + std::string(field) + "'");
   return number;
+}
+
+/// Appends a value that SampleColumn::value_text wrote.
+void take_value(std::string_view field, const CsvReader& rows, SampleColumn& column) {
+  if (auto* const integers = std::get_if<std::vector<std::int64_t>>(&column.values))
+    integers->push_back(parse_number<std::int64_t>(field, rows));
+  else if (auto* const numbers = std::get_if<std::vector<double>>(&column.values))
+    numbers->push_back(field.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                     : parse_number<double>(field, rows));
+  else
+    std::get<TextList>(column.values).add(field);
 }
 
 /// Calls `take(fields, rows)` for each row of a frame's text; throws bad_data for fewer than `min_fields`.
@@ -243,6 +258,7 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
   header_.label_kind = plan.class_labels ? LabelKind::class_id : LabelKind::numbers;
   header_.file_column = plan.file_column;
   header_.label_columns = plan.label_columns;
+  for (const PackColumn& column : plan.columns) header_.columns.push_back(empty_column(column));
   header_.classes = plan.classes;
   header_.row_count = plan.rows;
   header_.xxh3 = plan.input_xxh3;
@@ -275,7 +291,8 @@ SampleList PlanRows::part(std::uint64_t part) const {
   const std::string text = read_frame(part);
   SampleList list = header_;
   const std::size_t columns = list.label_columns.size();
-  read_rows(text, frame_name(part), 2 + columns, [&](const auto& fields, const CsvReader& rows) {
+  const std::size_t min_fields = 2 + columns + list.columns.size();
+  read_rows(text, frame_name(part), min_fields, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
       throw Error(ErrorCode::bad_data,
@@ -290,6 +307,8 @@ SampleList PlanRows::part(std::uint64_t part) const {
       for (std::size_t column = 0; column < columns; ++column)
         list.values.push_back(parse_number<float>(fields[2 + column], rows));
     }
+    for (std::size_t column = 0; column < list.columns.size(); ++column)
+      take_value(fields[2 + columns + column], rows, list.columns[column]);
   });
   return list;
 }

@@ -44,11 +44,13 @@ std::string rejects_csv(std::vector<Reject> rejects, const SampleList& list, std
   std::string text = "row";
   append_field(text, list.file_column);
   for (const std::string& column : list.label_columns) append_field(text, column);
+  for (const SampleColumn& column : list.columns) append_field(text, column.name);
+  const std::size_t label_count = list.label_columns.size() + list.columns.size();
   text.append(",").append(reason_column).append("\n");
   for (const Reject& reject : rejects) {
     text += std::to_string(reject.row);
     append_field(text, harmless_path(reject.file));
-    for (std::size_t column = 0; column < list.label_columns.size(); ++column)
+    for (std::size_t column = 0; column < label_count; ++column)
       append_field(text, column < reject.labels.size() ? reject.labels[column] : "");
     append_field(text, reject.reason);
     text += '\n';

@@ -1,6 +1,7 @@
 // ImageDataset and SparseDataset: samples and rows by their numbers.
 #include <pybind11/stl.h>
 
+#include "binding_columns.h"
 #include "binding_ids.h"
 #include "binding_options.h"
 
@@ -123,7 +124,9 @@ py::tuple read_rows(const Matrix& dataset, const IndexArray& rows, bool held_out
 }  // namespace
 
 void bind_datasets(py::module_& module) {
-  py::class_<Images>(module, "ImageDataset")
+  py::class_<Images> images(module, "ImageDataset");
+  bind_columns(images, [](const Images& self) -> const ImageDataset& { return self; });
+  images
       .def(py::init([](const std::vector<std::string>& paths, const py::dict& keywords) {
              return make_without_gil<Images>(paths, image_dataset_options(keywords));
            }),

@@ -1,6 +1,7 @@
 // ImageLoader: batches as arrays over the memory of the ring.
 #include <pybind11/stl.h>
 
+#include "binding_columns.h"
 #include "binding_options.h"
 
 namespace chunkhit {
@@ -81,7 +82,9 @@ class PyImageLoader {
 }  // namespace
 
 void bind_images(py::module_& module) {
-  py::class_<PyImageLoader>(module, "ImageLoader")
+  py::class_<PyImageLoader> loader(module, "ImageLoader");
+  bind_columns(loader, [](const PyImageLoader& self) -> const ImageLoader& { return self.loader(); });
+  loader
       .def(py::init<const std::vector<std::string>&, const py::dict&>(), py::arg("paths"), py::arg("options"))
       .def("begin", &PyImageLoader::begin, py::arg("epoch"))
       .def("next", &PyImageLoader::next,

@@ -115,6 +115,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   from.take("labels", spec.labels);
   from.take("file_column", spec.columns.file_column);
   take_texts(from, "label_column", spec.columns.label_columns);
+  take_texts(from, "keep_columns", spec.columns.keep_columns);
   take_character(from, "delimiter", spec.columns.delimiter);
   from.take("classes", spec.classes);
   from.take_word("classes_extra", spec.classes_extra);

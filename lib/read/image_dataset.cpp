@@ -100,4 +100,10 @@ std::span<const float> ImageDataset::label_values(std::uint64_t sample) const {
   return impl_->source.label_values(sample);
 }
 
+std::string_view ImageDataset::key(std::uint64_t sample) const { return impl_->source.key(sample); }
+
+ColumnValues ImageDataset::column(std::string_view name, std::span<const std::uint64_t> samples) const {
+  return impl_->source.column(name, samples);
+}
+
 }  // namespace chunkhit

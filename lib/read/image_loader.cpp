@@ -181,6 +181,10 @@ std::uint64_t ImageLoader::size() const { return impl_->source.size(); }
 std::uint64_t ImageLoader::epoch_samples() const { return impl_->core.reader().epoch_samples(); }
 std::uint64_t ImageLoader::batch_count() const { return impl_->core.reader().batch_count(); }
 const PackInfo& ImageLoader::info() const { return impl_->source.info(); }
+std::string_view ImageLoader::key(std::uint64_t sample) const { return impl_->source.key(sample); }
+ColumnValues ImageLoader::column(std::string_view name, std::span<const std::uint64_t> samples) const {
+  return impl_->source.column(name, samples);
+}
 MixingInfo ImageLoader::mixing() const { return impl_->core.reader().mixing(); }
 LoaderStats ImageLoader::stats() const {
   LoaderStats stats = impl_->core.stats();

@@ -5,11 +5,14 @@
 #include <memory>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/listed_part.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
+#include "read/sample_reader.h"
 
 namespace chunkhit {
 namespace {
@@ -166,6 +169,23 @@ std::vector<std::unique_ptr<ChunkReader>> open_all(const std::vector<PackSource>
   return parts;
 }
 
+/// The columns that all parts have with the same type, in the order of the first one.
+std::vector<PackColumn> common_columns(const ChunkSet& chunks) {
+  std::vector<PackColumn> columns = column_types(chunks.parts().front()->samples().columns);
+  for (const auto& part : chunks.parts()) {
+    const std::vector<PackColumn> found = column_types(part->samples().columns);
+    std::erase_if(columns,
+                  [&](const PackColumn& each) { return std::ranges::find(found, each) == found.end(); });
+  }
+  return columns;
+}
+
+std::string columns_text(const std::vector<PackColumn>& columns) {
+  std::string text;
+  for (const PackColumn& column : columns) text += (text.empty() ? "" : ", ") + column.name;
+  return text.empty() ? "none" : text;
+}
+
 }  // namespace
 
 ImageSource::ImageSource(const std::vector<std::string>& paths, const Hdf5Names& names, bool check_external)
@@ -178,6 +198,7 @@ ImageSource::ImageSource(const std::vector<PackSource>& sources, const Hdf5Names
   if (chunks_.sample_count() == 0)
     throw Error(ErrorCode::bad_data, sources.front().path + ": holds no samples");
   label_columns_ = count_label_columns(chunks_);
+  std::get<ImagesInfo>(info_.contents).columns = common_columns(chunks_);
   if (sources.size() > 1 && label_columns_ == 0) {
     std::vector<PackClass>& classes = std::get<ImagesInfo>(info_.contents).classes;
     classes = classes_.count(chunks_, classes);
@@ -188,6 +209,35 @@ std::int64_t ImageSource::label(std::uint64_t sample) const {
   const ChunkSet::SampleLocation location = chunks_.find_sample(sample);
   const std::vector<std::int64_t>& ids = chunks_.parts()[location.part]->samples().labels.ids;
   return ids.empty() ? -1 : classes_.id(location.part, ids[location.sample]);
+}
+
+std::string_view ImageSource::key(std::uint64_t sample) const {
+  require_below("key: sample", sample, size());
+  const ChunkSet::SampleLocation location = chunks_.find_sample(sample);
+  return chunks_.parts()[location.part]->samples().files[location.sample];
+}
+
+ColumnValues ImageSource::column(std::string_view name, std::span<const std::uint64_t> samples) const {
+  const std::vector<PackColumn>& columns = info_.images().columns;
+  const auto wanted = std::ranges::find(columns, name, &PackColumn::name);
+  if (wanted == columns.end())
+    throw Error(ErrorCode::usage, "column: found \"" + printable_text(name) + "\", expected one of " +
+                                      columns_text(columns) + " (`keep_columns` of pack-images keeps more)");
+  ColumnValues values;
+  values.type = wanted->type;
+  for (const std::uint64_t sample : samples) {
+    require_below("column: sample", sample, size());
+    const ChunkSet::SampleLocation location = chunks_.find_sample(sample);
+    const auto& kept = chunks_.parts()[location.part]->samples().columns;
+    const SampleColumn& column = *std::ranges::find(kept, name, &SampleColumn::name);
+    if (wanted->type == ColumnType::int64)
+      values.integers.push_back(std::get<std::vector<std::int64_t>>(column.values)[location.sample]);
+    else if (wanted->type == ColumnType::float64)
+      values.numbers.push_back(std::get<std::vector<double>>(column.values)[location.sample]);
+    else
+      values.texts.push_back(std::get<TextList>(column.values)[location.sample]);
+  }
+  return values;
 }
 
 std::span<const float> ImageSource::label_values(std::uint64_t sample) const {

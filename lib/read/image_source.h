@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/chunk_set.h"
+#include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
 #include "read/pack_source.h"
 
@@ -71,6 +73,9 @@ class ImageSource {
   /// A sample's class id in `info().classes`, -1 where there is none.
   [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
+  /// As in ImageLoader.
+  [[nodiscard]] std::string_view key(std::uint64_t sample) const;
+  [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
 
  private:
   ImageSource(const std::vector<PackSource>& sources, const Hdf5Names& names, bool check_external);

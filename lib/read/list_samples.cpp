@@ -116,6 +116,7 @@ struct Columns {
     for (const auto& [name, value] : source.info().spec)
       if (name == "file-column") file = value;
     if (labels.empty()) labels = {"label"};
+    for (const PackColumn& column : source.info().images().columns) labels.push_back(column.name);
     has_row = file != "row" && std::ranges::find(labels, "row") == labels.end();
   }
   [[nodiscard]] std::string header() const {
@@ -144,6 +145,10 @@ class SampleLines {
     if (source_.label_columns() == 0) append_csv_field(text += ',', class_text(source_.label(sample)));
     for (const float value : source_.label_values(sample))
       text += ',' + label_text(value, source_.label_columns() == 1);
+    for (const PackColumn& column : source_.info().images().columns) {
+      const auto kept = std::ranges::find(samples.columns, column.name, &SampleColumn::name);
+      append_csv_field(text += ',', kept->value_text(location.sample));
+    }
     if (columns_.has_row) text += ',' + std::to_string(samples.rows[location.sample]);
     text += '\n';
   }

@@ -184,6 +184,7 @@ PackInfo common_info(const std::string& folder, const Manifest& manifest) {
 ImagesInfo part_images(const ChunkReader& part) {
   ImagesInfo images;
   images.label_kind = part.samples().labels.values.empty() ? LabelKind::class_id : LabelKind::numbers;
+  images.columns = column_types(part.samples().columns);
   images.classes = count_classes(part.spec(), part.samples().labels.ids);
   images.mean = part.samples().mean;
   images.std = part.samples().std;
@@ -207,6 +208,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   images.rejected = manifest.rejected;
   images.warned = manifest.warned;
   images.label_kind = manifest.class_labels ? LabelKind::class_id : LabelKind::numbers;
+  images.columns = manifest.columns;
   images.classes = manifest.classes;
   images.mean = manifest.mean;
   images.std = manifest.std;

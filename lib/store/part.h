@@ -20,6 +20,7 @@
 #include "chunk/row_block.h"
 #include "chunkhit/pack_info.h"
 #include "codec/chunk_codec.h"
+#include "types/sample_column.h"
 #include "types/sample_shape.h"
 #include "types/text_list.h"
 
@@ -76,7 +77,8 @@ struct PartSamples {
   Labels labels;
   std::vector<std::uint64_t> rows;  ///< zero-based rows of the input list; users' numbers by first appearance
   TextList files;                   ///< names of the input files, UTF-8; users' own ids
-  std::vector<double> mean;         ///< per channel, of the packed pixels, 0..1
+  std::vector<SampleColumn> columns;  ///< kept beside the labels
+  std::vector<double> mean;           ///< per channel, of the packed pixels, 0..1
   std::vector<double> std;
   ImageSizes sizes;  ///< empty where all images have one shape
 };

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "store/column_index.h"
 #include "types/enum_names.h"
 
 namespace chunkhit {
@@ -197,6 +198,7 @@ ByteBuffer encode_part_index(const PartSpec& spec, const std::vector<StoredChunk
   append(bytes_of(samples.mean));
   append(bytes_of(samples.std));
   for (const TextList* names : {&samples.files, &classes, &columns}) append(as_bytes(names->text));
+  append_columns(samples.columns, bytes);
   return bytes;
 }
 
@@ -219,6 +221,7 @@ void decode_part_index(Bytes index, PartContents& contents) {
   samples.files = cursor.names(std::move(file_ends), file_text_bytes);
   contents.spec.classes = list_of(cursor.names(std::move(class_ends), class_text_bytes));
   contents.spec.label_columns = list_of(cursor.names(std::move(column_ends), column_text_bytes));
+  if (cursor.left() != 0) samples.columns = decode_columns(cursor, sample_count);
   if (cursor.left() != 0) throw_bad_index(std::to_string(cursor.left()) + " bytes too many");
 }
 

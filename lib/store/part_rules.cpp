@@ -151,6 +151,8 @@ void check_samples(const PartSpec& spec, const PartSamples& samples) {
     check_count("class ids beside numbers", labels.ids.size(), 0);
   }
   check_count("file names", samples.files.size(), samples.rows.size());
+  for (const SampleColumn& column : samples.columns)
+    check_count("values of a column", column.size(), samples.rows.size());
   if (spec.matrix) return check_items(spec, samples);
   check_pixel_stats(samples.mean, samples.std, spec.sample.channels);
   const auto unknown = [&](std::int64_t id) {

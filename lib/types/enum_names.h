@@ -18,6 +18,7 @@ enum class Channels;
 enum class Check;
 enum class CheckHashes;
 enum class ClassesExtra;
+enum class ColumnType;
 enum class Dtype;
 enum class Duplicates;
 enum class Exif;
@@ -66,6 +67,8 @@ template <>
                                                                                 "never"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<ClassesExtra>{"error", "append"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ColumnType>{"int64", "float64", "text"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Dtype>{"uint8", "float32"};
 template <>

@@ -52,6 +52,9 @@ class CHUNKHIT_API ImageDataset {
   [[nodiscard]] std::int64_t label(std::uint64_t sample) const;
   /// Returns a sample's float labels; empty if labels are class ids.
   [[nodiscard]] std::span<const float> label_values(std::uint64_t sample) const;
+  /// As in ImageLoader.
+  [[nodiscard]] std::string_view key(std::uint64_t sample) const;
+  [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
 
  private:
   struct CHUNKHIT_HIDDEN Impl;

@@ -108,6 +108,14 @@ struct BatchShape {
   bool operator==(const BatchShape&) const = default;
 };
 
+/// Values of a column at some samples, in their order: the list of its type is filled.
+struct ColumnValues {
+  ColumnType type = ColumnType::int64;
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;          ///< NaN: missing
+  std::vector<std::string_view> texts;  ///< UTF-8, views of the reader's memory
+};
+
 /// Batch of images. All spans are valid until the next batch is requested.
 struct ImageBatch {
   std::span<const std::uint8_t> pixels;    ///< filled for Dtype::uint8
@@ -167,6 +175,12 @@ class CHUNKHIT_API ImageLoader {
   [[nodiscard]] std::uint64_t batch_count() const;    ///< batches of this rank per epoch
   [[nodiscard]] BatchShape batch_shape() const;       ///< shape of a full batch
   [[nodiscard]] const PackInfo& info() const;         ///< the first source, with the classes of all
+  /// Returns a sample's key, which is the name of its file in the input list; empty in external files. A view
+  /// of the loader's memory. Throws usage for an index ≥ size().
+  [[nodiscard]] std::string_view key(std::uint64_t sample) const;
+  /// Returns the values of a column of info().images().columns at samples, such as those of a batch. Throws
+  /// usage for an unknown column or an index ≥ size().
+  [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
   [[nodiscard]] MixingInfo mixing() const;
   [[nodiscard]] LoaderStats stats() const;
   void reset_stats();

@@ -15,6 +15,8 @@ namespace chunkhit {
 struct LabelCsvSpec {
   std::string file_column = "file";                 ///< paths, relative to the root
   std::vector<std::string> label_columns{"label"};  ///< several columns are float labels
+  /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
+  std::vector<std::string> keep_columns{};
   char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
   bool labels_are_names = false;  ///< numbers are names of classes, too; set where classes are given
 };

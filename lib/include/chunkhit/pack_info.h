@@ -22,6 +22,16 @@ enum class Filter { bilinear, bicubic, lanczos, box, hamming, nearest };
 /// Labels of images: an int64 class id a sample, or `label_columns` float32 numbers.
 enum class LabelKind { class_id, numbers };
 
+/// Type of a column of samples that is kept beside the labels. float64: a missing value is NaN.
+enum class ColumnType { int64, float64, text };
+
+/// Column of samples that is kept beside the labels.
+struct PackColumn {
+  std::string name;
+  ColumnType type = ColumnType::int64;
+  bool operator==(const PackColumn&) const = default;
+};
+
 /// Type of a stored value of a matrix.
 enum class ValueType : std::uint8_t {
   none,  ///< nothing is stored: every rating is 1
@@ -145,6 +155,7 @@ struct ImagesInfo {
   std::uint64_t rejected = 0;
   std::uint64_t warned = 0;  ///< samples packed with warnings
   LabelKind label_kind = LabelKind::class_id;
+  std::vector<PackColumn> columns;  ///< kept beside the labels; of several sources those that all have
   std::vector<PackClass> classes;
   std::vector<double> mean;              ///< per channel, of pixels scaled to 0..1, as NormalizeSpec takes it
   std::vector<double> std;               ///< per channel, of pixels scaled to 0..1

@@ -1,7 +1,7 @@
 """What loaders hand out."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -12,8 +12,11 @@ class ImageBatch(tuple):
     images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
     labels   int64 class ids (batch,), -1 where there are none; float32 (batch, columns) where labels are numbers
     samples  uint64 (batch,): which samples of the source these are
+    keys     their names: the file of each, as the input named it
     epoch    which epoch this is of
     index    its number in the epoch, of this rank
+
+    column("age") gives a column that `pack_images(keep_columns=["age"])` kept.
 
     The arrays look into the loader's memory, which is theirs as long as any of them lives; they may be written to.
     """
@@ -21,6 +24,7 @@ class ImageBatch(tuple):
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
+    _core: Any
 
     @property
     def images(self) -> Any:
@@ -30,10 +34,23 @@ class ImageBatch(tuple):
     def labels(self) -> Any:
         return self[1]
 
+    @property
+    def keys(self) -> List[str]:
+        return self._core.keys(self._numbers())
+
+    def column(self, name: str) -> np.ndarray:
+        """The values of a kept column: int64 or float64 (batch,), NaN where one is missing, or str as objects."""
+        return self._core.column(name, self._numbers())
+
+    def _numbers(self) -> np.ndarray:
+        samples = self.samples if isinstance(self.samples, np.ndarray) else self.samples.cpu().numpy()
+        return samples.astype(np.uint64, copy=False)
+
     @classmethod
-    def of(cls, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":
-        """A batch of these parts."""
+    def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":
+        """A batch of these parts, of a loader of the binding."""
         batch = cls((images, labels))
+        batch._core = core
         batch.samples = samples
         batch.epoch = epoch
         batch.index = index

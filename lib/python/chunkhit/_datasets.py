@@ -142,7 +142,16 @@ class ImageDataset(Dataset):
 
     def labels(self) -> np.ndarray:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
-        return self._core.labels(np.arange(len(self), dtype=np.uint64))
+        return self._core.labels(self._numbers(slice(None)))
+
+    def keys(self) -> List[str]:
+        """Names of all samples: the file of each, as the input named it; no image is read."""
+        return self._core.keys(self._numbers(slice(None)))
+
+    def column(self, name: str) -> np.ndarray:
+        """A column that `pack_images(keep_columns=[name])` kept, of all samples: int64 or float64 (n,), NaN where a value is
+        missing, or str as objects. `info["columns"]` lists them."""
+        return self._core.column(name, self._numbers(slice(None)))
 
     def _summary(self) -> str:
         return f"{len(self)} samples"

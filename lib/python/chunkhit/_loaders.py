@@ -156,7 +156,7 @@ class ImageLoader(Loader[ImageBatch]):
 
     def _take(self) -> Optional[ImageBatch]:
         found = self._core.next()
-        return None if found is None else ImageBatch.of(*found)
+        return None if found is None else ImageBatch.of(self._core, *found)
 
 
 class SparseLoader(Ids, Loader[SparseBatch]):

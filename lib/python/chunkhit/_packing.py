@@ -53,7 +53,7 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
               spec, input_xxh3, rows, samples, parts, codec, chunk_samples of each pack in it)
     images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
               each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
-              chunk_samples, chunk_bytes; hdf5 of one shape: default_cache and advised_cache, what h5py's rdcc_* are best set to;
+              columns (kept ones: name, type), chunk_samples, chunk_bytes; hdf5 of one shape: default_cache and advised_cache, what h5py's rdcc_* are best set to;
               where each image has its own size: own_sizes (True), sizes (min, median, max of height, width, stored_bytes;
               jpeg and raw, the numbers of images stored so); height, width and chunk_samples are missing or 0
     ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
@@ -140,8 +140,8 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
               finished packs `pack_info`
 
     The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
-    input     labels, file_column, label_column (a name or a list), delimiter, classes, classes_extra, include,
-              split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
+    input     labels, file_column, label_column (a name or a list), keep_columns (a list), delimiter, classes,
+              classes_extra, include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
               pad_color: (red, green, blue), resample, channels

@@ -13,6 +13,7 @@ lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep t
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
@@ -121,7 +122,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         self._notices: List[str] = []
         if target:
             stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
-            self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats), ImageBatch.of)
+            self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats),
+                                    partial(ImageBatch.of, self._core))
 
     def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""
@@ -143,7 +145,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         if found is None:
             return None
         images, labels, samples, epoch, index = found
-        return ImageBatch.of(tensor(images), tensor(labels), tensor(samples), epoch, index)
+        return ImageBatch.of(self._core, tensor(images), tensor(labels), tensor(samples), epoch, index)
 
 
 class SparseLoader(TensorLoader, _loaders.SparseLoader):

@@ -18,6 +18,7 @@ inline constexpr const char* kRowsName = "rows";
 inline constexpr const char* kFilesName = "files";
 inline constexpr const char* kClassesName = "classes";
 inline constexpr const char* kColumnsName = "label_columns";
+inline constexpr const char* kKeptColumnsName = "columns";
 inline constexpr const char* kFormatAttribute = "chunkhit_format";
 
 /// HDF5 counts a chunk's bytes in 32 bits; half of that keeps away from the edge.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/hash.h"
@@ -18,6 +19,40 @@ namespace {
 
 void write_list(const Hdf5Check& check, hid_t file, const char* name, const std::vector<std::string>& list) {
   if (!list.empty()) write_text_column(check, file, name, names_of(list));
+}
+
+std::string column_path(const SampleColumn& column) {
+  return std::string(kKeptColumnsName) + "/" + column.name;
+}
+
+/// Writes each column as a dataset of its own.
+void write_kept_columns(const Hdf5Check& check, hid_t file, const std::vector<SampleColumn>& columns) {
+  if (columns.empty()) return;
+  const Hdf5Handle group(
+      check(H5Gcreate2(file, kKeptColumnsName, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create /columns"),
+      H5Gclose);
+  for (const SampleColumn& column : columns) {
+    const std::string path = column_path(column);
+    const std::array<hsize_t, 1> count{column.size()};
+    if (const auto* const integers = std::get_if<std::vector<std::int64_t>>(&column.values))
+      write_column(check, file, path.c_str(), count, *integers);
+    else if (const auto* const numbers = std::get_if<std::vector<double>>(&column.values))
+      write_column(check, file, path.c_str(), count, *numbers);
+    else
+      write_text_column(check, file, path.c_str(), std::get<TextList>(column.values));
+  }
+}
+
+SampleColumn read_kept_column(const Hdf5Check& check, hid_t file, const SampleColumn& like) {
+  SampleColumn column = empty_column({like.name, like.type()});
+  const std::string path = column_path(like);
+  if (like.type() == ColumnType::int64)
+    column.values = read_column<std::int64_t>(check, open_column(check, file, path));
+  else if (like.type() == ColumnType::float64)
+    column.values = read_column<double>(check, open_column(check, file, path));
+  else
+    column.values = read_text_column(check, file, path);
+  return column;
 }
 
 }  // namespace
@@ -48,6 +83,7 @@ void write_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
   write_text_column(check, file, kFilesName, samples.files);
   write_list(check, file, kClassesName, spec.classes);
   write_list(check, file, kColumnsName, spec.label_columns);
+  write_kept_columns(check, file, samples.columns);
   if (!samples.mean.empty()) write_attribute(check, images, "mean", samples.mean);
   if (!samples.std.empty()) write_attribute(check, images, "std", samples.std);
 }
@@ -69,6 +105,8 @@ void check_sample_columns(const Hdf5Check& check, hid_t file, hid_t images, cons
   require(holds(kFilesName, samples.files), kFilesName);
   require(spec.classes.empty() || holds(kClassesName, names_of(spec.classes)), kClassesName);
   require(spec.label_columns.empty() || holds(kColumnsName, names_of(spec.label_columns)), kColumnsName);
+  for (const SampleColumn& column : samples.columns)
+    require(are_equal(read_kept_column(check, file, column), column), kKeptColumnsName);
   require(read_attribute<double>(check, images, "mean") == samples.mean &&
               read_attribute<double>(check, images, "std") == samples.std,
           kImagesName);

@@ -1,0 +1,125 @@
+#include "listing/kept_columns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "base/words.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 1024;
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+bool is_missing(std::string_view text) { return text.empty() || text == "nan" || text == "NaN"; }
+
+/// Reads a number that no program would take for a code: "007" and "0x1" are text.
+std::optional<double> parse_plain_number(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.empty() || (digits[0] != '.' && (digits[0] < '0' || digits[0] > '9'))) return std::nullopt;
+  if (digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+/// Returns the integers that the texts are, or nothing where one is none.
+std::optional<std::vector<std::int64_t>> integers_of(const TextPool& texts) {
+  std::vector<std::int64_t> integers(texts.count());
+  for (std::uint32_t text = 0; text < texts.count(); ++text)
+    if (!parse_integer_id(without_blanks(texts[text]), integers[text])) return std::nullopt;
+  return integers;
+}
+
+/// Returns the numbers that the texts are, NaN for what is missing, or nothing where one is none, an integer
+/// is not a number of this type, or all are missing.
+std::optional<std::vector<double>> numbers_of(const TextPool& texts) {
+  std::vector<double> numbers(texts.count(), std::numeric_limits<double>::quiet_NaN());
+  bool has_number = false;
+  for (std::uint32_t text = 0; text < texts.count(); ++text) {
+    const std::string_view plain = without_blanks(texts[text]);
+    if (is_missing(plain)) continue;
+    const std::optional<double> number = parse_plain_number(plain);
+    if (!number) return std::nullopt;
+    constexpr double kMaxExact = std::int64_t{1} << 53;
+    const bool is_whole = plain.find_first_of(".eE") == std::string_view::npos;
+    if (is_whole && std::abs(*number) >= kMaxExact) return std::nullopt;
+    numbers[text] = *number;
+    has_number = true;
+  }
+  return has_number ? std::optional(std::move(numbers)) : std::nullopt;
+}
+
+template <class Value>
+std::vector<Value> by_sample(const std::vector<Value>& values, const std::vector<std::uint32_t>& texts) {
+  std::vector<Value> result;
+  result.reserve(texts.size());
+  for (const std::uint32_t text : texts) result.push_back(values[text]);
+  return result;
+}
+
+}  // namespace
+
+std::string KeptColumns::problem(std::span<const std::string_view> texts) const {
+  for (std::size_t column = 0; column < texts.size(); ++column) {
+    const std::string name = "column \"" + names_[column] + "\": ";
+    if (!is_utf8(texts[column])) return name + "is not UTF-8";
+    if (texts[column].find('\0') != std::string_view::npos) return name + "holds a zero byte";
+    if (texts[column].size() > kMaxTextBytes)
+      return name + "has " + count_text(texts[column].size(), "byte") + ", expected at most " +
+             count_text(kMaxTextBytes);
+  }
+  return "";
+}
+
+void KeptColumns::add(std::span<const std::string_view> texts) {
+  for (std::size_t column = 0; column < texts.size(); ++column)
+    columns_[column].by_sample.push_back(columns_[column].texts.add(texts[column]));
+}
+
+/// Leaves out samples that were rejected meanwhile; their texts go to their rejects.
+void KeptColumns::keep(SampleList& list, const std::vector<std::uint32_t>& rows_before) {
+  const std::size_t count = columns_.empty() ? 0 : columns_.front().by_sample.size();
+  if (list.size() == count) return;
+  std::vector<std::uint32_t> kept;
+  for (std::uint32_t before = 0; before < count; ++before) {
+    const std::uint32_t row = rows_before.empty() ? before : rows_before[before];
+    if (kept.size() < list.size() && row == list.row(kept.size())) {
+      kept.push_back(before);
+      continue;
+    }
+    const auto reject = std::ranges::lower_bound(list.rejects, std::uint64_t{row}, {}, &Reject::row);
+    for (const Column& column : columns_) reject->labels.emplace_back(column.texts[column.by_sample[before]]);
+  }
+  for (Column& column : columns_) column.by_sample = by_sample(column.by_sample, kept);
+}
+
+void KeptColumns::finish(SampleList& list, const std::vector<std::uint32_t>& rows_before) {
+  keep(list, rows_before);
+  for (std::size_t index = 0; index < columns_.size(); ++index) {
+    const Column& column = columns_[index];
+    SampleColumn& made = list.columns.emplace_back(SampleColumn{names_[index], {}});
+    if (const auto integers = integers_of(column.texts)) {
+      made.values = by_sample(*integers, column.by_sample);
+    } else if (const auto numbers = numbers_of(column.texts)) {
+      made.values = by_sample(*numbers, column.by_sample);
+    } else {
+      TextList& texts = made.values.emplace<TextList>();
+      for (const std::uint32_t text : column.by_sample) texts.add(column.texts[text]);
+    }
+  }
+}
+
+}  // namespace chunkhit

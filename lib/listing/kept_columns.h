@@ -1,0 +1,42 @@
+// Columns of a table of samples that are kept beside the labels: what their texts are decides their types.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "listing/label_column.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+
+/// Gathers the texts of the columns of samples, four bytes each beside their different texts, until all are
+/// known.
+class KeptColumns {
+ public:
+  explicit KeptColumns(std::vector<std::string> names) : names_(std::move(names)), columns_(names_.size()) {}
+  /// Returns why a row cannot be a sample, or nothing: not UTF-8, or longer than a text may be.
+  [[nodiscard]] std::string problem(std::span<const std::string_view> texts) const;
+  /// Takes the texts of the next sample.
+  void add(std::span<const std::string_view> texts);
+  /// Gives the list its columns. `rows_before`: SampleList::rows when the texts were added, of which the
+  /// list's samples have some. A column is int64 where each text is an integer as these are written
+  /// (parse_integer_id); float64 where each is a number without leading zeros, blank or "nan" (which are
+  /// missing) and no integer is rounded; else text.
+  void finish(SampleList& list, const std::vector<std::uint32_t>& rows_before);
+
+ private:
+  struct Column {
+    TextPool texts;
+    std::vector<std::uint32_t> by_sample;  ///< numbers of the texts
+  };
+  void keep(SampleList& list, const std::vector<std::uint32_t>& rows_before);
+
+  std::vector<std::string> names_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace chunkhit

@@ -1,0 +1,62 @@
+#include "types/sample_column.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+namespace chunkhit {
+namespace {
+
+std::string shortest_text(auto number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
+}  // namespace
+
+void SampleColumn::append(const SampleColumn& from, std::size_t index) {
+  std::visit(
+      [&](auto& list) {
+        const auto& source = std::get<std::decay_t<decltype(list)>>(from.values);
+        if constexpr (std::is_same_v<std::decay_t<decltype(list)>, TextList>)
+          list.add(source[index]);
+        else
+          list.push_back(source[index]);
+      },
+      values);
+}
+
+std::string SampleColumn::value_text(std::size_t index) const {
+  if (const auto* const integers = std::get_if<std::vector<std::int64_t>>(&values))
+    return shortest_text((*integers)[index]);
+  if (const auto* const texts = std::get_if<TextList>(&values)) return std::string((*texts)[index]);
+  const double number = std::get<std::vector<double>>(values)[index];
+  return std::isnan(number) ? "" : shortest_text(number);
+}
+
+SampleColumn empty_column(const PackColumn& column) {
+  SampleColumn empty{column.name, {}};
+  if (column.type == ColumnType::float64) empty.values = std::vector<double>();
+  if (column.type == ColumnType::text) empty.values = TextList();
+  return empty;
+}
+
+std::vector<PackColumn> column_types(const std::vector<SampleColumn>& columns) {
+  std::vector<PackColumn> types;
+  types.reserve(columns.size());
+  for (const SampleColumn& column : columns) types.push_back({column.name, column.type()});
+  return types;
+}
+
+bool are_equal(const SampleColumn& a, const SampleColumn& b) {
+  if (a.name != b.name || a.type() != b.type()) return false;
+  const auto* const numbers = std::get_if<std::vector<double>>(&a.values);
+  if (numbers == nullptr) return a.values == b.values;
+  return std::ranges::equal(*numbers, std::get<std::vector<double>>(b.values), [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  });
+}
+
+}  // namespace chunkhit
