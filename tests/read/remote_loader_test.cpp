@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/remote/answer.h"
+#include "base/remote/http_response.h"
 #include "base/remote/url.h"
 #include "chunkhit/image_loader.h"
 #include "loaded_batches.h"
@@ -41,8 +41,8 @@ TEST(RemoteLoader, GivesTheBatchesOfTheLocalPartInEveryOrderAndCache) {
 TEST(RemoteLoader, SurvivesAnswersThatEndEarly) {
   const TemporaryFolder folder;
   const std::string path = write_part(folder, "shard", "photo");
-  const RangeServer server(folder.path(), [](std::uint64_t number, std::string answer) {
-    return number % 3 == 1 ? answer.substr(0, answer.size() * (number % 7) / 7) : answer;
+  const RangeServer server(folder.path(), [](std::uint64_t number, std::string response) {
+    return number % 3 == 1 ? response.substr(0, response.size() * (number % 7) / 7) : response;
   });
   const ImageLoaderOptions options{
       .batch_size = 10, .shuffle = Shuffle::window, .cache = Cache::none, .threads = 3};
@@ -88,26 +88,27 @@ TEST(RemoteLoader, SharesADiskCacheWithOthers) {
   EXPECT_TRUE(seen[0] == seen[1] && seen[1] == seen[2]);
 }
 
-Answer answer_of(std::initializer_list<const char*> lines) {
-  Answer answer;
-  for (const char* const line : lines) answer.add_header(line);
-  return answer;
+HttpResponse response_of(std::initializer_list<const char*> lines) {
+  HttpResponse response;
+  for (const char* const line : lines) response.add_header(line);
+  return response;
 }
 
-std::string problem_of(Answer answer, std::uint64_t offset, const std::optional<FileFacts>& known = {}) {
-  answer.check_range(offset, known);
-  return answer.problem;
+std::string problem_of(HttpResponse response, std::uint64_t offset,
+                       const std::optional<RemoteFileInfo>& known = {}) {
+  response.check_range(offset, known);
+  return response.problem;
 }
 
-TEST(Answer, TakesARangeOnlyWhereItIsTheOneThatWasAskedFor) {
+TEST(HttpResponse, TakesARangeOnlyWhereItIsTheOneThatWasAskedFor) {
   const auto of = [](const char* range) {
-    return answer_of({"HTTP/1.1 206 Partial Content\r\n", "etag: \"a\"\r\n", range});
+    return response_of({"HTTP/1.1 206 Partial Content\r\n", "etag: \"a\"\r\n", range});
   };
   EXPECT_EQ(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7), "");
-  EXPECT_EQ(problem_of(of("CONTENT-RANGE:  bytes 7-9/100  \r\n"), 7, FileFacts{100, "\"a\""}), "");
+  EXPECT_EQ(problem_of(of("CONTENT-RANGE:  bytes 7-9/100  \r\n"), 7, RemoteFileInfo{100, "\"a\""}), "");
   EXPECT_NE(problem_of(of("Content-Range: bytes 8-9/100\r\n"), 7), "");
-  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, FileFacts{101, "\"a\""}), "");
-  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, FileFacts{100, "\"b\""}), "");
+  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, RemoteFileInfo{101, "\"a\""}), "");
+  EXPECT_NE(problem_of(of("Content-Range: bytes 7-9/100\r\n"), 7, RemoteFileInfo{100, "\"b\""}), "");
   for (const char* const damaged :
        {"Content-Range: bytes 7-9/*\r\n", "Content-Range: bytes 7-9\r\n", "Content-Range: lines 7-9/100\r\n",
         "Content-Range: bytes -/100\r\n", "Content-Range: bytes 7-9/99999999999999999999\r\n",
@@ -115,21 +116,22 @@ TEST(Answer, TakesARangeOnlyWhereItIsTheOneThatWasAskedFor) {
     EXPECT_NE(problem_of(of(damaged), 7), "") << damaged;
 }
 
-TEST(Answer, OfTheLastHopCountsAfterARedirect) {
-  const Answer answer = answer_of({"HTTP/1.1 302 Found\r\n", "ETag: \"old\"\r\n", "Retry-After: 9\r\n",
-                                   "HTTP/1.1 200 OK\r\n", "Content-Length: 12\r\n"});
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.etag, "");
-  EXPECT_EQ(answer.retry_after_seconds, 0);
-  EXPECT_EQ(answer.total_bytes, 12u);
-  EXPECT_EQ(problem_of(answer, 0), "");
-  EXPECT_NE(problem_of(answer, 3), "");
+TEST(HttpResponse, OfTheLastHopCountsAfterARedirect) {
+  const HttpResponse response =
+      response_of({"HTTP/1.1 302 Found\r\n", "ETag: \"old\"\r\n", "Retry-After: 9\r\n", "HTTP/1.1 200 OK\r\n",
+                 "Content-Length: 12\r\n"});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.etag, "");
+  EXPECT_EQ(response.retry_after_seconds, 0);
+  EXPECT_EQ(response.total_bytes, 12u);
+  EXPECT_EQ(problem_of(response, 0), "");
+  EXPECT_NE(problem_of(response, 3), "");
 }
 
-TEST(Answer, ShowsWhatAServerSaysWithoutItsControlCharacters) {
-  Answer answer = answer_of({"HTTP/1.1 403 \x1b[31mForbidden\r\n"});
-  answer.add_body("<Error><Code>AccessDenied</Code><Message>no\ncan do</Message></Error>");
-  EXPECT_EQ(answer.text(), "HTTP 403 \\x1b[31mForbidden (AccessDenied: no\\ncan do)");
+TEST(HttpResponse, ShowsWhatAServerSaysWithoutItsControlCharacters) {
+  HttpResponse response = response_of({"HTTP/1.1 403 \x1b[31mForbidden\r\n"});
+  response.add_body("<Error><Code>AccessDenied</Code><Message>no\ncan do</Message></Error>");
+  EXPECT_EQ(response.text(), "HTTP 403 \\x1b[31mForbidden (AccessDenied: no\\ncan do)");
 }
 
 TEST(Url, OfABucketGoesToItsHostOrBelowTheEndpoint) {

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
-#include "base/remote/answer.h"
 #include "base/remote/curl.h"
 #include "base/remote/curl_sockets.h"
+#include "base/remote/http_response.h"
 #include "base/remote/url.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -62,7 +62,7 @@ double retry_seconds() {
 /// A transfer's request, over all of its tries.
 struct HttpClient::Request {
   std::shared_ptr<Transfer> transfer;
-  Answer answer;           // to the try that is being made
+  HttpResponse response;   // to the try that is being made
   CURL* handle = nullptr;  // while it is sent
   curl_slist* headers = nullptr;
   char error_text[CURL_ERROR_SIZE] = {};
@@ -119,7 +119,7 @@ std::string HttpClient::Request::address() {
 }
 
 std::size_t HttpClient::Request::take_header(char* text, std::size_t size, std::size_t count, void* self) {
-  static_cast<Request*>(self)->answer.add_header({text, size * count});
+  static_cast<Request*>(self)->response.add_header({text, size * count});
   return size * count;
 }
 
@@ -127,16 +127,16 @@ std::size_t HttpClient::Request::take_header(char* text, std::size_t size, std::
 bool HttpClient::Request::accept_head() {
   Transfer& to = *transfer;
   const std::lock_guard lock(to.mutex_);
-  answer.check_range(to.offset_ + to.received_, to.facts_);
-  if (!answer.problem.empty()) return false;
-  if (!to.facts_) to.facts_ = FileFacts{answer.total_bytes, answer.etag};
+  response.check_range(to.offset_ + to.received_, to.info_);
+  if (!response.problem.empty()) return false;
+  if (!to.info_) to.info_ = RemoteFileInfo{response.total_bytes, response.etag};
   return true;
 }
 
 /// Makes room for the bytes of the transfer, under its lock; returns whether there is memory.
 bool HttpClient::Request::make_room() {
   try {
-    transfer->own_.resize(std::min(transfer->byte_count_, transfer->facts_->bytes - transfer->offset_));
+    transfer->own_.resize(std::min(transfer->byte_count_, transfer->info_->bytes - transfer->offset_));
   } catch (const std::bad_alloc&) {
     lacks_memory = true;
     return false;
@@ -149,8 +149,8 @@ bool HttpClient::Request::make_room() {
 std::size_t HttpClient::Request::take_bytes(char* bytes, std::size_t size, std::size_t count, void* self) {
   auto& request = *static_cast<Request*>(self);
   const std::size_t taken = size * count;
-  if (!request.answer.is_success()) {
-    request.answer.add_body({bytes, taken});
+  if (!request.response.is_success()) {
+    request.response.add_body({bytes, taken});
     return taken;
   }
   Transfer& to = *request.transfer;
@@ -343,7 +343,7 @@ void HttpClient::send(std::unique_ptr<Request> request) {
   }
   if (handle == nullptr) return request->finish(ErrorCode::try_again, "no memory for a request");
   request->handle = handle;
-  request->answer = {};
+  request->response = {};
   request->is_rejected = false;
   c.slist_free_all(std::exchange(request->headers, nullptr));
   set_common_options(handle, transfer.retry_seconds_, reached_.contains(host_of(transfer.url())));
@@ -393,7 +393,7 @@ void HttpClient::collect() {
 namespace {
 
 /// Returns whether another try may end otherwise.
-bool may_pass(CURLcode result) {
+bool is_transient(CURLcode result) {
   switch (result) {
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
@@ -414,45 +414,45 @@ bool may_pass(CURLcode result) {
 void HttpClient::settle(std::unique_ptr<Request> request, int result) {
   Transfer& transfer = *request->transfer;
   const auto code = static_cast<CURLcode>(result);
-  const Answer& answer = request->answer;
+  const HttpResponse& response = request->response;
   const auto fail = [&](ErrorCode error, const std::string& what) { request->finish(error, what); };
   bool is_whole = false;
   {
     const std::lock_guard lock(transfer.mutex_);
     if (transfer.is_cancelled_) return;
     // An empty file has no range, or no bytes, to answer with.
-    if (answer.is_empty_file() && !transfer.facts_) transfer.facts_ = FileFacts{0, answer.etag};
-    const bool has_facts = transfer.facts_.has_value() && !request->is_rejected;
-    is_whole = has_facts && (answer.is_success() || answer.is_empty_file()) &&
+    if (response.is_empty_file() && !transfer.info_) transfer.info_ = RemoteFileInfo{0, response.etag};
+    const bool has_info = transfer.info_.has_value() && !request->is_rejected;
+    is_whole = has_info && (response.is_success() || response.is_empty_file()) &&
                transfer.received_ ==
                    std::min(transfer.byte_count_,
-                            transfer.facts_->bytes - std::min(transfer.offset_, transfer.facts_->bytes));
+                            transfer.info_->bytes - std::min(transfer.offset_, transfer.info_->bytes));
     if (transfer.received_ > request->received_before) request->tries = 0;
   }
-  if (answer.status != 0) reached_.insert(host_of(transfer.url()));
+  if (response.status != 0) reached_.insert(host_of(transfer.url()));
   if (is_whole) {
     set_trouble("");
     return request->finish();
   }
-  if (request->is_rejected) return fail(ErrorCode::bad_data, answer.problem);
+  if (request->is_rejected) return fail(ErrorCode::bad_data, response.problem);
   if (request->lacks_memory) return fail(ErrorCode::try_again, "no memory for its bytes: lower cache_bytes");
   // A redirect is a failure only where it was not followed; else its server is.
-  const bool is_failure = answer.status >= 400 || (answer.is_failure() && code == CURLE_OK);
+  const bool is_failure = response.status >= 400 || (response.is_failure() && code == CURLE_OK);
   if (code != CURLE_OK && !is_failure) {
     const std::string what =
         request->error_text[0] != '\0' ? request->error_text : curl().easy_strerror(code);
-    if (!may_pass(code)) return fail(ErrorCode::usage, what);
+    if (!is_transient(code)) return fail(ErrorCode::usage, what);
     if (!retry(*request, what)) return;
     waiting_.push_back(std::move(request));
     return;
   }
-  if (!is_failure || answer.may_pass()) {
-    const std::string what = is_failure ? answer.text() : "the answer ends early";
+  if (!is_failure || response.is_transient()) {
+    const std::string what = is_failure ? response.text() : "the answer ends early";
     if (!retry(*request, what)) return;
     waiting_.push_back(std::move(request));
     return;
   }
-  fail(answer.error_code(), answer.text() + answer.advice(transfer.url().starts_with("s3://")));
+  fail(response.error_code(), response.text() + response.advice(transfer.url().starts_with("s3://")));
 }
 
 /// Plans the next try; returns false, and ends the transfer, where it was tried for long enough.
@@ -467,7 +467,7 @@ bool HttpClient::retry(Request& request, const std::string& reason) {
                           kFirstDelaySeconds * static_cast<double>(1U << std::min(request.tries - 1, 10U)));
   // Many processes that failed together must not come back together.
   delay *= std::uniform_real_distribution(0.5, 1.0)(jitter_);
-  delay = std::max(delay, std::min(request.answer.retry_after_seconds, limit));
+  delay = std::max(delay, std::min(request.response.retry_after_seconds, limit));
   if (failing + delay > limit) {
     request.finish(ErrorCode::try_again, reason + " (tried " + count_text(request.tries, "time") + " in " +
                                              number_text(std::round(failing * 10) / 10) + " s)");

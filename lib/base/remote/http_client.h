@@ -26,10 +26,10 @@ namespace chunkhit {
 class CurlSockets;
 
 /// What a server says of a file.
-struct FileFacts {
+struct RemoteFileInfo {
   std::uint64_t bytes = 0;
   std::string etag;  ///< empty where the server names none
-  bool operator==(const FileFacts&) const = default;
+  bool operator==(const RemoteFileInfo&) const = default;
 };
 
 /// The bytes [offset, offset + byte_count) of a file, or as many as it has, on their way. Any thread may
@@ -39,8 +39,8 @@ class Transfer {
   /// `known`: what the file must still be. `retry_seconds`: as the function. `out`: where the bytes go, as
   /// many; nothing is written there any more once waiting for them or `cancel` has returned. Empty: memory of
   /// the transfer.
-  Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count, std::optional<FileFacts> known,
-           double retry_seconds, MutableBytes out = {});
+  Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
+           std::optional<RemoteFileInfo> known, double retry_seconds, MutableBytes out = {});
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
   [[nodiscard]] const std::string& url() const { return url_; }
@@ -48,10 +48,10 @@ class Transfer {
   [[nodiscard]] std::uint64_t end() const { return offset_ + byte_count_; }
   /// Waits until the first `count` bytes have arrived. Throws bad_data where the file is not there, ends
   /// earlier or is another one than before, usage where the server refuses access, try_again where it does
-  /// not answer.
+  /// not response.
   [[nodiscard]] Bytes wait(std::uint64_t count);
   /// Waits for the end, and returns what the server said of the file, and the bytes that it has.
-  [[nodiscard]] FileFacts wait_for_facts();
+  [[nodiscard]] RemoteFileInfo wait_for_info();
   [[nodiscard]] Bytes wait_for_all();
   /// Ends it: a caller that waits for missing bytes gets try_again.
   void cancel();
@@ -68,7 +68,7 @@ class Transfer {
   const double retry_seconds_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::optional<FileFacts> facts_;
+  std::optional<RemoteFileInfo> info_;
   ByteBuffer own_;    // made when the first bytes arrive, where no place was given
   MutableBytes out_;  // where they go
   std::uint64_t received_ = 0;

@@ -35,7 +35,7 @@ RemoteFile::RemoteFile(const std::string& url)
       process_(::getpid()) {
   auto head = std::make_shared<Transfer>(url_, 0, kHeadBytes, std::nullopt, retry_seconds_);
   client_->start(head);
-  facts_ = head->wait_for_facts();
+  info_ = head->wait_for_info();
   opening_.push_back(std::move(head));
 }
 
@@ -57,37 +57,37 @@ void RemoteFile::leave_parent() const {
 std::shared_ptr<Transfer> RemoteFile::find(std::uint64_t offset) const {
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list)
-      if (each->offset() <= offset && offset < std::min(each->end(), facts_.bytes)) return each;
+      if (each->offset() <= offset && offset < std::min(each->end(), info_.bytes)) return each;
   return nullptr;
 }
 
 /// Under the lock.
 std::shared_ptr<Transfer> RemoteFile::ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const {
-  auto transfer = std::make_shared<Transfer>(url_, offset, end - offset, facts_, retry_seconds_);
+  auto transfer = std::make_shared<Transfer>(url_, offset, end - offset, info_, retry_seconds_);
   client_->start(transfer);
   list.push_back(transfer);
   return transfer;
 }
 
 /// Under the lock: asks for bytes that nothing was asked ahead for, up to where something was.
-std::shared_ptr<Transfer> RemoteFile::ask_around(std::uint64_t offset, std::uint64_t end) const {
+std::shared_ptr<Transfer> RemoteFile::request_at(std::uint64_t offset, std::uint64_t end) const {
   if (is_opening_ && end - offset <= kSmallBytes) {
-    const std::uint64_t tail = facts_.bytes - std::min(facts_.bytes, kTailBytes);
-    const std::uint64_t last = facts_.bytes - std::min(facts_.bytes, kHeadBytes);
-    if (offset >= tail) return ask(std::min(offset, last), facts_.bytes, opening_);
-    return ask(offset, std::min(facts_.bytes, offset + kHeadBytes), opening_);
+    const std::uint64_t tail = info_.bytes - std::min(info_.bytes, kTailBytes);
+    const std::uint64_t last = info_.bytes - std::min(info_.bytes, kHeadBytes);
+    if (offset >= tail) return ask(std::min(offset, last), info_.bytes, opening_);
+    return ask(offset, std::min(info_.bytes, offset + kHeadBytes), opening_);
   }
   // Once a part is open, its chunks are asked for one by one.
   const bool is_sequential = is_opening_ && offset == last_end_ && offset > 0;
-  if (is_sequential) end = std::min(facts_.bytes, std::max(end, offset + kPieceBytes));
+  if (is_sequential) end = std::min(info_.bytes, std::max(end, offset + kPieceBytes));
   for (const Transfers* const list : {&ahead_, &opening_})
     for (const auto& each : *list)
       if (each->offset() > offset) end = std::min(end, each->offset());
   std::shared_ptr<Transfer> asked = ask(offset, end, ahead_);
   for (std::uint64_t piece = 0; is_sequential && piece < kPiecesAhead; ++piece) {
     const std::uint64_t begin = end + piece * kPieceBytes;
-    if (begin < facts_.bytes && find(begin) == nullptr)
-      static_cast<void>(ask(begin, std::min(facts_.bytes, begin + kPieceBytes), ahead_));
+    if (begin < info_.bytes && find(begin) == nullptr)
+      static_cast<void>(ask(begin, std::min(info_.bytes, begin + kPieceBytes), ahead_));
   }
   return asked;
 }
@@ -98,8 +98,8 @@ void RemoteFile::drop(const std::shared_ptr<Transfer>& transfer) const {
 }
 
 void RemoteFile::require_bytes(std::uint64_t offset, std::uint64_t byte_count) const {
-  if (offset > facts_.bytes || byte_count > facts_.bytes - offset)
-    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(facts_.bytes) +
+  if (offset > info_.bytes || byte_count > info_.bytes - offset)
+    throw Error(ErrorCode::bad_data, url_ + ": ends at byte " + std::to_string(info_.bytes) +
                                          ", expected bytes " + std::to_string(offset) + " to " +
                                          std::to_string(offset + byte_count));
 }
@@ -108,7 +108,7 @@ std::shared_ptr<Transfer> RemoteFile::receive(std::uint64_t offset, MutableBytes
   require_bytes(offset, out.size());
   const std::lock_guard lock(mutex_);
   leave_parent();
-  auto transfer = std::make_shared<Transfer>(url_, offset, out.size(), facts_, retry_seconds_, out);
+  auto transfer = std::make_shared<Transfer>(url_, offset, out.size(), info_, retry_seconds_, out);
   client_->start(transfer);
   return transfer;
 }
@@ -121,11 +121,11 @@ void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
       const std::lock_guard lock(mutex_);
       leave_parent();
       transfer = find(offset);
-      if (transfer == nullptr) transfer = ask_around(offset, offset + out.size());
+      if (transfer == nullptr) transfer = request_at(offset, offset + out.size());
       last_end_ = offset + out.size();
     }
     const std::uint64_t in_transfer = offset - transfer->offset();
-    const std::uint64_t end = std::min(transfer->end(), facts_.bytes);
+    const std::uint64_t end = std::min(transfer->end(), info_.bytes);
     const std::uint64_t count = std::min<std::uint64_t>(out.size(), end - offset);
     try {
       std::memcpy(out.data(), transfer->wait(in_transfer + count).data() + in_transfer, count);
@@ -142,11 +142,11 @@ void RemoteFile::read_at(std::uint64_t offset, MutableBytes out) const {
 }
 
 void RemoteFile::read_ahead(std::uint64_t offset, std::uint64_t byte_count) const {
-  if (offset >= facts_.bytes) return;
+  if (offset >= info_.bytes) return;
   const std::lock_guard lock(mutex_);
   leave_parent();
   if (find(offset) == nullptr)
-    static_cast<void>(ask(offset, offset + std::min(byte_count, facts_.bytes - offset), ahead_));
+    static_cast<void>(ask(offset, offset + std::min(byte_count, info_.bytes - offset), ahead_));
 }
 
 void RemoteFile::forget_ahead() const {

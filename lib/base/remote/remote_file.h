@@ -23,8 +23,8 @@ class RemoteFile {
   RemoteFile(const RemoteFile&) = delete;
   RemoteFile& operator=(const RemoteFile&) = delete;
   ~RemoteFile();
-  [[nodiscard]] std::uint64_t byte_count() const { return facts_.bytes; }
-  [[nodiscard]] const FileFacts& facts() const { return facts_; }
+  [[nodiscard]] std::uint64_t byte_count() const { return info_.bytes; }
+  [[nodiscard]] const RemoteFileInfo& facts() const { return info_; }
   /// Fills `out` from `offset`; throws as Transfer.
   void read_at(std::uint64_t offset, MutableBytes out) const;
   /// Asks for bytes, which arrive in `out`. Throws bad_data where the file has not as many.
@@ -40,14 +40,14 @@ class RemoteFile {
   using Transfers = std::list<std::shared_ptr<Transfer>>;
   [[nodiscard]] std::shared_ptr<Transfer> find(std::uint64_t offset) const;
   [[nodiscard]] std::shared_ptr<Transfer> ask(std::uint64_t offset, std::uint64_t end, Transfers& list) const;
-  [[nodiscard]] std::shared_ptr<Transfer> ask_around(std::uint64_t offset, std::uint64_t end) const;
+  [[nodiscard]] std::shared_ptr<Transfer> request_at(std::uint64_t offset, std::uint64_t end) const;
   void drop(const std::shared_ptr<Transfer>& transfer) const;
   void leave_parent() const;
   void require_bytes(std::uint64_t offset, std::uint64_t byte_count) const;
 
   std::string url_;
   double retry_seconds_;
-  FileFacts facts_;
+  RemoteFileInfo info_;
   mutable std::mutex mutex_;  // guards all below
   mutable std::shared_ptr<HttpClient> client_;
   mutable pid_t process_;

@@ -8,12 +8,12 @@
 namespace chunkhit {
 
 Transfer::Transfer(std::string url, std::uint64_t offset, std::uint64_t byte_count,
-                   std::optional<FileFacts> known, double retry_seconds, MutableBytes out)
+                   std::optional<RemoteFileInfo> known, double retry_seconds, MutableBytes out)
     : url_(std::move(url)),
       offset_(offset),
       byte_count_(byte_count),
       retry_seconds_(retry_seconds),
-      facts_(std::move(known)),
+      info_(std::move(known)),
       out_(out) {}
 
 namespace {
@@ -59,11 +59,11 @@ Bytes Transfer::wait(std::uint64_t count) {
   return out_.first(count);
 }
 
-FileFacts Transfer::wait_for_facts() {
+RemoteFileInfo Transfer::wait_for_info() {
   std::unique_lock lock(mutex_);
   wait_until(lock, [] { return false; });
   throw_error();
-  return *facts_;
+  return *info_;
 }
 
 Bytes Transfer::wait_for_all() {

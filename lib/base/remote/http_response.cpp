@@ -1,4 +1,4 @@
-#include "base/remote/answer.h"
+#include "base/remote/http_response.h"
 
 #include <algorithm>
 #include <charconv>
@@ -44,7 +44,7 @@ std::string element_of(std::string_view xml, const std::string& name) {
 
 }  // namespace
 
-void Answer::add_header(std::string_view line) {
+void HttpResponse::add_header(std::string_view line) {
   if (line.starts_with("HTTP/")) {
     *this = {};
     const std::size_t space = std::min(line.find(' '), line.size());
@@ -69,7 +69,7 @@ void Answer::add_header(std::string_view line) {
 }
 
 /// Reads "bytes 0-99/1234", or "bytes */1234" of a range that the file does not have.
-void Answer::take_range(std::string_view value) {
+void HttpResponse::take_range(std::string_view value) {
   constexpr std::string_view kUnit = "bytes ";
   if (!value.starts_with(kUnit)) return;
   value.remove_prefix(kUnit.size());
@@ -82,11 +82,11 @@ void Answer::take_range(std::string_view value) {
   first_byte = number_of(value.substr(0, std::min(value.find('-'), slash)));
 }
 
-void Answer::add_body(std::string_view text) {
+void HttpResponse::add_body(std::string_view text) {
   body += text.substr(0, kMaxBodyBytes - std::min(kMaxBodyBytes, body.size()));
 }
 
-void Answer::check_range(std::uint64_t offset, const std::optional<FileFacts>& known) {
+void HttpResponse::check_range(std::uint64_t offset, const std::optional<RemoteFileInfo>& known) {
   if (!knows_total_)
     problem = "has no size: found neither Content-Range nor Content-Length in the server's answer";
   else if (status == 200 && offset > 0)
@@ -102,7 +102,7 @@ void Answer::check_range(std::uint64_t offset, const std::optional<FileFacts>& k
     problem = "has ETag " + printable_text(etag) + ", expected " + printable_text(known->etag) + kReplaced;
 }
 
-bool Answer::may_pass() const {
+bool HttpResponse::is_transient() const {
   constexpr int kRequestTimeout = 408, kTooEarly = 425, kTooManyRequests = 429;
   // S3 reports some passing states as 400.
   if (status == 400) return element_of(body, "Code") == "RequestTimeout";
@@ -110,13 +110,13 @@ bool Answer::may_pass() const {
          (status >= 500 && status != 501 && status != 505);
 }
 
-ErrorCode Answer::error_code() const {
+ErrorCode HttpResponse::error_code() const {
   return status == 401 || status == 403 || status == 407 || status == 400 || status == 301
              ? ErrorCode::usage
              : ErrorCode::bad_data;
 }
 
-std::string Answer::text() const {
+std::string HttpResponse::text() const {
   std::string text = "HTTP " + std::to_string(status);
   if (!status_text.empty()) text += " " + printable_text(status_text.substr(0, kMaxShownBytes));
   const std::string code = element_of(body, "Code"), message = element_of(body, "Message");
@@ -125,7 +125,7 @@ std::string Answer::text() const {
   return text;
 }
 
-std::string Answer::advice(bool is_s3) const {
+std::string HttpResponse::advice(bool is_s3) const {
   if (is_s3 && ((status >= 300 && status < 400) || status == 400))
     return ": set AWS_REGION to the bucket's region, or AWS_ENDPOINT_URL_S3 to its server";
   if (is_s3 && (status == 401 || status == 403))

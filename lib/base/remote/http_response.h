@@ -1,4 +1,4 @@
-// What the head of an HTTP answer says.
+// What the head of an HTTP response says.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace chunkhit {
 
-/// An answer while it arrives.
-struct Answer {
-  int status = 0;  ///< 0: no answer
+/// A response while it arrives.
+struct HttpResponse {
+  int status = 0;  ///< 0: no response
   std::string status_text;
   std::string etag;
   std::optional<std::uint64_t> first_byte;  ///< of the range that the server sends
@@ -22,7 +22,7 @@ struct Answer {
   std::string body;     ///< begin of the text of a failure
   std::string problem;  ///< why its bytes cannot be used
 
-  /// Takes a line of the head; a status line begins another answer, as after a redirect.
+  /// Takes a line of the head; a status line begins another response, as after a redirect.
   void add_header(std::string_view line);
   void add_body(std::string_view text);
   [[nodiscard]] bool is_success() const { return status == 200 || status == 206; }
@@ -32,9 +32,9 @@ struct Answer {
     return (status == 416 || is_success()) && total_bytes == 0 && knows_total_;
   }
   /// Sets `problem` unless the bytes are those from `offset` on of a file that is as it was known.
-  void check_range(std::uint64_t offset, const std::optional<FileFacts>& known);
+  void check_range(std::uint64_t offset, const std::optional<RemoteFileInfo>& known);
   /// Whether another try may end otherwise.
-  [[nodiscard]] bool may_pass() const;
+  [[nodiscard]] bool is_transient() const;
   [[nodiscard]] ErrorCode error_code() const;
   /// "HTTP 403 Forbidden (AccessDenied: …)"
   [[nodiscard]] std::string text() const;
