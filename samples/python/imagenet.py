@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Trains ResNet-18 as on ImageNet: random resized crops and flips at reading, colour jitter and mixup on the device, from
-batches that stay uint8 until then; then tests it on the middles of resized images.
+"""Trains ResNet-18 as on ImageNet: random resized crops and flips at reading, colour jitter, MixUp and CutMix on the
+device, from batches that stay uint8 until then; then tests it on the middles of resized images.
 
 usage: imagenet.py PHOTOS [--epochs N] [--steps N] [--batch N] [--size N] [--device cpu|cuda]
 PHOTOS has class folders of images of any sizes. They are packed once, JPEG without loss; a tenth is held out.
@@ -10,6 +10,7 @@ import itertools
 import os
 import tempfile
 
+import numpy as np
 import torch
 import torchvision
 
@@ -31,22 +32,43 @@ def as_input(images):
     return (images.float() - mean) / std
 
 
-def mixup(images, labels, classes, strength=0.2):
+def mixup(images, labels, random, strength=0.2):
     """Each image mixed with another one of the batch, and both labels with the same shares."""
-    share = torch.distributions.Beta(strength, strength).sample().item()
-    other = torch.randperm(len(images), device=images.device)
-    hot = torch.nn.functional.one_hot(labels, classes).float()
-    return share * images + (1 - share) * images[other], share * hot + (1 - share) * hot[other]
+    share = random.beta(strength, strength)
+    other = torch.from_numpy(random.permutation(len(images))).to(images.device)
+    return share * images + (1 - share) * images[other], share * labels + (1 - share) * labels[other]
 
 
-def train(model, loader, options, classes):
+def cutmix(images, labels, random, strength=1.0):
+    """A box of each image taken from another one of the batch, and its share of that one's label."""
+    sides = np.array(images.shape[-2:])
+    height, width = (sides * random.beta(strength, strength) ** 0.5).astype(int)
+    top, left = random.integers(0, sides - (height, width) + 1)
+    other = torch.from_numpy(random.permutation(len(images))).to(images.device)
+    box = (..., slice(top, top + height), slice(left, left + width))
+    images[box] = images[other][box]
+    share = float(height * width / sides.prod())
+    return images, (1 - share) * labels + share * labels[other]
+
+
+def augmentation(classes, seed=0):
+    """The loader's transform of uint8 batches and class ids: normalized float32, and shares of the classes."""
     jitter = transforms.ColorJitter(brightness=0.4, contrast=0.4, saturation=0.4)
+
+    def transform(images, labels, *, batch):
+        random = np.random.default_rng([seed, batch.epoch, batch.index])
+        images = torch.cat([jitter(part) for part in images.split(JITTERED)])
+        mix = mixup if random.random() < 0.5 else cutmix
+        return mix(as_input(images), torch.nn.functional.one_hot(labels, classes).float(), random)
+
+    return transform
+
+
+def train(model, loader, options):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4, nesterov=True)
     model.train()
     for epoch in range(options.epochs):
-        for images, labels in itertools.islice(loader.epoch(epoch), options.steps):
-            images = torch.cat([jitter(part) for part in images.split(JITTERED)])
-            inputs, targets = mixup(as_input(images), labels, classes)
+        for inputs, targets in itertools.islice(loader.epoch(epoch), options.steps):
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(inputs), targets)
             loss.backward()
@@ -75,13 +97,14 @@ def main():
         pack = os.path.join(folder, "pack")
         chunkhit.pack_images(options.photos, pack, sizes="own", split={"train": 0.9, "val": 0.1})
         common = dict(batch_size=options.batch, layout="nchw", device=options.device)
-        loader = chunkhit.torch.ImageLoader(f"{pack}/train", shuffle="window", drop_last=True, augment=dict(
-            flip_horizontal=0.5, resized_crop=dict(height=options.size, width=options.size)), **common)
+        classes = len(chunkhit.pack_info(f"{pack}/train")["classes"])
+        loader = chunkhit.torch.ImageLoader(
+            f"{pack}/train", shuffle="window", drop_last=True, transform=augmentation(classes), augment=dict(
+                flip_horizontal=0.5, resized_crop=dict(height=options.size, width=options.size)), **common)
         test = chunkhit.torch.ImageLoader(f"{pack}/val", augment=dict(
             resize_short=options.size * 8 // 7, crop_height=options.size, crop_width=options.size), **common)  # 256 for 224
-        classes = len(loader.info["classes"])
         model = torchvision.models.resnet18(num_classes=classes).to(options.device)
-        train(model, loader, options, classes)
+        train(model, loader, options)
         print(f"{accuracy(model, test):.1%} of {test.size} images right; training: {loader.stats().verdict()}")
 
 

@@ -1,6 +1,7 @@
 """What chunkhit.torch does with batches on their way to a GPU, on a stand-in for one: streams that run at once, and the
 CPU's memory. What only a GPU can show is in torch_cuda_test.py."""
 import contextlib
+import threading
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ class StandInStream:
 class StandInEvent:
     def record(self, stream):
         self.recorded = True
+        self.stream = stream
 
     def synchronize(self):
         assert self.recorded
@@ -32,9 +34,20 @@ class StandInEvent:
 def stand_in(monkeypatch):
     """The caller's stream."""
     current = StandInStream()
-    for name, value in {"Stream": StandInStream, "Event": StandInEvent, "current_stream": lambda device: current,
-                        "device": lambda device: contextlib.nullcontext(),
-                        "stream": lambda stream: contextlib.nullcontext()}.items():
+    of_thread = threading.local()
+
+    def current_stream(device):
+        return getattr(of_thread, "stream", current)
+
+    @contextlib.contextmanager
+    def on_stream(stream):
+        before = current_stream(None)
+        of_thread.stream = stream
+        yield
+        of_thread.stream = before
+
+    for name, value in {"Stream": StandInStream, "Event": StandInEvent, "current_stream": current_stream,
+                        "device": lambda device: contextlib.nullcontext(), "stream": on_stream}.items():
         monkeypatch.setattr(torch.cuda, name, value)
     monkeypatch.setattr(_torch_cuda.DeviceFeed, "_record", staticmethod(lambda made, stream: None))
     # A real copy: memory that is used again while a "copy" looks into it would not be one.

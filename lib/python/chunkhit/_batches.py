@@ -24,7 +24,7 @@ class ImageBatch(tuple):
     samples: Any
     epoch: int
     index: int  # type: ignore[assignment]
-    _core: Any
+    core: Any
 
     @property
     def images(self) -> Any:
@@ -36,11 +36,11 @@ class ImageBatch(tuple):
 
     @property
     def keys(self) -> List[str]:
-        return self._core.keys(self._numbers())
+        return self.core.keys(self._numbers())
 
     def column(self, name: str) -> np.ndarray:
         """The values of a kept column: int64 or float64 (batch,), NaN where one is missing, or str as objects."""
-        return self._core.column(name, self._numbers())
+        return self.core.column(name, self._numbers())
 
     def _numbers(self) -> np.ndarray:
         samples = self.samples if isinstance(self.samples, np.ndarray) else self.samples.cpu().numpy()
@@ -50,7 +50,7 @@ class ImageBatch(tuple):
     def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":
         """A batch of these parts, of a loader of the binding."""
         batch = cls((images, labels))
-        batch._core = core
+        batch.core = core
         batch.samples = samples
         batch.epoch = epoch
         batch.index = index

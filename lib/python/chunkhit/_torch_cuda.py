@@ -91,9 +91,20 @@ class DeviceRows:
         return (self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), *small, *found[4:])
 
 
-def tensors_of(values: Any) -> List[torch.Tensor]:
-    """The tensors on the device among a batch's parts."""
-    return [each for each in values if isinstance(each, torch.Tensor)]
+def tensors_of(value: Any) -> List[torch.Tensor]:
+    """The tensors among a batch's parts, which may be tuples, lists and dicts of them."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [each for part in parts for each in tensors_of(part)]
+
+
+def hand_over(made: Any, is_ready: torch.cuda.Event, device: Optional[torch.device]) -> None:
+    """Makes a batch that another stream made one of the caller's stream, which waits for it; the caller does not."""
+    current = torch.cuda.current_stream(device)
+    current.wait_event(is_ready)
+    for each in tensors_of(made):
+        DeviceFeed._record(each, current)
 
 
 class DeviceFeed:
@@ -140,10 +151,7 @@ class DeviceFeed:
         except Error:
             self._ahead = None  # the loader raises it again, when its batch is asked for
         self._state = state
-        current = torch.cuda.current_stream(self._device)
-        current.wait_event(is_ready)
-        for each in tensors_of(found):
-            self._record(each, current)
+        hand_over(found, is_ready, self._device)
         return self._make(*found)
 
     @staticmethod

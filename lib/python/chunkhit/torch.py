@@ -14,18 +14,19 @@ lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep t
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-import numpy as np
 import torch
 import torch.distributed
 
 from . import _loaders
 from ._batches import ImageBatch, SparseBatch
-from ._error import Error
+from ._error import Error, whole_number
 from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
+from ._torch_feed import Feed, HostFeed, tensor
+from ._torch_transform import Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
 
@@ -41,20 +42,13 @@ def share_of_work(options: Dict[str, Any]) -> Dict[str, Any]:
 # What belongs to a DataLoader, and what is in its place here.
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
              "pin_memory": 'device="cuda"', "batch_sampler": "shuffle= and batch_size=",
-             "generator": "seed=", "transform": "augment= and normalize="}
+             "generator": "seed="}
 
 
 def refuse_data_loader_options(options: Dict[str, Any]) -> None:
     for name in options:
         if name in ELSEWHERE:
             raise TypeError(f"{name}: no such option; {ELSEWHERE[name]} is in its place")
-
-
-def tensor(array: Any) -> Any:
-    """A tensor over an array's memory; int64 for uint64, which tensors cannot be; None for None."""
-    if array is None:
-        return None
-    return torch.from_numpy(array.view(np.int64) if array.dtype == np.uint64 else array)
 
 
 def cuda_device(device: Device) -> Optional[torch.device]:
@@ -70,34 +64,32 @@ def cuda_device(device: Device) -> Optional[torch.device]:
 
 
 class TensorLoader:
-    """What the loaders here have in common: batches on the CPU as they come, or one batch ahead on a device."""
+    """What the loaders here have in common: they take their batches from a feed."""
 
-    _feed: Optional[DeviceFeed]
+    _feed: Feed
 
     def epoch(self, epoch: int) -> Any:
-        if self._feed:
-            self._feed.forget()
+        self._feed.forget()
         return super().epoch(epoch)  # type: ignore[misc]
 
     def close(self) -> None:
-        if self._feed:
-            self._feed.forget()
+        self._feed.forget()
         super().close()  # type: ignore[misc]
 
     def _state(self) -> str:
-        """Where reading stands, after the batch that was handed out last; not the one that is on its way."""
-        return self._feed.state_before(self._core.state) if self._feed else self._core.state()  # type: ignore[attr-defined]
+        """Where reading stands, after the batch that was handed out last; not the ones that are on their way."""
+        return self._feed.state_before(self._core.state)  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: Any) -> None:
-        if self._feed:
-            self._feed.forget()
+        self._feed.forget()
         super().load_state_dict(state)  # type: ignore[misc]
 
     def _take(self) -> Any:
-        return self._feed.take(self._core) if self._feed else self._tensors(self._core.next())  # type: ignore[attr-defined]
+        return self._feed.take(self._core)  # type: ignore[attr-defined]
 
-    def _tensors(self, found: Any) -> Any:
-        raise NotImplementedError
+
+def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> ImageBatch:
+    return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index)
 
 
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
@@ -106,11 +98,25 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
     layout  "nchw" here, which PyTorch's layers expect
     device  a CUDA device: batches are made in pinned memory, copied on a stream of their own one batch ahead, always as
             uint8, and made float32 and normalised there where dtype is "float32"
+    transform
+            function of a batch's (images), which returns images, or of (images, labels), which returns both; *args gets
+            both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
+            of the current stream. With a keyword-only parameter `batch` it gets the ImageBatch by that name: samples,
+            epoch and index, to seed by. What it raises is raised where the batch is asked for, which is the next again
+    transform_ahead
+            so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
+            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader; stats() says
+            in a notice how long training waited for it
     """
 
     def __init__(self, paths: Paths, *, device: Device = None, dtype: str = "uint8", layout: Optional[str] = "nchw",
-                 normalize: Optional[Dict[str, Any]] = None, normalize_like: Optional[Path] = None, **options: Any) -> None:
+                 normalize: Optional[Dict[str, Any]] = None, normalize_like: Optional[Path] = None,
+                 transform: Optional[Callable[..., Any]] = None, transform_ahead: int = 0, **options: Any) -> None:
         refuse_data_loader_options(options)
+        ahead = whole_number("transform_ahead", transform_ahead)
+        if ahead and transform is None:
+            raise Error("transform_ahead: is for transform, which is None", "usage")
+        applied = None if transform is None else Transform(transform)
         options = share_of_work(options)
         target = cuda_device(device)
         if target:
@@ -118,12 +124,16 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         super().__init__(paths, dtype="uint8" if target else dtype, layout=layout,
                          normalize=None if target and dtype == "float32" else normalize,
                          normalize_like=None if target and dtype == "float32" else normalize_like, **options)
-        self._feed = None
         self._notices: List[str] = []
+        self._waits_for: Optional[TransformFeed] = None
+        self._feed = HostFeed(partial(image_batch, self._core))
         if target:
             stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
             self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats),
                                     partial(ImageBatch.of, self._core))
+        if applied:
+            feed = self._feed = TransformFeed(self._feed, applied, ahead, target)
+            self._waits_for = feed if ahead else None
 
     def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""
@@ -138,14 +148,34 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
 
     def stats(self) -> Any:
         found = super().stats()
-        found.notices = [*found.notices, *self._notices]
+        notices = [*found.notices, *self._notices]
+        if self._waits_for:
+            notices.append(f"transform_ahead: training waited {self._waits_for.wait_seconds:.3f} s for transformed batches; "
+                           "wait_seconds are those of the thread that transforms")
+        found.notices = notices
         return found
 
-    def _tensors(self, found: Any) -> Optional[ImageBatch]:
-        if found is None:
-            return None
-        images, labels, samples, epoch, index = found
-        return ImageBatch.of(self._core, tensor(images), tensor(labels), tensor(samples), epoch, index)
+    def reset_stats(self) -> None:
+        super().reset_stats()
+        if self._waits_for:
+            self._waits_for.wait_seconds = 0.0
+
+
+class SparseRows:
+    """Makes batches of rows of so many columns."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+
+    def _matrix(self, found: Any, rows: int) -> Any:
+        if not isinstance(found, tuple):
+            return tensor(found)
+        indptr, indices, values = (torch.from_numpy(each) for each in found[:3])
+        return torch.sparse_csr_tensor(indptr, indices, values, size=(rows, self._columns))
+
+    def __call__(self, x: Any, held_out: Any, labels: Any, rows: Any, epoch: int, index: int) -> SparseBatch:
+        return SparseBatch(self._matrix(x, len(rows)), self._matrix(held_out, len(rows)), tensor(labels), tensor(rows),
+                           epoch, index)
 
 
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
@@ -166,21 +196,10 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         if target:
             options.setdefault("allocator", pinned_memory)
         super().__init__(paths, format="csr" if target else format, writable=writable, **options)
-        self._feed = DeviceFeed(target, DeviceRows(target, format, self.column_count), SparseBatch) if target else None
+        self._feed = HostFeed(SparseRows(self.column_count))
+        if target:
+            self._feed = DeviceFeed(target, DeviceRows(target, format, self.column_count), SparseBatch)
 
     @staticmethod
     def _writing(writable: bool) -> Tuple[bool, bool]:
         return True, writable
-
-    def _tensor_matrix(self, found: Any, rows: int) -> Any:
-        if not isinstance(found, tuple):
-            return tensor(found)
-        indptr, indices, values = (torch.from_numpy(each) for each in found[:3])
-        return torch.sparse_csr_tensor(indptr, indices, values, size=(rows, self.column_count))
-
-    def _tensors(self, found: Any) -> Optional[SparseBatch]:
-        if found is None:
-            return None
-        x, held_out, labels, rows, epoch, index = found
-        return SparseBatch(self._tensor_matrix(x, len(rows)), self._tensor_matrix(held_out, len(rows)), tensor(labels),
-                           tensor(rows), epoch, index)
