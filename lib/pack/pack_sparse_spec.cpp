@@ -263,7 +263,12 @@ std::vector<std::string> pack_names(const RatingSplitSpec& split) {
 
 void check_spec(const PackSparseSpec& spec) {
   const std::string& format = spec.input.format;
-  if (!format.empty() && !enum_of<RatingFormat>(format)) refuse("`format`: '" + format + "' is not known");
+  if (!format.empty() && !enum_of<RatingFormat>(format)) {
+    std::string expected;
+    for (const std::string_view word : kEnumWords<RatingFormat>)
+      expected.append(expected.empty() ? "" : ", ").append(word);
+    refuse("`format`: expected " + expected + ", found '" + format + "'");
+  }
   check_sizes(spec);
   check_split(spec.packs.split);
   static_cast<void>(codec_choice(spec));

@@ -194,11 +194,17 @@ NormalizeSpec normalize_spec(const py::dict& options) {
 
 }  // namespace
 
-py::object OptionDict::take_value(const char* name) { return left_.attr("pop")(name, py::none()); }
+py::object OptionDict::take_value(const char* name) {
+  taken_.emplace_back(name);
+  return left_.attr("pop")(name, py::none());
+}
 
 void OptionDict::finish() const {
-  for (const auto& [name, value] : left_)
-    throw Error(ErrorCode::usage, location_ + py::str(name).cast<std::string>() + ": no such option");
+  if (left_.empty()) return;
+  std::string expected;
+  for (const std::string& name : taken_) expected.append(expected.empty() ? "" : ", ").append(name);
+  const std::string found = py::str(left_.begin()->first).cast<std::string>();
+  throw Error(ErrorCode::usage, location_ + found + ": no such option; expected " + expected);
 }
 
 std::optional<std::size_t> OptionDict::take_index(const char* name, std::span<const std::string_view> words) {

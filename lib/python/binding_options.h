@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "binding.h"
 #include "chunkhit/dataset.h"
@@ -55,7 +56,7 @@ class OptionDict {
   [[nodiscard]] bool has(const char* name) const { return left_.contains(name) && !left_[name].is_none(); }
   [[nodiscard]] py::object take_value(const char* name);
   [[noreturn]] void refuse(const char* name, const py::object& value, const std::string& expected) const;
-  /// Throws usage when a name is left that nobody took.
+  /// Throws usage when a name is left that nobody took, with those that could be.
   void finish() const;
 
  private:
@@ -78,6 +79,7 @@ class OptionDict {
   }
 
   py::dict left_;
+  std::vector<std::string> taken_;  ///< names that have been asked for
   std::string location_;
 };
 

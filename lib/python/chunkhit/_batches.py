@@ -4,9 +4,10 @@ from __future__ import annotations
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-class ImageBatch(tuple):
+class ImageBatch(Tuple[Any, Any]):
     """A batch of images: `images, labels = batch`.
 
     images   uint8 or float32, (batch, height, width, channels) or (batch, channels, height, width)
@@ -38,11 +39,11 @@ class ImageBatch(tuple):
     def keys(self) -> List[str]:
         return self.core.keys(self._numbers())
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> NDArray[Any]:
         """The values of a kept column: int64 or float64 (batch,), NaN where one is missing, or str as objects."""
         return self.core.column(name, self._numbers())
 
-    def _numbers(self) -> np.ndarray:
+    def _numbers(self) -> NDArray[Any]:
         samples = self.samples if isinstance(self.samples, np.ndarray) else self.samples.cpu().numpy()
         return samples.astype(np.uint64, copy=False)
 
@@ -60,18 +61,18 @@ class ImageBatch(tuple):
 class CsrRows(NamedTuple):
     """Rows of a matrix, of which row i has the entries indptr[i] to indptr[i + 1]."""
 
-    indptr: np.ndarray  #: int32 (rows + 1,) of a loader, int64 of a dataset
-    indices: np.ndarray  #: int32 (entries,): columns, ascending in a row
-    values: np.ndarray  #: float32 (entries,)
+    indptr: NDArray[Any]  #: int32 (rows + 1,) of a loader, int64 of a dataset
+    indices: NDArray[Any]  #: int32 (entries,): columns, ascending in a row
+    values: NDArray[Any]  #: float32 (entries,)
     shape: Tuple[int, int]
 
     def to_scipy(self) -> Any:
         """A scipy.sparse.csr_matrix over the same memory."""
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_matrix  # type: ignore
 
         return csr_matrix((self.values, self.indices, self.indptr), shape=self.shape, copy=False)
 
-    def to_dense(self) -> np.ndarray:
+    def to_dense(self) -> NDArray[Any]:
         """A new float32 array (rows, columns)."""
         dense = np.zeros(self.shape, np.float32)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))

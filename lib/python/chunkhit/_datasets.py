@@ -1,14 +1,14 @@
 """Map-style datasets: samples by their numbers, for DataLoader and for looking around."""
-from __future__ import annotations
-
 import json
 import os
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _chunkhit
+from . import _types as types
 from ._batches import CsrRows
 from ._error import Error
 from ._ids import Ids
@@ -29,7 +29,7 @@ def worker_memory_bytes() -> int:
             free = min(free, int(most.read()) - int(now.read()))
     except (OSError, ValueError):
         pass  # no limit
-    return max(free // 2 // worker.num_workers, 1)
+    return max(free // 2 // int(worker.num_workers), 1)
 
 
 class Dataset:
@@ -63,7 +63,7 @@ class Dataset:
         return {name: value for name, value in self.__dict__.items() if name != "_opened"} | {"_process": 0}
 
     def __len__(self) -> int:
-        return self._core.size
+        return int(self._core.size)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._summary()} of {', '.join(self._paths)}>"
@@ -74,7 +74,8 @@ class Dataset:
     @property
     def info(self) -> Dict[str, Any]:
         """What the (first) pack holds, as `chunkhit.pack_info` gives it."""
-        return json.loads(self._core.info_json())
+        info: Dict[str, Any] = json.loads(self._core.info_json())
+        return info
 
     def __getitem__(self, key: Any) -> Any:
         """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
@@ -86,7 +87,7 @@ class Dataset:
         """The samples of these numbers, each as `dataset[number]` gives it, read in one go."""
         return self._split(self._read(self._numbers(numbers), False))
 
-    def _numbers(self, key: Any) -> np.ndarray:
+    def _numbers(self, key: Any) -> NDArray[Any]:
         """uint64 (n,); raises IndexError for a number that is none of a sample."""
         size = self._core.size
         if isinstance(key, slice):
@@ -104,7 +105,7 @@ class Dataset:
             raise IndexError(f"sample {int(array.max() if array.max() >= size else array.min())} of {size}")
         return np.where(array < 0, array + size, array).astype(np.uint64)
 
-    def _read(self, numbers: np.ndarray, is_one: bool) -> Any:
+    def _read(self, numbers: NDArray[Any], is_one: bool) -> Any:
         raise NotImplementedError
 
     def _split(self, read: Any) -> List[Any]:
@@ -129,26 +130,26 @@ class ImageDataset(Dataset):
         self,
         paths: Paths,
         *,
-        cache: str = "automatic",
+        cache: types.Cache = "automatic",
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
-        check_hashes: str = "first_use",
+        check_hashes: types.CheckHashes = "first_use",
         images: str = "images",
         labels: Optional[str] = None,
         check_external: bool = True,
     ) -> None:
         super().__init__(paths, with_native_paths(keywords(locals()), "cache_dir"))
 
-    def labels(self) -> np.ndarray:
+    def labels(self) -> NDArray[Any]:
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
-        return self._core.labels(self._numbers(slice(None)))
+        return np.asarray(self._core.labels(self._numbers(slice(None))))
 
     def keys(self) -> List[str]:
         """Names of all samples: the file of each, as the input named it; no image is read."""
         return self._core.keys(self._numbers(slice(None)))
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> NDArray[Any]:
         """A column that `pack_images(keep_columns=[name])` kept, of all samples: int64 or float64 (n,), NaN where a value is
         missing, or str as objects. `info["columns"]` lists them."""
         return self._core.column(name, self._numbers(slice(None)))
@@ -156,7 +157,7 @@ class ImageDataset(Dataset):
     def _summary(self) -> str:
         return f"{len(self)} samples"
 
-    def _read(self, numbers: np.ndarray, is_one: bool) -> Tuple[Any, Any]:
+    def _read(self, numbers: NDArray[Any], is_one: bool) -> Tuple[Any, Any]:
         images, labels = self._core.read(numbers), self._core.labels(numbers)
         if not is_one:
             return images, labels
@@ -191,13 +192,13 @@ class SparseDataset(Ids, Dataset):
         self,
         paths: Paths,
         *,
-        format: str = "dense_f32",
+        format: types.RowFormat = "dense_f32",
         held_out: bool = True,
-        cache: str = "automatic",
+        cache: types.Cache = "automatic",
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
-        check_hashes: str = "first_use",
+        check_hashes: types.CheckHashes = "first_use",
         check_external: bool = True,
     ) -> None:
         if format not in ("dense_f32", "csr"):
@@ -211,7 +212,7 @@ class SparseDataset(Ids, Dataset):
     @property
     def column_count(self) -> int:
         """Items."""
-        return self._core.column_count
+        return int(self._core.column_count)
 
     @property
     def has_held_out(self) -> bool:
@@ -220,18 +221,18 @@ class SparseDataset(Ids, Dataset):
     def _summary(self) -> str:
         return f"{len(self)} rows of {self.column_count} columns"
 
-    def _matrix(self, numbers: np.ndarray, held_out: bool, is_one: bool) -> Any:
+    def _matrix(self, numbers: NDArray[Any], held_out: bool, is_one: bool) -> Any:
         indptr, indices, values = self._core.read(numbers, held_out)
         rows = CsrRows(indptr, indices, values, (len(numbers), self.column_count))
         if self._as == "csr":
             return rows
         return rows.to_dense()[0] if is_one else rows.to_dense()
 
-    def _read(self, numbers: np.ndarray, is_one: bool) -> Any:
+    def _read(self, numbers: NDArray[Any], is_one: bool) -> Any:
         found = [self._matrix(numbers, False, is_one)]
         if self.has_held_out:
             found.append(self._matrix(numbers, True, is_one))
-        labels: Optional[np.ndarray] = self._core.labels(numbers)
+        labels: Optional[NDArray[Any]] = self._core.labels(numbers)
         if labels is not None:
             found.append(labels[0] if is_one else labels)
         return found[0] if len(found) == 1 else tuple(found)

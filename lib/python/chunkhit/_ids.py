@@ -5,6 +5,7 @@ import operator
 from typing import Any, List, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._error import Error, whole_number
 
@@ -21,7 +22,7 @@ def id_text(value: Any) -> str:
         raise Error(f"id: expected a text or a whole number, found {value!r}", "usage") from None
 
 
-def ids_to_find(ids: Any) -> Union[np.ndarray, List[str]]:
+def ids_to_find(ids: Any) -> Union[NDArray[Any], List[str]]:
     """int64 (n,), or texts; raises Error "usage" for what is no row of ids."""
     if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1:
         raise Error(f"ids: expected a row of texts or whole numbers, found {ids!r}", "usage")
@@ -30,7 +31,7 @@ def ids_to_find(ids: Any) -> Union[np.ndarray, List[str]]:
     return [id_text(each) for each in ids]
 
 
-def ids_array(found: Any) -> np.ndarray:
+def ids_array(found: Any) -> NDArray[Any]:
     return found if isinstance(found, np.ndarray) else np.array(found, dtype=object)
 
 
@@ -44,17 +45,17 @@ class Ids:
 
     def row_id(self, row: int) -> str:
         """The user's own id."""
-        return self._core.row_id(whole_number("row", row))
+        return str(self._core.row_id(whole_number("row", row)))
 
     def column_id(self, column: int) -> str:
         """The item's own id."""
-        return self._core.column_id(whole_number("column", column))
+        return str(self._core.column_id(whole_number("column", column)))
 
-    def row_ids(self) -> np.ndarray:
+    def row_ids(self) -> NDArray[Any]:
         """All users' ids by row: int64 (rows,) where each is a whole number, else an object array of str."""
         return ids_array(self._core.row_ids())
 
-    def column_ids(self) -> np.ndarray:
+    def column_ids(self) -> NDArray[Any]:
         """All items' ids by column: int64 (columns,) where each is a whole number, else an object array of str."""
         return ids_array(self._core.column_ids())
 
@@ -66,16 +67,16 @@ class Ids:
         """The column of an item's id; raises KeyError for an unknown one."""
         return self._one(self._core.columns_of([id_text(id)]), id)
 
-    def rows_of(self, ids: Any) -> np.ndarray:
+    def rows_of(self, ids: Any) -> NDArray[Any]:
         """int64 (n,): the row of each of n ids, -1 for unknown ones."""
-        return self._core.rows_of(ids_to_find(ids))
+        return ids_array(self._core.rows_of(ids_to_find(ids)))
 
-    def columns_of(self, ids: Any) -> np.ndarray:
+    def columns_of(self, ids: Any) -> NDArray[Any]:
         """int64 (n,): the column of each of n ids, -1 for unknown ones."""
-        return self._core.columns_of(ids_to_find(ids))
+        return ids_array(self._core.columns_of(ids_to_find(ids)))
 
     @staticmethod
-    def _one(found: np.ndarray, id: Any) -> int:
+    def _one(found: NDArray[Any], id: Any) -> int:
         if found[0] < 0:
             raise KeyError(id)
         return int(found[0])

@@ -9,12 +9,14 @@ from . import _chunkhit
 from ._error import Error, whole_number
 
 Batch = TypeVar("Batch")
+Self = TypeVar("Self", bound="Loader[Any, Any]")
+Core = TypeVar("Core", _chunkhit.ImageLoader, _chunkhit.SparseLoader)
 
 
 class Epoch(Generic[Batch]):
     """The batches that are left of an epoch; to be iterated once, until another is begun."""
 
-    def __init__(self, loader: "Loader[Batch]", number: int, turn: int) -> None:
+    def __init__(self, loader: "Loader[Any, Batch]", number: int, turn: int) -> None:
         self._loader = loader
         self._number = number
         self._turn = turn
@@ -26,13 +28,13 @@ class Epoch(Generic[Batch]):
         return self._loader._next_of(self)
 
 
-class Loader(Generic[Batch]):
+class Loader(Generic[Core, Batch]):
     """What ImageLoader and SparseLoader have in common. One thread at a time may take batches, and any look at the
     statistics and the state meanwhile; a forked child must make its own."""
 
-    _opened: Any = None  # the binding's loader
+    _opened: Optional[Core] = None  # the binding's loader
 
-    def __init__(self, core: Any, options: Dict[str, Any]) -> None:
+    def __init__(self, core: Core, options: Dict[str, Any]) -> None:
         self._opened = core
         self._options = options
         # Of the epoch that was begun last. Not that epoch itself, which refers to this: dropping both frees threads and
@@ -41,7 +43,7 @@ class Loader(Generic[Batch]):
         self._next_epoch = 0
 
     @property
-    def _core(self) -> Any:
+    def _core(self) -> Core:
         if self._opened is None:
             raise Error("this loader is closed", "usage")
         return self._opened
@@ -52,7 +54,7 @@ class Loader(Generic[Batch]):
         self._opened = None
         self._turn += 1
 
-    def __enter__(self) -> "Loader[Batch]":
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -138,15 +140,15 @@ class Loader(Generic[Batch]):
     @property
     def batch_size(self) -> int:
         """Samples (rows) a batch, as it was asked for; this and the next two are what libraries ask of a loader."""
-        return self._options["batch_size"]
+        return int(self._options["batch_size"])
 
     @property
     def drop_last(self) -> bool:
-        return self._options["drop_last"]
+        return bool(self._options["drop_last"])
 
     @property
     def seed(self) -> int:
-        return self._options["seed"]
+        return int(self._options["seed"])
 
     @property
     def size(self) -> int:
@@ -161,7 +163,8 @@ class Loader(Generic[Batch]):
     @property
     def info(self) -> Dict[str, Any]:
         """What the (first) pack holds, as `pack_info` gives it."""
-        return json.loads(self._core.info_json())
+        info: Dict[str, Any] = json.loads(self._core.info_json())
+        return info
 
     def _next_of(self, epoch: Epoch[Batch]) -> Batch:
         if epoch._turn != self._turn:

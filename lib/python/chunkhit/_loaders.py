@@ -1,22 +1,23 @@
 """Loaders: batches that are always ready."""
-from __future__ import annotations
-
 import os
 import reprlib
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _chunkhit
+from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._ids import Ids
 from ._loader import Loader
 from ._paths import Path, Paths, native_path, native_paths, with_native_paths
 
 
-def keywords(arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """The options among a constructor's locals()."""
-    return {name: value for name, value in arguments.items() if name not in ("self", "paths", "writable", "__class__")}
+def keywords(arguments: Dict[str, Any], *others: str) -> Dict[str, Any]:
+    """The options of the binding among a constructor's locals(); `others` are not."""
+    not_options = ("self", "paths", "writable", "__class__", *others)
+    return {name: value for name, value in arguments.items() if name not in not_options}
 
 
 def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
@@ -35,7 +36,7 @@ def subset_option(subset: Any) -> Any:
     return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
-class ImageLoader(Loader[ImageBatch]):
+class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
     paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined by name: ids of the first path
@@ -105,37 +106,37 @@ class ImageLoader(Loader[ImageBatch]):
 
     def __init__(
         self,
-        paths: Union[Paths, Dict[Path, float]],
+        paths: types.Sources,
         *,
-        shares: str = "batch",
+        shares: types.Shares = "batch",
         batch_size: int = 256,
-        shuffle: str = "none",
+        shuffle: types.Shuffle = "none",
         seed: int = 0,
         window_chunks: int = 64,
         rank: int = 0,
         world_size: int = 1,
-        rank_remainder: str = "pad",
+        rank_remainder: types.RankRemainder = "pad",
         drop_last: bool = False,
-        sampler: Any = None,
-        subset: Any = None,
+        sampler: types.Sampler = None,
+        subset: types.Subset = None,
         replacement: bool = True,
         epoch_samples: Optional[int] = None,
         echo: int = 1,
-        augment: Optional[Dict[str, Any]] = None,
-        dtype: str = "uint8",
-        normalize: Optional[Dict[str, Any]] = None,
+        augment: Optional[types.Augment] = None,
+        dtype: types.Dtype = "uint8",
+        normalize: Optional[types.Normalize] = None,
         normalize_like: Optional[Path] = None,
-        layout: Optional[str] = None,
-        cache: str = "automatic",
+        layout: Optional[types.Layout] = None,
+        cache: types.Cache = "automatic",
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
         memory_bytes: int = 0,
-        threads: Union[int, str] = 0,
-        prefetch: Union[int, str] = 4,
-        check_hashes: str = "first_use",
-        on_corrupt: str = "fail",
-        allocator: Any = None,
+        threads: types.CountOrAuto = 0,
+        prefetch: types.CountOrAuto = 4,
+        check_hashes: types.CheckHashes = "first_use",
+        on_corrupt: types.OnCorrupt = "fail",
+        allocator: Optional[types.Allocator] = None,
         images: str = "images",
         labels: Optional[str] = None,
         check_external: bool = True,
@@ -159,7 +160,7 @@ class ImageLoader(Loader[ImageBatch]):
         return None if found is None else ImageBatch.of(self._core, *found)
 
 
-class SparseLoader(Ids, Loader[SparseBatch]):
+class SparseLoader(Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     """Batches of rows from a pack of pack-sparse, one of its parts, or an AnnData file.
 
     The options are those of ImageLoader (also `itertools.islice(loader.epoch(epoch), 100)` to limit batches), and those
@@ -179,34 +180,34 @@ class SparseLoader(Ids, Loader[SparseBatch]):
         paths: Paths,
         *,
         batch_size: int = 500,
-        shuffle: str = "none",
+        shuffle: types.Shuffle = "none",
         seed: int = 0,
         window_chunks: int = 64,
         rank: int = 0,
         world_size: int = 1,
-        rank_remainder: str = "pad",
+        rank_remainder: types.RankRemainder = "pad",
         drop_last: bool = False,
-        sampler: Any = None,
-        subset: Any = None,
+        sampler: types.Sampler = None,
+        subset: types.Subset = None,
         replacement: bool = True,
         epoch_samples: Optional[int] = None,
         echo: int = 1,
-        format: str = "dense_f32",
+        format: types.SparseFormat = "dense_f32",
         binarize: bool = False,
         scale: float = 1.0,
-        normalize: str = "none",
+        normalize: types.RowNorm = "none",
         held_out: bool = True,
         writable: bool = False,
-        cache: str = "automatic",
+        cache: types.Cache = "automatic",
         cache_bytes: int = 0,
         cache_dir: Optional[Path] = None,
         cache_disk_bytes: int = 0,
         memory_bytes: int = 0,
-        threads: Union[int, str] = 0,
-        prefetch: Union[int, str] = 4,
-        check_hashes: str = "first_use",
-        on_corrupt: str = "fail",
-        allocator: Any = None,
+        threads: types.CountOrAuto = 0,
+        prefetch: types.CountOrAuto = 4,
+        check_hashes: types.CheckHashes = "first_use",
+        on_corrupt: types.OnCorrupt = "fail",
+        allocator: Optional[types.Allocator] = None,
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
@@ -225,20 +226,20 @@ class SparseLoader(Ids, Loader[SparseBatch]):
     @property
     def column_count(self) -> int:
         """Items."""
-        return self._core.column_count
+        return int(self._core.column_count)
 
     @property
     def has_held_out(self) -> bool:
-        return self._core.has_held_out
+        return bool(self._core.has_held_out)
 
     @property
     def value_scale(self) -> float:
         """A rating is a number of "dense_u8" times this."""
-        return self._core.value_scale
+        return float(self._core.value_scale)
 
-    def item_counts(self) -> np.ndarray:
+    def item_counts(self) -> NDArray[Any]:
         """uint64 (columns,): ratings of each item in the training matrix; empty for a single part."""
-        return self._core.item_counts()
+        return np.asarray(self._core.item_counts())
 
     def _matrix(self, found: Any, rows: int) -> Any:
         if not isinstance(found, tuple):

@@ -1,15 +1,15 @@
 """Packing, and what packs hold."""
-from __future__ import annotations
-
 import json
 import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
+from . import _types as types
 from ._error import Error, whole_number
 from ._paths import Path, Paths, native_path, native_paths
 
+Info = Dict[str, Any]
 Progress = Union[bool, Callable[[Dict[str, Any]], None], None]
 
 
@@ -43,7 +43,7 @@ def packs_in(path: Path) -> List[str]:
     return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "manifest.json")))
 
 
-def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = None) -> Dict[str, Any]:
+def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = None) -> Info:
     """What a pack (its folder or manifest.json) or a part holds, or an HDF5 file that no pack-* wrote, whose datasets
     `images` and `labels` name (as in ImageLoader); as `pack-info --json` prints it. `info` of loaders and datasets is the same.
 
@@ -65,11 +65,12 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     packs = packs_in(path)
     if packs:
         return {name: pack_info(os.path.join(os.fspath(path), name), images=images, labels=labels) for name in packs}
-    return json.loads(_chunkhit.pack_info_json(native_path(path, "path"), images, labels))
+    info: Info = json.loads(_chunkhit.pack_info_json(native_path(path, "path"), images, labels))
+    return info
 
 
 def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = None, images: str = "images",
-                labels: Optional[str] = None) -> Dict[str, Any]:
+                labels: Optional[str] = None) -> Info:
     """Checks a pack, a part, or an external HDF5 file from end to end.
 
     quick           manifest, sizes and structure only; no sample is read
@@ -85,7 +86,8 @@ def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = Non
     if packs:
         return {name: verify_pack(os.path.join(os.fspath(path), name), quick=quick, threads=threads, images=images,
                                   labels=labels) for name in packs}
-    return json.loads(_chunkhit.verify_pack_json(native_path(path, "path"), quick, threads or 0, images, labels))
+    found: Info = json.loads(_chunkhit.verify_pack_json(native_path(path, "path"), quick, threads or 0, images, labels))
+    return found
 
 
 def native(value: Any) -> Any:
@@ -95,6 +97,12 @@ def native(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [native(each) for each in value]
     return value
+
+
+def given(arguments: Dict[str, Any]) -> Info:
+    """The options of packing among a function's locals() that are not None."""
+    others = ("root", "inputs", "output", "progress", "dry_run", "plan")
+    return {name: value for name, value in arguments.items() if value is not None and name not in others}
 
 
 def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
@@ -112,7 +120,7 @@ def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
          options: Dict[str, Any]) -> Dict[str, Any]:
     options = pack_options(output, options)
-    packs = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
+    packs: Info = with_progress(progress, lambda on_progress: run(options, on_progress, bool(dry_run)))
     return packs if dry_run else pack_info(output)
 
 
@@ -128,7 +136,25 @@ def is_shown() -> bool:
 
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                plan: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+                plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
+                label_column: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
+                classes_extra: Optional[types.ClassesExtra] = None, include: Optional[types.Texts] = None,
+                split_folders: Optional[types.Texts] = None, follow_symlinks: Optional[bool] = None,
+                exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None, check: Optional[types.Check] = None,
+                accept_warnings: Optional[bool] = None, max_seconds_per_image: Optional[int] = None,
+                max_pixels: Optional[int] = None, max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
+                resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
+                resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
+                store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
+                container: Optional[types.Container] = None, layout: Optional[types.Layout] = None, codec: Optional[str] = None,
+                chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None, part_bytes: Optional[int] = None,
+                order: Optional[types.Order] = None, seed: Optional[int] = None, split: Optional[Dict[str, float]] = None,
+                on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
+                on_io_error: Optional[types.OnIoError] = None, trust_inputs: Optional[bool] = None,
+                threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
     root      folder of the images; None: the folder of `labels`
@@ -156,7 +182,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
     that make no sense, "bad_data", "too_many_rejects", "cannot_write", or "try_again". Ctrl-C stops after the samples
     in hand and raises KeyboardInterrupt; finished parts are kept.
     """
-    split = options.get("split")
+    options = given(locals())
     if split is not None and not (isinstance(split, dict) and all(
             isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
         raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
@@ -179,9 +205,9 @@ def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
     return None if status is None else json.loads(status)
 
 
-def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[str] = None,
-             root: Optional[Path] = None, on_io_error: Optional[str] = None, threads: Optional[int] = None,
-             memory_bytes: Optional[int] = None, progress: Progress = None) -> Dict[str, Any]:
+def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[types.PlanStage] = None,
+             root: Optional[Path] = None, on_io_error: Optional[types.OnIoError] = None, threads: Optional[int] = None,
+             memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
     """Packs what `pack_images` or `pack_sparse` planned (plan=…). Any number of calls on any number of machines may run
     at once, also of the same task.
 
@@ -211,7 +237,24 @@ def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
 
 
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                plan: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+                plan: Optional[int] = None, format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
+                header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
+                value: Union[str, int, None] = None, time: Union[str, int, None] = None, quote: Optional[types.Quote] = None,
+                comment: Optional[str] = None, decimal: Optional[str] = None, transpose: Optional[bool] = None,
+                layer: Optional[str] = None, index_base: Optional[int] = None, preset: Optional[types.Preset] = None,
+                duplicates: Optional[types.Duplicates] = None, zeros: Optional[types.Zeros] = None,
+                min_value: Optional[float] = None, above: Optional[float] = None, binarize: Optional[bool] = None,
+                min_user: Optional[int] = None, min_item: Optional[int] = None, filter_once: Optional[bool] = None,
+                values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
+                validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
+                fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None, before: Optional[int] = None,
+                validation_users: Optional[Path] = None, test_users: Optional[Path] = None,
+                train_file: Optional[Paths] = None, validation_file: Optional[Paths] = None, test_file: Optional[Paths] = None,
+                id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
+                seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
+                storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
+                threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs user-item ratings, once.
 
     inputs    one file or several, all of one format, or folders of packs; None if a split is given as files:
@@ -235,6 +278,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
 
     Returns and raises what `pack_images` does.
     """
+    options = given(locals())
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
         raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
                         "makes one of it")
@@ -251,7 +295,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     return plan_status(output) or pack_info(output)
 
 
-def merge_packs(packs: Paths, output: Path) -> Dict[str, Any]:
+def merge_packs(packs: Paths, output: Path) -> Info:
     """Merges finished packs into one without copying: their parts are hard-linked (copied where that cannot be).
 
     packs     one folder or several, in this order; classes are joined by name, the first pack's ids stay. Ratings: all

@@ -1,11 +1,9 @@
 """Paths, as they are given and as the system has them."""
-from __future__ import annotations
-
 import os
 import reprlib
 from typing import Any, Dict, List, Sequence, Union
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, os.PathLike[str]]
 Paths = Union[Path, Sequence[Path]]
 
 

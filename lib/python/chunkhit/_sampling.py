@@ -4,12 +4,13 @@ from __future__ import annotations
 from typing import Any, Tuple, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _chunkhit
 from ._batches import SparseBatch
 from ._error import Error, whole_number
 
-RowItems = Union[np.ndarray, Tuple[np.ndarray, np.ndarray], None]
+RowItems = Union[NDArray[Any], Tuple[NDArray[Any], NDArray[Any]], None]
 
 
 class PopularitySampler:
@@ -25,13 +26,13 @@ class PopularitySampler:
     def __init__(self, item_counts: Any, power: float = 1.0) -> None:
         self._core = _chunkhit.PopularitySampler(numbers_of("item_counts", item_counts, np.uint64), float(power))
 
-    def draw(self, own: Any, count: int, *, seed: int, index: int = 0) -> np.ndarray:
+    def draw(self, own: Any, count: int, *, seed: int, index: int = 0) -> NDArray[Any]:
         """int32 (count,): items that are not among `own`, the columns of a user. The draws are the places index to
         index + count of an endless series that `seed` makes. Raises Error "usage" when `own` leaves nothing to draw."""
         own = np.unique(numbers_of("own", own, np.int32))
         return self._core.draw(own, whole_number("seed", seed), whole_number("index", index), whole_number("count", count))
 
-    def draw_batch(self, batch: SparseBatch, count: int, *, seed: int) -> np.ndarray:
+    def draw_batch(self, batch: SparseBatch, count: int, *, seed: int) -> NDArray[Any]:
         """int32 (rows, count): for each row of a loader's batch, items that are neither in its x nor in its held_out.
 
         A row's negatives are a function of (seed, batch.epoch, its number in the source), whatever the batch size, the
@@ -44,9 +45,9 @@ class PopularitySampler:
                                      whole_number("epoch", batch.epoch), whole_number("count", count))
 
 
-def host_array(array: Any) -> np.ndarray:
+def host_array(array: Any) -> NDArray[Any]:
     """An array, or a tensor on whatever device, as NumPy's."""
-    return array.cpu().numpy() if hasattr(array, "cpu") else np.asarray(array)
+    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 
 def row_items(name: str, matrix: Any) -> RowItems:
@@ -68,7 +69,7 @@ def csr_items(indptr: Any, indices: Any) -> RowItems:
     return np.ascontiguousarray(indptr, np.int32), np.ascontiguousarray(indices, np.int32)
 
 
-def numbers_of(name: str, numbers: Any, kind: Any) -> np.ndarray:
+def numbers_of(name: str, numbers: Any, kind: Any) -> NDArray[Any]:
     """Whole numbers from 0, (n,); raises Error "usage" for what is none."""
     array = np.asarray(numbers)
     is_whole = array.size == 0 or np.issubdtype(array.dtype, np.integer)

@@ -5,14 +5,18 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 import torch
 
 from ._error import Error
+from ._types import Normalize
+
+cuda: Any = torch.cuda  # which has no types in every version of PyTorch
 
 
-def pinned_memory(byte_count: int) -> np.ndarray:
+def pinned_memory(byte_count: int) -> NDArray[Any]:
     """Memory that the GPU copies from by itself."""
-    return torch.empty(byte_count, dtype=torch.uint8, pin_memory=True).numpy()
+    return np.asarray(torch.empty(byte_count, dtype=torch.uint8, pin_memory=True))
 
 
 def to_device(array: Any, device: torch.device) -> Any:
@@ -28,13 +32,13 @@ class DeviceImages:
     where `normalize` gives none."""
 
     def __init__(self, device: torch.device, dtype: str, info: Dict[str, Any], layout: Optional[str],
-                 normalize: Optional[Dict[str, Any]], stats: Dict[str, Any]) -> None:
+                 normalize: Optional[Normalize], stats: Dict[str, Any]) -> None:
         self._device = device
         self._is_float = dtype == "float32"
         if not self._is_float:
             return
         shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
-        given = normalize or {}
+        given: Normalize = normalize or {}
         self._mean = self._of_channels(given.get("mean"), stats["mean"], shape)
         self._std = self._of_channels(given.get("std"), stats["std"], shape)
 
@@ -71,9 +75,10 @@ class DeviceRows:
             raise Error("format: dense_f16 holds numbers up to 65504, the values go beyond; take dense_f32, or a smaller scale", "usage")
         copied = to_device(block, self._device)
 
-        def part(array: np.ndarray, kind: torch.dtype) -> torch.Tensor:
+        def part(array: NDArray[Any], kind: torch.dtype) -> torch.Tensor:
             begin = array.__array_interface__["data"][0] - block.__array_interface__["data"][0]
-            return copied[begin : begin + array.nbytes].view(kind)
+            made: torch.Tensor = copied[begin : begin + array.nbytes].view(kind)
+            return made
 
         ends, columns, numbers = part(indptr, torch.int32), part(indices, torch.int32), part(values, torch.float32)
         if self._type is None:
@@ -99,9 +104,9 @@ def tensors_of(value: Any) -> List[torch.Tensor]:
     return [each for part in parts for each in tensors_of(part)]
 
 
-def hand_over(made: Any, is_ready: torch.cuda.Event, device: Optional[torch.device]) -> None:
+def hand_over(made: Any, is_ready: Any, device: Optional[torch.device]) -> None:
     """Makes a batch that another stream made one of the caller's stream, which waits for it; the caller does not."""
-    current = torch.cuda.current_stream(device)
+    current = cuda.current_stream(device)
     current.wait_event(is_ready)
     for each in tensors_of(made):
         DeviceFeed._record(each, current)
@@ -113,19 +118,19 @@ class DeviceFeed:
     MAX_COPIES = 2  # on their way at a time
 
     def __init__(self, device: torch.device, copy: Callable[[Any], Tuple[Any, ...]], make: Callable[..., Any]) -> None:
-        self._stream = torch.cuda.Stream(device)
+        self._stream = cuda.Stream(device)
         self._device = device
         self._copy = copy
         self._make = make
         # The loader's state after the batch that was handed out last; None: as the loader says itself.
         self._state: Optional[str] = None
         # Batch, event of its copy, and state after it.
-        self._ahead: Optional[Tuple[Any, torch.cuda.Event, str]] = None
+        self._ahead: Optional[Tuple[Any, Any, str]] = None
         # Taken from the loader, with the state after it, but not sent: there was no memory for it, say.
         self._unsent: Optional[Tuple[Any, str]] = None
         self._is_at_end = False
         # What is being copied stays until it has been.
-        self._sources: Deque[Tuple[Any, torch.cuda.Event]] = deque()
+        self._sources: Deque[Tuple[Any, Any]] = deque()
 
     def forget(self) -> None:
         """Drops the prefetched batch, because another epoch or position begins."""
@@ -155,7 +160,7 @@ class DeviceFeed:
         return self._make(*found)
 
     @staticmethod
-    def _record(made: torch.Tensor, stream: torch.cuda.Stream) -> None:
+    def _record(made: torch.Tensor, stream: Any) -> None:
         """The memory is not used again before the caller's stream is through with it."""
         if made.layout == torch.sparse_csr:
             for part in (made.crow_indices(), made.col_indices(), made.values()):
@@ -163,7 +168,7 @@ class DeviceFeed:
         else:
             made.record_stream(stream)
 
-    def _send(self, core: Any) -> Optional[Tuple[Any, torch.cuda.Event, str]]:
+    def _send(self, core: Any) -> Optional[Tuple[Any, Any, str]]:
         """The loader's next batch, on its way, or None at the end. What fails is not lost: the next call tries again."""
         while len(self._sources) >= self.MAX_COPIES:
             self._sources.popleft()[1].synchronize()
@@ -174,8 +179,8 @@ class DeviceFeed:
                 return None
             self._unsent = taken, core.state()
         taken, state = self._unsent
-        event = torch.cuda.Event()
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+        event = cuda.Event()
+        with cuda.device(self._device), cuda.stream(self._stream):
             copied = self._copy(taken)
             event.record(self._stream)
         self._sources.append((taken, event))

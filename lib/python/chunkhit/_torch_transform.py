@@ -13,7 +13,7 @@ import torch
 
 from ._batches import ImageBatch
 from ._error import Error
-from ._torch_cuda import hand_over
+from ._torch_cuda import cuda, hand_over
 from ._torch_feed import Feed
 
 
@@ -73,7 +73,7 @@ class Steps:
         self._feed = feed
         self._transform = transform
         # What the thread's kernels run on.
-        self._stream = None if device is None else torch.cuda.Stream(device)
+        self._stream = None if device is None else cuda.Stream(device)
         self._device = device
         # Taken but not transformed, because that failed; with the state after it.
         self._left: Optional[Tuple[ImageBatch, str]] = None
@@ -107,7 +107,7 @@ class Steps:
         self.is_stopped = True
         with self._on_own_stream():
             found = self.run(core)
-            event = None if self._stream is None else torch.cuda.Event()
+            event = None if self._stream is None else cuda.Event()
             if event:
                 event.record(self._stream)
         if found is None:
@@ -120,7 +120,7 @@ class Steps:
         if self._stream is None:
             yield
             return
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+        with cuda.device(self._device), cuda.stream(self._stream):
             yield
 
 

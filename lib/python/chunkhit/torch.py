@@ -11,17 +11,17 @@ They need no DataLoader around them: they read ahead on threads of their own. ra
 torch.distributed where it is initialised. Tensors look into the loader's memory, which is theirs as long as any of them
 lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep their DataLoader.
 """
-from __future__ import annotations
-
-from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+import functools
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union, cast
 
 import torch
 import torch.distributed
 
 from . import _loaders
+from . import _types as types
 from ._batches import ImageBatch, SparseBatch
 from ._error import Error, whole_number
+from ._loaders import keywords
 from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
@@ -29,14 +29,16 @@ from ._torch_feed import Feed, HostFeed, tensor
 from ._torch_transform import Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
-def share_of_work(options: Dict[str, Any]) -> Dict[str, Any]:
-    """The options with rank and world_size of torch.distributed, where they do not say so themselves."""
+def share_of_work(options: Dict[str, Any]) -> None:
+    """Sets rank and world_size that are None to those of torch.distributed, where it is initialised."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return options
-    own = {"rank": torch.distributed.get_rank(), "world_size": torch.distributed.get_world_size()}
-    return {**own, **options}
+        return
+    for name, own in (("rank", torch.distributed.get_rank), ("world_size", torch.distributed.get_world_size)):
+        if options[name] is None:
+            options[name] = own()
 
 
 # What belongs to a DataLoader, and what is in its place here.
@@ -45,10 +47,16 @@ ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefe
              "generator": "seed="}
 
 
-def refuse_data_loader_options(options: Dict[str, Any]) -> None:
-    for name in options:
-        if name in ELSEWHERE:
-            raise TypeError(f"{name}: no such option; {ELSEWHERE[name]} is in its place")
+def refuses_data_loader_options(init: Init) -> Init:
+    """A constructor that says what is in the place of a DataLoader's options."""
+    @functools.wraps(init)
+    def checked(*arguments: Any, **options: Any) -> None:
+        for name in options:
+            if name in ELSEWHERE:
+                raise TypeError(f"{name}: no such option; {ELSEWHERE[name]} is in its place")
+        init(*arguments, **options)
+
+    return cast(Init, checked)
 
 
 def cuda_device(device: Device) -> Optional[torch.device]:
@@ -109,38 +117,77 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             in a notice how long training waited for it
     """
 
-    def __init__(self, paths: Paths, *, device: Device = None, dtype: str = "uint8", layout: Optional[str] = "nchw",
-                 normalize: Optional[Dict[str, Any]] = None, normalize_like: Optional[Path] = None,
-                 transform: Optional[Callable[..., Any]] = None, transform_ahead: int = 0, **options: Any) -> None:
-        refuse_data_loader_options(options)
+    @refuses_data_loader_options
+    def __init__(
+        self,
+        paths: types.Sources,
+        *,
+        device: Device = None,
+        transform: Optional[Callable[..., Any]] = None,
+        transform_ahead: int = 0,
+        shares: types.Shares = "batch",
+        batch_size: int = 256,
+        shuffle: types.Shuffle = "none",
+        seed: int = 0,
+        window_chunks: int = 64,
+        rank: Optional[int] = None,
+        world_size: Optional[int] = None,
+        rank_remainder: types.RankRemainder = "pad",
+        drop_last: bool = False,
+        sampler: types.Sampler = None,
+        subset: types.Subset = None,
+        replacement: bool = True,
+        epoch_samples: Optional[int] = None,
+        echo: int = 1,
+        augment: Optional[types.Augment] = None,
+        dtype: types.Dtype = "uint8",
+        normalize: Optional[types.Normalize] = None,
+        normalize_like: Optional[Path] = None,
+        layout: Optional[types.Layout] = "nchw",
+        cache: types.Cache = "automatic",
+        cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
+        memory_bytes: int = 0,
+        threads: types.CountOrAuto = 0,
+        prefetch: types.CountOrAuto = 4,
+        check_hashes: types.CheckHashes = "first_use",
+        on_corrupt: types.OnCorrupt = "fail",
+        allocator: Optional[types.Allocator] = None,
+        images: str = "images",
+        labels: Optional[str] = None,
+        check_external: bool = True,
+    ) -> None:
+        options = keywords(locals(), "device", "transform", "transform_ahead")
         ahead = whole_number("transform_ahead", transform_ahead)
         if ahead and transform is None:
             raise Error("transform_ahead: is for transform, which is None", "usage")
         applied = None if transform is None else Transform(transform)
-        options = share_of_work(options)
+        share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.setdefault("allocator", pinned_memory)
-        super().__init__(paths, dtype="uint8" if target else dtype, layout=layout,
-                         normalize=None if target and dtype == "float32" else normalize,
-                         normalize_like=None if target and dtype == "float32" else normalize_like, **options)
+            options["allocator"] = allocator or pinned_memory
+            if dtype == "float32":
+                options.update(dtype="uint8", normalize=None, normalize_like=None)
+        super().__init__(paths, **options)
         self._notices: List[str] = []
         self._waits_for: Optional[TransformFeed] = None
-        self._feed = HostFeed(partial(image_batch, self._core))
+        self._feed = HostFeed(functools.partial(image_batch, self._core))
         if target:
             stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
             self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats),
-                                    partial(ImageBatch.of, self._core))
+                                    functools.partial(ImageBatch.of, self._core))
         if applied:
             feed = self._feed = TransformFeed(self._feed, applied, ahead, target)
             self._waits_for = feed if ahead else None
 
-    def _stats_to_normalize(self, normalize: Optional[Dict[str, Any]], like: Optional[Path]) -> Dict[str, Any]:
+    def _stats_to_normalize(self, normalize: Optional[types.Normalize], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""
         if like is not None and normalize:
             raise Error("normalize_like: excludes normalize, which gives mean and std themselves", "usage")
         info = self.info if like is None else pack_info(like)
-        given = [shares for shares in (normalize or {}).values() if shares is not None and len(shares) > 0]
+        own: Dict[str, Any] = {**(normalize or {})}
+        given = [shares for shares in own.values() if shares is not None and len(shares) > 0]
         if like is None and "normalize" not in info and len(given) < 2:
             self._notices = [f"{info['path']}: normalised by its own mean and std; for validation pass "
                              "normalize_like=TRAIN_PACK"]
@@ -188,14 +235,49 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
               dense there
     """
 
-    def __init__(self, paths: Paths, *, device: Device = None, format: str = "dense_f32", writable: bool = True,
-                 **options: Any) -> None:
-        refuse_data_loader_options(options)
-        options = share_of_work(options)
+    @refuses_data_loader_options
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        device: Device = None,
+        batch_size: int = 500,
+        shuffle: types.Shuffle = "none",
+        seed: int = 0,
+        window_chunks: int = 64,
+        rank: Optional[int] = None,
+        world_size: Optional[int] = None,
+        rank_remainder: types.RankRemainder = "pad",
+        drop_last: bool = False,
+        sampler: types.Sampler = None,
+        subset: types.Subset = None,
+        replacement: bool = True,
+        epoch_samples: Optional[int] = None,
+        echo: int = 1,
+        format: types.SparseFormat = "dense_f32",
+        binarize: bool = False,
+        scale: float = 1.0,
+        normalize: types.RowNorm = "none",
+        held_out: bool = True,
+        writable: bool = True,
+        cache: types.Cache = "automatic",
+        cache_bytes: int = 0,
+        cache_dir: Optional[Path] = None,
+        cache_disk_bytes: int = 0,
+        memory_bytes: int = 0,
+        threads: types.CountOrAuto = 0,
+        prefetch: types.CountOrAuto = 4,
+        check_hashes: types.CheckHashes = "first_use",
+        on_corrupt: types.OnCorrupt = "fail",
+        allocator: Optional[types.Allocator] = None,
+        check_external: bool = True,
+    ) -> None:
+        options = keywords(locals(), "device")
+        share_of_work(options)
         target = cuda_device(device)
         if target:
-            options.setdefault("allocator", pinned_memory)
-        super().__init__(paths, format="csr" if target else format, writable=writable, **options)
+            options.update(format="csr", allocator=allocator or pinned_memory)
+        super().__init__(paths, writable=writable, **options)
         self._feed = HostFeed(SparseRows(self.column_count))
         if target:
             self._feed = DeviceFeed(target, DeviceRows(target, format, self.column_count), SparseBatch)

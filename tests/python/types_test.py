@@ -1,0 +1,181 @@
+"""The types of options are those that C++ takes, and mypy finds what is misspelt."""
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import chunkhit
+from chunkhit import _types as types
+
+from error_test import raised
+
+PACKAGE = os.path.dirname(os.path.realpath(chunkhit.ImageLoader.__init__.__code__.co_filename))
+
+READING = [
+    ("ImageLoader", "shuffle", types.Shuffle), ("ImageLoader", "shares", types.Shares),
+    ("ImageLoader", "rank_remainder", types.RankRemainder), ("ImageLoader", "dtype", types.Dtype),
+    ("ImageLoader", "layout", types.Layout), ("ImageLoader", "cache", types.Cache),
+    ("ImageLoader", "check_hashes", types.CheckHashes), ("ImageLoader", "on_corrupt", types.OnCorrupt),
+    ("SparseLoader", "format", types.SparseFormat), ("SparseLoader", "normalize", types.RowNorm),
+    ("SparseDataset", "format", types.RowFormat), ("ImageDataset", "cache", types.Cache),
+]
+PACKING = [
+    ("pack_images", "resample", types.Resample), ("pack_images", "channels", types.Channels),
+    ("pack_images", "layout", types.Layout), ("pack_images", "decode", types.Decode), ("pack_images", "sizes", types.Sizes),
+    ("pack_images", "store", types.Store), ("pack_images", "others", types.Others), ("pack_images", "exif", types.Exif),
+    ("pack_images", "check", types.Check), ("pack_images", "classes_extra", types.ClassesExtra),
+    ("pack_images", "container", types.Container), ("pack_images", "order", types.Order),
+    ("pack_images", "on_error", types.OnError), ("pack_images", "on_io_error", types.OnIoError),
+    ("pack_sparse", "format", types.RatingFormat), ("pack_sparse", "preset", types.Preset),
+    ("pack_sparse", "quote", types.Quote), ("pack_sparse", "duplicates", types.Duplicates),
+    ("pack_sparse", "zeros", types.Zeros), ("pack_sparse", "split_by", types.SplitBy),
+    ("pack_sparse", "split_order", types.SplitOrder), ("pack_sparse", "id_order", types.IdOrder),
+    ("pack_sparse", "order", types.Order), ("pack_sparse", "storage", types.Storage),
+    ("pack_sparse", "on_error", types.OnError), ("pack_sparse", "container", types.Container),
+]
+
+
+def words_expected(message, option):
+    """The words that a message says after "expected"."""
+    found = re.search(rf"{option}\b.*: expected (?:one of )?(.*?)(?:, found .*)?$", message)
+    assert found, message
+    return set(re.split(", | or ", found.group(1)))
+
+
+def test_words_of_readers_are_those_of_cpp(packs, ratings):
+    for name, option, literal in READING:
+        path = packs / "hdf5" if name.startswith("Image") else ratings[0] / "whole"
+        message = raised("usage", getattr(chunkhit, name), path, **{option: "no such word"})
+        assert words_expected(message, option) == set(typing.get_args(literal)), option
+
+
+def test_words_of_packing_are_those_of_cpp(tmp_path):
+    for name, option, literal in PACKING:
+        message = raised("usage", getattr(chunkhit, name), tmp_path, tmp_path / "out", **{option: "no such word"})
+        assert words_expected(message, option) == set(typing.get_args(literal)), option
+    message = raised("usage", chunkhit.run_plan, tmp_path, stage="no such word")
+    assert words_expected(message, "stage") == set(typing.get_args(types.PlanStage))
+
+
+def test_all_words_are_compared():
+    literals = {name for name, each in vars(types).items() if typing.get_origin(each) is typing.Literal}
+    compared = {id(literal) for _, _, literal in READING + PACKING} | {id(types.PlanStage)}
+    # typing caches literals: equal ones are one object. Filters of batches are those of packing.
+    assert {name for name in literals if id(getattr(types, name)) not in compared} == set()
+
+
+@pytest.mark.parametrize("prefix, dictionary", [
+    ("augment", types.Augment), ("augment.resized_crop", types.ResizedCrop), ("normalize", types.Normalize)])
+def test_keys_of_dicts_are_those_of_cpp(packs, prefix, dictionary):
+    option = {"augment": dict(typo=1), "augment.resized_crop": dict(resized_crop=dict(typo=1)), "normalize": dict(typo=1)}[prefix]
+    message = raised("usage", chunkhit.ImageLoader, packs / "hdf5", dtype="float32", **{prefix.split(".")[0]: option})
+    found, expected = message.split(": no such option; expected ")
+    assert found == f"{prefix}.typo" and set(expected.split(", ")) == set(typing.get_type_hints(dictionary))
+
+
+RIGHT = """
+import pathlib
+from typing import Tuple
+
+import numpy as np
+import torch
+
+import chunkhit
+import chunkhit.torch
+
+loader = chunkhit.ImageLoader("train", batch_size=8, shuffle="window", threads="auto", layout="nchw", sampler="balanced",
+                              augment=dict(flip_horizontal=0.5, resized_crop=dict(height=5, width=5, area=[0.1, 1])))
+loader = chunkhit.ImageLoader({"a": 0.7, "b": 0.3}, shares="epoch", augment={"resize_short": 256, "resample": "box"})
+loader = chunkhit.ImageLoader([pathlib.Path("a"), pathlib.Path("b")], dtype="float32", normalize=dict(mean=(0, 0, 0)))
+chunkhit.ImageLoader("a", sampler=[1.0, 2], subset=[1, 2])
+chunkhit.ImageLoader("a", sampler=np.ones(2), subset=np.arange(2))
+chunkhit.ImageLoader("a", sampler=torch.ones(2), subset=(0.5, 1))
+chunkhit.ImageLoader("a", sampler={"cat": 1, "dog": 0.5}, subset=["cat", "dog"])
+chunkhit.ImageLoader("a", subset="list.csv", cache="compressed", on_corrupt="skip", check_hashes="never")
+with chunkhit.torch.ImageLoader("a", device="cuda", transform=torch.nn.Identity(), transform_ahead=2) as tensors:
+    for images, labels in tensors.epoch(3):
+        print(images.shape, labels.dtype)
+    tensors.load_state_dict(tensors.state_dict())
+
+
+def both(images: torch.Tensor, labels: torch.Tensor, *, batch: chunkhit.ImageBatch) -> Tuple[torch.Tensor, torch.Tensor]:
+    return images + batch.epoch, labels
+
+
+chunkhit.torch.ImageLoader("a", transform=both, rank=0, world_size=2)
+rows = chunkhit.torch.SparseLoader("b", format="csr", normalize="l2", shuffle="global")
+for batch in chunkhit.SparseLoader("b", format="dense_u8"):
+    print(batch.x, batch.rows)
+print(chunkhit.SparseDataset("b", format="csr").column_count + 1, chunkhit.ImageDataset("a", cache="none").labels().shape)
+chunkhit.pack_images("photos", "out", resize=(64, 64), crop=64, split={"train": 0.9, "val": 0.1}, max_errors=0.01,
+                     container="shard", codec="zstd:5", sizes="fixed", label_column=["x", "y"])
+chunkhit.pack_sparse(["a.csv", "b.csv"], "out", preset="vae-cf", user=1, item="movie", values="u8:0.5", test=10, validation=0.1)
+chunkhit.pack_sparse(None, "out", train_file="u1.base", test_file=["u1.test"], format="text")
+print(chunkhit.run_plan("out", stage="count", task=range(3)), chunkhit.merge_packs(["a", "b"], "c")["samples"])
+"""
+
+WRONG = """
+import chunkhit
+import chunkhit.torch
+
+chunkhit.ImageLoader("a", shuffle="windows")
+chunkhit.ImageLoader("a", shufle="window")
+chunkhit.ImageLoader("a", batch_size="8")
+chunkhit.ImageLoader("a", threads="automatic")
+chunkhit.ImageLoader("a", sampler="balansed")
+chunkhit.ImageLoader("a", cache="memory")
+chunkhit.ImageLoader("a", check_hashes=True)
+chunkhit.ImageLoader("a", augment={"flip": 0.5})
+chunkhit.ImageLoader("a", augment=dict(flip=0.5))
+chunkhit.ImageLoader("a", augment={"resized_crop": {"height": 5}})
+chunkhit.ImageLoader("a", augment={"resized_crop": {"height": 5, "width": 5, "scale": (0.1, 1)}})
+chunkhit.ImageLoader("a", augment={"resample": "cubic"})
+chunkhit.ImageLoader("a", normalize={"average": [0, 0, 0]})
+chunkhit.ImageLoader("a", layout="NCHW")
+chunkhit.ImageLoader("a", dtype="float16")
+chunkhit.ImageLoader({"a": "much"})
+chunkhit.torch.ImageLoader("a", num_workers=2)
+chunkhit.torch.ImageLoader("a", shuffle=True)
+chunkhit.torch.ImageLoader("a", transform="flip")
+chunkhit.torch.SparseLoader("a", format="coo")
+chunkhit.SparseLoader("a", normalize="l3")
+chunkhit.SparseDataset("a", format="dense_u8")
+chunkhit.ImageDataset("a", shuffle="none")
+chunkhit.pack_images("a", "b", container="tar")
+chunkhit.pack_images("a", "b", chanels="rgb")
+chunkhit.pack_images("a", "b", resize="64x64")
+chunkhit.pack_images("a", "b", split=[0.9, 0.1])
+chunkhit.pack_sparse("a", "b", split_by="user")
+chunkhit.pack_sparse("a", "b", preset="vae_cf")
+chunkhit.run_plan("a", stage="counts")
+chunkhit.merge_packs("a")
+"""
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory):
+    """Pairs of file and line that mypy --strict finds something in, of the package and of both programs."""
+    pytest.importorskip("torch")
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    folder = tmp_path_factory.mktemp("types")
+    (folder / "right.py").write_text(RIGHT)
+    (folder / "wrong.py").write_text(WRONG)
+    run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(folder / "cache"), "--no-error-summary",
+                          PACKAGE, "right.py", "wrong.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         cwd=folder, env={**os.environ, "MYPYPATH": os.path.dirname(PACKAGE)})
+    return re.findall(r"^(.*?):(\d+): (error: .*)$", run.stdout, re.M) or pytest.fail(run.stdout)
+
+
+def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
+    assert [each for each in findings if each[0] != "wrong.py"] == []
+
+
+def test_mypy_finds_each_wrong_use(findings):
+    uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
+    assert len(uses) == 31
+    assert sorted({int(line) for file, line, _ in findings if file == "wrong.py"}) == uses
