@@ -94,6 +94,15 @@ py::array read_labels(const Images& dataset, const IndexArray& samples) {
       .reshape({static_cast<py::ssize_t>(all.size()), static_cast<py::ssize_t>(columns)});
 }
 
+/// (JPEG, orientation as EXIF numbers it) of a sample that is stored as JPEG; else None.
+py::object read_jpeg(const Images& dataset, std::uint64_t sample) {
+  StoredJpeg jpeg;
+  read_interruptible(dataset, [&] { jpeg = dataset.stored_jpeg(sample); });
+  if (jpeg.bytes.empty()) return py::none();
+  return py::make_tuple(py::bytes(reinterpret_cast<const char*>(jpeg.bytes.data()), jpeg.bytes.size()),
+                        jpeg.orientation);
+}
+
 /// float32 (n, columns), or None where the source has no labels.
 py::object read_row_labels(const Matrix& dataset, const IndexArray& rows) {
   const std::span<const std::uint64_t> all = indices_of(rows);
@@ -133,6 +142,7 @@ void bind_datasets(py::module_& module) {
            py::arg("paths"), py::arg("options"))
       .def("read", &read_images, py::arg("samples"))
       .def("labels", &read_labels, py::arg("samples"))
+      .def("stored_jpeg", &read_jpeg, py::arg("sample"))
       .def("info_json", [](const Images& self) { return pack_info_json(self.info()); })
       .def_property_readonly("size", &Images::size);
   py::class_<Matrix> sparse(module, "SparseDataset");

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "chunkhit/dataset.h"
 #include "chunkhit/image_loader.h"
 #include "chunkhit/pack_info.h"
@@ -15,6 +16,9 @@ struct ImageDataset::Impl {
   Impl(const std::vector<std::string>& paths, const ImageDatasetOptions& options)
       : source(paths, {options.images, options.labels}, options.check_external),
         reader(source.chunks(), options) {}
+  /// Calls use(at, image) for each of `samples`, samples[at], of images of their own sizes.
+  template <class Use>
+  void visit_sized(std::span<const std::uint64_t> samples, const Use& use);
   void read_sized(std::span<const std::uint64_t> samples, std::span<const std::size_t> offsets,
                   std::uint8_t* out);
 
@@ -52,23 +56,29 @@ BatchShape ImageDataset::sample_shape(std::uint64_t sample) const {
   return shape;
 }
 
-/// Reads images of their own sizes; `offsets` of each in `out`.
-void ImageDataset::Impl::read_sized(std::span<const std::uint64_t> samples,
-                                    std::span<const std::size_t> offsets, std::uint8_t* out) {
+template <class Use>
+void ImageDataset::Impl::visit_sized(std::span<const std::uint64_t> samples, const Use& use) {
   const ChunkSet& chunks = source.chunks();
   ByteBuffer room;
-  SizedImageDecoder decoder;
   reader.visit(samples, [&](std::size_t at, ChunkGrid::Location location, const std::uint8_t* chunk) {
     const ChunkSet::SampleLocation sample = chunks.find_sample(samples[at]);
     const ChunkReader& part = *chunks.parts()[sample.part];
     const std::uint8_t* const frame = reader.image(location, chunk, room);
     try {
-      decoder.decode_whole(stored_image(part.samples().sizes, sample.sample, frame), chunks.sample().channels,
-                           out + offsets[at]);
+      use(at, stored_image(part.samples().sizes, sample.sample, frame));
     } catch (const ImageError& error) {
       throw Error(ErrorCode::bad_data,
                   part.path() + ": sample " + std::to_string(sample.sample) + ": " + error.reason());
     }
+  });
+}
+
+/// Reads images of their own sizes; `offsets` of each in `out`.
+void ImageDataset::Impl::read_sized(std::span<const std::uint64_t> samples,
+                                    std::span<const std::size_t> offsets, std::uint8_t* out) {
+  SizedImageDecoder decoder;
+  visit_sized(samples, [&](std::size_t at, const StoredImage& image) {
+    decoder.decode_whole(image, source.chunks().sample().channels, out + offsets[at]);
   });
 }
 
@@ -104,6 +114,22 @@ std::string_view ImageDataset::key(std::uint64_t sample) const { return impl_->s
 
 ColumnValues ImageDataset::column(std::string_view name, std::span<const std::uint64_t> samples) const {
   return impl_->source.column(name, samples);
+}
+
+StoredJpeg ImageDataset::stored_jpeg(std::uint64_t sample) const {
+  require_below("stored_jpeg: sample", sample, size());
+  const ChunkSet& chunks = impl_->source.chunks();
+  if (!chunks.own_sizes()) return {};
+  const ChunkSet::SampleLocation location = chunks.find_sample(sample);
+  const ImageSizes& sizes = chunks.parts()[location.part]->samples().sizes;
+  if (stored_image(sizes, location.sample).kind != PayloadKind::jpeg) return {};
+  StoredJpeg jpeg;
+  impl_->visit_sized({&sample, 1}, [&](std::size_t, const StoredImage& image) {
+    ByteBuffer room;
+    const Bytes payload = payload_of(image, room);
+    jpeg = {{payload.begin(), payload.end()}, image.orientation};
+  });
+  return jpeg;
 }
 
 }  // namespace chunkhit

@@ -28,6 +28,12 @@ struct ImageDatasetOptions {
   bool check_external = true;           ///< as in ImageLoaderOptions
 };
 
+/// JPEG that a sample is stored as.
+struct StoredJpeg {
+  std::vector<std::uint8_t> bytes{};  ///< empty for a sample that is stored as pixels
+  int orientation = 1;                ///< how the image is to be turned, as EXIF numbers it
+};
+
 /// Random access to the samples of a source; thread-safe. Several sources are concatenated and their classes
 /// joined by name, as by ImageLoader.
 class CHUNKHIT_API ImageDataset {
@@ -55,6 +61,9 @@ class CHUNKHIT_API ImageDataset {
   /// As in ImageLoader.
   [[nodiscard]] std::string_view key(std::uint64_t sample) const;
   [[nodiscard]] ColumnValues column(std::string_view name, std::span<const std::uint64_t> samples) const;
+  /// Returns the JPEG that a sample is stored as, which is not decoded; empty bytes where it is stored as
+  /// pixels. Throws usage for an index ≥ size(), bad_data for a corrupt chunk.
+  [[nodiscard]] StoredJpeg stored_jpeg(std::uint64_t sample) const;
 
  private:
   struct CHUNKHIT_HIDDEN Impl;

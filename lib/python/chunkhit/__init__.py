@@ -12,6 +12,7 @@ from ._batches import CsrRows, ImageBatch, SparseBatch
 from ._chunkhit import LoaderStats, MixingInfo, __version__
 from ._datasets import ImageDataset, SparseDataset
 from ._error import Error
+from ._export import export_pack
 from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
 from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
@@ -19,6 +20,6 @@ from ._sampling import PopularitySampler
 
 __all__ = [
     "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
-    "PopularitySampler", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "merge_packs",
+    "PopularitySampler", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack", "merge_packs",
     "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
 ]

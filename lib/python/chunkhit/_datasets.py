@@ -145,14 +145,21 @@ class ImageDataset(Dataset):
         """Those of all samples: int64 (n,), or float32 (n, columns); no image is read."""
         return np.asarray(self._core.labels(self._numbers(slice(None))))
 
-    def keys(self) -> List[str]:
-        """Names of all samples: the file of each, as the input named it; no image is read."""
-        return self._core.keys(self._numbers(slice(None)))
+    def keys(self, samples: Any = None) -> List[str]:
+        """The input file of each sample, or of these, as the pack names it; bytes that are not UTF-8 show as \\xNN. Empty
+        texts where the source names no files, as external ones. No image is read."""
+        return list(self._core.keys(self._numbers(slice(None) if samples is None else samples)))
 
-    def column(self, name: str) -> NDArray[Any]:
-        """A column that `pack_images(keep_columns=[name])` kept, of all samples: int64 or float64 (n,), NaN where a value is
-        missing, or str as objects. `info["columns"]` lists them."""
-        return self._core.column(name, self._numbers(slice(None)))
+    def column(self, name: str, samples: Any = None) -> NDArray[Any]:
+        """A column that `pack_images(keep_columns=[name])` kept, of all samples or of these: int64 or float64 (n,), NaN where a
+        value is missing, or str as objects. `info["columns"]` lists them."""
+        return np.asarray(self._core.column(name, self._numbers(slice(None) if samples is None else samples)))
+
+    def stored_jpeg(self, sample: int) -> Optional[Tuple[bytes, int]]:
+        """The JPEG that a sample is stored as, undecoded, and how it is to be turned, as EXIF numbers orientations; None
+        where it is stored as pixels."""
+        found: Optional[Tuple[bytes, int]] = self._core.stored_jpeg(int(self._numbers([sample])[0]))
+        return found
 
     def _summary(self) -> str:
         return f"{len(self)} samples"
@@ -216,7 +223,7 @@ class SparseDataset(Ids, Dataset):
 
     @property
     def has_held_out(self) -> bool:
-        return self._wants_held_out and self._core.has_held_out
+        return self._wants_held_out and bool(self._core.has_held_out)
 
     def _summary(self) -> str:
         return f"{len(self)} rows of {self.column_count} columns"

@@ -137,7 +137,8 @@ def is_shown() -> bool:
 
 def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
-                label_column: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
+                label_column: Optional[types.Texts] = None,
+                keep_columns: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
                 classes_extra: Optional[types.ClassesExtra] = None, include: Optional[types.Texts] = None,
                 split_folders: Optional[types.Texts] = None, follow_symlinks: Optional[bool] = None,
                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None, check: Optional[types.Check] = None,

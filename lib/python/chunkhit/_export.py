@@ -1,0 +1,79 @@
+"""Packs as files that other tools read."""
+import os
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from ._datasets import ImageDataset, SparseDataset
+from ._error import Error, whole_number
+from ._export_images import Export, export_arrays, export_folder, export_tar
+from ._export_ratings import export_ratings
+from ._packing import Progress, pack_info, with_progress
+from ._paths import Path, native_path
+
+FORMS = {".tar": export_tar, ".npz": export_arrays, "": export_folder}
+
+
+def samples_of_classes(dataset: ImageDataset, classes: List[str]) -> Any:
+    """Numbers of the samples of these classes; raises Error "usage" for a name that is none."""
+    ids = {each.get("name") or str(each["id"]): each["id"] for each in dataset.info.get("classes") or []}
+    unknown = [name for name in classes if name not in ids]
+    if unknown:
+        raise Error(f"classes: {unknown[0]!r} is none of the pack, which has {', '.join(ids) or 'none'}", "usage")
+    return np.flatnonzero(np.isin(dataset.labels(), [ids[name] for name in classes]))
+
+
+class Counter:
+    """Hands the number of what was written to a function that shows progress."""
+
+    def __init__(self, total: int, on_progress: Any) -> None:
+        self._event: Dict[str, Any] = {"phase": "exporting", "rows_done": 0, "rows_total": total, "rejected": 0}
+        self._on_progress = on_progress
+
+    def __call__(self, count: int) -> None:
+        self._event["rows_done"] += count
+        if self._on_progress:
+            self._on_progress(dict(self._event))
+
+
+def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None, force: bool = False,
+                threads: Optional[int] = None, progress: Progress = None) -> Dict[str, Any]:
+    """Writes a pack, in its order, as files that other tools read. The ending of `output` says which:
+
+    images    ".tar": WebDataset's KEY.png, or KEY.jpg where images of their own sizes are stored as JPEG, and KEY.cls
+              (class id) or KEY.json (numbers by column); ".npz": arrays images (n, height, width, channels), labels and
+              classes; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv, which pack_images takes back
+    ratings   ".npz": scipy.sparse.load_npz reads it, with the ids in OUTPUT.users.csv and OUTPUT.items.csv; ".csv":
+              user,item,value. What is held out is in OUTPUT.held_out.npz or .csv
+
+    classes   images: names of the classes that are written; None: all samples
+    force     replace an existing output; of folders only those that were exported
+    threads   encode images; None: all CPUs that the process may use
+    progress  as in pack_images
+
+    Everything is written aside and renamed at the end: an error or Ctrl-C leaves nothing. Returns the number of samples or
+    rows, and `files`, what was written. Raises Error "usage", "bad_data" or "cannot_write".
+    """
+    source, target = os.fsdecode(native_path(pack, "pack")), os.fsdecode(native_path(output, "output")).rstrip("/")
+    info = pack_info(source)
+    if "path" not in info:
+        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them", "usage")
+    ending = os.path.splitext(target)[1] if target.endswith((".tar", ".npz", ".csv")) else ""
+    is_ratings = "matrices" in info
+    if ending not in ((".npz", ".csv") if is_ratings else FORMS):
+        expected = ".npz or .csv for ratings" if is_ratings else ".tar, .npz or a folder for images"
+        raise Error(f"output: expected {expected}, found {target}", "usage")
+    if is_ratings:
+        if classes is not None:
+            raise Error("classes: are for images", "usage")
+        rows = SparseDataset(source, format="csr", cache="none")
+        matrices = 1 + rows.has_held_out
+        files = with_progress(progress, lambda on_progress: export_ratings(
+            rows, target, force, Counter(matrices * len(rows), on_progress)))
+        return {"rows": len(rows), "files": files}
+    images = ImageDataset(source, cache="none")  # each chunk is read once
+    samples = np.arange(len(images)) if classes is None else samples_of_classes(images, classes)
+    count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("threads", threads))
+    with_progress(progress, lambda on_progress: FORMS[ending](
+        Export(images, samples, count, Counter(len(samples), on_progress)), target, force))
+    return {"samples": len(samples), "files": [target]}

@@ -1,0 +1,243 @@
+"""Packs of images as files that other tools read: a tar of WebDataset, class folders, or arrays."""
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import struct
+import tarfile
+from typing import Any, Callable, Deque, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._datasets import ImageDataset
+from ._error import Error
+from ._export_arrays import ArrayArchive
+from ._publish import new_file, new_folder
+
+RUN_BYTES = 32 << 20  # pixels that are read at a time
+MAX_NAME_BYTES = 200
+UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\%:*?"<>|]')
+EXIF_ORIENTATION = 0x112
+
+
+class Export(NamedTuple):
+    """What is exported, and how."""
+
+    dataset: ImageDataset
+    samples: NDArray[Any]  # their numbers, in the order of the output
+    threads: int
+    done: Callable[[int], None]  # is called with the number of samples that were written
+
+
+class EncodedImage(NamedTuple):
+    suffix: str
+    content: bytes
+
+
+def safe_name(text: str) -> str:
+    """A text as the name of a file: what names may not have, or other systems not, is %XX."""
+    name = UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", text)
+    if not name or name[0] in ".~":
+        name = f"%{ord(name[0]):02X}{name[1:]}" if name else "%"
+    return name.encode()[:MAX_NAME_BYTES].decode("utf-8", "ignore")
+
+
+class Names:
+    """Gives each name once: "a", and then "a-2"."""
+
+    def __init__(self) -> None:
+        self._uses: Dict[str, int] = {}
+
+    def unused(self, name: str) -> str:
+        count = self._uses.get(name, 0) + 1
+        self._uses[name] = count
+        return name if count == 1 else self.unused(f"{name}-{count}")
+
+
+def pillow() -> Any:
+    try:
+        from PIL import Image  # type: ignore
+    except ImportError:
+        raise Error("images are written by Pillow, which is not installed: apt-get install python3-pil", "usage") from None
+    return Image
+
+
+def png(pixels: NDArray[Any]) -> EncodedImage:
+    """(height, width, channels) as PNG."""
+    if pixels.shape[2] not in (1, 2, 3, 4):
+        raise Error(f"images of {pixels.shape[2]} channels, expected 1 to 4", "bad_data")
+    file = io.BytesIO()
+    pillow().fromarray(np.ascontiguousarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)).save(file, "PNG")
+    return EncodedImage("png", file.getvalue())
+
+
+def turned_jpeg(jpeg: bytes, orientation: int) -> Optional[bytes]:
+    """A JPEG whose EXIF says this orientation, with the same coefficients; None where it says another one."""
+    try:
+        exif = pillow().open(io.BytesIO(jpeg)).getexif()
+    except OSError:  # Pillow reads it not
+        return None
+    found = exif.get(EXIF_ORIENTATION, 1)
+    if found == orientation:
+        return jpeg
+    if len(exif) > 0:
+        return None
+    exif[EXIF_ORIENTATION] = orientation
+    segment: bytes = exif.tobytes()
+    return bytes(jpeg[:2]) + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + jpeg[2:]
+
+
+def encode_own_size(dataset: ImageDataset, sample: int) -> EncodedImage:
+    stored = dataset.stored_jpeg(sample)
+    jpeg = turned_jpeg(*stored) if stored else None
+    return png(dataset[sample][0]) if jpeg is None else EncodedImage("jpg", jpeg)
+
+
+def read_images(dataset: ImageDataset, samples: NDArray[Any]) -> NDArray[Any]:
+    """uint8 (n, height, width, channels)."""
+    images: NDArray[Any] = dataset[samples][0]
+    return images.transpose(0, 2, 3, 1) if dataset.info["sample"]["layout"] == "nchw" else images
+
+
+def run_length(info: Dict[str, Any]) -> int:
+    """Images of one shape that are read at a time: a chunk, or as many as fit RUN_BYTES."""
+    sample = info["sample"]
+    fitting = RUN_BYTES // max(1, sample["height"] * sample["width"] * sample["channels"])
+    return int(max(1, min(fitting, info.get("chunk_samples") or 64)))
+
+
+def runs_of(samples: NDArray[Any], length: int) -> Iterator[NDArray[Any]]:
+    return (samples[first : first + length] for first in range(0, len(samples), length))
+
+
+def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, None]:
+    """(sample, image) of all samples in order. Threads read and encode; at a time a run for each and one more."""
+    dataset, info = export.dataset, export.dataset.info
+    is_own = bool(info.get("own_sizes"))
+
+    def encode(run: NDArray[Any]) -> List[EncodedImage]:
+        if is_own:
+            return [encode_own_size(dataset, int(sample)) for sample in run]
+        return [png(image) for image in read_images(dataset, run)]
+
+    pool = concurrent.futures.ThreadPoolExecutor(export.threads)
+    pending: Deque[Any] = collections.deque()
+    try:
+        for run in runs_of(export.samples, 1 if is_own else run_length(info)):
+            pending.append((run, pool.submit(encode, run)))
+            if len(pending) > export.threads:
+                done, images = pending.popleft()
+                yield from zip(done.tolist(), images.result())
+        for done, images in pending:
+            yield from zip(done.tolist(), images.result())
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Labels:
+    """What the samples' labels are, by their numbers."""
+
+    def __init__(self, dataset: ImageDataset) -> None:
+        info = dataset.info
+        self.values = dataset.labels()
+        self.are_numbers = self.values.ndim == 2
+        self.columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
+        self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in info.get("classes") or []}
+
+    def class_name(self, sample: int) -> Optional[str]:
+        """None for a sample without a class."""
+        label = int(self.values[sample])
+        return None if label < 0 else self.names.get(label, str(label))
+
+    def texts(self, sample: int) -> List[str]:
+        """As a label CSV has them."""
+        if self.are_numbers:
+            return [str(value) for value in self.values[sample]]
+        return [self.class_name(sample) or ""]
+
+    def class_list(self) -> NDArray[Any]:
+        """Names by id."""
+        last = max(self.names, default=-1)
+        return np.array([self.names.get(each, str(each)) for each in range(last + 1)], dtype=np.str_)
+
+
+def stem_of(key: str, sample: int) -> str:
+    """A sample's file without its ending; its number where the pack names no files."""
+    return os.path.splitext(key)[0] if key else f"{sample:09}"
+
+
+def tar_key(key: str, sample: int) -> str:
+    """A sample's key: its file below the root. Its last part has no dot, behind which WebDataset sees the ending."""
+    *folders, name = [each for each in stem_of(key, sample).split("/") if each] or [f"{sample:09}"]
+    return "/".join([*(safe_name(each) for each in folders), safe_name(name.replace(".", "_"))])
+
+
+def export_tar(export: Export, output: str, force: bool) -> None:
+    """KEY.png or KEY.jpg of each sample, then KEY.cls with its class id, or KEY.json with its numbers by column."""
+    labels, names = Labels(export.dataset), Names()
+
+    def append(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+
+    with new_file(output, force) as file, contextlib.closing(encoded_images(export)) as images:
+        tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8")
+        for sample, image in images:
+            key = names.unused(tar_key(export.dataset.keys([sample])[0], sample))
+            append(tar, f"{key}.{image.suffix}", image.content)
+            if labels.are_numbers:
+                numbers = dict(zip(labels.columns, map(float, labels.texts(sample))))
+                append(tar, f"{key}.json", json.dumps(numbers).encode())
+            elif labels.values[sample] >= 0:
+                append(tar, f"{key}.cls", str(labels.values[sample]).encode())
+            export.done(1)
+        tar.close()
+
+
+def export_folder(export: Export, output: str, force: bool) -> None:
+    """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with their labels."""
+    labels, names = Labels(export.dataset), Names()
+    with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
+        with open(os.path.join(folder, "labels.csv"), "w", newline="", encoding="utf-8") as list_file:
+            rows = csv.writer(list_file, lineterminator="\n")
+            rows.writerow(["file", *labels.columns])
+            for sample, image in images:
+                kind = None if labels.are_numbers else labels.class_name(sample)
+                stem = stem_of(export.dataset.keys([sample])[0], sample).strip("/")
+                if kind is not None:
+                    stem = stem[len(kind) + 1 :] if stem.startswith(kind + "/") else stem
+                    os.makedirs(os.path.join(folder, safe_name(kind)), exist_ok=True)
+                place = "" if kind is None else safe_name(kind) + "/"
+                file = f"{names.unused(place + safe_name(stem.replace('/', '_')))}.{image.suffix}"
+                with open(os.path.join(folder, file), "wb") as written:
+                    written.write(image.content)
+                rows.writerow([file, *labels.texts(sample)])
+                export.done(1)
+
+
+def export_arrays(export: Export, output: str, force: bool) -> None:
+    """images, uint8 (n, height, width, channels); labels; classes, their names by id where there are any."""
+    info, labels = export.dataset.info, Labels(export.dataset)
+    if info.get("own_sizes"):
+        raise Error(f"{output}: images of their own sizes make no array; expected a .tar or a folder as output", "usage")
+    sample = info["sample"]
+
+    def read() -> Iterator[NDArray[Any]]:
+        for run in runs_of(export.samples, run_length(info)):
+            yield read_images(export.dataset, run)
+            export.done(len(run))
+
+    with new_file(output, force) as file, ArrayArchive(file) as archive:
+        shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
+        archive.append_pieces("images", np.uint8, shape, read())
+        archive.append("labels", labels.values[export.samples])
+        if labels.names and not labels.are_numbers:
+            archive.append("classes", labels.class_list())

@@ -1,0 +1,122 @@
+"""Packs of ratings as files that other tools read: a sparse matrix of SciPy, or a table."""
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._batches import CsrRows
+from ._datasets import SparseDataset
+from ._error import Error
+from ._export_arrays import ArrayArchive
+from ._publish import new_file
+
+RUN_ROWS = 4096  # that are read at a time, or a chunk where that has more
+
+
+def beside(output: str, name: str) -> str:
+    """ratings.npz → ratings.NAME."""
+    return f"{os.path.splitext(output)[0]}.{name}"
+
+
+def blocks(dataset: SparseDataset, held_out: bool) -> Iterator[Tuple[int, CsrRows]]:
+    """Rows of a matrix in order, and the number of the first one."""
+    chunk_rows = dataset.info.get("chunk_rows") or 1
+    step = -(-RUN_ROWS // chunk_rows) * chunk_rows
+    for first in range(0, len(dataset), step):
+        numbers = np.arange(first, min(first + step, len(dataset)), dtype=np.uint64)
+        rows: CsrRows = dataset._matrix(numbers, held_out, False)
+        yield first, rows
+
+
+def matrices(dataset: SparseDataset, output: str) -> List[Tuple[str, bool]]:
+    """(file, whether it has what is held out) of each matrix of the pack."""
+    held_out = beside(output, f"held_out{os.path.splitext(output)[1]}")
+    return [(output, False), *([(held_out, True)] if dataset.has_held_out else [])]
+
+
+def ids_of(find: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Ids, or numbers from 0 would be in their place: an empty array where the source has none."""
+    try:
+        return find()
+    except Error as error:
+        if error.code != "usage":
+            raise
+        return np.zeros(0, dtype=object)
+
+
+def write_table(file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(header)
+    table.writerows(lines)
+    text.detach()
+
+
+def write_ids(dataset: SparseDataset, output: str, force: bool, files: contextlib.ExitStack) -> None:
+    """OUTPUT.users.csv, with the rows' labels, and OUTPUT.items.csv."""
+    users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
+    columns: List[str] = list(dataset.info.get("label_columns") or [])
+    labels = dataset._core.labels(np.arange(len(dataset), dtype=np.uint64)) if columns and len(dataset) else None
+    lines = ([row, *([users[row]] if len(users) else []), *(labels[row] if labels is not None else [])]
+             for row in range(len(dataset)))
+    if len(users) or columns:
+        write_table(files.enter_context(new_file(beside(output, "users.csv"), force)),
+                    ["row", *(["user"] if len(users) else []), *columns], lines)
+    if len(items):
+        write_table(files.enter_context(new_file(beside(output, "items.csv"), force)), ["column", "item"], enumerate(items))
+
+
+def write_matrix(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:
+    """As scipy.sparse.save_npz does, without compression. Reads the rows twice, to hold none of them."""
+    indptr = np.zeros(len(dataset) + 1, np.int64)
+    for first, rows in blocks(dataset, held_out):
+        indptr[first + 1 : first + 1 + rows.shape[0]] = indptr[first] + rows.indptr[1:]
+    count = int(indptr[-1])
+    kind = np.int32 if max(count, dataset.column_count) <= np.iinfo(np.int32).max else np.int64
+    with ArrayArchive(file) as archive:
+        archive.append_pieces("indices", kind, (count,), (rows.indices for _, rows in blocks(dataset, held_out)))
+        archive.append("indptr", indptr.astype(kind))
+        archive.append("format", np.array(b"csr"))
+        archive.append("shape", np.array([len(dataset), dataset.column_count], np.int64))
+
+        def values() -> Iterator[NDArray[Any]]:
+            for _, rows in blocks(dataset, held_out):
+                yield rows.values
+                done(rows.shape[0])
+
+        archive.append_pieces("data", np.float32, (count,), values())
+
+
+def write_triplets(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:
+    """user,item,value of each rating; numbers of rows and columns where the source has no ids."""
+    users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
+
+    def lines() -> Iterator[Tuple[Any, Any, str]]:
+        for first, rows in blocks(dataset, held_out):
+            row_numbers = np.repeat(np.arange(first, first + rows.shape[0]), np.diff(rows.indptr))
+            known, which = np.unique(rows.values, return_inverse=True)
+            texts = [np.format_float_positional(value, trim="-") for value in known]
+            yield from zip((users[row_numbers] if len(users) else row_numbers).tolist(),
+                           (items[rows.indices] if len(items) else rows.indices).tolist(), (texts[each] for each in which))
+            done(rows.shape[0])
+
+    write_table(file, ["user", "item", "value"], lines())
+
+
+def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Callable[[int], None]) -> List[str]:
+    """Writes the matrix, what is held out of it and the ids; returns the files. The named one appears last."""
+    is_table = output.endswith(".csv")
+    written = matrices(dataset, output)
+    with contextlib.ExitStack() as files:
+        opened = [files.enter_context(new_file(path, force)) for path, _ in written]
+        if not is_table:
+            write_ids(dataset, output, force, files)
+        for file, (_, held_out) in zip(opened, written):
+            (write_triplets if is_table else write_matrix)(file, dataset, held_out, done)
+    return [path for path, _ in written]

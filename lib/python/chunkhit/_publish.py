@@ -1,0 +1,87 @@
+"""Outputs that appear as a whole or not at all: written aside, then renamed."""
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import BinaryIO, Iterator
+
+from ._error import Error
+
+MARK = ".pack-export"  # in folders that were exported, so that no other is ever replaced
+
+
+def check_free(path: str, force: bool, is_folder: bool) -> None:
+    """Raises Error "cannot_write" for an output that exists, unless `force` may replace it."""
+    if not os.path.lexists(path):
+        return
+    if not force:
+        raise Error(f"{path}: exists; force replaces it", "cannot_write")
+    if os.path.isdir(path) != is_folder:
+        raise Error(f"{path}: is {'a file' if is_folder else 'a folder'}, which is not replaced", "cannot_write")
+    if is_folder and os.listdir(path) and not os.path.exists(os.path.join(path, MARK)):
+        raise Error(f"{path}: holds files of something else than an export, which are not replaced", "cannot_write")
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Says what could not be written, as Error "cannot_write"."""
+    try:
+        yield
+    except OSError as error:
+        raise Error(f"{path}: {error.strerror or error}", "cannot_write") from error
+
+
+def aside_of(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[:200]}.{os.getpid()}.partial")
+
+
+def flush_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def new_file(path: str, force: bool) -> Iterator[BinaryIO]:
+    """A file to be written, which is at `path` once the block has ended, and nowhere where it was left by an error."""
+    path = os.path.abspath(path)
+    check_free(path, force, False)
+    aside = aside_of(path)
+    try:
+        with writing(path):
+            with open(aside, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+            flush_folder(os.path.dirname(path))
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+
+
+@contextlib.contextmanager
+def new_folder(path: str, force: bool) -> Iterator[str]:
+    """The path of a folder to be filled, which is at `path` once the block has ended, and nowhere after an error."""
+    path = os.path.abspath(path)
+    check_free(path, force, True)
+    aside = aside_of(path)
+    replaced = aside + ".old"
+    try:
+        with writing(path):
+            os.mkdir(aside)
+            yield aside
+            with open(os.path.join(aside, MARK), "wb"):
+                pass
+            os.sync()
+            if os.path.lexists(path):
+                os.rename(path, replaced)
+            os.rename(aside, path)
+            flush_folder(os.path.dirname(path))
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(replaced, ignore_errors=True)

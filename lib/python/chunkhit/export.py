@@ -1,0 +1,53 @@
+"""The command pack-export: python -m chunkhit.export PACK -o OUTPUT."""
+import argparse
+import signal
+import sys
+from typing import Any, List, Optional
+
+from ._chunkhit import __version__
+from ._error import Error
+from ._export import export_pack
+
+EXIT_CODES = {"usage": 2, "bad_data": 65, "cannot_write": 73, "try_again": 75}
+
+
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser(
+        prog="pack-export", description="Writes a pack, in its order, as files that other tools read.",
+        epilog="Exit codes: 0 done; 2 usage; 65 bad input data; 73 output cannot be written; 75 try again later.")
+    flags.add_argument("pack", metavar="PACK", help="folder or URL of a pack, a part, or an HDF5 file")
+    flags.add_argument("-o", "--output", metavar="OUTPUT", required=True, help=(
+        "images: FILE.tar (WebDataset), FILE.npz, or a folder (CLASS/NAME.png and labels.csv); "
+        "ratings: FILE.npz (scipy.sparse.load_npz) or FILE.csv (user,item,value)"))
+    flags.add_argument("--classes", metavar="NAME,...", help="only the samples of these classes")
+    flags.add_argument("--force", action="store_true", help="replace an existing output")
+    flags.add_argument("--threads", metavar="N", type=int, help="threads that encode images (all CPUs)")
+    flags.add_argument("--quiet", action="store_true", help="show no progress")
+    flags.add_argument("--version", action="version", version=f"pack-export {__version__}")
+    return flags
+
+
+def end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    given = parser().parse_args(arguments)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        report = export_pack(given.pack, given.output, classes=given.classes.split(",") if given.classes else None,
+                             force=given.force, threads=given.threads, progress=False if given.quiet else None)
+    except Error as error:
+        print(f"pack-export: {error}", file=sys.stderr)
+        return EXIT_CODES.get(error.code, 1)
+    except MemoryError:
+        print("pack-export: out of memory; fewer --threads need less", file=sys.stderr)
+        return EXIT_CODES["try_again"]
+    kind = "samples" if "samples" in report else "rows"
+    print(f"{report[kind]:,} {kind} → {', '.join(report['files'])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
