@@ -62,9 +62,9 @@ std::string mixing_text(const MixingInfo& mixing) {
 
 void bind_stats(py::module_& module) {
   py::class_<LoaderStats>(module, "LoaderStats", "Who waited for whom; times in seconds.")
-      .def_readonly("seconds", &LoaderStats::seconds)
-      .def_readonly("wait_seconds", &LoaderStats::wait_seconds)
-      .def_readonly("step_seconds", &LoaderStats::step_seconds)
+      .def_readwrite("seconds", &LoaderStats::seconds)
+      .def_readwrite("wait_seconds", &LoaderStats::wait_seconds)
+      .def_readwrite("step_seconds", &LoaderStats::step_seconds)
       .def_readonly("fetch_seconds", &LoaderStats::fetch_seconds)
       .def_readonly("decode_seconds", &LoaderStats::decode_seconds)
       .def_readonly("assemble_seconds", &LoaderStats::assemble_seconds)
@@ -88,6 +88,7 @@ void bind_stats(py::module_& module) {
       .def_readwrite("notices", &LoaderStats::notices)
       .def_property_readonly("cache", [](const LoaderStats& stats) { return name_of(stats.cache); })
       .def_property_readonly("wait_fraction", &LoaderStats::wait_fraction)
+      .def("since", &LoaderStats::since, py::arg("earlier"))
       .def("verdict", &LoaderStats::verdict)
       .def("__str__", &stats_text)
       .def("__repr__", &stats_text);

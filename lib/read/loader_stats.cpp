@@ -102,6 +102,23 @@ std::string advice(const LoaderStats& stats) {
 
 }  // namespace
 
+LoaderStats LoaderStats::since(const LoaderStats& earlier) const {
+  LoaderStats since = *this;
+  if (earlier.batches > batches || earlier.seconds > seconds) return since;
+  for (double LoaderStats::*const each :
+       {&LoaderStats::seconds, &LoaderStats::wait_seconds, &LoaderStats::step_seconds,
+        &LoaderStats::fetch_seconds, &LoaderStats::decode_seconds, &LoaderStats::assemble_seconds,
+        &LoaderStats::idle_seconds})
+    since.*each -= earlier.*each;
+  for (std::uint64_t LoaderStats::*const each :
+       {&LoaderStats::batches, &LoaderStats::samples, &LoaderStats::batch_bytes, &LoaderStats::stored_bytes,
+        &LoaderStats::chunk_hits, &LoaderStats::chunk_misses, &LoaderStats::chunk_fetches,
+        &LoaderStats::corrupt_chunks, &LoaderStats::corrupt_samples, &LoaderStats::remote_bytes,
+        &LoaderStats::disk_chunks, &LoaderStats::retained_batches, &LoaderStats::decoded_images})
+    since.*each -= earlier.*each;
+  return since;
+}
+
 std::string LoaderStats::verdict() const {
   if (batches == 0) return "no batch was asked for yet";
   const double share = wait_fraction();

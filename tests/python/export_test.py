@@ -116,6 +116,20 @@ def test_a_folder_that_is_packed_again_has_the_same_samples(packs, own, tmp_path
         np.testing.assert_array_equal(image, expected)
 
 
+def test_classes_named_by_numbers_keep_their_ids_with_the_pack_s_list(tmp_path):
+    for number, kind in enumerate(["0", "2", "10", "1"] * 3):
+        (tmp_path / "in" / kind).mkdir(parents=True, exist_ok=True)
+        Image.new("L", (5, 4), number).save(tmp_path / "in" / kind / f"{number}.png")
+    chunkhit.pack_images(tmp_path / "in", tmp_path / "pack")
+    chunkhit.export_pack(tmp_path / "pack", tmp_path / "out")
+    chunkhit.pack_images(tmp_path / "out", tmp_path / "again", labels=tmp_path / "out/labels.csv", classes=tmp_path / "pack",
+                         order="input")
+    before, after = chunkhit.ImageDataset(tmp_path / "pack"), chunkhit.ImageDataset(tmp_path / "again")
+    assert [each["name"] for each in after.info["classes"]] == ["0", "1", "10", "2"]
+    for read, expected in zip(after[:], before[:], strict=True):
+        np.testing.assert_array_equal(read, expected)
+
+
 def test_a_folder_has_a_folder_for_each_class(packs, tmp_path):
     torchvision = pytest.importorskip("torchvision")
     chunkhit.export_pack(packs / "hdf5", tmp_path / "out")

@@ -147,5 +147,7 @@ def test_a_batch_for_which_memory_was_wanting_is_not_lost(packs, stand_in, monke
 def test_says_what_is_not_made_on_a_device(packs, ratings, stand_in):
     with pytest.raises(chunkhit.Error, match="normalize: is for dtype=\"float32\""):
         chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]))
+    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, found 'float16'"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device="cuda", dtype="float16")
     with pytest.raises(chunkhit.Error, match="dense_u8 is not made on a device"):
         chunkhit.torch.SparseLoader(ratings[0] / "whole", device="cuda", format="dense_u8")

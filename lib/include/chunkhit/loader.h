@@ -145,6 +145,9 @@ struct LoaderStats {
   std::vector<std::string> tuning{};
   /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.
   std::vector<std::string> notices{};
+  /// Returns the statistics since `earlier`, which the same loader gave before, e.g. of an epoch; all of them
+  /// if it was reset meanwhile.
+  [[nodiscard]] CHUNKHIT_API LoaderStats since(const LoaderStats& earlier) const;
   [[nodiscard]] double wait_fraction() const { return seconds > 0 ? wait_seconds / seconds : 0; }
   /// Returns whether training waits for data, which stage is the bottleneck, and how to fix it.
   [[nodiscard]] CHUNKHIT_API std::string verdict() const;

@@ -6,6 +6,7 @@ import reprlib
 from typing import Any, Dict, Generic, Iterator, Optional, TypeVar
 
 from . import _chunkhit
+from ._epoch_log import EpochLog, Target
 from ._error import Error, whole_number
 
 Batch = TypeVar("Batch")
@@ -41,6 +42,7 @@ class Loader(Generic[Core, Batch]):
         # memory at once, without Python's search for cycles.
         self._turn = 0
         self._next_epoch = 0
+        self._log: Optional[EpochLog] = None
 
     @property
     def _core(self) -> Core:
@@ -51,6 +53,7 @@ class Loader(Generic[Core, Batch]):
     def close(self) -> None:
         """Ends the loader's threads and releases its files and memory, except batches that are still referenced. `with
         loader:` closes it at its end, and so does its destructor."""
+        self._end_record(complete=False)
         self._opened = None
         self._turn += 1
 
@@ -77,7 +80,11 @@ class Loader(Generic[Core, Batch]):
     def epoch(self, epoch: int) -> Epoch[Batch]:
         """The batches of an epoch, from its first, or from where `load_state_dict` left it. Asked for again, it begins again."""
         epoch = whole_number("epoch", epoch)
+        self._end_record(complete=False)
+        before = self.stats() if self._log else None
         self._core.begin(epoch)
+        if self._log and before:
+            self._log.begin(epoch, before)
         self._turn += 1
         self._next_epoch = epoch
         return Epoch(self, epoch, self._turn)
@@ -120,6 +127,27 @@ class Loader(Generic[Core, Batch]):
 
     def reset_stats(self) -> None:
         self._core.reset_stats()
+
+    def log_epochs(self, target: Target) -> None:
+        """Writes a record of each epoch from the next one on, when it ends, or when it was left and another begins or the
+        loader is closed. None: no more.
+
+        "stderr"            a line
+        path                appends a line of JSON to this file
+        function            is called with a dict
+        object with add_scalar
+                            a SummaryWriter of TensorBoard: chunkhit/seconds, wait_seconds, wait_fraction and
+                            samples_per_second by epoch
+
+        A record has epoch, rank, complete (False: it was left), batches, samples, seconds (without what came between
+        epochs), wait_seconds, wait_fraction, samples_per_second and verdict, of this epoch alone, as stats() counts them. A
+        batch that was taken ahead (device=, transform_ahead=) is counted also where it was not handed out."""
+        self._end_record(complete=False)
+        self._log = None if target is None else EpochLog(target)
+
+    def _end_record(self, complete: bool) -> None:
+        if self._log and self._opened is not None:
+            self._log.end(self.stats(), self._options.get("rank") or 0, complete)
 
     def mixing(self) -> _chunkhit.MixingInfo:
         """How well the order mixes samples, and what a sampler costs:
@@ -172,6 +200,7 @@ class Loader(Generic[Core, Batch]):
         found = self._take()
         if found is None:
             self._next_epoch = epoch._number + 1
+            self._end_record(complete=True)
             raise StopIteration
         return found
 

@@ -137,7 +137,9 @@ class TransformFeed:
         # The state after the batch that was handed out last; None: as the feed says itself.
         self._state: Optional[str] = None
         self._turn = threading.Lock()
-        self.wait_seconds = 0.0  # for the thread
+        # What training waited, and used batches: with `ahead` the loader counts what the thread does.
+        self.wait_seconds = self.step_seconds = 0.0
+        self._handed_out: Optional[float] = None  # when the batch was that training has now
 
     def __del__(self) -> None:
         if self._thread:
@@ -147,7 +149,10 @@ class TransformFeed:
         """Ends the thread and drops its batches, because another epoch or position begins."""
         self._end_thread()
         self._steps.forget()
-        self._state = None
+        self._state = self._handed_out = None
+
+    def reset_times(self) -> None:
+        self.wait_seconds = self.step_seconds = 0.0
 
     def state_before(self, state: Callable[[], str]) -> str:
         """The loader's state before the batches that are ahead."""
@@ -156,6 +161,9 @@ class TransformFeed:
     def take(self, core: Any) -> Optional[ImageBatch]:
         if not self._turn.acquire(blocking=False):
             raise Error("another thread is using this loader; make one for each", "usage")
+        begin = time.perf_counter()
+        if self._handed_out is not None:
+            self.step_seconds += begin - self._handed_out
         try:
             if self._state is None:
                 self._state = self._steps.state(core)
@@ -163,12 +171,14 @@ class TransformFeed:
             batch, self._state = found or (None, None)
             return batch
         finally:
+            end = time.perf_counter()
+            self.wait_seconds += end - begin
+            self._handed_out = None if self._state is None else end
             self._turn.release()
 
     def _run_ahead(self, core: Any) -> Optional[Tuple[ImageBatch, str]]:
         self._fill(core)
         future = self._under_way[0]
-        begin = time.perf_counter()
         try:
             found = future.result()
         except BaseException as error:
@@ -176,8 +186,6 @@ class TransformFeed:
             if future.done() and future.exception() is error:
                 self._end_thread()
             raise
-        finally:
-            self.wait_seconds += time.perf_counter() - begin
         if found is None:
             self._end_thread()
             return None

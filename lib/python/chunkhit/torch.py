@@ -113,8 +113,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             epoch and index, to seed by. What it raises is raised where the batch is asked for, which is the next again
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
-            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader; stats() says
-            in a notice how long training waited for it
+            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader; a notice of
+            stats() says how long it waited for the loader
     """
 
     @refuses_data_loader_options
@@ -197,15 +197,17 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         found = super().stats()
         notices = [*found.notices, *self._notices]
         if self._waits_for:
-            notices.append(f"transform_ahead: training waited {self._waits_for.wait_seconds:.3f} s for transformed batches; "
-                           "wait_seconds are those of the thread that transforms")
+            notices.append(f"transform_ahead: its thread waited {found.wait_seconds:.3f} s for the loader; what training waited "
+                           "beyond that, it waited for the transform")
+            found.wait_seconds, found.step_seconds = self._waits_for.wait_seconds, self._waits_for.step_seconds
+            found.seconds = found.wait_seconds + found.step_seconds
         found.notices = notices
         return found
 
     def reset_stats(self) -> None:
         super().reset_stats()
         if self._waits_for:
-            self._waits_for.wait_seconds = 0.0
+            self._waits_for.reset_times()
 
 
 class SparseRows:

@@ -1,0 +1,72 @@
+"""A record of each epoch: how long it took, and how much of that training waited for data."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Callable, Dict, Optional, Union
+
+from ._chunkhit import LoaderStats
+from ._error import Error
+from ._paths import Path
+
+Target = Union[Path, Callable[[Dict[str, Any]], object], Any]
+SCALARS = ("seconds", "wait_seconds", "wait_fraction", "samples_per_second")
+
+
+def line_of(record: Dict[str, Any]) -> str:
+    whole = "" if record["complete"] else ", stopped"
+    return (f"epoch {record['epoch']}{whole}: {record['batches']:,} batches, {record['samples']:,} samples in "
+            f"{record['seconds']:.3f} s ({record['samples_per_second']:,.0f} samples/s); {record['verdict']}")
+
+
+def append_line(path: Path, record: Dict[str, Any]) -> None:
+    """One write, so that lines of several processes stay whole."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.write(descriptor, (json.dumps(record) + "\n").encode())
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise Error(f"{os.fsdecode(path)}: {error.strerror}", "cannot_write") from error
+
+
+class EpochLog:
+    """Writes the records of a loader's epochs."""
+
+    def __init__(self, target: Target) -> None:
+        is_path = isinstance(target, (str, os.PathLike))
+        if not (is_path or callable(target) or hasattr(target, "add_scalar")):
+            raise TypeError("log_epochs: expected \"stderr\", the path of a file, a function or a SummaryWriter, "
+                            f"found {target!r}")
+        self._target = target
+        self._epoch: Optional[int] = None  # that runs
+        self._before: Optional[LoaderStats] = None
+
+    def begin(self, epoch: int, stats: LoaderStats) -> None:
+        self._epoch = epoch
+        self._before = stats
+
+    def end(self, stats: LoaderStats, rank: int, complete: bool) -> None:
+        """Writes the record of the epoch that runs, if one does and has had a batch."""
+        epoch, before, self._epoch = self._epoch, self._before, None
+        if epoch is None or before is None:
+            return
+        found = stats.since(before)
+        if found.batches > 0:
+            self._write({
+                "epoch": epoch, "rank": rank, "complete": complete, "batches": found.batches, "samples": found.samples,
+                "seconds": found.seconds, "wait_seconds": found.wait_seconds, "wait_fraction": found.wait_fraction,
+                "samples_per_second": found.samples / found.seconds if found.seconds else 0.0, "verdict": found.verdict()})
+
+    def _write(self, record: Dict[str, Any]) -> None:
+        if hasattr(self._target, "add_scalar"):
+            for name in SCALARS:
+                self._target.add_scalar(f"chunkhit/{name}", record[name], record["epoch"])
+        elif callable(self._target):
+            self._target(record)
+        elif self._target == "stderr":
+            print(line_of(record), file=sys.stderr, flush=True)
+        else:
+            append_line(self._target, record)

@@ -1,0 +1,123 @@
+"""log_epochs: a record of each epoch, of that epoch alone."""
+import itertools
+import json
+import time
+
+import pytest
+
+import chunkhit
+
+from error_test import raised
+
+KEYS = ["epoch", "rank", "complete", "batches", "samples", "seconds", "wait_seconds", "wait_fraction", "samples_per_second",
+        "verdict"]
+
+
+def test_a_function_gets_a_record_of_each_epoch(packs):
+    loader, records = chunkhit.ImageLoader(packs / "hdf5", batch_size=16, rank=1, world_size=2), []
+    assert len(list(loader.epoch(0))) == 4
+    loader.log_epochs(records.append)
+    for epoch, pause in ((1, 0.0), (2, 0.2)):
+        for _ in loader.epoch(epoch):
+            time.sleep(pause)
+    assert [list(record) for record in records] == [KEYS, KEYS]
+    assert [[record[key] for key in KEYS[:5]] for record in records] == [[1, 1, True, 4, 50], [2, 1, True, 4, 50]]
+    fast, slow = records
+    assert slow["seconds"] > 0.8 > fast["seconds"] and slow["wait_fraction"] < 0.5
+    assert slow["wait_fraction"] == slow["wait_seconds"] / slow["seconds"]
+    assert slow["samples_per_second"] == 50 / slow["seconds"]
+    assert "training waited" in slow["verdict"]
+
+
+def test_what_comes_between_epochs_does_not_count(packs):
+    loader, records = chunkhit.ImageLoader(packs / "hdf5"), []
+    loader.log_epochs(records.append)
+    for epoch in range(2):
+        list(loader.epoch(epoch))
+        time.sleep(1)
+    assert len(records) == 2 and all(record["seconds"] < 1 for record in records)
+
+
+def test_an_epoch_that_is_left_is_recorded_when_another_begins_or_the_loader_is_closed(packs):
+    loader, records = chunkhit.ImageLoader(packs / "hdf5", batch_size=16), []
+    loader.log_epochs(records.append)
+    for epoch in range(2):
+        assert len(list(itertools.islice(loader.epoch(epoch), 3))) == 3
+    loader.epoch(2)  # of which nothing is taken
+    list(loader.epoch(3))
+    next(loader.epoch(4))
+    loader.close()
+    loader.close()
+    assert [(record["epoch"], record["complete"], record["batches"]) for record in records] == [
+        (0, False, 3), (1, False, 3), (3, True, 7), (4, False, 1)]
+
+
+def test_statistics_that_are_reset_meanwhile_count_from_there(packs):
+    loader, records = chunkhit.ImageLoader(packs / "hdf5", batch_size=16), []
+    loader.log_epochs(records.append)
+    list(loader.epoch(0))
+    for index, _ in enumerate(loader.epoch(1)):
+        if index == 2:
+            loader.reset_stats()
+    assert records[1]["batches"] == 4
+
+
+def test_a_file_gets_lines_of_json_and_keeps_those_that_it_has(packs, tmp_path):
+    for run in range(2):
+        loader = chunkhit.ImageLoader(packs / "hdf5", batch_size=16)
+        loader.log_epochs(tmp_path / "epochs.jsonl")
+        for epoch in range(3):
+            list(loader.epoch(epoch))
+    records = [json.loads(line) for line in (tmp_path / "epochs.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in records] == [0, 1, 2, 0, 1, 2] and all(list(record) == KEYS for record in records)
+    loader.log_epochs(tmp_path / "gone" / "epochs.jsonl")
+    assert str(tmp_path / "gone") in raised("cannot_write", list, loader.epoch(3))
+
+
+def test_standard_error_gets_a_line(ratings, capfd):
+    loader = chunkhit.SparseLoader(ratings[0] / "whole", batch_size=25)
+    loader.log_epochs("stderr")
+    list(loader.epoch(7))
+    loader.log_epochs(None)
+    list(loader.epoch(8))
+    text, = capfd.readouterr().err.splitlines()
+    assert text.startswith("epoch 7: 9 batches, 211 samples in ") and "training waited" in text
+
+
+def test_a_summary_writer_gets_scalars_by_epoch(packs):
+    class Writer:
+        found = []
+
+        def add_scalar(self, tag, value, step):
+            self.found.append((tag, step, value >= 0))
+
+    loader = chunkhit.ImageLoader(packs / "hdf5")
+    loader.log_epochs(Writer())
+    for epoch in (3, 4):
+        list(loader.epoch(epoch))
+    names = ("seconds", "wait_seconds", "wait_fraction", "samples_per_second")
+    assert Writer.found == [(f"chunkhit/{name}", epoch, True) for epoch in (3, 4) for name in names]
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_counts_what_training_waited_for_a_transform_ahead(packs, ahead):
+    torch = pytest.importorskip("torch")
+    import chunkhit.torch
+
+    def slow(images):
+        time.sleep(0.05)
+        return images
+
+    loader, records = chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=16, transform=slow, transform_ahead=ahead), []
+    loader.log_epochs(records.append)
+    for epoch in range(2):
+        assert sum(torch.numel(labels) for _, labels in loader.epoch(epoch)) == 100
+    assert [(record["batches"], record["complete"]) for record in records] == [(7, True), (7, True)]
+    # Without a thread it is a part of the training's step.
+    assert all((record["wait_fraction"] > 0.5) == (ahead > 0) for record in records)
+
+
+@pytest.mark.parametrize("target", [5, [], object()])
+def test_says_what_nothing_can_be_written_to(packs, target):
+    with pytest.raises(TypeError, match="log_epochs: expected"):
+        chunkhit.ImageLoader(packs / "hdf5").log_epochs(target)
