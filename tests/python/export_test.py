@@ -179,8 +179,8 @@ def test_some_classes_alone(packs, tmp_path):
 def test_names_stay_below_the_folder_and_apart(tmp_path):
     """Classes and files as a label CSV may have them."""
     image = np.zeros((4, 5, 3), np.uint8)
-    files = ["x.png", "x.bmp", "x.v2.png", "sub/x.png", "sub_x.png", "ü.png", "a:b.png", "x-2.png"]
-    kinds = ["..", "..", "..", "a/b", "", ".hidden", "q?*", ".."]
+    files = ["x.png", "x.bmp", "x.v2.png", "sub/x.png", "sub_x.png", "ü.png", "a:b.png", "x-2.png", "y.png"]
+    kinds = ["..", "..", "..", "a/b", "", ".hidden", "q?*", "..", "labels.csv"]
     (tmp_path / "in" / "sub").mkdir(parents=True)
     with open(tmp_path / "labels.csv", "w") as file:
         rows = csv.writer(file)
@@ -194,15 +194,15 @@ def test_names_stay_below_the_folder_and_apart(tmp_path):
         listed = list(csv.DictReader(file))
     assert [row["label"] for row in listed] == [kind or "e" for kind in kinds]
     assert [row["file"] for row in listed] == [
-        "%2E./x.png", "%2E./x-2.png", "%2E./x.v2.png", "a%2Fb/sub_x.png", "e/sub_x.png", "%2Ehidden/ü.png", "q%3F%2A/a%3Ab.png",
-        "%2E./x-2-2.png"]
+        "%2E./x.png", "%2E./x-2.png", "%2E./x.v2.png", "a%2Fb/sub_x.png", "e/sub_x.png", "%2Ehidden/ü.png",
+        "q%3F%2A/a%3Ab.png", "%2E./x-2-2.png", "%6Cabels.csv/y.png"]
     for number, row in enumerate(listed):
         assert np.asarray(Image.open(tmp_path / "out" / row["file"]))[0, 0, 0] == number
     assert sorted(os.listdir(tmp_path)) == ["in", "labels.csv", "out", "pack"]
     chunkhit.export_pack(tmp_path / "pack", tmp_path / "out.tar")
     groups = groups_of(tmp_path / "out.tar")
-    assert list(groups) == ["x", "x-2", "x_v2", "sub/x", "sub_x", "ü", "a%3Ab", "x-2-2"]
-    assert [pixels(parts["png"])[0, 0, 0] for parts in groups.values()] == list(range(8))
+    assert list(groups) == ["x", "x-2", "x_v2", "sub/x", "sub_x", "ü", "a%3Ab", "x-2-2", "y"]
+    assert [pixels(parts["png"])[0, 0, 0] for parts in groups.values()] == list(range(9))
 
 
 def ids(path):
@@ -217,8 +217,9 @@ def test_ratings_are_a_matrix_of_scipy(ratings, tmp_path, pack):
     rows = dataset[:] if pack == "whole" else dataset[:][0]
     assert (sp.load_npz(tmp_path / "out.npz") != rows.to_scipy()).nnz == 0
     assert sp.load_npz(tmp_path / "out.npz").shape == rows.shape
-    assert ids(tmp_path / "out.users.csv") == [["row", "user"], *([str(n), name] for n, name in enumerate(dataset.row_ids()))]
-    assert ids(tmp_path / "out.items.csv") == [["column", "item"], *([str(n), name] for n, name in enumerate(dataset.column_ids()))]
+    for name, header, expected in (("out.users.csv", ["row", "user"], dataset.row_ids()),
+                                   ("out.items.csv", ["column", "item"], dataset.column_ids())):
+        assert ids(tmp_path / name) == [header, *([str(number), each] for number, each in enumerate(expected))]
     if pack != "whole":
         assert (sp.load_npz(tmp_path / "out.held_out.npz") != dataset[:][1].to_scipy()).nnz == 0
     files = ["out.npz", "out.held_out.npz", "out.users.csv", "out.items.csv"]
@@ -269,9 +270,9 @@ def test_what_exists_is_replaced_by_force_alone(packs, tmp_path, output):
 def test_force_replaces_no_folder_that_was_not_exported(packs, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
-    assert "something else than an export" in raised("cannot_write", chunkhit.export_pack, packs / "hdf5", tmp_path / "mine", force=True)
-    assert "is a folder, which is not replaced" in raised("cannot_write", chunkhit.export_pack, packs / "hdf5",
-                                                         os.makedirs(tmp_path / "x.tar") or tmp_path / "x.tar", force=True)
+    (tmp_path / "x.tar").mkdir()
+    for output, words in (("mine", "something else than an export"), ("x.tar", "is a folder, which is not replaced")):
+        assert words in raised("cannot_write", chunkhit.export_pack, packs / "hdf5", tmp_path / output, force=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
 
 
@@ -335,7 +336,8 @@ def test_says_what_cannot_be_exported(packs, own, ratings, tmp_path):
     assert command(packs / "none", "-o", tmp_path / "out").returncode == 65
     assert command(packs / "hdf5", "-o", tmp_path / "none" / "out.tar").returncode == 73
     assert os.listdir(tmp_path) == []
-    assert "classes: are for images" in raised("usage", chunkhit.export_pack, ratings[0] / "whole", tmp_path / "x.npz", classes=["a"])
+    message = raised("usage", chunkhit.export_pack, ratings[0] / "whole", tmp_path / "x.npz", classes=["a"])
+    assert message == "classes: are for images"
 
 
 def test_progress_counts_what_was_written(packs, tmp_path):
@@ -351,7 +353,8 @@ def test_the_build_has_the_command(packs, tmp_path):
         pytest.skip("the package is installed, not built here")
     run = subprocess.run([tool, packs / "hdf5", "-o", tmp_path / "out.tar"], stdout=subprocess.PIPE, text=True,
                          env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"})
-    assert (run.returncode, run.stdout) == (0, f"100 samples → {tmp_path}/out.tar\n") and len(groups_of(tmp_path / "out.tar")) == 100
+    assert (run.returncode, run.stdout) == (0, f"100 samples → {tmp_path}/out.tar\n")
+    assert len(groups_of(tmp_path / "out.tar")) == 100
 
 
 def test_memory_is_that_of_a_few_runs_not_of_the_pack(tmp_path):
@@ -360,8 +363,14 @@ def test_memory_is_that_of_a_few_runs_not_of_the_pack(tmp_path):
         images = file.create_dataset("images", (400, 1000, 1000), np.uint8, chunks=(1, 1000, 1000), compression="gzip")
         images[::40] = 7
         file["labels"] = np.arange(400)
-    program = "import resource, sys; from chunkhit import export; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; " \
-        "export.main(sys.argv[1:]); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    program = """
+import resource, sys
+from chunkhit import export
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+export.main(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
     for output in ("out.npz", "out.tar"):
         run = subprocess.run([sys.executable, "-c", program, tmp_path / "in.h5", "-o", tmp_path / output, "--threads", "2"],
                              stdout=subprocess.PIPE, text=True, check=True)

@@ -100,7 +100,6 @@ def test_says_what_a_dry_run_would_pack(packs, ratings, tmp_path):
 
 
 @pytest.mark.parametrize("code, message, options", [
-    ("usage", "no_such_option: no such option", dict(no_such_option=5)),
     ("usage", "^split: the shares add up to 0.9, expected 1", dict(split={"train": 0.9})),
     ("usage", "^chunk_samples and chunk_bytes exclude each other", dict(chunk_samples=5, chunk_bytes=99)),
     ("bad_data", "gone.csv", dict(labels="gone.csv")),

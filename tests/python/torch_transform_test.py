@@ -253,7 +253,8 @@ FORGOTTEN = """
 import sys, time
 import chunkhit.torch
 
-loader = chunkhit.torch.ImageLoader(sys.argv[1], batch_size=1, transform=lambda images: time.sleep(0.01) or images, transform_ahead=5)
+loader = chunkhit.torch.ImageLoader(sys.argv[1], batch_size=1, transform_ahead=5,
+                                    transform=lambda images: time.sleep(0.01) or images)
 epoch = iter(loader)
 next(epoch)
 print("done")

@@ -35,6 +35,27 @@ bool says(const LoaderStats& stats, const std::string& words) {
   return stats.verdict().find(words) != std::string::npos;
 }
 
+TEST(StatisticsSince, AreThoseOfTheTimeBetween) {
+  const LoaderStats before = ten_seconds(1);
+  LoaderStats now = ten_seconds(3);
+  now.seconds = 14;
+  now.batches = 150;
+  const LoaderStats since = now.since(before);
+  EXPECT_EQ(since.batches, 50u);
+  EXPECT_DOUBLE_EQ(since.wait_fraction(), 0.5);
+  EXPECT_TRUE(since.verdict().starts_with("highly input-bound"));
+  EXPECT_EQ(since.threads, 2u);
+}
+
+TEST(StatisticsSince, AreAllThatAResetLeft) {
+  LoaderStats now = ten_seconds(1);
+  now.seconds = 2;
+  now.batches = 7;
+  const LoaderStats since = now.since(ten_seconds(1));
+  EXPECT_EQ(since.batches, 7u);
+  EXPECT_DOUBLE_EQ(since.seconds, 2);
+}
+
 TEST(Verdict, HasTheThresholdsOfTfData) {
   EXPECT_TRUE(ten_seconds(0.49).verdict().starts_with("not input-bound"));
   EXPECT_TRUE(ten_seconds(0.5).verdict().starts_with("input-bound"));

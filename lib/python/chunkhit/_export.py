@@ -75,5 +75,5 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     samples = np.arange(len(images)) if classes is None else samples_of_classes(images, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("threads", threads))
     with_progress(progress, lambda on_progress: FORMS[ending](
-        Export(images, samples, count, Counter(len(samples), on_progress)), target, force))
+        Export(images, images.info, samples, count, Counter(len(samples), on_progress)), target, force))
     return {"samples": len(samples), "files": [target]}

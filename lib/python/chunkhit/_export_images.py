@@ -23,6 +23,7 @@ from ._publish import new_file, new_folder
 
 RUN_BYTES = 32 << 20  # pixels that are read at a time
 MAX_NAME_BYTES = 200
+LIST = "labels.csv"  # in an exported folder
 UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\%:*?"<>|]')
 EXIF_ORIENTATION = 0x112
 
@@ -31,6 +32,7 @@ class Export(NamedTuple):
     """What is exported, and how."""
 
     dataset: ImageDataset
+    info: Dict[str, Any]  # as pack_info gives it
     samples: NDArray[Any]  # their numbers, in the order of the output
     threads: int
     done: Callable[[int], None]  # is called with the number of samples that were written
@@ -44,7 +46,7 @@ class EncodedImage(NamedTuple):
 def safe_name(text: str) -> str:
     """A text as the name of a file: what names may not have, or other systems not, is %XX."""
     name = UNSAFE.sub(lambda found: f"%{ord(found.group()):02X}", text)
-    if not name or name[0] in ".~":
+    if not name or name[0] in ".~" or name == LIST:
         name = f"%{ord(name[0]):02X}{name[1:]}" if name else "%"
     return name.encode()[:MAX_NAME_BYTES].decode("utf-8", "ignore")
 
@@ -100,10 +102,10 @@ def encode_own_size(dataset: ImageDataset, sample: int) -> EncodedImage:
     return png(dataset[sample][0]) if jpeg is None else EncodedImage("jpg", jpeg)
 
 
-def read_images(dataset: ImageDataset, samples: NDArray[Any]) -> NDArray[Any]:
+def read_images(export: Export, samples: NDArray[Any]) -> NDArray[Any]:
     """uint8 (n, height, width, channels)."""
-    images: NDArray[Any] = dataset[samples][0]
-    return images.transpose(0, 2, 3, 1) if dataset.info["sample"]["layout"] == "nchw" else images
+    images: NDArray[Any] = export.dataset[samples][0]
+    return images.transpose(0, 2, 3, 1) if export.info["sample"]["layout"] == "nchw" else images
 
 
 def run_length(info: Dict[str, Any]) -> int:
@@ -119,18 +121,17 @@ def runs_of(samples: NDArray[Any], length: int) -> Iterator[NDArray[Any]]:
 
 def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, None]:
     """(sample, image) of all samples in order. Threads read and encode; at a time a run for each and one more."""
-    dataset, info = export.dataset, export.dataset.info
-    is_own = bool(info.get("own_sizes"))
+    is_own = bool(export.info.get("own_sizes"))
 
     def encode(run: NDArray[Any]) -> List[EncodedImage]:
         if is_own:
-            return [encode_own_size(dataset, int(sample)) for sample in run]
-        return [png(image) for image in read_images(dataset, run)]
+            return [encode_own_size(export.dataset, int(sample)) for sample in run]
+        return [png(image) for image in read_images(export, run)]
 
     pool = concurrent.futures.ThreadPoolExecutor(export.threads)
     pending: Deque[Any] = collections.deque()
     try:
-        for run in runs_of(export.samples, 1 if is_own else run_length(info)):
+        for run in runs_of(export.samples, 1 if is_own else run_length(export.info)):
             pending.append((run, pool.submit(encode, run)))
             if len(pending) > export.threads:
                 done, images = pending.popleft()
@@ -144,12 +145,13 @@ def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, 
 class Labels:
     """What the samples' labels are, by their numbers."""
 
-    def __init__(self, dataset: ImageDataset) -> None:
-        info = dataset.info
-        self.values = dataset.labels()
+    def __init__(self, export: Export) -> None:
+        info = export.info
+        self.values = export.dataset.labels()
         self.are_numbers = self.values.ndim == 2
         self.columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
-        self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in info.get("classes") or []}
+        self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"])
+                                      for each in info.get("classes") or []}
 
     def class_name(self, sample: int) -> Optional[str]:
         """None for a sample without a class."""
@@ -181,7 +183,7 @@ def tar_key(key: str, sample: int) -> str:
 
 def export_tar(export: Export, output: str, force: bool) -> None:
     """KEY.png or KEY.jpg of each sample, then KEY.cls with its class id, or KEY.json with its numbers by column."""
-    labels, names = Labels(export.dataset), Names()
+    labels, names = Labels(export), Names()
 
     def append(tar: tarfile.TarFile, name: str, content: bytes) -> None:
         member = tarfile.TarInfo(name)
@@ -204,10 +206,10 @@ def export_tar(export: Export, output: str, force: bool) -> None:
 
 def export_folder(export: Export, output: str, force: bool) -> None:
     """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with their labels."""
-    labels, names = Labels(export.dataset), Names()
+    labels, names = Labels(export), Names()
     with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
-        with open(os.path.join(folder, "labels.csv"), "w", newline="", encoding="utf-8") as list_file:
-            rows = csv.writer(list_file, lineterminator="\n")
+        with open(os.path.join(folder, LIST), "w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file, lineterminator="\n")
             rows.writerow(["file", *labels.columns])
             for sample, image in images:
                 kind = None if labels.are_numbers else labels.class_name(sample)
@@ -216,23 +218,23 @@ def export_folder(export: Export, output: str, force: bool) -> None:
                     stem = stem[len(kind) + 1 :] if stem.startswith(kind + "/") else stem
                     os.makedirs(os.path.join(folder, safe_name(kind)), exist_ok=True)
                 place = "" if kind is None else safe_name(kind) + "/"
-                file = f"{names.unused(place + safe_name(stem.replace('/', '_')))}.{image.suffix}"
-                with open(os.path.join(folder, file), "wb") as written:
+                name = f"{names.unused(place + safe_name(stem.replace('/', '_')))}.{image.suffix}"
+                with open(os.path.join(folder, name), "wb") as written:
                     written.write(image.content)
-                rows.writerow([file, *labels.texts(sample)])
+                rows.writerow([name, *labels.texts(sample)])
                 export.done(1)
 
 
 def export_arrays(export: Export, output: str, force: bool) -> None:
     """images, uint8 (n, height, width, channels); labels; classes, their names by id where there are any."""
-    info, labels = export.dataset.info, Labels(export.dataset)
+    info, labels = export.info, Labels(export)
     if info.get("own_sizes"):
         raise Error(f"{output}: images of their own sizes make no array; expected a .tar or a folder as output", "usage")
     sample = info["sample"]
 
     def read() -> Iterator[NDArray[Any]]:
         for run in runs_of(export.samples, run_length(info)):
-            yield read_images(export.dataset, run)
+            yield read_images(export, run)
             export.done(len(run))
 
     with new_file(output, force) as file, ArrayArchive(file) as archive:

@@ -129,10 +129,10 @@ class TransformFeed:
     ahead of who uses them."""
 
     def __init__(self, feed: Feed, transform: Transform, ahead: int, device: Optional[torch.device]) -> None:
+        self._thread: Optional[concurrent.futures.ThreadPoolExecutor] = None
         self._steps = Steps(feed, transform, device if ahead else None)
         self._device = device
         self._ahead = ahead
-        self._thread: Optional[concurrent.futures.ThreadPoolExecutor] = None
         self._under_way: Deque["concurrent.futures.Future[Any]"] = deque()
         # The state after the batch that was handed out last; None: as the feed says itself.
         self._state: Optional[str] = None
