@@ -106,6 +106,19 @@ def test_a_state_is_that_of_the_batch_handed_out(packs, stand_in, position, ahea
     assert [batch.samples.tolist() for batch in other] == expected[position:]
 
 
+@pytest.mark.parametrize("device", [None, "cuda"])
+@pytest.mark.parametrize("ahead", AHEAD)
+@pytest.mark.parametrize("position", [0, 1, 6, 7])
+def test_a_state_that_is_refused_takes_no_batch_away(packs, stand_in, position, ahead, device):  # noqa: F811
+    other = loader_of(packs, seed=4).state_dict()
+    loader = loader_of(packs, torch.clone, ahead, device=device)
+    epoch = loader.epoch(2)
+    found = [next(epoch).index for _ in range(position)]
+    with pytest.raises(chunkhit.Error, match="seed: 4, expected 3"):
+        loader.load_state_dict(other)
+    assert found + [batch.index for batch in epoch] == list(range(7))
+
+
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_is_ahead_by_as_many_batches_as_it_may_be(packs, ahead):
     begun = []

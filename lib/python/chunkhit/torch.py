@@ -12,6 +12,7 @@ torch.distributed where it is initialised. Tensors look into the loader's memory
 lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep their DataLoader.
 """
 import functools
+import json
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union, cast
 
 import torch
@@ -89,8 +90,16 @@ class TensorLoader:
         return self._feed.state_before(self._core.state)  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: Any) -> None:
+        where = self._state()
         self._feed.forget()
-        super().load_state_dict(state)  # type: ignore[misc]
+        try:
+            super().load_state_dict(state)  # type: ignore[misc]
+        except Exception:
+            core = self._core  # type: ignore[attr-defined]
+            if core.state() != where:  # batches were on their way, which this epoch still has to give
+                core.restore(where)
+                core.begin(json.loads(where)["epoch"])
+            raise
 
     def _take(self) -> Any:
         return self._feed.take(self._core)  # type: ignore[attr-defined]
