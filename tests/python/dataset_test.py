@@ -6,6 +6,7 @@ import pickle
 import h5py
 import numpy as np
 import pytest
+from PIL import Image
 
 import chunkhit
 
@@ -46,6 +47,24 @@ def test_gives_items_one_by_one_as_getitem_does(packs):
 def test_refuses_what_is_no_sample(packs, key):
     with pytest.raises(IndexError):
         chunkhit.ImageDataset(packs / "hdf5")[key]
+
+
+@pytest.mark.parametrize("pack", ["hdf5", "shard"])
+def test_names_the_file_of_each_sample(packs, pack):
+    dataset = chunkhit.ImageDataset(packs / pack)
+    keys = dataset.keys()
+    assert sorted(keys) == sorted(f"{'ab'[number % 2]}/{number:03}.png" for number in range(100))
+    for number in (0, 17, 99):
+        np.testing.assert_array_equal(dataset[number][0], np.asarray(Image.open(packs / "images" / keys[number])))
+    assert dataset.keys([3, -1]) == [keys[3], keys[99]]
+    with pytest.raises(IndexError, match="sample 100 of 100"):
+        dataset.keys([100])
+
+
+def test_an_external_file_names_no_files(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["images"], file["labels"] = np.zeros((2, 2, 2, 3), np.uint8), [0, 1]
+    assert chunkhit.ImageDataset(tmp_path / "x.h5").keys() == ["", ""]
 
 
 def test_reads_images_without_their_labels(packs, tmp_path):

@@ -1,0 +1,88 @@
+"""What pack-bench --json measured."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List
+
+from . import _charts as charts
+from .._error import Error
+from ._charts import Series
+from ._page import Block, Section, bytes_text, counted, share_text, shown
+
+STAGES = (("fetch_seconds", "fetch", charts.ACCENT), ("decode_seconds", "decode", charts.SECOND),
+          ("assemble_seconds", "assemble", charts.GREEN), ("idle_seconds", "idle", charts.MUTED))
+
+
+def read_bench(path: str) -> Dict[str, Any]:
+    """What a file holds; raises Error "bad_data" where pack-bench --json did not write it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            bench = json.load(file)
+    except OSError as error:
+        raise Error(f"{shown(path)}: cannot be read: {error.strerror}", "bad_data") from None
+    except ValueError as error:
+        raise Error(f"{shown(path)}: expected JSON of pack-bench --json, found {error}", "bad_data") from None
+    is_bench = isinstance(bench, dict) and isinstance(bench.get("settings"), dict) and ("epochs" in bench or "tries" in bench)
+    if not is_bench:
+        found = ", ".join(sorted(bench)[:5]) if isinstance(bench, dict) else type(bench).__name__
+        raise Error(f"{shown(path)}: expected the keys settings and epochs (or tries) of pack-bench --json, found {shown(found)}", "bad_data")
+    return bench
+
+
+def bench_section(path: str) -> Section:
+    bench = read_bench(path)
+    try:
+        return tune_section(bench) if "tries" in bench else epochs_section(bench)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Error(f"{shown(path)}: expected what pack-bench --json writes; {type(error).__name__}: {error}", "bad_data") from None
+
+
+def settings_block(settings: Dict[str, Any]) -> Block:
+    shown_settings = [(name, shown(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+                      for name, value in settings.items() if value is not None]
+    return Block("Settings", header=("setting", "value"), rows=shown_settings)
+
+
+def epochs_section(bench: Dict[str, Any]) -> Section:
+    section = Section("bench", "Speed, as pack-bench measured it")
+    epochs: List[Dict[str, Any]] = bench["epochs"]
+    labels = [f"epoch {number}" for number in range(len(epochs))]
+    rate = bench["samples_per_second"]
+    panels = [Series("samples a second", [epoch["samples_per_second"] for epoch in epochs]),
+              Series("waited, % of the epoch", [100 * epoch["wait_fraction"] for epoch in epochs], charts.SECOND)]
+    first = ", ".join(f"{1000 * epoch['first_batch_seconds']:.3g}" for epoch in epochs)
+    section.blocks.append(Block(f"{rate:,.0f} samples a second, {bench['bytes_per_second'] / 1e9:.2f} GB/s; "
+                                f"the loop waited {share_text(bench['wait_fraction'])} of the time", f"First batch of each epoch after {first} ms.",
+                                charts.bars("bench", labels, panels)))
+    section.blocks.append(stage_block(bench["stats"]))
+    hits, misses = bench["chunk_hits"], bench["chunk_misses"]
+    rows = [("chunk cache", f"{hits:,} hits, {misses:,} misses, {bench['chunk_fetches']:,} fetches"),
+            ("largest memory of the process", bytes_text(bench["peak_rss_bytes"])), ("verdict", shown(bench["verdict"])),
+            ("steps of the training", f"{bench['settings']['step_ms']:g} ms" if bench["settings"]["step_ms"] else "none: the loop is empty")]
+    section.blocks.append(Block("Cache, memory and verdict", header=("what", "found"), rows=rows))
+    section.blocks.append(settings_block(bench["settings"]))
+    section.warnings += [f"pack-bench: {shown(warning)}" for warning in bench["warnings"]]
+    return section
+
+
+def stage_block(stats: Dict[str, Any]) -> Block:
+    parts = [Series(name, [stats[key]], color) for key, name, color in STAGES]
+    busiest = max(STAGES[:3], key=lambda stage: stats[stage[0]])
+    worked = sum(stats[key] for key, _, _ in STAGES[:3])
+    title = f"Workers spent most of their working time to {busiest[1]}, {share_text(stats[busiest[0]] / max(worked, 1e-12))}"
+    return Block(title, f"Seconds of all {counted(stats['threads'], 'worker thread')} together.",
+                 charts.stacked("stages", ["workers"], parts, " s"),
+                 header=("stage", "seconds"), rows=[(name, f"{stats[key]:.3f}") for key, name, _ in STAGES])
+
+
+def tune_section(bench: Dict[str, Any]) -> Section:
+    section = Section("bench", "Settings, as pack-bench --tune tried them")
+    tries = [each for each in bench["tries"] if each["samples_per_second"] > 0]
+    best = bench["best"]
+    labels = [f"{each['threads']} threads, {each['prefetch']} ahead, window {each['window_chunks']}, {each['cache']}" for each in tries]
+    title = (f"{best['samples_per_second']:,.0f} samples a second at best, with {counted(best['threads'], 'thread')} and "
+             f"{best['prefetch']} batches ahead")
+    svg = charts.bars("bench", labels[:40], [Series("samples a second", [each["samples_per_second"] for each in tries[:40]])]) if tries else ""
+    section.blocks.append(Block(title, f"{counted(len(bench['tries']), 'setting')} tried.", svg))
+    section.blocks.append(settings_block(bench["settings"]))
+    return section

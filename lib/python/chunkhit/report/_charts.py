@@ -1,0 +1,250 @@
+"""Charts as SVG, drawn by matplotlib. Text stays text; colors are the page's CSS variables, so that light and dark mode
+have their own."""
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from typing import Any, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+# A color of matplotlib stands for each variable of the page's style.
+VARIABLES = {"#010201": "fg", "#010202": "muted", "#010203": "grid", "#010204": "accent", "#010205": "second",
+             "#010206": "red", "#010207": "green", "#010208": "blue", "#010209": "bg"}
+FG, MUTED, GRID, ACCENT, SECOND, RED, GREEN, BLUE, BACK = VARIABLES
+STYLE = {
+    "svg.fonttype": "none", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10, "text.color": FG,
+    "axes.edgecolor": MUTED, "axes.labelcolor": MUTED, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.facecolor": "none", "axes.titlesize": 10, "axes.titlelocation": "left", "axes.axisbelow": True, "axes.titlecolor": FG,
+    "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelsize": 9, "ytick.labelsize": 9, "grid.color": GRID,
+    "figure.facecolor": "none", "savefig.facecolor": "none", "lines.linewidth": 1.8, "axes.unicode_minus": False,
+}
+WIDTH = 7.6  # inches
+
+
+class Series(NamedTuple):
+    """Numbers with the name that stands at them."""
+
+    name: str
+    values: Any
+    color: str = ACCENT
+
+
+def short(text: str, most: int = 28) -> str:
+    return text if len(text) <= most else text[:most - 1] + "…"
+
+
+def plain(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
+
+
+class Chart:
+    """A figure of some axes side by side; `svg()` gives what was drawn on them."""
+
+    def __init__(self, name: str, height: float, columns: int = 1, width: float = WIDTH, **options: Any) -> None:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        self._name = name
+        self._style = matplotlib.rc_context({**STYLE, "svg.hashsalt": name})
+        self._style.__enter__()
+        self._figure = Figure(figsize=(width, height), layout="constrained")
+        self.axes: List[Any] = list(self._figure.subplots(1, columns, squeeze=False, **options)[0])
+
+    def svg(self) -> str:
+        written = io.StringIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # browsers have more fonts
+            self._figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        self._style.__exit__(None, None, None)
+        return inline(written.getvalue(), self._name)
+
+
+def inline(svg: str, name: str) -> str:
+    """The SVG as an element of the page: ids of its own, variables for colors, as wide as there is room."""
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    for color, variable in VARIABLES.items():
+        svg = svg.replace(color, f"var(--{variable})")
+    svg = re.sub(r"font: ([0-9.]+)px [^;\"]*", r"font-size: \1px", svg)
+    width = re.search(r'width="([0-9.]+)pt"', svg)
+    assert width
+    head = f'<svg class="chart" role="img" style="max-width: {float(width.group(1)) * 4 / 3:.0f}px"'
+    return head + re.sub(r'\s(?:width|height)="[0-9.]+pt"', "", svg[4:], count=2)
+
+
+def bars(name: str, labels: Sequence[str], panels: Sequence[Series], unit: str = "") -> str:
+    """Horizontal bars with their numbers at the ends; one panel beside the other, with the labels at the first."""
+    chart = Chart(name, 0.55 + 0.25 * len(labels), len(panels), sharey=True)
+    rows = np.arange(len(labels))
+    for axes, series in zip(chart.axes, panels):
+        values = np.asarray(series.values, dtype=float)
+        axes.barh(rows, values, 0.72, color=series.color)
+        for row, value in zip(rows, values):
+            axes.annotate(f"{plain(value)}{unit}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.set_title(short(series.name, 60 // len(panels)))
+        axes.set_xlim(0, max(1e-9, values.max() if len(values) else 1) * (1.12 + 0.12 * len(panels)))
+        axes.xaxis.set_visible(False)
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    chart.axes[0].set_yticks(rows, [short(label, 46 if len(panels) == 1 else 34) for label in labels])
+    chart.axes[0].set_ylim(len(labels) - 0.4, -0.6)
+    return chart.svg()
+
+
+def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_labels: Sequence[str], marks: Sequence[float] = ()) -> str:
+    """Counts between edges, as outlines that have their names at the peak; `marks` are medians, by panel."""
+    chart = Chart(name, 2.5, len(panels))
+    for index, (axes, all_series) in enumerate(zip(chart.axes, panels)):
+        steps = np.asarray(edges[index] if isinstance(edges, list) else edges, dtype=float)
+        for series in all_series:
+            counts = np.asarray(series.values, dtype=float)
+            axes.stairs(counts, steps, color=series.color, fill=len(all_series) == 1, linewidth=1.6)
+        label_peaks(axes, steps, all_series)
+        axes.set_xlabel(x_labels[index])
+        axes.set_ylim(0, 1.22 * max(1e-9, *(float(np.max(series.values)) for series in all_series)))
+        axes.yaxis.set_major_formatter(lambda value, _: plain(value))
+        axes.yaxis.set_major_locator(ticker(4))
+        axes.grid(axis="y", linewidth=0.6)
+        if index < len(marks):
+            axes.axvline(marks[index], color=FG, linewidth=1, linestyle=(0, (3, 3)))
+            axes.annotate(f"median {plain(marks[index])}", (marks[index], 1), (4, -3), xycoords=("data", "axes fraction"),
+                          textcoords="offset points", va="top", fontsize=9)
+    return chart.svg()
+
+
+def ticker(count: int) -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(count)
+
+
+def label_peaks(axes: Any, steps: Any, all_series: Sequence[Series]) -> None:
+    """Writes each name at its highest step, each one at another height where they would collide."""
+    if len(all_series) < 2:
+        return
+    highest = max(float(np.max(series.values)) for series in all_series)
+    for number, series in enumerate(all_series):
+        counts = np.asarray(series.values, dtype=float)
+        at = int(np.argmax(counts))
+        x = (steps[at] + steps[at + 1]) / 2
+        axes.annotate(series.name, (x, counts[at]), (x + (steps[-1] - steps[0]) * 0.03, highest * (1.15 - 0.12 * number)),
+                      color=series.color, fontsize=9, va="center",
+                      arrowprops={"arrowstyle": "-", "color": series.color, "linewidth": 0.6})
+
+
+def ranks(name: str, panels: Sequence[Series], y_label: str) -> str:
+    """Numbers from the largest to the smallest, both axes logarithmic; largest and median are named."""
+    chart = Chart(name, 2.9, len(panels), sharey=True)
+    for axes, series in zip(chart.axes, panels):
+        values = np.sort(np.asarray(series.values))[::-1]
+        values = values[values > 0]
+        picks = np.unique(np.geomspace(1, max(len(values), 1), 200).astype(int)) - 1
+        axes.loglog(picks + 1, values[picks], color=series.color, marker="o" if len(values) < 30 else None, markersize=3)
+        axes.set_title(series.name)
+        axes.set_xlabel("rank")
+        axes.grid(linewidth=0.6)
+        median = float(np.median(values))
+        for rank, value, text in ((1, values[0], "most"), ((len(values) + 1) / 2, median, "median")):
+            axes.plot(rank, value, "o", color=FG, markersize=4)
+            axes.annotate(f"{text}: {plain(value)}", (rank, value), (6, 6), textcoords="offset points", fontsize=9)
+        plain_powers(axes)
+    chart.axes[0].set_ylim(0.8, 4 * max(int(np.max(series.values)) for series in panels))
+    chart.axes[0].set_ylabel(y_label)
+    return chart.svg()
+
+
+def plain_powers(axes: Any) -> None:
+    """Numbers as 1,000 instead of 10 to the power of 3."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: plain(value))
+        axis.set_minor_formatter("")
+
+
+def shares(name: str, all_series: Sequence[Series], x_label: str, y_label: str) -> str:
+    """How much the most active part of each series holds: curves of shares, named where they are steep."""
+    chart = Chart(name, 3.0, width=5.2)
+    axes = chart.axes[0]
+    for number, series in enumerate(all_series):
+        values = np.sort(np.asarray(series.values, dtype=float))[::-1]
+        held = np.concatenate([[0], np.cumsum(values)]) / max(values.sum(), 1)
+        share = np.linspace(0, 1, len(held))
+        picks = np.unique(np.linspace(0, len(held) - 1, 300).astype(int))
+        axes.plot(100 * share[picks], 100 * held[picks], color=series.color)
+        half = int(np.searchsorted(held, 0.5))
+        x = 100 * share[half]
+        axes.plot(x, 100 * held[half], "o", color=series.color, markersize=5)
+        axes.annotate(f"{series.name}: half by {share_of(x)} %", (x, 50), (100, 38 - 12 * number), color=series.color,
+                      fontsize=10, ha="right", va="center",
+                      arrowprops={"arrowstyle": "-", "color": series.color, "linewidth": 0.6})
+    axes.plot([0, 100], [0, 100], color=GRID, linewidth=1)
+    axes.set(xlabel=x_label, ylabel=y_label, xlim=(0, 100), ylim=(0, 101))
+    return chart.svg()
+
+
+def share_of(percent: float) -> str:
+    return f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+
+
+def density_map(name: str, density: Any, x_label: str, y_label: str) -> str:
+    """Shares of 0 to 1 as a color that is the more opaque the larger they are, on a scale of logarithms."""
+    from matplotlib.colors import to_rgb
+
+    chart = Chart(name, 3.6, width=5.2)
+    axes = chart.axes[0]
+    filled = density[density > 0]
+    low, high = (np.log10(filled.min()), np.log10(filled.max())) if filled.size else (-1.0, 0.0)
+    with np.errstate(divide="ignore"):
+        opacity = np.clip((np.log10(density) - low) / max(high - low, 1e-9), 0, 1)
+    cells = np.zeros((*density.shape, 4))
+    cells[..., :3] = to_rgb("#3b82f6")
+    cells[..., 3] = np.where(density > 0, 0.08 + 0.92 * opacity, 0)
+    axes.imshow(cells, aspect="auto", interpolation="nearest", extent=(0, 100, 100, 0))
+    axes.set(xlabel=x_label, ylabel=y_label)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(True)
+    return chart.svg()
+
+
+def stacked(name: str, labels: Sequence[str], parts: Sequence[Series], unit: str) -> str:
+    """Bars of parts, each with its name and number inside where there is room, else above the first bar."""
+    chart = Chart(name, 0.7 + 0.42 * len(labels))
+    axes = chart.axes[0]
+    table = np.array([np.asarray(part.values, dtype=float) for part in parts])
+    ends = np.cumsum(table, axis=0)
+    total = max(float(ends[-1].max()), 1e-9)
+    for index, part in enumerate(parts):
+        begins = ends[index] - table[index]
+        axes.barh(range(len(labels)), table[index], 0.66, left=begins, color=part.color, edgecolor=BACK, linewidth=1)
+        for row, (begin, value) in enumerate(zip(begins, table[index])):
+            text = f"{part.name} {plain(value)}{unit}"
+            if value / total > 0.011 * len(text):
+                axes.text(begin + value / 2, row, text, ha="center", va="center", fontsize=9, color=BACK)
+    axes.set_yticks(range(len(labels)), [short(label) for label in labels])
+    axes.set(xlim=(0, total), ylim=(len(labels) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(lambda value, _: plain(value) + unit)
+    return chart.svg()
+
+
+def part_rows(name: str, parts: Sequence[Tuple[str, int, int]], chunk_samples: int) -> str:
+    """Parts as rows of chunks, as long as they have samples. `parts`: file, samples, chunks."""
+    chart = Chart(name, 0.75 + 0.36 * len(parts))
+    axes = chart.axes[0]
+    longest = max(samples for _, samples, _ in parts)
+    for row, (file, samples, chunks) in enumerate(parts):
+        width = chunk_samples or samples / max(chunks, 1)
+        shown_chunks = min(chunks, 2 * 120)  # more would be a gray bar
+        step = chunks / max(shown_chunks, 1)
+        for chunk in range(shown_chunks):
+            begin, end = int(chunk * step) * width, min(int((chunk + 1) * step) * width, samples)
+            axes.barh(row, end - begin, 0.7, left=begin, color=ACCENT, edgecolor=BACK, alpha=1 if chunk % 2 else 0.72,
+                      linewidth=0.8 if shown_chunks < 80 else 0)
+        axes.text(samples + longest * 0.01, row, f"{plain(samples)} in {plain(chunks)} chunks", va="center", fontsize=9)
+    axes.set_yticks(range(len(parts)), [short(file) for file, _, _ in parts])
+    axes.set(xlim=(0, longest * 1.3), ylim=(len(parts) - 0.5, -0.5), xlabel="samples of a part")
+    axes.xaxis.set_major_formatter(lambda value, _: plain(value) if value <= longest else "")
+    axes.tick_params(axis="y", length=0)
+    return chart.svg()

@@ -1,0 +1,145 @@
+"""The command pack-report: flags, packs by their kind, sections, page."""
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .. import __version__
+from .._error import Error, whole_number
+from .._packing import pack_info, packs_in
+from .._paths import Path, Paths, path_list
+from ._page import Section, page_text, shown, write_page
+
+DEFAULT_SAMPLES = 10_000
+EXIT_CODES = {"too_many_rejects": 1, "usage": 2, "bad_data": 65, "cannot_write": 73, "try_again": 75}
+
+
+def split_order(name: str) -> Tuple[int, str]:
+    """Training first, whatever the alphabet says."""
+    usual = ("train", "validation", "val", "test")
+    return (usual.index(name) if name in usual else len(usual), name)
+
+
+def named_packs(paths: Paths) -> List[Tuple[str, str]]:
+    """Names and paths of packs; folders of splits give all of theirs. A name is the last part of the path, or all of it where
+    several packs would have the same."""
+    found: List[str] = []
+    for path in path_list(paths, "packs"):
+        inside = packs_in(path)
+        found += [os.path.join(path, name) for name in sorted(inside, key=split_order)] if inside else [path]
+    if not found:
+        raise Error("packs: expected at least one, found none", "usage")
+    trimmed = [path[:-len("/manifest.json")] if path.endswith("/manifest.json") else path.rstrip("/") or path for path in found]
+    lasts = [os.path.basename(path if "://" in path else os.path.abspath(path)) for path in trimmed]
+    names = [last if lasts.count(last) == 1 else path for last, path in zip(lasts, trimmed)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise Error(f"packs: {shown(twice)} is there twice", "usage")
+    return [(shown(name), path) for name, path in zip(names, found)]
+
+
+def check_libraries() -> None:
+    missing = []
+    for library in ("matplotlib", "jinja2"):
+        try:
+            importlib.import_module(library)
+        except ImportError:
+            missing.append(library)
+    if missing:
+        raise Error(f"a report needs {' and '.join(missing)}, which Python does not find: apt-get install "
+                    f"{' '.join('python3-' + library for library in missing)}, or pip install {' '.join(missing)}", "usage")
+
+
+def image_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int, near_duplicates: bool) -> List[Section]:
+    from . import _duplicate_sections, _image_sections
+    from ._image_scan import scan_images
+
+    scans = [scan_images(name, path, samples, seed, near_duplicates) for name, path in packs]
+    sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _image_sections.sheet_section(scans, seed),
+                _image_sections.size_section(scans), _image_sections.brightness_section(scans), _image_sections.reject_section(scans),
+                _duplicate_sections.duplicate_section(scans)]
+    sections += [_duplicate_sections.near_section(scans)] if near_duplicates else []
+    return sections + [_image_sections.chunk_section(scans)]
+
+
+def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -> List[Section]:
+    from . import _rating_sections as ratings
+
+    scans = [ratings.scan_ratings(name, path, samples, seed) for name, path in packs]
+    sections = [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans), ratings.step_section(scans)]
+    return sections + ([ratings.split_section(scans)] if len(scans) > 1 else [])
+
+
+def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, samples: Optional[int] = None, seed: int = 0,
+                 near_duplicates: bool = False) -> None:
+    """Writes a page of what packs hold, of images, of ratings, or of both.
+
+    packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
+    output           the HTML file; one that is there is replaced
+    bench            a file that `pack-bench --json` wrote: its speed and waiting are shown, too
+    samples          images (10,000 by default) or users (as many as have 50 million ratings) that are looked at in each pack; 0:
+                     all. Class counts are always of all
+    seed             draws them; equal seeds draw the same
+    near_duplicates  also look for images that are alike, by a perceptual hash
+
+    Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
+    """
+    named = named_packs(packs)
+    if samples is not None:
+        whole_number("samples", samples)
+    whole_number("seed", seed)
+    check_libraries()
+    kinds: Dict[bool, List[Tuple[str, str]]] = {False: [], True: []}
+    for name, path in named:
+        kinds["matrices" in pack_info(path)].append((name, path))
+    sections: List[Section] = []
+    if kinds[False]:
+        sections += image_sections(kinds[False], DEFAULT_SAMPLES if samples is None else samples, seed, near_duplicates)
+    if kinds[True]:
+        sections += rating_sections(kinds[True], -1 if samples is None else samples, seed)
+    if bench is not None:
+        from ._bench_section import bench_section
+
+        sections.append(bench_section(os.fsdecode(bench)))
+    title = ", ".join(name for name, _ in named)
+    write_page(os.fsdecode(output), page_text(title, subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed), sections, __version__))
+
+
+def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: int) -> str:
+    if samples == 0:
+        return "All samples of each pack are looked at."
+    limits = [f"{DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
+    limits += ["users with 50 million ratings" if samples is None else f"{samples:,} users"] if has_ratings else []
+    return f"At most {' and '.join(limits)} of each pack are looked at, drawn by seed {seed}. Counts of classes, rows and ratings are of all."
+
+
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser(
+        prog="pack-report", description="Writes a page of what packs hold, and what is odd about it: one HTML file.",
+        epilog="Exit codes: 0 done; 2 usage; 65 bad input data; 73 output cannot be written; 75 try again.")
+    flags.add_argument("packs", metavar="PACK", nargs="+", help="pack, part, folder of a split, or HDF5 file; also a URL")
+    flags.add_argument("-o", "--output", metavar="FILE.html", required=True, help="the page")
+    flags.add_argument("--bench", metavar="FILE.json", help="what pack-bench --json wrote")
+    flags.add_argument("--samples", metavar="N", type=int,
+                       help="images or users looked at in each pack; 0: all (10,000 images; users with 50 million ratings)")
+    flags.add_argument("--seed", metavar="N", type=int, default=0, help="draws them (0)")
+    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are alike")
+    flags.add_argument("--version", action="version", version=f"pack-report {__version__}")
+    return flags
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the command; returns the exit code."""
+    options: Any = parser().parse_args(arguments)
+    try:
+        write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
+                     near_duplicates=options.near_duplicates)
+    except Error as error:
+        print(f"pack-report: {error}", file=sys.stderr)
+        return EXIT_CODES[error.code]
+    except KeyboardInterrupt:
+        return 130
+    return 0

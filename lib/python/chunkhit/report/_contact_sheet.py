@@ -1,0 +1,90 @@
+"""Contact sheets: images of a pack as they are stored, as PNG within the page."""
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any, Dict, List, Sequence, Tuple
+
+import numpy as np
+
+from ._image_scan import ImageScan, chosen_of_classes, keys_of, upright
+from ._page import Block, Figure, counted, shown
+
+MAX_CLASSES = 24
+MAX_OF_CLASS = 12
+MAX_PIXELS = 65536  # of an image: larger ones are shrunk for the page
+PAGE_PIXELS = 4_000_000  # of all images of a page
+MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+def encode(image: np.ndarray) -> Tuple[str, bool]:
+    """A data URI of the image, and whether it was shrunk. Of other channels than an image has the first is shown."""
+    from PIL import Image
+
+    channels = image.shape[2]
+    mode = MODES.get(channels, "L")
+    pixels = image[..., 0] if mode == "L" else image
+    pil_image = Image.fromarray(np.ascontiguousarray(pixels), mode)
+    is_shrunk = pil_image.width * pil_image.height > MAX_PIXELS
+    if is_shrunk:
+        pil_image.thumbnail((256, 256), Image.LANCZOS)
+    written = io.BytesIO()
+    if is_shrunk and mode in ("L", "RGB"):
+        pil_image.save(written, "JPEG", quality=88)
+        return "data:image/jpeg;base64," + base64.b64encode(written.getvalue()).decode(), True
+    pil_image.save(written, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode(), is_shrunk
+
+
+def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Figure]:
+    """Figures of these samples, with their numbers and files; `prefix` tells figures of the same sample apart."""
+    samples = [int(sample) for sample in samples]
+    if not samples:
+        return []
+    images, labels = scan.dataset[samples]
+    figures = []
+    for sample, image, label, key in zip(samples, images, labels, keys_of(scan, samples)):
+        pixels = upright(image, scan.info)
+        source, is_shrunk = encode(pixels)
+        height, width = pixels.shape[:2]
+        detail = f"{scan.name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
+        if np.ndim(label):
+            detail += "; " + ", ".join(f"{value:g}" for value in label[:4])
+        name = shown(key) if key else "file not recorded"
+        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample} {name}", detail))
+    return figures
+
+
+def class_names(info: Dict[str, Any]) -> Dict[int, str]:
+    """Names of classes as the page shows them, by id."""
+    return {entry["id"]: shown(entry["name"]) if entry.get("name") else f"class {entry['id']}" for entry in info["classes"]}
+
+
+def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
+    pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() for scan in scans]))
+    fitting = PAGE_PIXELS / (pixels * max(1, class_count) * len(scans))
+    return int(np.clip(fitting, 3, MAX_OF_CLASS))
+
+
+def contact_sheet(scan: ImageScan, number: int, scans: Sequence[ImageScan], seed: int) -> List[Block]:
+    """Blocks of a class each; where labels are numbers, one of some images."""
+    if scan.labels.ndim == 2 or all(entry["id"] == -1 for entry in scan.info["classes"]):
+        samples = scan.looked[np.linspace(0, len(scan.looked) - 1, min(48, len(scan.looked))).astype(int)]
+        title = f"{scan.name}: {len(samples)} of {counted(scan.total, 'image')}"
+        return [Block(title, figures=figures_of(scan, samples, f"sheet{number}"))]
+    filled = [entry["id"] for entry in scan.info["classes"] if entry["samples"]]
+    ids = [filled[index] for index in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
+    names, blocks = class_names(scan.info), []
+    count = images_a_class(scans, len(ids))
+    for class_id, samples in chosen_of_classes(scan, ids, count, seed):
+        own = int(np.count_nonzero(scan.labels == class_id))
+        title = f"{scan.name} / {names.get(class_id, f'class {class_id}')}: {len(samples)} of {counted(own, 'image')}"
+        blocks.append(Block(title, figures=figures_of(scan, samples, f"sheet{number}")))
+    return blocks
+
+
+def sheet_note(scan_count: int, class_count: int) -> str:
+    note = "Drawn by the seed. A click enlarges an image, a click beside it closes it."
+    if class_count > MAX_CLASSES:
+        note += f" {MAX_CLASSES} of {class_count:,} classes are shown, evenly spread over their ids."
+    return note

@@ -1,0 +1,130 @@
+"""What is seen of a pack's images: sizes, brightness, hashes, and the images of the contact sheet."""
+from __future__ import annotations
+
+import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from .._datasets import ImageDataset
+from ._perceptual import perceptual_hash
+
+GROUP_BYTES = 16 << 20
+MAX_PIXELS_COUNTED = 16384  # of an image, for brightness
+RUN = 16  # neighbors that are read together
+
+
+class Glance(NamedTuple):
+    """What is kept of an image."""
+
+    height: int
+    width: int
+    brightness: float  # mean of its pixels, 0 to 255
+    contrast: float  # standard deviation of the channel that varies most
+    counts: np.ndarray  # (channels, 256): pixels of each value, of those that were counted
+    digest: bytes  # of shape and pixels
+    perceptual: Optional[np.ndarray]  # uint64 (2,)
+
+
+@dataclass
+class ImageScan:
+    """A pack with what was seen of it; the arrays are of `looked`, the samples that were read."""
+
+    name: str
+    path: str
+    info: Dict[str, Any]
+    dataset: ImageDataset
+    labels: np.ndarray
+    looked: np.ndarray
+    sizes: np.ndarray  # (n, 2): height, width
+    brightness: np.ndarray
+    contrast: np.ndarray
+    counts: np.ndarray  # (channels, 256)
+    digests: List[bytes]
+    perceptual: Optional[np.ndarray]  # uint64 (n, 2)
+
+    @property
+    def total(self) -> int:
+        return len(self.dataset)
+
+
+def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray:
+    """`wanted` of `total` samples, ascending: runs of neighbors, evenly spread, at random positions that depend on seed."""
+    if not 0 < wanted < total:
+        return np.arange(total)
+    runs = -(-wanted // RUN)
+    random = np.random.default_rng(seed)
+    slots = np.linspace(0, total, runs + 1).astype(np.int64)
+    room = np.maximum(np.diff(slots) - RUN, 0)
+    begins = slots[:-1] + (random.random(runs) * (room + 1)).astype(np.int64)
+    chosen = (begins[:, None] + np.arange(RUN)).ravel()
+    return np.unique(np.minimum(chosen, total - 1))[:wanted]
+
+
+def upright(image: np.ndarray, info: Dict[str, Any]) -> np.ndarray:
+    """(height, width, channels) whatever the layout."""
+    return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
+
+
+def luma(image: np.ndarray) -> np.ndarray:
+    """float32 (height, width): brightness as ITU-R 601 weighs colors."""
+    if image.shape[2] >= 3:
+        return image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
+    return image[..., 0].astype(np.float32)
+
+
+def glance(image: np.ndarray, near_duplicates: bool) -> Glance:
+    height, width, channels = image.shape
+    digest = hashlib.blake2b(repr(image.shape).encode(), digest_size=16)
+    digest.update(np.ascontiguousarray(image))
+    step = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS_COUNTED))))
+    some = image[step // 2::step, step // 2::step]
+    counts = np.stack([np.bincount(some[..., channel].ravel(), minlength=256) for channel in range(channels)])
+    gray = luma(some)
+    perceptual = perceptual_hash(luma(image)) if near_duplicates else None
+    return Glance(height, width, float(gray.mean()), float(some.std(axis=(0, 1)).max()), counts, digest.digest(), perceptual)
+
+
+def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray, near_duplicates: bool) -> List[Glance]:
+    """Reads the samples in groups, by as many threads as there are CPUs; no more than a group each is in memory."""
+    size = info["sample"]
+    image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
+    group = max(1, min(256, GROUP_BYTES // image_bytes))
+    groups = [samples[begin:begin + group] for begin in range(0, len(samples), group)]
+
+    def read(numbers: np.ndarray) -> List[Glance]:
+        images, _ = dataset[numbers]
+        return [glance(upright(image, info), near_duplicates) for image in images]
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return [one for many in pool.map(read, groups) for one in many]
+
+
+def scan_images(name: str, path: str, samples: int, seed: int, near_duplicates: bool) -> ImageScan:
+    """Looks at `samples` images of a pack, or all for 0."""
+    dataset = ImageDataset(path)
+    info = dataset.info
+    looked = spread_samples(len(dataset), samples, seed)
+    seen = glances(dataset, info, looked, near_duplicates)
+    return ImageScan(
+        name, path, info, dataset, dataset.labels(), looked, np.array([(one.height, one.width) for one in seen]),
+        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]),
+        np.sum([one.counts for one in seen], axis=0), [one.digest for one in seen],
+        np.array([one.perceptual for one in seen]) if near_duplicates else None)
+
+
+def keys_of(scan: ImageScan, samples: Sequence[int]) -> List[str]:
+    return scan.dataset.keys(np.asarray(samples, dtype=np.int64))
+
+
+def chosen_of_classes(scan: ImageScan, ids: Sequence[int], count: int, seed: int) -> List[Tuple[int, np.ndarray]]:
+    """Up to `count` samples of each class, drawn by seed, ascending."""
+    random = np.random.default_rng(seed)
+    chosen = []
+    for class_id in ids:
+        own = np.flatnonzero(scan.labels == class_id)
+        chosen.append((class_id, np.sort(random.choice(own, min(count, len(own)), replace=False))))
+    return chosen

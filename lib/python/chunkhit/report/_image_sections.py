@@ -1,0 +1,264 @@
+"""What the page says of packs of images."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _charts as charts
+from ._charts import Series
+from ._contact_sheet import class_names, contact_sheet, sheet_note
+from ._image_scan import ImageScan
+from ._pack_tables import Reason, folder_of, manifest_of, reasons_of, run_of
+from ._page import Block, Section, bytes_text, counted, looked_at, share_text, shown
+
+MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
+SHOWN_CLASSES = 30
+SHOWN_PARTS = 8
+DARK, LIGHT, FLAT = 16, 239, 2.0
+
+
+def overview(scans: Sequence[ImageScan]) -> Section:
+    rows = []
+    for scan in scans:
+        info = scan.info
+        size = info["sample"]
+        shape = "each its own size" if info.get("own_sizes") else f"{size['width']} x {size['height']}"
+        stored = sum(part["bytes"] for part in info["parts"])
+        rows.append((scan.name, f"{scan.total:,}", f"{info.get('rejected', 0):,}", label_text(info), shape,
+                     f"{size['channels']}, {size['layout']}", f"{info['container']}, {info['codec']}",
+                     f"{bytes_text(stored)} of {bytes_text(info['raw_bytes'])}"))
+    header = ("pack", "samples", "rejects", "labels", "pixels", "channels", "stored as", "bytes of raw ones")
+    section = Section("packs", "Packs of images", [Block(f"{counted(len(scans), 'pack')}, "
+                                                          f"{counted(sum(scan.total for scan in scans), 'image')}",
+                                                          "; ".join(origin(scan) for scan in scans), header=header, rows=rows)])
+    for scan in scans:
+        section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
+    return section
+
+
+def label_text(info: Dict[str, Any]) -> str:
+    if info["labels"]["kind"] == "numbers":
+        return counted(len(info["labels"]["columns"]), "number")
+    return counted(len(info["classes"]), "class")
+
+
+def origin(scan: ImageScan) -> str:
+    """Where a pack comes from, as far as it says so."""
+    if scan.info.get("external"):
+        return f"{scan.name}: an external file, which does not say how it was made"
+    run = run_of(scan.path)
+    roots = sorted(set((run.get("roots") or {}).values()))
+    made = f"{scan.name}: made by {scan.info.get('tool') or 'an unknown version'}"
+    return made + (f" of {', '.join(shown(root) for root in roots)}" if roots else ", of a folder that is not recorded")
+
+
+def class_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("classes", "Classes")
+    scans = [scan for scan in scans if scan.labels.ndim == 1]
+    if not scans:
+        section.blocks.append(Block("Labels are numbers: there are no classes to count"))
+        return section
+    names: Dict[str, None] = {}
+    tables = []
+    for scan in scans:
+        own = class_names(scan.info)
+        ids, counts = np.unique(scan.labels, return_counts=True)
+        table = {name: 0 for name in own.values()}
+        for class_id, count in zip(ids.tolist(), counts.tolist()):
+            name = own.get(class_id, f"class {class_id}")
+            table[name] = table.get(name, 0) + count
+        names.update(dict.fromkeys(table))
+        tables.append(table)
+    section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan.name, table)]
+    section.warnings += missing_classes(scans, tables)
+    section.blocks.append(class_block(scans, tables, list(names), bool(section.warnings)))
+    return section
+
+
+def class_block(scans: Sequence[ImageScan], tables: List[Dict[str, int]], names: List[str], is_uneven: bool) -> Block:
+    ordered = sorted(names, key=lambda name: -sum(table.get(name, 0) for table in tables))
+    note = ""
+    if len(ordered) > SHOWN_CLASSES:
+        note = (f"The {SHOWN_CLASSES // 2} largest and the {SHOWN_CLASSES // 2} smallest of {len(ordered):,} classes; "
+                f"{len(ordered) - SHOWN_CLASSES:,} between them are left out.")
+        ordered = ordered[:SHOWN_CLASSES // 2] + ordered[-(SHOWN_CLASSES // 2):]
+    panels = [Series(scan.name, [table.get(name, 0) for name in ordered], (charts.ACCENT, charts.SECOND)[index % 2])
+              for index, (scan, table) in enumerate(zip(scans, tables))]
+    ratio = max(largest_ratio(table) for table in tables)
+    title = "Classes are uneven" if is_uneven else "All classes have about as many images" if ratio < 1.5 else \
+        f"The largest class has {ratio:.1f} times the images of the smallest"
+    return Block(title, note, charts.bars("classes", ordered, panels))
+
+
+def largest_ratio(table: Dict[str, int]) -> float:
+    counts = [count for count in table.values() if count]
+    return max(counts) / min(counts) if counts else 1.0
+
+
+def ratio_warnings(name: str, table: Dict[str, int]) -> List[str]:
+    if largest_ratio(table) <= MAX_RATIO:
+        return []
+    filled = {label: count for label, count in table.items() if count}
+    most, least = max(filled, key=lambda label: filled[label]), min(filled, key=lambda label: filled[label])
+    return [f"{name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1; "
+            'sampler="balanced" draws each class as often']
+
+
+def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> List[str]:
+    """Warnings of classes that one pack has and another lacks."""
+    found = []
+    every = {name for table in tables for name, count in table.items() if count}
+    for scan, table in zip(scans, tables):
+        lacking = sorted(name for name in every if not table.get(name))
+        if lacking:
+            shown_names = ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else "")
+            found.append(f"{scan.name}: has no image of {counted(len(lacking), 'class')} that the other packs have: {shown_names}")
+    return found
+
+
+def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
+    blocks = [block for number, scan in enumerate(scans) for block in contact_sheet(scan, number, scans, seed)]
+    most = max(len(scan.info["classes"]) for scan in scans)
+    return Section("sheet", "Contact sheet", [Block("Images as they are stored", sheet_note(len(scans), most)), *blocks])
+
+
+def size_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("sizes", "Sizes and aspect ratios")
+    for index, scan in enumerate(scans):
+        section.blocks.append(size_block(scan, index))
+    rows = [(scan.name, input_sizes(scan)) for scan in scans]
+    section.blocks.append(Block("Sizes of the input images", header=("pack", "input images, in pixels"), rows=rows))
+    return section
+
+
+def size_block(scan: ImageScan, index: int) -> Block:
+    size = scan.info["sample"]
+    if not scan.info.get("own_sizes"):
+        return Block(f"{scan.name}: all images are stored as {size['width']} x {size['height']} pixels, "
+                     f"aspect ratio {size['width'] / size['height']:.2f}")
+    heights, widths = scan.sizes.T
+    ratios = widths / heights
+    longest = scan.sizes.max(axis=1)
+    edges = [np.linspace(0, max(longest) * 1.02, 41), np.geomspace(min(0.5, ratios.min() * 0.95), max(2.0, ratios.max() * 1.05), 41)]
+    panels = [[Series("width", np.histogram(widths, edges[0])[0]), Series("height", np.histogram(heights, edges[0])[0], charts.SECOND)],
+              [Series("images", np.histogram(ratios, edges[1])[0])]]
+    landscape = float(np.mean(ratios > 1.0))
+    title = (f"{scan.name}: {share_text(landscape)} of the images are wider than high; "
+             f"half of them have a long side of at most {int(np.median(longest)):,} pixels")
+    note = (f"{looked_at(len(scan.looked), scan.total, 'image')}. Width {widths.min():,} to {widths.max():,}, height {heights.min():,} to "
+            f"{heights.max():,}, aspect ratio {ratios.min():.2f} to {ratios.max():.2f}.")
+    svg = charts.histogram(f"sizes{index}", edges, panels, ("pixels", "aspect ratio, width / height"), ())
+    return Block(title, note, svg)
+
+
+def input_sizes(scan: ImageScan) -> str:
+    spec = scan.info.get("spec", {})
+    own = scan.info.get("own_sizes") and spec.get("max-side", "0") == "0" and spec.get("short-side", "0") == "0"
+    if own and spec:
+        return "as stored: nothing was shrunk"
+    how = [f"{key} {spec[key]}" for key in ("resize", "resize-long", "fit", "crop", "max-side", "short-side")
+           if spec.get(key, "none") not in ("none", "0")]
+    return "not recorded" + (f"; stored after {', '.join(how)}" if how else "")
+
+
+def brightness_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("brightness", "Brightness and channels")
+    for index, scan in enumerate(scans):
+        dark, light = np.mean(scan.brightness < DARK), np.mean(scan.brightness > LIGHT)
+        flat = np.flatnonzero(scan.contrast < FLAT)
+        title = f"{scan.name}: half of the images have a mean brightness below {np.median(scan.brightness):.0f} of 255"
+        note = (f"{looked_at(len(scan.looked), scan.total, 'image')}, at most 16,384 pixels of each. Nearly black (below {DARK}): "
+                f"{share_text(dark)}, nearly white (above {LIGHT}): {share_text(light)}, of one color: {share_text(len(flat) / len(scan.looked))}.")
+        section.blocks.append(Block(title, note, brightness_chart(scan, index)))
+        if len(flat) > max(1, 0.01 * len(scan.looked)):
+            section.warnings.append(f"{scan.name}: {len(flat):,} of {counted(len(scan.looked), 'image')} are of one color, "
+                                    f"sample {int(scan.looked[flat[0]])} say")
+        section.warnings += clipped_warnings(scan)
+    return section
+
+
+def clipped_warnings(scan: ImageScan) -> List[str]:
+    shares = scan.counts / np.maximum(scan.counts.sum(axis=1, keepdims=True), 1)
+    lost = [f"channel {channel}" for channel in range(len(shares)) if shares[channel].max() > 0.999]
+    return [f"{scan.name}: {', '.join(lost)}: nearly all pixels have one value"] if lost else []
+
+
+def brightness_chart(scan: ImageScan, index: int) -> str:
+    edges = [np.linspace(0, 256, 65), np.linspace(0, 256, 65)]
+    images = np.histogram(scan.brightness, edges[0])[0]
+    values = scan.counts.reshape(len(scan.counts), 64, 4).sum(axis=2)
+    values = 100 * values / np.maximum(values.sum(axis=1, keepdims=True), 1)
+    names = {1: ("gray",), 2: ("gray", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
+    colors = {"red": charts.RED, "green": charts.GREEN, "blue": charts.BLUE}
+    own = names.get(len(values), [f"channel {channel}" for channel in range(len(values))])
+    series = [Series(name, counts, colors.get(name, charts.ACCENT)) for name, counts in zip(own, values)]
+    return charts.histogram(f"brightness{index}", edges, [[Series("images", images)], series],
+                            ("mean brightness of an image", "values of pixels, % of a channel"), (float(np.median(scan.brightness)),))
+
+
+def reject_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("rejects", "Rejects and warnings")
+    for table, column, what in (("rejects", "reason", "rejected"), ("warnings", "warning", "packed with warnings")):
+        for index, scan in enumerate(scans):
+            section.blocks.append(table_block(scan, table, column, what, index))
+    for scan in scans:
+        rejected, rows = scan.info.get("rejected", 0), scan.info.get("rows", 0)
+        if rejected:
+            section.warnings.append(f"{scan.name}: {rejected:,} of {counted(rows, 'row')} were rejected, {share_text(rejected / rows)}")
+    return section
+
+
+def table_block(scan: ImageScan, table: str, column: str, what: str, index: int) -> Block:
+    manifest = manifest_of(scan.path)
+    if not manifest:
+        return Block(f"{scan.name}: {table}.csv is not at hand", "It lies beside the manifest of a local pack.")
+    if table not in manifest:
+        return Block(f"{scan.name}: images that were {what} are not recorded")
+    reasons: List[Reason] = reasons_of(folder_of(scan.path), table, column)
+    if not reasons:
+        return Block(f"{scan.name}: no image was {what}")
+    total = sum(reason.count for reason in reasons)
+    rows = [(f"{reason.count:,}", shown(reason.text), ", ".join(shown(file) for file in reason.files)) for reason in reasons[:20]]
+    note = f"{counted(len(reasons), 'kind')} of reasons; the first text of each." if len(reasons) <= 20 else \
+        f"The 20 most frequent of {counted(len(reasons), 'kind')} of reasons; the first text of each."
+    svg = charts.bars(f"{table}{index}", [shown(reason.text) for reason in reasons[:8]],
+                      [Series(f"images {what}", [reason.count for reason in reasons[:8]], charts.SECOND)]) if len(reasons) > 1 else ""
+    return Block(f"{scan.name}: {counted(total, 'image')} {'was' if total == 1 else 'were'} {what}", note, svg,
+                 header=("images", column, "files, the first ones"), rows=rows)
+
+
+def chunk_section(scans: Sequence[ImageScan]) -> Section:
+    section = Section("chunks", "Parts and chunks")
+    for index, scan in enumerate(scans):
+        info = scan.info
+        parts = [(part["file"], part["samples"], part["chunks"]) for part in info["parts"]]
+        count = info.get("chunk_samples", 0)
+        size = f"{counted(count, 'sample')} = {bytes_text(info['chunk_bytes'])}" if count else f"up to {bytes_text(info.get('chunk_bytes', 0))}"
+        title = (f"{scan.name}: {counted(len(parts), 'part')}, {counted(sum(chunks for _, _, chunks in parts), 'chunk')} of {size}"
+                 if info.get("chunk_bytes") else f"{scan.name}: {counted(len(parts), 'part')}")
+        note = "" if len(parts) <= SHOWN_PARTS else f"The first {SHOWN_PARTS} of {counted(len(parts), 'part')}."
+        if any(samples for _, samples, _ in parts):
+            section.blocks.append(Block(title, note, charts.part_rows(f"parts{index}", parts[:SHOWN_PARTS], count)))
+        section.blocks.append(cache_block(scan, index))
+    return section
+
+
+def cache_block(scan: ImageScan, index: int) -> Block:
+    plain, advised = scan.info.get("default_cache"), scan.info.get("advised_cache")
+    if not plain or not advised:
+        return Block(f"{scan.name}: no cache to advise", "Only HDF5 packs of one shape are read by h5py's chunk cache; chunkhit's loaders "
+                                                         "keep whole chunks.")
+    setting = f"rdcc_nbytes={advised['rdcc_nbytes']}, rdcc_nslots={advised['rdcc_nslots']}, rdcc_w0={advised['rdcc_w0']}"
+    orders = ("sequential", "windowed", "random")
+    rates: List[Tuple[str, Optional[List[float]]]] = [
+        (name, None if cache["bypass"] else [100 * cache[order] for order in orders])
+        for name, cache in (("h5py as it comes", plain), ("advised", advised))]
+    panels = [Series(name, values, color) for (name, values), color in zip(rates, (charts.SECOND, charts.ACCENT)) if values]
+    if not panels:
+        return Block(f"{scan.name}: single samples are read exactly, past h5py's cache")
+    worst = min(panels[0].values)
+    title = f"{scan.name}: h5py hits its chunk cache {share_text(worst / 100)} to {share_text(max(panels[0].values) / 100)} of the time as it comes" + (
+        f", with the advised one {share_text(min(panels[-1].values) / 100)} or more" if len(panels) > 1 else "")
+    return Block(title, f"Predicted hits of reading single samples with h5py in three orders; advised: {setting}.",
+                 charts.bars(f"cache{index}", orders, panels, " %"))

@@ -1,0 +1,61 @@
+"""The tables beside a pack's parts: rejects.csv, warnings.csv and run.json, as schemas/manifest.md describes them."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from typing import Any, Dict, List, NamedTuple
+
+MAX_REASONS = 500  # kinds of reasons that are counted one by one
+EXAMPLES = 3
+
+
+class Reason(NamedTuple):
+    """Rows of one reason."""
+
+    text: str  # of the first
+    count: int
+    files: List[str]  # the first ones
+
+
+def manifest_of(path: str) -> Dict[str, Any]:
+    """The manifest of a local pack; empty for a part, and for a pack on a server."""
+    file = path if path.endswith("manifest.json") else os.path.join(path, "manifest.json")
+    if not os.path.isfile(file):
+        return {}
+    with open(file, encoding="utf-8") as opened:
+        return json.load(opened)
+
+
+def folder_of(path: str) -> str:
+    return os.path.dirname(path) if path.endswith("manifest.json") else path
+
+
+def reasons_of(path: str, table: str, column: str) -> List[Reason]:
+    """Rows of the table `rejects` or `warnings` of a local pack by their reason, numbers aside; the most frequent first."""
+    listed = manifest_of(path).get(table)
+    if not listed:
+        return []
+    kinds: Dict[str, Reason] = {}
+    with open(os.path.join(folder_of(path), listed["file"]), newline="", encoding="utf-8", errors="surrogateescape") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        reason_at, file_at = header.index(column), 2 if header[0] == "pack" else 1
+        for row in rows:
+            kind = re.sub(r"[0-9][0-9.,]*", "#", row[reason_at])
+            if kind not in kinds and len(kinds) == MAX_REASONS:
+                kind = "other reasons"
+            seen = kinds.setdefault(kind, Reason(row[reason_at] if kind != "other reasons" else kind, 0, []))
+            files = seen.files + [row[file_at]] if len(seen.files) < EXAMPLES else seen.files
+            kinds[kind] = Reason(seen.text, seen.count + 1, files)
+    return sorted(kinds.values(), key=lambda reason: -reason.count)
+
+
+def run_of(path: str) -> Dict[str, Any]:
+    """How the last run went; empty where it is not known."""
+    file = os.path.join(folder_of(path), "run.json")
+    if not os.path.isfile(file):
+        return {}
+    with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+        return json.load(opened)

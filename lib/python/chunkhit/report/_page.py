@@ -1,0 +1,119 @@
+"""The page: sections of blocks, which the template page.html shows, and texts as it shows them."""
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Any, List, NamedTuple, Sequence
+
+from .._error import Error
+
+
+class Figure(NamedTuple):
+    """An image of a contact sheet."""
+
+    anchor: str  #: names it on the page
+    source: str  #: data URI
+    width: int  #: of the image in the pack
+    height: int
+    caption: str
+    detail: str = ""
+
+
+class Block(NamedTuple):
+    """A finding with what shows it: any of a note, a chart, a table and a contact sheet."""
+
+    title: str
+    note: str = ""
+    chart: str = ""  #: SVG
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    figures: Sequence[Figure] = ()
+
+
+@dataclass
+class Section:
+    """A part of the page; its warnings are also listed at the top."""
+
+    anchor: str
+    title: str
+    blocks: List[Block] = field(default_factory=list)
+    warnings: List[str] = field(default_factory=list)
+
+
+def shown(text: str) -> str:
+    """The text with \\xNN for bytes that are not UTF-8 and for control characters, \\uNNNN for what would change its order."""
+
+    def escaped(match: "re.Match[str]") -> str:
+        code = ord(match.group())
+        if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode spells a byte
+            code -= 0xDC00
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+    return re.sub(r"[^ -~]", lambda match: match.group() if is_visible(match.group()) else escaped(match), text)
+
+
+def is_visible(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def counted(number: int, thing: str = "") -> str:
+    """'1 image', '1,234 images'."""
+    if not thing:
+        return f"{number:,}"
+    return f"{number:,} {thing}{'' if number == 1 else 'es' if thing.endswith('s') else 's'}"
+
+
+def bytes_text(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"
+
+
+def share_text(share: float) -> str:
+    """A share as percent, with a decimal where it is small."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.1f} %" if percent >= 0.1 else f"{percent:.2g} %"
+
+
+def looked_at(looked: int, total: int, thing: str) -> str:
+    """'All 12 images', or '10 of 12 images'."""
+    return f"All {counted(total, thing)}" if looked == total else f"{looked:,} of {counted(total, thing)}"
+
+
+def page_text(title: str, subtitle: str, sections: Sequence[Section], version: str) -> str:
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=sections, version=version)
+
+
+def write_page(path: str, text: str) -> None:
+    """Writes the file aside, then renames it; raises Error "cannot_write"."""
+    folder = os.path.dirname(os.path.abspath(path))
+    aside: Any = None
+    try:
+        if os.path.isdir(path):
+            raise IsADirectoryError(21, "is a folder, expected a file")
+        descriptor, aside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o666 & ~umask())
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        if aside and os.path.exists(aside):
+            os.unlink(aside)
+        raise Error(f"{shown(path)}: cannot be written: {error.strerror}", "cannot_write") from None
+
+
+def umask() -> int:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))

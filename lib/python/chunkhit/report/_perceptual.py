@@ -1,0 +1,86 @@
+"""Perceptual hashes: near-duplicates are images whose hashes differ in few bits."""
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Tuple
+
+import numpy as np
+
+MAX_BITS = 10  # of 128 that differ between near-duplicates
+FLAT = 4.0  # standard deviation of brightness below which an image has no features to compare
+BANDS = MAX_BITS + 1  # two hashes of at most MAX_BITS different bits agree in one of so many groups of bits
+BLOCK = 512  # hashes that are compared with each other at once
+BIT_COUNTS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+
+
+def shrink(gray: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Means over areas: float32 (height, width). Smaller images are enlarged by repeating pixels."""
+    if gray.shape[0] < height or gray.shape[1] < width:
+        gray = np.repeat(np.repeat(gray, -(-height // gray.shape[0]), axis=0), -(-width // gray.shape[1]), axis=1)
+    rows = np.linspace(0, gray.shape[0], height + 1).astype(int)
+    columns = np.linspace(0, gray.shape[1], width + 1).astype(int)
+    sums = np.add.reduceat(np.add.reduceat(gray, rows[:-1], axis=0), columns[:-1], axis=1)
+    return sums / np.outer(np.diff(rows), np.diff(columns))
+
+
+def perceptual_hash(gray: np.ndarray) -> np.ndarray:
+    """uint64 (2,): whether each of 8 x 8 areas is darker than its right neighbor, and than the one below."""
+    across, down = shrink(gray, 8, 9), shrink(gray, 9, 8)
+    bits = np.concatenate([(across[:, 1:] > across[:, :-1]).ravel(), (down[1:] > down[:-1]).ravel()])
+    return np.packbits(bits).view(np.uint64)
+
+
+def different_bits(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Of each pair along the last axis but one."""
+    return BIT_COUNTS[(first ^ second).view(np.uint8)].sum(axis=-1, dtype=np.uint8)
+
+
+def band_values(hashes: np.ndarray) -> Iterator[np.ndarray]:
+    """The bits of each group as bytes, by hash."""
+    bits = np.unpackbits(np.ascontiguousarray(hashes).view(np.uint8), axis=1)
+    for group in np.array_split(np.arange(bits.shape[1]), BANDS):
+        yield np.packbits(bits[:, group], axis=1)
+
+
+def near_pairs(hashes: np.ndarray, max_pairs: int) -> Tuple[List[Tuple[int, int, int]], bool]:
+    """Pairs (first, second, different bits) of different hashes, those of fewest different bits first; and whether there were
+    more than max_pairs, where the search ends."""
+    found: Dict[Tuple[int, int], int] = {}
+    for values in band_values(hashes):
+        _, bucket_of = np.unique(values, axis=0, return_inverse=True)
+        order = np.argsort(bucket_of, kind="stable")
+        ends = np.flatnonzero(np.diff(bucket_of[order], append=-1)) + 1
+        for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends):
+            if end - begin > 1:
+                add_pairs(hashes, order[begin:end], found)
+        if len(found) > max_pairs:
+            break
+    pairs = sorted(((first, second, bits) for (first, second), bits in found.items()), key=lambda pair: (pair[2], pair))
+    return pairs[:max_pairs], len(pairs) > max_pairs
+
+
+def add_pairs(hashes: np.ndarray, members: np.ndarray, found: Dict[Tuple[int, int], int]) -> None:
+    for begin in range(0, len(members), BLOCK):
+        rows = members[begin:begin + BLOCK]
+        for start in range(begin, len(members), BLOCK):
+            columns = members[start:start + BLOCK]
+            bits = different_bits(hashes[rows][:, None], hashes[columns][None])
+            for row, column in zip(*np.nonzero(bits <= MAX_BITS)):
+                first, second = sorted((int(rows[row]), int(columns[column])))
+                if first != second:
+                    found[first, second] = int(bits[row, column])
+
+
+def near_groups(hashes: np.ndarray, contrast: np.ndarray, digests: List[bytes],
+                max_pairs: int = 100_000) -> Tuple[List[Tuple[int, int, int]], int, bool]:
+    """Near-duplicate pairs of images, each with its different bits, without equal images and without those that are flat:
+    the pairs, the number of flat images, and whether the search ended early."""
+    first_of: Dict[bytes, int] = {}
+    for index, digest in enumerate(digests):
+        first_of.setdefault(digest, index)
+    distinct = np.array(sorted(first_of.values()), dtype=np.int64)
+    is_flat = contrast[distinct] < FLAT
+    kept = distinct[~is_flat]
+    if len(kept) < 2:
+        return [], int(is_flat.sum()), False
+    pairs, is_cut = near_pairs(hashes[kept], max_pairs)
+    return [(int(kept[a]), int(kept[b]), bits) for a, b, bits in pairs], int(is_flat.sum()), is_cut
