@@ -22,11 +22,12 @@ def read_bench(path: str) -> Dict[str, Any]:
         raise Error(f"{shown(path)}: cannot be read: {error.strerror}", "bad_data") from None
     except ValueError as error:
         raise Error(f"{shown(path)}: expected JSON of pack-bench --json, found {error}", "bad_data") from None
-    is_bench = isinstance(bench, dict) and isinstance(bench.get("settings"), dict) and ("epochs" in bench or "tries" in bench)
-    if not is_bench:
-        found = ", ".join(sorted(bench)[:5]) if isinstance(bench, dict) else type(bench).__name__
-        raise Error(f"{shown(path)}: expected the keys settings and epochs (or tries) of pack-bench --json, found {shown(found)}", "bad_data")
-    return bench
+    keys = sorted(bench) if isinstance(bench, dict) else []
+    if "settings" not in keys or not ("epochs" in keys or "tries" in keys):
+        found = ", ".join(keys[:5]) or type(bench).__name__
+        raise Error(f"{shown(path)}: expected the keys settings and epochs (or tries) of pack-bench --json, "
+                    f"found {shown(found)}", "bad_data")
+    return dict(bench)
 
 
 def bench_section(path: str) -> Section:
@@ -34,7 +35,8 @@ def bench_section(path: str) -> Section:
     try:
         return tune_section(bench) if "tries" in bench else epochs_section(bench)
     except (KeyError, TypeError, AttributeError) as error:
-        raise Error(f"{shown(path)}: expected what pack-bench --json writes; {type(error).__name__}: {error}", "bad_data") from None
+        raise Error(f"{shown(path)}: expected what pack-bench --json writes; {type(error).__name__}: {error}",
+                    "bad_data") from None
 
 
 def settings_block(settings: Dict[str, Any]) -> Block:
@@ -51,14 +53,16 @@ def epochs_section(bench: Dict[str, Any]) -> Section:
     panels = [Series("samples a second", [epoch["samples_per_second"] for epoch in epochs]),
               Series("waited, % of the epoch", [100 * epoch["wait_fraction"] for epoch in epochs], charts.SECOND)]
     first = ", ".join(f"{1000 * epoch['first_batch_seconds']:.3g}" for epoch in epochs)
-    section.blocks.append(Block(f"{rate:,.0f} samples a second, {bench['bytes_per_second'] / 1e9:.2f} GB/s; "
-                                f"the loop waited {share_text(bench['wait_fraction'])} of the time", f"First batch of each epoch after {first} ms.",
-                                charts.bars("bench", labels, panels)))
+    title = (f"{rate:,.0f} samples a second, {bench['bytes_per_second'] / 1e9:.2f} GB/s; the loop waited "
+             f"{share_text(bench['wait_fraction'])} of the time")
+    note = f"First batch of each epoch after {first} ms."
+    section.blocks.append(Block(title, note, charts.bars("bench", labels, panels)))
     section.blocks.append(stage_block(bench["stats"]))
-    hits, misses = bench["chunk_hits"], bench["chunk_misses"]
+    hits, misses, step_ms = bench["chunk_hits"], bench["chunk_misses"], bench["settings"]["step_ms"]
     rows = [("chunk cache", f"{hits:,} hits, {misses:,} misses, {bench['chunk_fetches']:,} fetches"),
-            ("largest memory of the process", bytes_text(bench["peak_rss_bytes"])), ("verdict", shown(bench["verdict"])),
-            ("steps of the training", f"{bench['settings']['step_ms']:g} ms" if bench["settings"]["step_ms"] else "none: the loop is empty")]
+            ("largest memory of the process", bytes_text(bench["peak_rss_bytes"])),
+            ("verdict", shown(bench["verdict"])),
+            ("steps of the training", f"{step_ms:g} ms" if step_ms else "none: the loop is empty")]
     section.blocks.append(Block("Cache, memory and verdict", header=("what", "found"), rows=rows))
     section.blocks.append(settings_block(bench["settings"]))
     section.warnings += [f"pack-bench: {shown(warning)}" for warning in bench["warnings"]]
@@ -67,9 +71,10 @@ def epochs_section(bench: Dict[str, Any]) -> Section:
 
 def stage_block(stats: Dict[str, Any]) -> Block:
     parts = [Series(name, [stats[key]], color) for key, name, color in STAGES]
-    busiest = max(STAGES[:3], key=lambda stage: stats[stage[0]])
+    busiest = max(STAGES[:3], key=lambda stage: float(stats[stage[0]]))
     worked = sum(stats[key] for key, _, _ in STAGES[:3])
-    title = f"Workers spent most of their working time to {busiest[1]}, {share_text(stats[busiest[0]] / max(worked, 1e-12))}"
+    share = share_text(stats[busiest[0]] / max(worked, 1e-12))
+    title = f"Workers spent {share} of their working time to {busiest[1]}, the longest stage"
     return Block(title, f"Seconds of all {counted(stats['threads'], 'worker thread')} together.",
                  charts.stacked("stages", ["workers"], parts, " s"),
                  header=("stage", "seconds"), rows=[(name, f"{stats[key]:.3f}") for key, name, _ in STAGES])
@@ -79,10 +84,12 @@ def tune_section(bench: Dict[str, Any]) -> Section:
     section = Section("bench", "Settings, as pack-bench --tune tried them")
     tries = [each for each in bench["tries"] if each["samples_per_second"] > 0]
     best = bench["best"]
-    labels = [f"{each['threads']} threads, {each['prefetch']} ahead, window {each['window_chunks']}, {each['cache']}" for each in tries]
+    labels = [f"{each['threads']} threads, {each['prefetch']} ahead, window {each['window_chunks']}, {each['cache']}"
+              for each in tries]
     title = (f"{best['samples_per_second']:,.0f} samples a second at best, with {counted(best['threads'], 'thread')} and "
              f"{best['prefetch']} batches ahead")
-    svg = charts.bars("bench", labels[:40], [Series("samples a second", [each["samples_per_second"] for each in tries[:40]])]) if tries else ""
+    rates = Series("samples a second", [each["samples_per_second"] for each in tries[:40]])
+    svg = charts.bars("bench", labels[:40], [rates]) if tries else ""
     section.blocks.append(Block(title, f"{counted(len(bench['tries']), 'setting')} tried.", svg))
     section.blocks.append(settings_block(bench["settings"]))
     return section

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -13,12 +13,13 @@ import numpy as np
 VARIABLES = {"#010201": "fg", "#010202": "muted", "#010203": "grid", "#010204": "accent", "#010205": "second",
              "#010206": "red", "#010207": "green", "#010208": "blue", "#010209": "bg"}
 FG, MUTED, GRID, ACCENT, SECOND, RED, GREEN, BLUE, BACK = VARIABLES
-STYLE = {
+STYLE: Dict[str, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.family": "DejaVu Sans", "font.size": 10, "text.color": FG,
     "axes.edgecolor": MUTED, "axes.labelcolor": MUTED, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.facecolor": "none", "axes.titlesize": 10, "axes.titlelocation": "left", "axes.axisbelow": True, "axes.titlecolor": FG,
-    "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelsize": 9, "ytick.labelsize": 9, "grid.color": GRID,
-    "figure.facecolor": "none", "savefig.facecolor": "none", "lines.linewidth": 1.8, "axes.unicode_minus": False,
+    "axes.facecolor": "none", "axes.titlesize": 10, "axes.titlelocation": "left", "axes.titlecolor": FG,
+    "axes.axisbelow": True, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelsize": 9, "ytick.labelsize": 9,
+    "grid.color": GRID, "figure.facecolor": "none", "savefig.facecolor": "none", "lines.linewidth": 1.8,
+    "axes.unicode_minus": False,
 }
 WIDTH = 7.6  # inches
 
@@ -47,7 +48,8 @@ class Chart:
         from matplotlib.figure import Figure
 
         self._name = name
-        self._style = matplotlib.rc_context({**STYLE, "svg.hashsalt": name})
+        style: Dict[Any, Any] = {**STYLE, "svg.hashsalt": name}
+        self._style = matplotlib.rc_context(style)
         self._style.__enter__()
         self._figure = Figure(figsize=(width, height), layout="constrained")
         self.axes: List[Any] = list(self._figure.subplots(1, columns, squeeze=False, **options)[0])
@@ -56,7 +58,8 @@ class Chart:
         written = io.StringIO()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # browsers have more fonts
-            self._figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+            metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            self._figure.savefig(written, format="svg", metadata=metadata)
         self._style.__exit__(None, None, None)
         return inline(written.getvalue(), self._name)
 
@@ -83,7 +86,8 @@ def bars(name: str, labels: Sequence[str], panels: Sequence[Series], unit: str =
         values = np.asarray(series.values, dtype=float)
         axes.barh(rows, values, 0.72, color=series.color)
         for row, value in zip(rows, values):
-            axes.annotate(f"{plain(value)}{unit}", (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(f"{plain(value)}{unit}", (value, row), (4, 0), textcoords="offset points", va="center",
+                          fontsize=9)
         axes.set_title(short(series.name, 60 // len(panels)))
         axes.set_xlim(0, max(1e-9, values.max() if len(values) else 1) * (1.12 + 0.12 * len(panels)))
         axes.xaxis.set_visible(False)
@@ -94,15 +98,16 @@ def bars(name: str, labels: Sequence[str], panels: Sequence[Series], unit: str =
     return chart.svg()
 
 
-def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_labels: Sequence[str], marks: Sequence[float] = ()) -> str:
-    """Counts between edges, as outlines that have their names at the peak; `marks` are medians, by panel."""
+def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_labels: Sequence[str],
+              marks: Sequence[float] = ()) -> str:
+    """Counts between edges, as outlines with their names above; `marks` are medians, by panel."""
     chart = Chart(name, 2.5, len(panels))
     for index, (axes, all_series) in enumerate(zip(chart.axes, panels)):
         steps = np.asarray(edges[index] if isinstance(edges, list) else edges, dtype=float)
         for series in all_series:
             counts = np.asarray(series.values, dtype=float)
             axes.stairs(counts, steps, color=series.color, fill=len(all_series) == 1, linewidth=1.6)
-        label_peaks(axes, steps, all_series)
+        name_series(axes, all_series)
         axes.set_xlabel(x_labels[index])
         axes.set_ylim(0, 1.22 * max(1e-9, *(float(np.max(series.values)) for series in all_series)))
         axes.yaxis.set_major_formatter(lambda value, _: plain(value))
@@ -110,8 +115,8 @@ def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_label
         axes.grid(axis="y", linewidth=0.6)
         if index < len(marks):
             axes.axvline(marks[index], color=FG, linewidth=1, linestyle=(0, (3, 3)))
-            axes.annotate(f"median {plain(marks[index])}", (marks[index], 1), (4, -3), xycoords=("data", "axes fraction"),
-                          textcoords="offset points", va="top", fontsize=9)
+            axes.annotate(f"median {plain(marks[index])}", (marks[index], 1), (4, -3), va="top", fontsize=9,
+                          xycoords=("data", "axes fraction"), textcoords="offset points")
     return chart.svg()
 
 
@@ -121,18 +126,15 @@ def ticker(count: int) -> Any:
     return MaxNLocator(count)
 
 
-def label_peaks(axes: Any, steps: Any, all_series: Sequence[Series]) -> None:
-    """Writes each name at its highest step, each one at another height where they would collide."""
+def name_series(axes: Any, all_series: Sequence[Series]) -> None:
+    """Writes the names of several series above them, each in its color."""
     if len(all_series) < 2:
         return
-    highest = max(float(np.max(series.values)) for series in all_series)
-    for number, series in enumerate(all_series):
-        counts = np.asarray(series.values, dtype=float)
-        at = int(np.argmax(counts))
-        x = (steps[at] + steps[at + 1]) / 2
-        axes.annotate(series.name, (x, counts[at]), (x + (steps[-1] - steps[0]) * 0.03, highest * (1.15 - 0.12 * number)),
-                      color=series.color, fontsize=9, va="center",
-                      arrowprops={"arrowstyle": "-", "color": series.color, "linewidth": 0.6})
+    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
+
+    names = [TextArea(series.name, textprops={"color": series.color, "fontsize": 9}) for series in all_series]
+    packed = HPacker(children=names, sep=10, pad=0)
+    axes.add_artist(AnchoredOffsetbox("upper right", child=packed, frameon=False, borderpad=0.1))
 
 
 def ranks(name: str, panels: Sequence[Series], y_label: str) -> str:

@@ -24,15 +24,16 @@ def split_order(name: str) -> Tuple[int, str]:
 
 
 def named_packs(paths: Paths) -> List[Tuple[str, str]]:
-    """Names and paths of packs; folders of splits give all of theirs. A name is the last part of the path, or all of it where
-    several packs would have the same."""
+    """Names and paths of packs; folders of splits give all of theirs. A name is the last part of the path, or all of it
+    where several packs would have the same."""
     found: List[str] = []
     for path in path_list(paths, "packs"):
         inside = packs_in(path)
         found += [os.path.join(path, name) for name in sorted(inside, key=split_order)] if inside else [path]
     if not found:
         raise Error("packs: expected at least one, found none", "usage")
-    trimmed = [path[:-len("/manifest.json")] if path.endswith("/manifest.json") else path.rstrip("/") or path for path in found]
+    end = "/manifest.json"
+    trimmed = [path[:-len(end)] if path.endswith(end) else path.rstrip("/") or path for path in found]
     lasts = [os.path.basename(path if "://" in path else os.path.abspath(path)) for path in trimmed]
     names = [last if lasts.count(last) == 1 else path for last, path in zip(lasts, trimmed)]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -49,8 +50,9 @@ def check_libraries() -> None:
         except ImportError:
             missing.append(library)
     if missing:
-        raise Error(f"a report needs {' and '.join(missing)}, which Python does not find: apt-get install "
-                    f"{' '.join('python3-' + library for library in missing)}, or pip install {' '.join(missing)}", "usage")
+        packages = " ".join("python3-" + library for library in missing)
+        raise Error(f"a report needs {' and '.join(missing)}, which {sys.executable} does not find: apt-get install "
+                    f"{packages}, or pip install {' '.join(missing)}", "usage")
 
 
 def image_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int, near_duplicates: bool) -> List[Section]:
@@ -58,8 +60,9 @@ def image_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int, ne
     from ._image_scan import scan_images
 
     scans = [scan_images(name, path, samples, seed, near_duplicates) for name, path in packs]
-    sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _image_sections.sheet_section(scans, seed),
-                _image_sections.size_section(scans), _image_sections.brightness_section(scans), _image_sections.reject_section(scans),
+    sections = [_image_sections.overview(scans), _image_sections.class_section(scans),
+                _image_sections.sheet_section(scans, seed), _image_sections.size_section(scans),
+                _image_sections.brightness_section(scans), _image_sections.reject_section(scans),
                 _duplicate_sections.duplicate_section(scans)]
     sections += [_duplicate_sections.near_section(scans)] if near_duplicates else []
     return sections + [_image_sections.chunk_section(scans)]
@@ -69,7 +72,8 @@ def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -
     from . import _rating_sections as ratings
 
     scans = [ratings.scan_ratings(name, path, samples, seed) for name, path in packs]
-    sections = [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans), ratings.step_section(scans)]
+    sections = [ratings.overview(scans), ratings.value_section(scans), ratings.activity_section(scans),
+                ratings.step_section(scans)]
     return sections + ([ratings.split_section(scans)] if len(scans) > 1 else [])
 
 
@@ -80,8 +84,8 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
     output           the HTML file; one that is there is replaced
     bench            a file that `pack-bench --json` wrote: its speed and waiting are shown, too
-    samples          images (10,000 by default) or users (as many as have 50 million ratings) that are looked at in each pack; 0:
-                     all. Class counts are always of all
+    samples          images (10,000 by default) or users (as many as have 50 million ratings) that are looked at in each
+                     pack; 0: all. Class counts are always of all
     seed             draws them; equal seeds draw the same
     near_duplicates  also look for images that are alike, by a perceptual hash
 
@@ -105,7 +109,8 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 
         sections.append(bench_section(os.fsdecode(bench)))
     title = ", ".join(name for name, _ in named)
-    write_page(os.fsdecode(output), page_text(title, subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed), sections, __version__))
+    note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
+    write_page(os.fsdecode(output), page_text(title, note, sections, __version__))
 
 
 def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: int) -> str:
@@ -113,7 +118,8 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
         return "All samples of each pack are looked at."
     limits = [f"{DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
     limits += ["users with 50 million ratings" if samples is None else f"{samples:,} users"] if has_ratings else []
-    return f"At most {' and '.join(limits)} of each pack are looked at, drawn by seed {seed}. Counts of classes, rows and ratings are of all."
+    return (f"At most {' and '.join(limits)} of each pack are looked at, drawn by seed {seed}. Counts of classes, rows and "
+            "ratings are of all.")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -124,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("-o", "--output", metavar="FILE.html", required=True, help="the page")
     flags.add_argument("--bench", metavar="FILE.json", help="what pack-bench --json wrote")
     flags.add_argument("--samples", metavar="N", type=int,
-                       help="images or users looked at in each pack; 0: all (10,000 images; users with 50 million ratings)")
+                       help="images or users looked at in each pack; 0: all (10,000; users with 50 million ratings)")
     flags.add_argument("--seed", metavar="N", type=int, default=0, help="draws them (0)")
     flags.add_argument("--near-duplicates", action="store_true", help="look for images that are alike")
     flags.add_argument("--version", action="version", version=f"pack-report {__version__}")

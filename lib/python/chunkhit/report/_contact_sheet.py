@@ -17,7 +17,7 @@ PAGE_PIXELS = 4_000_000  # of all images of a page
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def encode(image: np.ndarray) -> Tuple[str, bool]:
+def encode(image: np.ndarray[Any, Any]) -> Tuple[str, bool]:
     """A data URI of the image, and whether it was shrunk. Of other channels than an image has the first is shown."""
     from PIL import Image
 

@@ -105,13 +105,16 @@ def group_block(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -
         if len(group) > SHOWN_OF_GROUP:
             names.append(f"… and {len(group) - SHOWN_OF_GROUP:,} more")
         where = "between packs" if len({found.scan for found in group}) > 1 else "within a pack"
-        rows.append((f"{len(group):,}", where, "different" if has_other_labels(scans, group) else "equal", "; ".join(names)))
+        labels = "different" if has_other_labels(scans, group) else "equal"
+        rows.append((f"{len(group):,}", where, labels, "; ".join(names)))
     note = coverage(scans)
     if len(groups) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {counted(len(groups), 'group')} are listed."
-    figures = [figure for group in groups[:12] for figure in figures_of(scans[group[0].scan], [sample_of(scans, group[0])], "equal")]
-    return Block(f"{counted(surplus, 'image')} of {counted(len(groups), 'group')} could be left out: others have equal pixels", note,
-                 header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
+    figures = [figure for group in groups[:12]
+               for figure in figures_of(scans[group[0].scan], [sample_of(scans, group[0])], f"equal{group[0].scan}")]
+    have = "has" if len(groups) == 1 else "have"
+    title = f"{counted(surplus, 'image')} could be left out: {counted(len(groups), 'group')} of images {have} equal pixels"
+    return Block(title, note, header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
 
 
 def near_section(scans: Sequence[ImageScan]) -> Section:
@@ -122,20 +125,24 @@ def near_section(scans: Sequence[ImageScan]) -> Section:
     contrast = np.concatenate([scan.contrast for scan in scans])
     digests = [digest for scan in scans for digest in scan.digests]
     pairs, flat, is_cut = near_groups(hashes, contrast, digests)
-    note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits; look at the pairs, as "
-            f"plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below {FLAT:g} were left out.")
+    note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits; look at the "
+            f"pairs, as plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below {FLAT:g} "
+            f"{'is' if flat == 1 else 'are'} left out.")
     if not pairs:
         section.blocks.append(Block("No two images look alike", note))
         return section
     between = [pair for pair in pairs if every[pair[0]].scan != every[pair[1]].scan]
     if between:
+        first, second = (named(scans, every[index]) for index in between[0][:2])
         section.warnings.append(f"{counted(len(between), 'pair')} of near-duplicates {'is' if len(between) == 1 else 'are'} "
-                                f"between packs: {named(scans, every[between[0][0]])}; {named(scans, every[between[0][1]])}")
-    section.blocks.append(near_block(scans, every, between + [pair for pair in pairs if pair not in set(between)], note, is_cut))
+                                f"between packs: {first}; {second}")
+    within = [pair for pair in pairs if every[pair[0]].scan == every[pair[1]].scan]
+    section.blocks.append(near_block(scans, every, between + within, note, is_cut))
     return section
 
 
-def near_block(scans: Sequence[ImageScan], every: List[Found], pairs: Sequence[Tuple[int, int, int]], note: str, is_cut: bool) -> Block:
+def near_block(scans: Sequence[ImageScan], every: List[Found], pairs: Sequence[Tuple[int, int, int]], note: str,
+               is_cut: bool) -> Block:
     rows, figures = [], []
     for number, (first, second, bits) in enumerate(pairs[:SHOWN_GROUPS]):
         rows.append((f"{bits}", named(scans, every[first]), named(scans, every[second])))
@@ -143,7 +150,8 @@ def near_block(scans: Sequence[ImageScan], every: List[Found], pairs: Sequence[T
             figures += [pair_figure(scans, every[index], number) for index in (first, second)]
     if len(pairs) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {len(pairs):,} pairs are listed, {SHOWN_PAIRS} shown."
-    title = f"{'At least ' if is_cut else ''}{counted(len(pairs), 'pair')} of images {'looks' if len(pairs) == 1 else 'look'} alike"
+    title = f"{counted(len(pairs), 'pair')} of images {'looks' if len(pairs) == 1 else 'look'} alike"
+    title = f"At least {title}" if is_cut else title
     return Block(title, note, header=("different bits", "image", "image"), rows=rows, figures=figures)
 
 

@@ -24,9 +24,9 @@ class Glance(NamedTuple):
     width: int
     brightness: float  # mean of its pixels, 0 to 255
     contrast: float  # standard deviation of the channel that varies most
-    counts: np.ndarray  # (channels, 256): pixels of each value, of those that were counted
+    counts: np.ndarray[Any, Any]  # (channels, 256): pixels of each value, of those that were counted
     digest: bytes  # of shape and pixels
-    perceptual: Optional[np.ndarray]  # uint64 (2,)
+    perceptual: Optional[np.ndarray[Any, Any]]  # uint64 (2,)
 
 
 @dataclass
@@ -37,22 +37,22 @@ class ImageScan:
     path: str
     info: Dict[str, Any]
     dataset: ImageDataset
-    labels: np.ndarray
-    looked: np.ndarray
-    sizes: np.ndarray  # (n, 2): height, width
-    brightness: np.ndarray
-    contrast: np.ndarray
-    counts: np.ndarray  # (channels, 256)
+    labels: np.ndarray[Any, Any]
+    looked: np.ndarray[Any, Any]
+    sizes: np.ndarray[Any, Any]  # (n, 2): height, width
+    brightness: np.ndarray[Any, Any]
+    contrast: np.ndarray[Any, Any]
+    counts: np.ndarray[Any, Any]  # (channels, 256)
     digests: List[bytes]
-    perceptual: Optional[np.ndarray]  # uint64 (n, 2)
+    perceptual: Optional[np.ndarray[Any, Any]]  # uint64 (n, 2)
 
     @property
     def total(self) -> int:
         return len(self.dataset)
 
 
-def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray:
-    """`wanted` of `total` samples, ascending: runs of neighbors, evenly spread, at random positions that depend on seed."""
+def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray[Any, Any]:
+    """`wanted` of `total` samples, ascending: runs of neighbors, evenly spread, at random positions drawn by seed."""
     if not 0 < wanted < total:
         return np.arange(total)
     runs = -(-wanted // RUN)
@@ -64,19 +64,19 @@ def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray:
     return np.unique(np.minimum(chosen, total - 1))[:wanted]
 
 
-def upright(image: np.ndarray, info: Dict[str, Any]) -> np.ndarray:
+def upright(image: np.ndarray[Any, Any], info: Dict[str, Any]) -> np.ndarray[Any, Any]:
     """(height, width, channels) whatever the layout."""
     return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
 
 
-def luma(image: np.ndarray) -> np.ndarray:
+def luma(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """float32 (height, width): brightness as ITU-R 601 weighs colors."""
     if image.shape[2] >= 3:
         return image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
     return image[..., 0].astype(np.float32)
 
 
-def glance(image: np.ndarray, near_duplicates: bool) -> Glance:
+def glance(image: np.ndarray[Any, Any], near_duplicates: bool) -> Glance:
     height, width, channels = image.shape
     digest = hashlib.blake2b(repr(image.shape).encode(), digest_size=16)
     digest.update(np.ascontiguousarray(image))
@@ -85,17 +85,18 @@ def glance(image: np.ndarray, near_duplicates: bool) -> Glance:
     counts = np.stack([np.bincount(some[..., channel].ravel(), minlength=256) for channel in range(channels)])
     gray = luma(some)
     perceptual = perceptual_hash(luma(image)) if near_duplicates else None
-    return Glance(height, width, float(gray.mean()), float(some.std(axis=(0, 1)).max()), counts, digest.digest(), perceptual)
+    contrast = float(some.std(axis=(0, 1)).max())
+    return Glance(height, width, float(gray.mean()), contrast, counts, digest.digest(), perceptual)
 
 
-def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray, near_duplicates: bool) -> List[Glance]:
+def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray[Any, Any], near_duplicates: bool) -> List[Glance]:
     """Reads the samples in groups, by as many threads as there are CPUs; no more than a group each is in memory."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
     groups = [samples[begin:begin + group] for begin in range(0, len(samples), group)]
 
-    def read(numbers: np.ndarray) -> List[Glance]:
+    def read(numbers: np.ndarray[Any, Any]) -> List[Glance]:
         images, _ = dataset[numbers]
         return [glance(upright(image, info), near_duplicates) for image in images]
 
@@ -120,7 +121,7 @@ def keys_of(scan: ImageScan, samples: Sequence[int]) -> List[str]:
     return scan.dataset.keys(np.asarray(samples, dtype=np.int64))
 
 
-def chosen_of_classes(scan: ImageScan, ids: Sequence[int], count: int, seed: int) -> List[Tuple[int, np.ndarray]]:
+def chosen_of_classes(scan: ImageScan, ids: Sequence[int], count: int, seed: int) -> List[Tuple[int, np.ndarray[Any, Any]]]:
     """Up to `count` samples of each class, drawn by seed, ascending."""
     random = np.random.default_rng(seed)
     chosen = []

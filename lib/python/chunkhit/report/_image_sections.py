@@ -27,11 +27,11 @@ def overview(scans: Sequence[ImageScan]) -> Section:
         stored = sum(part["bytes"] for part in info["parts"])
         rows.append((scan.name, f"{scan.total:,}", f"{info.get('rejected', 0):,}", label_text(info), shape,
                      f"{size['channels']}, {size['layout']}", f"{info['container']}, {info['codec']}",
-                     f"{bytes_text(stored)} of {bytes_text(info['raw_bytes'])}"))
-    header = ("pack", "samples", "rejects", "labels", "pixels", "channels", "stored as", "bytes of raw ones")
-    section = Section("packs", "Packs of images", [Block(f"{counted(len(scans), 'pack')}, "
-                                                          f"{counted(sum(scan.total for scan in scans), 'image')}",
-                                                          "; ".join(origin(scan) for scan in scans), header=header, rows=rows)])
+                     f"{bytes_text(stored)} / {bytes_text(info['raw_bytes'])}"))
+    header = ("pack", "samples", "rejects", "labels", "pixels", "channels", "stored as", "bytes stored / raw")
+    title = f"{counted(len(scans), 'pack')}, {counted(sum(scan.total for scan in scans), 'image')}"
+    note = "; ".join(origin(scan) for scan in scans)
+    section = Section("packs", "Packs of images", [Block(title, note, header=header, rows=rows)])
     for scan in scans:
         section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
     return section
@@ -113,7 +113,7 @@ def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) ->
         lacking = sorted(name for name in every if not table.get(name))
         if lacking:
             shown_names = ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else "")
-            found.append(f"{scan.name}: has no image of {counted(len(lacking), 'class')} that the other packs have: {shown_names}")
+            found.append(f"{scan.name}: has no image of {counted(len(lacking), 'class')} that other packs have: {shown_names}")
     return found
 
 
@@ -140,14 +140,16 @@ def size_block(scan: ImageScan, index: int) -> Block:
     heights, widths = scan.sizes.T
     ratios = widths / heights
     longest = scan.sizes.max(axis=1)
-    edges = [np.linspace(0, max(longest) * 1.02, 41), np.geomspace(min(0.5, ratios.min() * 0.95), max(2.0, ratios.max() * 1.05), 41)]
-    panels = [[Series("width", np.histogram(widths, edges[0])[0]), Series("height", np.histogram(heights, edges[0])[0], charts.SECOND)],
+    least, most = min(0.5, ratios.min() * 0.95), max(2.0, ratios.max() * 1.05)
+    edges = [np.linspace(0, max(longest) * 1.02, 41), np.geomspace(least, most, 41)]
+    panels = [[Series("width", np.histogram(widths, edges[0])[0]),
+               Series("height", np.histogram(heights, edges[0])[0], charts.SECOND)],
               [Series("images", np.histogram(ratios, edges[1])[0])]]
     landscape = float(np.mean(ratios > 1.0))
     title = (f"{scan.name}: {share_text(landscape)} of the images are wider than high; "
              f"half of them have a long side of at most {int(np.median(longest)):,} pixels")
-    note = (f"{looked_at(len(scan.looked), scan.total, 'image')}. Width {widths.min():,} to {widths.max():,}, height {heights.min():,} to "
-            f"{heights.max():,}, aspect ratio {ratios.min():.2f} to {ratios.max():.2f}.")
+    note = (f"{looked_at(len(scan.looked), scan.total, 'image')}. Width {widths.min():,} to {widths.max():,}, height "
+            f"{heights.min():,} to {heights.max():,}, aspect ratio {ratios.min():.2f} to {ratios.max():.2f}.")
     svg = charts.histogram(f"sizes{index}", edges, panels, ("pixels", "aspect ratio, width / height"), ())
     return Block(title, note, svg)
 
@@ -165,11 +167,12 @@ def input_sizes(scan: ImageScan) -> str:
 def brightness_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("brightness", "Brightness and channels")
     for index, scan in enumerate(scans):
-        dark, light = np.mean(scan.brightness < DARK), np.mean(scan.brightness > LIGHT)
+        dark, light = float(np.mean(scan.brightness < DARK)), float(np.mean(scan.brightness > LIGHT))
         flat = np.flatnonzero(scan.contrast < FLAT)
         title = f"{scan.name}: half of the images have a mean brightness below {np.median(scan.brightness):.0f} of 255"
-        note = (f"{looked_at(len(scan.looked), scan.total, 'image')}, at most 16,384 pixels of each. Nearly black (below {DARK}): "
-                f"{share_text(dark)}, nearly white (above {LIGHT}): {share_text(light)}, of one color: {share_text(len(flat) / len(scan.looked))}.")
+        note = (f"{looked_at(len(scan.looked), scan.total, 'image')}, at most 16,384 pixels of each. Nearly black (below "
+                f"{DARK}): {share_text(dark)}, nearly white (above {LIGHT}): {share_text(light)}, "
+                f"of one color: {share_text(len(flat) / len(scan.looked))}.")
         section.blocks.append(Block(title, note, brightness_chart(scan, index)))
         if len(flat) > max(1, 0.01 * len(scan.looked)):
             section.warnings.append(f"{scan.name}: {len(flat):,} of {counted(len(scan.looked), 'image')} are of one color, "
@@ -194,7 +197,8 @@ def brightness_chart(scan: ImageScan, index: int) -> str:
     own = names.get(len(values), [f"channel {channel}" for channel in range(len(values))])
     series = [Series(name, counts, colors.get(name, charts.ACCENT)) for name, counts in zip(own, values)]
     return charts.histogram(f"brightness{index}", edges, [[Series("images", images)], series],
-                            ("mean brightness of an image", "values of pixels, % of a channel"), (float(np.median(scan.brightness)),))
+                            ("mean brightness of an image", "values of pixels, % of a channel"),
+                            (float(np.median(scan.brightness)),))
 
 
 def reject_section(scans: Sequence[ImageScan]) -> Section:
@@ -205,7 +209,8 @@ def reject_section(scans: Sequence[ImageScan]) -> Section:
     for scan in scans:
         rejected, rows = scan.info.get("rejected", 0), scan.info.get("rows", 0)
         if rejected:
-            section.warnings.append(f"{scan.name}: {rejected:,} of {counted(rows, 'row')} were rejected, {share_text(rejected / rows)}")
+            section.warnings.append(f"{scan.name}: {rejected:,} of {counted(rows, 'row')} "
+                                    f"{'was' if rejected == 1 else 'were'} rejected, {share_text(rejected / rows)}")
     return section
 
 
@@ -218,12 +223,14 @@ def table_block(scan: ImageScan, table: str, column: str, what: str, index: int)
     reasons: List[Reason] = reasons_of(folder_of(scan.path), table, column)
     if not reasons:
         return Block(f"{scan.name}: no image was {what}")
-    total = sum(reason.count for reason in reasons)
-    rows = [(f"{reason.count:,}", shown(reason.text), ", ".join(shown(file) for file in reason.files)) for reason in reasons[:20]]
+    total = sum(reason.rows for reason in reasons)
+    rows = [(f"{reason.rows:,}", shown(reason.text), ", ".join(shown(file) for file in reason.files))
+            for reason in reasons[:20]]
     note = f"{counted(len(reasons), 'kind')} of reasons; the first text of each." if len(reasons) <= 20 else \
         f"The 20 most frequent of {counted(len(reasons), 'kind')} of reasons; the first text of each."
-    svg = charts.bars(f"{table}{index}", [shown(reason.text) for reason in reasons[:8]],
-                      [Series(f"images {what}", [reason.count for reason in reasons[:8]], charts.SECOND)]) if len(reasons) > 1 else ""
+    most = reasons[:8]
+    series = Series(f"images {what}", [reason.rows for reason in most], charts.SECOND)
+    svg = charts.bars(f"{table}{index}", [shown(reason.text) for reason in most], [series]) if len(most) > 1 else ""
     return Block(f"{scan.name}: {counted(total, 'image')} {'was' if total == 1 else 'were'} {what}", note, svg,
                  header=("images", column, "files, the first ones"), rows=rows)
 
@@ -233,10 +240,10 @@ def chunk_section(scans: Sequence[ImageScan]) -> Section:
     for index, scan in enumerate(scans):
         info = scan.info
         parts = [(part["file"], part["samples"], part["chunks"]) for part in info["parts"]]
-        count = info.get("chunk_samples", 0)
-        size = f"{counted(count, 'sample')} = {bytes_text(info['chunk_bytes'])}" if count else f"up to {bytes_text(info.get('chunk_bytes', 0))}"
-        title = (f"{scan.name}: {counted(len(parts), 'part')}, {counted(sum(chunks for _, _, chunks in parts), 'chunk')} of {size}"
-                 if info.get("chunk_bytes") else f"{scan.name}: {counted(len(parts), 'part')}")
+        count, size = info.get("chunk_samples", 0), bytes_text(info.get("chunk_bytes", 0))
+        title = f"{scan.name}: {counted(len(parts), 'part')}, {counted(sum(chunks for _, _, chunks in parts), 'chunk')}"
+        if info.get("chunk_bytes"):
+            title += f" of {counted(count, 'sample')} = {size}" if count else f" of up to {size}"
         note = "" if len(parts) <= SHOWN_PARTS else f"The first {SHOWN_PARTS} of {counted(len(parts), 'part')}."
         if any(samples for _, samples, _ in parts):
             section.blocks.append(Block(title, note, charts.part_rows(f"parts{index}", parts[:SHOWN_PARTS], count)))
@@ -247,18 +254,20 @@ def chunk_section(scans: Sequence[ImageScan]) -> Section:
 def cache_block(scan: ImageScan, index: int) -> Block:
     plain, advised = scan.info.get("default_cache"), scan.info.get("advised_cache")
     if not plain or not advised:
-        return Block(f"{scan.name}: no cache to advise", "Only HDF5 packs of one shape are read by h5py's chunk cache; chunkhit's loaders "
-                                                         "keep whole chunks.")
+        return Block(f"{scan.name}: no cache to advise",
+                     "Only HDF5 packs of one shape are read by h5py's chunk cache; chunkhit's loaders keep whole chunks.")
     setting = f"rdcc_nbytes={advised['rdcc_nbytes']}, rdcc_nslots={advised['rdcc_nslots']}, rdcc_w0={advised['rdcc_w0']}"
     orders = ("sequential", "windowed", "random")
     rates: List[Tuple[str, Optional[List[float]]]] = [
         (name, None if cache["bypass"] else [100 * cache[order] for order in orders])
         for name, cache in (("h5py as it comes", plain), ("advised", advised))]
-    panels = [Series(name, values, color) for (name, values), color in zip(rates, (charts.SECOND, charts.ACCENT)) if values]
+    panels = [Series(name, values, color)
+              for (name, values), color in zip(rates, (charts.SECOND, charts.ACCENT)) if values]
     if not panels:
         return Block(f"{scan.name}: single samples are read exactly, past h5py's cache")
-    worst = min(panels[0].values)
-    title = f"{scan.name}: h5py hits its chunk cache {share_text(worst / 100)} to {share_text(max(panels[0].values) / 100)} of the time as it comes" + (
-        f", with the advised one {share_text(min(panels[-1].values) / 100)} or more" if len(panels) > 1 else "")
+    least, most = (share_text(end(panels[0].values) / 100) for end in (min, max))
+    title = f"{scan.name}: h5py finds {least if least == most else f'{least} to {most}'} of the samples in its cache"
+    if len(panels) > 1 and panels[0].values != panels[1].values:
+        title += f" as it comes, with the advised one {share_text(min(panels[1].values) / 100)} or more"
     return Block(title, f"Predicted hits of reading single samples with h5py in three orders; advised: {setting}.",
                  charts.bars(f"cache{index}", orders, panels, " %"))

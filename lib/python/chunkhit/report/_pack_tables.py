@@ -12,10 +12,10 @@ EXAMPLES = 3
 
 
 class Reason(NamedTuple):
-    """Rows of one reason."""
+    """Rejects or warnings of one reason."""
 
     text: str  # of the first
-    count: int
+    rows: int
     files: List[str]  # the first ones
 
 
@@ -25,7 +25,8 @@ def manifest_of(path: str) -> Dict[str, Any]:
     if not os.path.isfile(file):
         return {}
     with open(file, encoding="utf-8") as opened:
-        return json.load(opened)
+        found: Dict[str, Any] = json.load(opened)
+    return found
 
 
 def folder_of(path: str) -> str:
@@ -38,9 +39,10 @@ def reasons_of(path: str, table: str, column: str) -> List[Reason]:
     if not listed:
         return []
     kinds: Dict[str, Reason] = {}
-    with open(os.path.join(folder_of(path), listed["file"]), newline="", encoding="utf-8", errors="surrogateescape") as file:
+    path = os.path.join(folder_of(path), listed["file"])
+    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
         rows = csv.reader(file)
-        header = next(rows, [])
+        header: List[str] = next(rows, [])
         reason_at, file_at = header.index(column), 2 if header[0] == "pack" else 1
         for row in rows:
             kind = re.sub(r"[0-9][0-9.,]*", "#", row[reason_at])
@@ -48,8 +50,8 @@ def reasons_of(path: str, table: str, column: str) -> List[Reason]:
                 kind = "other reasons"
             seen = kinds.setdefault(kind, Reason(row[reason_at] if kind != "other reasons" else kind, 0, []))
             files = seen.files + [row[file_at]] if len(seen.files) < EXAMPLES else seen.files
-            kinds[kind] = Reason(seen.text, seen.count + 1, files)
-    return sorted(kinds.values(), key=lambda reason: -reason.count)
+            kinds[kind] = Reason(seen.text, seen.rows + 1, files)
+    return sorted(kinds.values(), key=lambda reason: -reason.rows)
 
 
 def run_of(path: str) -> Dict[str, Any]:
@@ -58,4 +60,5 @@ def run_of(path: str) -> Dict[str, Any]:
     if not os.path.isfile(file):
         return {}
     with open(file, encoding="utf-8", errors="surrogateescape") as opened:
-        return json.load(opened)
+        found: Dict[str, Any] = json.load(opened)
+    return found

@@ -44,15 +44,17 @@ class Section:
 
 
 def shown(text: str) -> str:
-    """The text with \\xNN for bytes that are not UTF-8 and for control characters, \\uNNNN for what would change its order."""
+    """The text with \\xNN for bytes that are not UTF-8 and control characters, \\uNNNN for what would change its order."""
 
     def escaped(match: "re.Match[str]") -> str:
+        if is_visible(match.group()):
+            return match.group()
         code = ord(match.group())
         if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode spells a byte
             code -= 0xDC00
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
-    return re.sub(r"[^ -~]", lambda match: match.group() if is_visible(match.group()) else escaped(match), text)
+    return re.sub(r"[^ -~]", escaped, text)
 
 
 def is_visible(character: str) -> bool:
@@ -77,7 +79,8 @@ def bytes_text(count: float) -> str:
 def share_text(share: float) -> str:
     """A share as percent, with a decimal where it is small."""
     percent = 100 * share
-    return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.1f} %" if percent >= 0.1 else f"{percent:.2g} %"
+    digits = ".0f" if percent >= 10 or percent == 0 else ".1f" if percent >= 0.1 else ".2g"
+    return f"{percent:{digits}} %"
 
 
 def looked_at(looked: int, total: int, thing: str) -> str:
@@ -91,7 +94,8 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
-    return environment.get_template("page.html").render(title=title, subtitle=subtitle, sections=sections, version=version)
+    template = environment.get_template("page.html")
+    return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
 
 
 def write_page(path: str, text: str) -> None:

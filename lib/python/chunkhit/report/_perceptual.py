@@ -1,7 +1,7 @@
 """Perceptual hashes: near-duplicates are images whose hashes differ in few bits."""
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ BLOCK = 512  # hashes that are compared with each other at once
 BIT_COUNTS = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
 
 
-def shrink(gray: np.ndarray, height: int, width: int) -> np.ndarray:
+def shrink(gray: np.ndarray[Any, Any], height: int, width: int) -> np.ndarray[Any, Any]:
     """Means over areas: float32 (height, width). Smaller images are enlarged by repeating pixels."""
     if gray.shape[0] < height or gray.shape[1] < width:
         gray = np.repeat(np.repeat(gray, -(-height // gray.shape[0]), axis=0), -(-width // gray.shape[1]), axis=1)
@@ -22,28 +22,28 @@ def shrink(gray: np.ndarray, height: int, width: int) -> np.ndarray:
     return sums / np.outer(np.diff(rows), np.diff(columns))
 
 
-def perceptual_hash(gray: np.ndarray) -> np.ndarray:
+def perceptual_hash(gray: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """uint64 (2,): whether each of 8 x 8 areas is darker than its right neighbor, and than the one below."""
     across, down = shrink(gray, 8, 9), shrink(gray, 9, 8)
     bits = np.concatenate([(across[:, 1:] > across[:, :-1]).ravel(), (down[1:] > down[:-1]).ravel()])
     return np.packbits(bits).view(np.uint64)
 
 
-def different_bits(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def different_bits(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Of each pair along the last axis but one."""
     return BIT_COUNTS[(first ^ second).view(np.uint8)].sum(axis=-1, dtype=np.uint8)
 
 
-def band_values(hashes: np.ndarray) -> Iterator[np.ndarray]:
+def band_values(hashes: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
     """The bits of each group as bytes, by hash."""
     bits = np.unpackbits(np.ascontiguousarray(hashes).view(np.uint8), axis=1)
     for group in np.array_split(np.arange(bits.shape[1]), BANDS):
         yield np.packbits(bits[:, group], axis=1)
 
 
-def near_pairs(hashes: np.ndarray, max_pairs: int) -> Tuple[List[Tuple[int, int, int]], bool]:
-    """Pairs (first, second, different bits) of different hashes, those of fewest different bits first; and whether there were
-    more than max_pairs, where the search ends."""
+def near_pairs(hashes: np.ndarray[Any, Any], max_pairs: int) -> Tuple[List[Tuple[int, int, int]], bool]:
+    """Pairs (first, second, different bits) of different hashes, those of fewest different bits first; and whether there
+    were more than max_pairs, where the search ends."""
     found: Dict[Tuple[int, int], int] = {}
     for values in band_values(hashes):
         _, bucket_of = np.unique(values, axis=0, return_inverse=True)
@@ -58,7 +58,7 @@ def near_pairs(hashes: np.ndarray, max_pairs: int) -> Tuple[List[Tuple[int, int,
     return pairs[:max_pairs], len(pairs) > max_pairs
 
 
-def add_pairs(hashes: np.ndarray, members: np.ndarray, found: Dict[Tuple[int, int], int]) -> None:
+def add_pairs(hashes: np.ndarray[Any, Any], members: np.ndarray[Any, Any], found: Dict[Tuple[int, int], int]) -> None:
     for begin in range(0, len(members), BLOCK):
         rows = members[begin:begin + BLOCK]
         for start in range(begin, len(members), BLOCK):
@@ -70,10 +70,10 @@ def add_pairs(hashes: np.ndarray, members: np.ndarray, found: Dict[Tuple[int, in
                     found[first, second] = int(bits[row, column])
 
 
-def near_groups(hashes: np.ndarray, contrast: np.ndarray, digests: List[bytes],
+def near_groups(hashes: np.ndarray[Any, Any], contrast: np.ndarray[Any, Any], digests: List[bytes],
                 max_pairs: int = 100_000) -> Tuple[List[Tuple[int, int, int]], int, bool]:
-    """Near-duplicate pairs of images, each with its different bits, without equal images and without those that are flat:
-    the pairs, the number of flat images, and whether the search ended early."""
+    """Near-duplicate pairs of images, each with its different bits, without equal images and those that are flat: the
+    pairs, the number of flat images, and whether the search ended early."""
     first_of: Dict[bytes, int] = {}
     for index, digest in enumerate(digests):
         first_of.setdefault(digest, index)

@@ -24,29 +24,29 @@ class RatingScan:
 
     name: str
     info: Dict[str, Any]
-    looked: np.ndarray
-    user_counts: np.ndarray  # ratings of each row
-    item_counts: np.ndarray  # ratings of each column
-    held_counts: np.ndarray  # held-out ratings of each row; empty without
+    looked: np.ndarray[Any, Any]
+    user_counts: np.ndarray[Any, Any]  # ratings of each row
+    item_counts: np.ndarray[Any, Any]  # ratings of each column
+    held_counts: np.ndarray[Any, Any]  # held-out ratings of each row; empty without
     values: Dict[float, int]
-    cells: np.ndarray  # (at most CELLS, at most CELLS): ratings in each area of rows and columns
+    cells: np.ndarray[Any, Any]  # (at most CELLS, at most CELLS): ratings in each area of rows and columns
     row_ids: Any
     column_ids: Any
 
     @property
     def rows(self) -> int:
-        return self.info["rows"]
+        return int(self.info["rows"])
 
     @property
     def columns(self) -> int:
-        return self.info["columns"]
+        return int(self.info["columns"])
 
 
 def nnz_of(info: Dict[str, Any], matrix: str = "X") -> int:
-    return next((entry["nnz"] for entry in info["matrices"] if entry["name"] == matrix), 0)
+    return next((int(entry["nnz"]) for entry in info["matrices"] if entry["name"] == matrix), 0)
 
 
-def spread_rows(info: Dict[str, Any], samples: int, seed: int) -> np.ndarray:
+def spread_rows(info: Dict[str, Any], samples: int, seed: int) -> np.ndarray[Any, Any]:
     """All rows, or runs of neighbors, evenly spread, at random positions."""
     from ._image_scan import spread_samples
 
@@ -61,8 +61,10 @@ def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
     dataset = SparseDataset(path, format="csr")
     info = dataset.info
     looked = spread_rows(info, samples, seed)
+    held_counts = np.zeros(len(looked) if dataset.has_held_out else 0, np.int64)
+    cells = np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64)
     scan = RatingScan(name, info, looked, np.zeros(len(looked), np.int64), np.zeros(dataset.column_count, np.int64),
-                      np.zeros(len(looked) if dataset.has_held_out else 0, np.int64), {}, np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64),
+                      held_counts, {}, cells,
                       ids_or_none(dataset.row_ids), ids_or_none(dataset.column_ids))
     group = max(1, int(GROUP_RATINGS / max(1.0, nnz_of(info) / max(1, len(dataset)))))
     for begin in range(0, len(looked), group):
@@ -111,12 +113,14 @@ def overview(scans: Sequence[RatingScan]) -> Section:
         ratings, held = nnz_of(scan.info), nnz_of(scan.info, "held_out")
         cells = max(1, scan.rows * scan.columns)
         stored = sum(part["bytes"] for part in scan.info["parts"])
-        rows.append((scan.name, f"{scan.rows:,}", f"{scan.columns:,}", f"{ratings:,}", f"{held:,}" if held else "–", share_text(ratings / cells),
-                     f"{scan.info['values']['type']}, times {scan.info['values']['scale']:g}", f"{bytes_text(stored)}, {scan.info['codec']}"))
-    header = ("pack", "users", "items", "ratings (X)", "held out", "filled cells", "values as", "stored")
-    section = Section("rating-packs", "Packs of ratings", [Block(f"{counted(len(scans), 'pack')}, "
-                                                                 f"{counted(sum(nnz_of(scan.info) for scan in scans), 'rating')}",
-                                                                 header=header, rows=rows)])
+        values = scan.info["values"]
+        stored_as = "1 each" if values["type"] == "none" else f"{values['type']}, times {values['scale']:g}"
+        rows.append((scan.name, f"{scan.rows:,}", f"{scan.columns:,}", f"{ratings:,}", f"{held:,}" if held else "–",
+                     share_text(ratings / cells), stored_as, f"{bytes_text(stored)}, {scan.info['codec']}"))
+    header = ("pack", "users", "items", "ratings (X)", "held out", "rated pairs", "values as", "stored")
+    total = sum(nnz_of(scan.info) + nnz_of(scan.info, "held_out") for scan in scans)
+    title = f"{counted(len(scans), 'pack')}, {counted(total, 'rating')}"
+    section = Section("rating-packs", "Packs of ratings", [Block(title, header=header, rows=rows)])
     for scan in scans:
         section.warnings += [f"{scan.name}: damaged: {shown(problem)}" for problem in scan.info.get("problems", [])]
     return section
@@ -135,21 +139,21 @@ def value_section(scans: Sequence[RatingScan]) -> Section:
             mean = float((values * numbers).sum() / numbers.sum())
             most = values[int(np.argmax(numbers))]
             title = f"{scan.name}: {most:g} is the most frequent of {len(values)} values, the mean is {mean:.2f}"
-            svg = charts.bars(f"values{index}", [f"{value:g}" for value in values], [Series("ratings of each value", numbers)])
+            series = Series("ratings of each value", numbers)
+            svg = charts.bars(f"values{index}", [f"{value:g}" for value in values], [series])
             section.blocks.append(Block(title, coverage(scan), svg))
         else:
             section.blocks.append(value_histogram(scan, index, values, numbers))
     return section
 
 
-def value_histogram(scan: RatingScan, index: int, values: np.ndarray, numbers: np.ndarray) -> Block:
+def value_histogram(scan: RatingScan, index: int, values: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> Block:
     at = np.searchsorted(np.cumsum(numbers), numbers.sum() / 2)
     is_wide = values[0] > 0 and values[-1] / values[0] > 1000
-    edges = np.geomspace(values[0], values[-1] * 1.0001, 41) if is_wide else np.linspace(values[0], values[-1] * 1.0001 + 1e-9, 41)
-    edges = np.log10(edges) if is_wide else edges
-    counts = np.histogram(np.log10(values) if is_wide else values, edges, weights=numbers)[0]
+    counts, edges = np.histogram(np.log10(values) if is_wide else values, 40, weights=numbers)
     title = f"{scan.name}: half of the ratings are at most {values[at]:g}, from {values[0]:g} to {values[-1]:g}"
-    svg = charts.histogram(f"values{index}", edges, [[Series("ratings", counts)]], ("logarithm (base 10) of the value" if is_wide else "value",))
+    x_label = "logarithm (base 10) of the value" if is_wide else "value"
+    svg = charts.histogram(f"values{index}", edges, [[Series("ratings", counts)]], (x_label,))
     return Block(title, coverage(scan), svg)
 
 
@@ -160,23 +164,24 @@ def activity_section(scans: Sequence[RatingScan]) -> Section:
             continue
         users, items = scan.user_counts, scan.item_counts
         rated = items[items > 0]
-        title = (f"{scan.name}: half of the users have at least {charts.plain(np.median(users[users > 0]))} ratings, "
-                 f"half of the items {charts.plain(np.median(rated))}")
+        title = (f"{scan.name}: half of the users have at least {charts.plain(float(np.median(users[users > 0])))} ratings, "
+                 f"half of the items {charts.plain(float(np.median(rated)))}")
         svg = charts.ranks(f"ranks{index}", [Series("users", users), Series("items", items, charts.SECOND)], "ratings")
-        section.blocks.append(Block(title, f"{coverage(scan)} {counted(int((items == 0).sum()), 'item')} without a rating in them.", svg))
+        note = f"{coverage(scan)} {counted(int((items == 0).sum()), 'item')} without a rating in them."
+        section.blocks.append(Block(title, note, svg))
         section.blocks.append(share_block(scan, index, users, rated))
         section.blocks.append(map_block(scan, index))
         section.warnings += cold_warnings(scan)
     return section
 
 
-def share_block(scan: RatingScan, index: int, users: np.ndarray, items: np.ndarray) -> Block:
+def share_block(scan: RatingScan, index: int, users: np.ndarray[Any, Any], items: np.ndarray[Any, Any]) -> Block:
     held = np.cumsum(np.sort(items)[::-1]) / items.sum()
     half = (int(np.searchsorted(held, 0.5)) + 1) / len(items)
     svg = charts.shares(f"shares{index}", [Series("users", users[users > 0]), Series("items", items, charts.SECOND)],
                         "most active users, most rated items, %", "share of all ratings, %")
-    return Block(f"{scan.name}: half of all ratings are of {share_text(half)} of the items", "The straight line is what equal shares would be.",
-                 svg)
+    return Block(f"{scan.name}: half of all ratings are of {share_text(half)} of the items",
+                 "The straight line is what equal shares would be.", svg)
 
 
 def map_block(scan: RatingScan, index: int) -> Block:
@@ -184,9 +189,12 @@ def map_block(scan: RatingScan, index: int) -> Block:
                for count, cells in zip((len(scan.looked), scan.columns), scan.cells.shape)]
     density = scan.cells / np.outer(*lengths)
     filled = scan.user_counts.sum() / max(1, len(scan.looked) * scan.columns)
-    svg = charts.density_map(f"map{index}", density, "items in the order of the columns, %", "users in the order of the rows, %")
-    return Block(f"{scan.name}: {share_text(filled)} of all cells are filled, {share_text(density.max())} where it is densest",
-                 "The stronger the color of a cell, the more of its pairs of user and item are rated, on a logarithmic scale; blank cells have none.", svg)
+    svg = charts.density_map(f"map{index}", density, "items in the order of the columns, %",
+                             "users in the order of the rows, %")
+    note = ("The stronger the color of an area, the more of its pairs of user and item are rated, on a logarithmic scale; "
+            "blank areas have none.")
+    title = f"{scan.name}: {share_text(filled)} of all pairs are rated, {share_text(density.max())} in the densest area"
+    return Block(title, note, svg)
 
 
 def cold_warnings(scan: RatingScan) -> List[str]:
@@ -206,35 +214,29 @@ def step_section(scans: Sequence[RatingScan]) -> Section:
         seen.append(stats)
         section.blocks.append(step_block(scan, stats, index))
         if stats.get("bad_lines"):
-            reasons = ", ".join(f"{shown(reason)}: {count:,}" for reason, count in sorted(pairs(stats["reasons"])))
+            reasons = ", ".join(f"{shown(reason)}: {count:,}" for reason, count in stats["reasons"].items())
             section.warnings.append(f"{scan.name}: {counted(stats['bad_lines'], 'line')} gave no rating: {reasons}")
     return section
-
-
-def pairs(counts: Any) -> Any:
-    return counts.items() if isinstance(counts, dict) else counts
 
 
 def step_block(scan: RatingScan, stats: Dict[str, Any], index: int) -> Block:
     steps = stats.get("steps") or []
     if not steps:
         return Block(f"{scan.name}: steps are not recorded", "Merged packs, parts and external files have none.")
-    rows, before = [], steps[0]
-    for step in steps:
-        lost = before["ratings"] - step["ratings"]
-        rows.append((step["name"], f"{step['users']:,}", f"{step['items']:,}", f"{step['ratings']:,}", f"{lost:,}" if step is not steps[0] else "–",
-                     f"{before['users'] - step['users']:,}" if step is not steps[0] else "–",
-                     f"{before['items'] - step['items']:,}" if step is not steps[0] else "–"))
-        before = step
+    counts = ("ratings", "users", "items")
+    rows = [(steps[0]["name"], *(f"{steps[0][count]:,}" for count in counts), "–", "–", "–")]
+    for before, step in zip(steps, steps[1:]):
+        rows.append((step["name"], *(f"{step[count]:,}" for count in counts),
+                     *(f"{before[count] - step[count]:,}" for count in counts)))
     left = steps[-1]["ratings"] / max(1, steps[0]["ratings"])
-    out = [f"{shown(reason)}: {count:,}" for reason, count in pairs(stats.get("left_out") or [])]
-    svg = charts.bars(f"steps{index}", [step["name"] for step in steps],
-                      [Series("ratings left", [step["ratings"] for step in steps]), Series("users left", [step["users"] for step in steps]),
-                       Series("items left", [step["items"] for step in steps], charts.SECOND)])
+    out = [f"{shown(reason)}: {count:,}" for reason, count in stats.get("left_out", {}).items()]
+    panels = [Series(f"{count} left", [step[count] for step in steps], color)
+              for count, color in zip(counts, (charts.ACCENT, charts.ACCENT, charts.SECOND))]
+    svg = charts.bars(f"steps{index}", [step["name"] for step in steps], panels)
     title = f"The rules keep all ratings of the input, {steps[0]['ratings']:,}" if left == 1 else \
         f"The rules keep {share_text(left)} of the input's ratings, {steps[-1]['ratings']:,} of {steps[0]['ratings']:,}"
     return Block(title, "Left out by the split: " + "; ".join(out) + "." if out else "", svg,
-                 header=("step", "users", "items", "ratings", "ratings removed", "users removed", "items removed"), rows=rows)
+                 header=("step", *counts, *(f"{count} removed" for count in counts)), rows=rows)
 
 
 def split_section(scans: Sequence[RatingScan]) -> Section:
@@ -242,16 +244,20 @@ def split_section(scans: Sequence[RatingScan]) -> Section:
     section = Section("splits", "Splits")
     labels = [scan.name for scan in scans]
     held = [nnz_of(scan.info, "held_out") for scan in scans]
-    panels = [Series("users", [scan.rows for scan in scans]), Series("ratings (X)", [nnz_of(scan.info) for scan in scans])]
+    panels = [Series("users", [scan.rows for scan in scans]),
+              Series("ratings (X)", [nnz_of(scan.info) for scan in scans])]
     panels += [Series("held-out ratings", held, charts.SECOND)] if any(held) else []
     largest = max(range(len(scans)), key=lambda at: nnz_of(scans[at].info))
-    section.blocks.append(Block(f"{labels[largest]} has the most ratings, {nnz_of(scans[largest].info):,}", "", charts.bars("splits", labels, panels)))
+    title = f"{labels[largest]} has the most ratings, {nnz_of(scans[largest].info):,}"
+    section.blocks.append(Block(title, "", charts.bars("splits", labels, panels)))
     rows = []
     for first in range(len(scans)):
         for second in range(first + 1, len(scans)):
             one, other = scans[first], scans[second]
-            rows.append((f"{one.name}, {other.name}", overlap(one.row_ids, other.row_ids), overlap(rated_ids(one), rated_ids(other))))
-    section.blocks.append(Block("Users and items that two packs have in common", "Items are those with a rating in X of the users looked at.",
+            rows.append((f"{one.name}, {other.name}", overlap(one.row_ids, other.row_ids),
+                         overlap(rated_ids(one), rated_ids(other))))
+    section.blocks.append(Block("Users and items that two packs have in common",
+                                "Items are those with a rating in X of the users that were looked at.",
                                 header=("packs", "users", "items"), rows=rows))
     return section
 
