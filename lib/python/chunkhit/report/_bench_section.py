@@ -74,7 +74,7 @@ def stage_block(stats: Dict[str, Any]) -> Block:
     busiest = max(STAGES[:3], key=lambda stage: float(stats[stage[0]]))
     worked = sum(stats[key] for key, _, _ in STAGES[:3])
     share = share_text(stats[busiest[0]] / max(worked, 1e-12))
-    title = f"Workers spent {share} of their working time to {busiest[1]}, the longest stage"
+    title = f"Workers spent {share} of their working time in the stage {busiest[1]}"
     return Block(title, f"Seconds of all {counted(stats['threads'], 'worker thread')} together.",
                  charts.stacked("stages", ["workers"], parts, " s"),
                  header=("stage", "seconds"), rows=[(name, f"{stats[key]:.3f}") for key, name, _ in STAGES])

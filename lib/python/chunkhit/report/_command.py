@@ -116,10 +116,9 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
 def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: int) -> str:
     if samples == 0:
         return "All samples of each pack are looked at."
-    limits = [f"{DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
-    limits += ["users with 50 million ratings" if samples is None else f"{samples:,} users"] if has_ratings else []
-    return (f"At most {' and '.join(limits)} of each pack are looked at, drawn by seed {seed}. Counts of classes, rows and "
-            "ratings are of all.")
+    limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
+    limits += ["users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"] if has_ratings else []
+    return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. Numbers in the first table are of all."
 
 
 def parser() -> argparse.ArgumentParser:
