@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kShownClasses = 20;
 constexpr std::size_t kShownParts = 10;
+constexpr double kBarWidth = 24;  // characters of the largest class
 constexpr std::size_t kShownValues = 12;
 
 std::string numbers_text(const std::vector<double>& numbers) {
@@ -32,6 +33,13 @@ std::string numbers_text(const std::vector<double>& numbers) {
     text += one;
   }
   return text;
+}
+
+/// A bar behind a blank, as long as `count` is of `most`; none for 0.
+std::string bar_text(std::uint64_t count, std::uint64_t most) {
+  if (count == 0) return {};
+  const double share = static_cast<double>(count) / static_cast<double>(most);
+  return " " + std::string(std::max<std::size_t>(1, static_cast<std::size_t>(share * kBarWidth + 0.5)), '#');
 }
 
 void print_labels(const PackInfo& info) {
@@ -45,10 +53,13 @@ void print_labels(const PackInfo& info) {
     return;
   }
   std::printf("labels     int64 class ids, %s classes\n", count_text(images.classes.size()).c_str());
+  std::uint64_t most = 1;
+  for (const PackClass& entry : images.classes) most = std::max(most, entry.samples);
   for (std::size_t index = 0; index < std::min(images.classes.size(), kShownClasses); ++index) {
     const PackClass& entry = images.classes[index];
-    std::printf("           %5lld  %-24s %12s\n", static_cast<long long>(entry.id),
-                printable_text(entry.name).c_str(), count_text(entry.samples).c_str());
+    const std::string bar = bar_text(entry.samples, most);
+    std::printf("           %5lld  %-24s %12s%s\n", static_cast<long long>(entry.id),
+                printable_text(entry.name).c_str(), count_text(entry.samples).c_str(), bar.c_str());
   }
   if (images.classes.size() > kShownClasses)
     std::printf("           … %s more (--json lists all)\n",
