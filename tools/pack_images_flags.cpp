@@ -156,6 +156,11 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing")
       ->configurable(false);
+  group
+      .add("--sheet", "FILE.png", flags.options.sheet,
+           "With --dry-run: draw 16 images before and after into this PNG")
+      ->default_str("")
+      ->configurable(false);
   // A recipe must not remove another user's pack.
   group.add_switch("--force", flags.options.force, "Delete the pack in --output first")->configurable(false);
   add_config_flag(app, "Run");

@@ -149,6 +149,22 @@ void print_space(const std::string& output, const PackImagesPreview& preview) {
     std::printf("warning: %s: %s: packing would be refused\n", printable_text(output).c_str(), error.c_str());
 }
 
+/// Names the images of a sheet as they are numbered there.
+void print_sheet(const std::string& path, const std::vector<SheetImage>& images) {
+  std::printf("%s: left the file, right the sample\n", printable_text(path).c_str());
+  for (std::size_t index = 0; index < images.size(); ++index) {
+    const SheetImage& image = images[index];
+    std::printf("  %2zu  %s: ", index + 1, printable_text(image.file).c_str());
+    if (!image.reject.empty()) {
+      std::printf("would be rejected: %s\n", printable_text(flag_text(image.reject)).c_str());
+      continue;
+    }
+    std::printf("%ux%u", image.width, image.height);
+    if (image.orientation != 1) std::printf(" (EXIF orientation %d)", image.orientation);
+    std::printf(" -> %ux%u\n", image.sample_width, image.sample_height);
+  }
+}
+
 }  // namespace
 
 void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
@@ -170,6 +186,7 @@ void print_preview(const PackImagesSpec& spec, const PackImagesOptions& options,
       print_caches(plan.default_cache, plan.advised_cache);
   }
   print_space(options.output, preview);
+  if (!options.sheet.empty()) print_sheet(options.sheet, preview.sheet);
 }
 
 void print_report(const PackImagesReport& report) {

@@ -102,7 +102,8 @@ void load(const PackImagesSpec& spec, const RootFolder& root, const std::string&
   if (!reason.empty()) throw ImageError(reason);
 }
 
-/// The same, in several tries where the machine cannot read it.
+}  // namespace
+
 void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
                        const std::string& file, ByteBuffer& bytes) {
   try {
@@ -112,6 +113,8 @@ void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& opti
     throw_unreadable(file, error);
   }
 }
+
+namespace {
 
 FirstImage probe_file(const PackImagesSpec& spec, const std::string& file, Bytes bytes) {
   const ImageFile image(bytes, {spec.max_pixels, spec.accept_warnings});
@@ -319,6 +322,12 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_output(spec, options);
   return options;
+}
+
+void check_no_sheet(const PackImagesOptions& options) {
+  if (options.sheet.empty()) return;
+  throw Error(ErrorCode::usage,
+              "`sheet`: found " + options.sheet + " without `dry_run`, which alone writes it");
 }
 
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "chunk/chunk_plan.h"
 #include "chunkhit/pack.h"
+#include "listing/root_folder.h"
 #include "listing/sample_list.h"
 #include "pack/sample_order.h"
 #include "types/sample_shape.h"
@@ -35,10 +37,18 @@ struct ImageInput {
 /// Checks spec and options; fills in the root where it is that of the labels.
 [[nodiscard]] PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options);
 
+/// Throws usage where a sheet is asked for, which only a preview writes.
+void check_no_sheet(const PackImagesOptions& options);
+
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.
 [[nodiscard]] std::optional<ImageInput> read_image_input(const PackImagesSpec& spec,
                                                          const PackImagesOptions& options);
+
+/// Reads a file of the list into `bytes`, in several tries where the machine cannot read it; throws
+/// ImageError where it cannot be packed, try_again.
+void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
+                       const std::string& file, ByteBuffer& bytes);
 
 /// The spec with part_samples filled in where it is computed: from the sizes of some files of the list.
 [[nodiscard]] PackImagesSpec with_part_samples(const PackImagesSpec& spec, const PackImagesOptions& options,

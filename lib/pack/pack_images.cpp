@@ -19,6 +19,7 @@
 #include "pack/pack_task.h"
 #include "pack/pack_writer.h"
 #include "pack/plan_rows.h"
+#include "pack/preview_sheet.h"
 
 namespace chunkhit {
 namespace {
@@ -116,6 +117,7 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 }  // namespace
 
 PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  check_no_sheet(options);
   return pack_all(spec, checked_options(spec, options));
 }
 
@@ -125,7 +127,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   if (!input) return {};
   const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   const FirstImage& first = input->first;
-  static_cast<void>(plan_memory(spec, options, largest_chunks(spec, *input)));
+  const MemoryPlan memory = plan_memory(spec, options, largest_chunks(spec, *input));
   static_cast<void>(check_outputs(spec, options, *input));
   PackImagesPreview preview{.rows = input->list.row_count,
                             .rejected = input->list.rejects.size(),
@@ -148,6 +150,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
   std::error_code error;
   while (!std::filesystem::exists(at, error) && at.has_relative_path()) at = at.parent_path();
   preview.free_bytes = free_bytes(at.string());
+  if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);
   return preview;
 }
 

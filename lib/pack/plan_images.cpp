@@ -89,6 +89,7 @@ void write_plan(const PackImagesSpec& spec, const PackImagesOptions& options, co
 PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions& given,
                        std::uint64_t tasks) {
   const PackImagesOptions options = checked_options(given_spec, given);
+  check_no_sheet(options);
   if (tasks < 1) throw Error(ErrorCode::usage, "`plan`: expected at least one task");
   const RunStart start = start_run();
   if (options.on_progress) options.on_progress({});

@@ -182,6 +182,7 @@ PackImagesOptions images_options(OptionDict& from) {
   take_run_options(from, options);
   from.take("trust_inputs", options.trust_inputs);
   from.take_word("on_io_error", options.on_io_error);
+  from.take("sheet", options.sheet);
   return options;
 }
 

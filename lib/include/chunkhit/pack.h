@@ -52,7 +52,8 @@ struct PackImagesOptions {
   bool force = false;                       ///< overwrite the pack in `output`
   bool trust_inputs = false;                ///< resume without checking whether inputs changed
   OnIoError on_io_error = OnIoError::retry;
-  std::string command_line;                              ///< for run.json
+  std::string sheet{};       ///< PNG that preview_images writes: some images before and after; empty: none
+  std::string command_line;  ///< for run.json
   std::function<void(const PackProgress&)> on_progress;  ///< called by one thread at a time, by any thread
   const std::atomic<bool>* stop = nullptr;               ///< set it to stop after the samples in hand
 };
@@ -124,6 +125,17 @@ struct PackImagesPlan {
   CachePrediction advised_cache;
 };
 
+/// Image of a preview's sheet.
+struct SheetImage {
+  std::string file;
+  std::uint32_t width = 0;  ///< of the file, before EXIF turns it, pixels
+  std::uint32_t height = 0;
+  int orientation = 1;             ///< of EXIF
+  std::uint32_t sample_width = 0;  ///< of its sample, pixels
+  std::uint32_t sample_height = 0;
+  std::string reject;  ///< reason why it would be rejected; empty if it would be packed
+};
+
 /// What pack_images would write.
 struct PackImagesPreview {
   std::uint64_t rows = 0;
@@ -136,10 +148,11 @@ struct PackImagesPreview {
   std::string first_file;
   std::string codec;
   std::vector<PackImagesPlan> packs;
-  std::uint64_t free_bytes = 0;  ///< free disk space of the output
+  std::uint64_t free_bytes = 0;     ///< free disk space of the output
+  std::vector<SheetImage> sheet{};  ///< images of `options.sheet`, numbered from 1 there
 };
 
-/// Plans without writing. Throws as pack_images.
+/// Plans without writing anything but `options.sheet`. Throws as pack_images.
 [[nodiscard]] CHUNKHIT_API PackImagesPreview preview_images(const PackImagesSpec& spec,
                                                             const PackImagesOptions& options);
 
