@@ -1,0 +1,312 @@
+"""The page of pack-report, as Chromium shows it: images as stored, warnings, names that are scripts, light and dark."""
+import html
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas
+import pytest
+from PIL import Image
+
+import chunkhit
+from chunkhit.report import write_report
+from chunkhit.report._image_scan import spread_samples
+from chunkhit.report._page import shown
+from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, perceptual_hash
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import browser  # noqa: E402
+
+needs_chromium = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
+BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(chunkhit.__file__))))
+COMMAND = os.path.join(BUILD, "tools", "pack-report")
+SCRIPT = "<script>window.injected=1<⁄script>"  # no file name has a slash
+HANDLER = '"><img src=x onerror="window.injected=2">.png'
+
+
+def photo(random, width, height):
+    """Smooth shapes and noise, as photographs have them."""
+    coarse = random.integers(0, 256, (5, 6, 3), dtype=np.uint8)
+    smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.BICUBIC)).astype(np.int16)
+    return Image.fromarray(np.clip(smooth + random.integers(-8, 9, smooth.shape), 0, 255).astype(np.uint8))
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Folders train and val: 24 of a, 2 of a class that is named as a script, in training only; copies; damaged files."""
+    folder = tmp_path_factory.mktemp("report")
+    random = np.random.default_rng(1)
+    for number in range(36):
+        split, label = ("train", "val")[number % 3 == 2], "a" if number > 2 else SCRIPT
+        place = folder / "photos" / split / label
+        place.mkdir(parents=True, exist_ok=True)
+        image = photo(random, 40, 30)
+        image.save(place / (HANDLER if number == 1 else f"{number:02}.png"))
+        if number == 4:
+            image.save(folder / "photos/train/a/again.png")
+        if number == 5:
+            (folder / "photos/train/a/in-training.png").write_bytes((place / "05.png").read_bytes())
+        if number == 6:
+            image.resize((80, 60), Image.BICUBIC).save(folder / "photos/train/a/larger.jpg", quality=60)
+    cut = (folder / "photos/train/a/04.png").read_bytes()
+    (folder / "photos/train/a/cut.png").write_bytes(cut[:len(cut) // 2])
+    (folder / "photos/train/a/text.png").write_text("no image")
+    with open(os.fsencode(folder / "photos/train/a") + b"/\xff.png", "wb") as file:
+        file.write(b"no image")
+    chunkhit.pack_images(folder / "photos", folder / "packs", split_folders=["train", "val"], resize=(40, 30), max_errors=5,
+                         chunk_samples=8, progress=False)
+    write_report(folder / "packs", folder / "report.html", near_duplicates=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(photos):
+    return (photos / "report.html").read_text(encoding="utf-8")
+
+
+def texts(page):
+    """The visible texts of a page, those of charts too."""
+    body = re.sub(r"<style>.*?</style>", "", page[page.index("<body"):], flags=re.DOTALL)
+    return [text for text in (html.unescape(part).strip() for part in re.split(r"<[^>]*>", body)) if text]
+
+
+def table_rows(page):
+    return [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)] for row in re.findall(r"<tr>(.*?)</tr>", page)]
+
+
+def warnings(page):
+    """Those at the top."""
+    listed = re.search(r'id="warnings">(.*?)</div>', page, re.DOTALL)
+    lines = re.findall("<li>(.*?)</li>", listed.group(1)) if listed else []
+    return [html.unescape(re.sub("<[^>]*>", "", line)) for line in lines]
+
+
+@needs_chromium
+def test_browser_shows_the_stored_pixels(photos):
+    seen = browser.look(photos / "report.html", pixels=True)
+    datasets = [chunkhit.ImageDataset(photos / "packs" / name) for name in ("train", "val")]
+    shown_images = [image for image in seen["images"] if image["id"].startswith("sheet")]
+    assert len(shown_images) >= 12 + 2 + 11
+    for image in shown_images:
+        pack, sample = map(int, re.fullmatch(r"sheet(\d)-(\d+)", image["id"]).groups())
+        pixels = np.array(image["pixels"], np.uint8).reshape(image["height"], image["width"], 4)
+        np.testing.assert_array_equal(pixels[..., :3], datasets[pack][sample][0])
+        assert image["caption"].startswith(f"#{sample} {shown(datasets[pack].keys([sample])[0])}")
+
+
+@needs_chromium
+def test_nothing_is_loaded_and_no_script_runs(photos):
+    assert browser.console_lines(photos / "report.html") == []
+    seen = browser.look(photos / "report.html")
+    assert seen["injected"] is None and seen["errors"] == [] and seen["external"] == []
+    assert seen["scripts"] == 2, "the probe's own"
+    assert all(image["width"] == 40 and image["height"] == 30 for image in seen["images"])
+    assert seen["title"] == "train, val" and seen["overflow"] <= 0
+
+
+@needs_chromium
+def test_follows_light_and_dark_mode(photos):
+    light, dark = browser.look(photos / "report.html"), browser.look(photos / "report.html", dark=True)
+    assert (light["background"], dark["background"]) == ("rgb(255, 255, 255)", "rgb(15, 20, 25)")
+    assert light["color"] != dark["color"] and light["chart"] != dark["chart"]
+
+
+@needs_chromium
+def test_a_link_enlarges_an_image(photos):
+    first = browser.look(photos / "report.html")["images"][0]["id"]
+    position, height = browser.look(photos / "report.html", fragment=f"#{first}")["enlarged"]
+    assert position == "fixed" and height > 300
+
+
+def test_warns_of_what_is_odd(page):
+    found = "\n".join(warnings(page))
+    assert f"train: a has 25 images, {SCRIPT} 2: more than 10 to 1" in found
+    assert f"val: a has 11 images, {SCRIPT} 1: more than 10 to 1" in found
+    assert "train: 3 of 30 rows were rejected, 10 %" in found
+    assert "train and val have 1 image in common" in found
+    assert "val: " not in "".join(line for line in warnings(page) if "rejected" in line)
+
+
+def test_does_not_warn_of_a_good_pack(packs, tmp_path):
+    write_report(packs / "hdf5", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert warnings(text) == [] and "Nothing odd was found." in text
+
+
+def test_lists_rejects_with_their_files(page):
+    rows = {tuple(row[1:]) for row in table_rows(page) if len(row) == 3 and row[0] in ("1", "2")}
+    reasons = {files: reason for reason, files in rows}
+    assert "truncated" in reasons["a/cut.png"]
+    assert {"a/text.png", "a/\\xff.png"} <= set(", ".join(reasons).split(", "))
+
+
+def test_lists_equal_images_within_and_between_packs(photos, page):
+    keys = [chunkhit.ImageDataset(photos / "packs" / name).keys() for name in ("train", "val")]
+    number = {f"{name} {key}": keys[at].index(key) for at, name in enumerate(("train", "val")) for key in keys[at]}
+    equal = [row for row in table_rows(page) if len(row) == 4 and row[1] in ("between packs", "within a pack")]
+    assert [row[:3] for row in equal] == [["2", "between packs", "equal"], ["2", "within a pack", "equal"]]
+    assert set(equal[0][3].split("; ")) == {f"train #{number['train a/in-training.png']} a/in-training.png (a)",
+                                            f"val #{number['val a/05.png']} a/05.png (a)"}
+    assert set(equal[1][3].split("; ")) == {f"train #{number['train a/04.png']} a/04.png (a)",
+                                            f"train #{number['train a/again.png']} a/again.png (a)"}
+
+
+def test_finds_a_resized_and_encoded_copy(page):
+    pairs = [row[1:] for row in table_rows(page) if len(row) == 3 and row[0].isdigit() and " #" in row[1]]
+    assert [sorted(text.split()[2] for text in pair) for pair in pairs] == [["a/06.png", "a/larger.jpg"]]
+
+
+def test_near_pairs_are_those_of_all_pairs():
+    random = np.random.default_rng(4)
+    hashes = random.integers(0, 1 << 63, (400, 2)).astype(np.uint64)
+    hashes = np.concatenate([hashes, hashes[:100] ^ (np.uint64(1) << random.integers(0, 62, (100, 2)).astype(np.uint64))])
+    hashes[450:, 0] ^= random.integers(0, 1 << 9, 50).astype(np.uint64)
+    bits = different_bits(hashes[:, None], hashes[None])
+    expected = sorted((int(a), int(b), int(bits[a, b])) for a, b in zip(*np.nonzero(np.triu(bits <= MAX_BITS, 1))))
+    assert len(expected) >= 100
+    assert sorted(near_pairs(hashes, 10_000)[0]) == expected
+
+
+def test_perceptual_hash_compares_areas_with_their_neighbors():
+    ramp = np.tile(np.arange(90, dtype=np.float32), (72, 1))
+    assert np.unpackbits(perceptual_hash(ramp).view(np.uint8)).tolist() == [1] * 64 + [0] * 64
+    assert np.unpackbits(perceptual_hash(ramp.T[:, :50]).view(np.uint8)).tolist() == [0] * 64 + [1] * 64
+
+
+def test_looks_at_as_many_images_as_asked_for_and_says_so(packs, tmp_path):
+    for name, seed in (("first", 0), ("again", 0), ("other", 1)):
+        write_report(packs / "hdf5", tmp_path / name, samples=32, seed=seed)
+    first = (tmp_path / "first").read_text()
+    assert "32 of 100 images" in first and "--samples 0 looks at all" in first
+    assert first == (tmp_path / "again").read_text() != (tmp_path / "other").read_text()
+
+
+@pytest.mark.parametrize("total, wanted", [(1_281_167, 10_000), (1000, 999), (100, 0), (17, 16), (5, 9)])
+def test_samples_are_spread_over_the_pack(total, wanted):
+    samples = spread_samples(total, wanted, 3)
+    assert np.all(np.diff(samples) > 0) and samples[0] >= 0 and samples[-1] < total
+    assert len(samples) == total if wanted == 0 or wanted >= total else 0.95 * wanted <= len(samples) <= wanted
+    assert np.diff(samples, prepend=0, append=total).max() <= 2 * max(16, 16 * total // max(wanted, 1)) + 1
+
+
+def test_shows_sizes_of_images_that_have_their_own(photos, tmp_path):
+    chunkhit.pack_images(photos / "photos/train", tmp_path / "own", sizes="own", max_errors=5, progress=False)
+    chunkhit.pack_images(photos / "photos/train", tmp_path / "small", sizes="own", max_side=50, max_errors=5, progress=False)
+    write_report([tmp_path / "own", tmp_path / "small"], tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "Width 40 to 80, height 30 to 60, aspect ratio 1.33 to 1.33." in text
+    assert ["own", "as stored: nothing was shrunk"] in table_rows(text)
+    assert ["small", "not recorded; stored after max-side 50"] in table_rows(text)
+
+
+def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
+    write_report(packs / "numbers", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "Labels are numbers: there are no classes to count" in text and "48 of 100 images" in text
+
+
+def test_names_are_shown_without_what_would_change_the_page():
+    assert shown("a\x1b[2J\u202egnp.\udcff é日") == "a\\x1b[2J\\u202egnp.\\xff é日"
+
+
+def test_ratings_equal_those_of_pandas(ratings, tmp_path):
+    folder, _ = ratings
+    write_report(folder / "whole", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    table = pandas.read_csv(folder / "ratings.csv")
+    found = texts(text)
+    for value, count in table.rating.value_counts().items():
+        assert f"{value:g}" in found and f"{count:,}" in found
+    users, items = table.groupby("user").size(), table.groupby("item").size()
+    assert f"most: {users.max()}" in found and f"most: {items.max()}" in found
+    assert f"median: {users.median():g}" in found and f"median: {items.median():g}" in found
+    held = items.sort_values(ascending=False).cumsum() / len(table)
+    half = (np.searchsorted(held, 0.5) + 1) / len(items)
+    assert f"whole: half of all ratings are of {100 * half:.0f} % of the items" in found
+    filled = len(table) / (len(users) * len(items))
+    assert any(line.startswith(f"whole: {100 * filled:.0f} % of all pairs are rated") for line in found)
+    assert f"mean is {table.rating.mean():.2f}" in " ".join(found)
+
+
+def test_shows_what_rules_and_the_split_did(ratings, tmp_path):
+    folder, _ = ratings
+    table = pandas.read_csv(folder / "ratings.csv")
+    chunkhit.pack_sparse(folder / "ratings.csv", tmp_path / "split", above=3, split_by="users", test=40, validation=30,
+                         progress=False)
+    write_report(tmp_path / "split", tmp_path / "report.html")
+    rows = table_rows((tmp_path / "report.html").read_text())
+    kept = table[table.rating > 3]
+    step = next(row for row in rows if row and row[0] == "above")
+    assert step[1:4] == [f"{len(kept):,}", f"{kept.user.nunique():,}", f"{kept.item.nunique():,}"]
+    assert step[4] == f"{len(table) - len(kept):,}"
+    datasets = {name: chunkhit.SparseDataset(tmp_path / "split" / name, format="csr") for name in ("train", "test")}
+    items = [{dataset.column_id(int(column)) for column in np.unique(first(dataset[:]).indices)} for dataset in datasets.values()]
+    common = next(row for row in rows if row and row[0] == "train, test")
+    assert common[1] == f"0 of {len(datasets['train'])} and {len(datasets['test'])}"
+    assert common[2] == f"{len(items[0] & items[1])} of {len(items[0])} and {len(items[1])}"
+
+
+def first(read):
+    """X of what a dataset gives with or without held-out ratings."""
+    return read if hasattr(read, "indptr") else read[0]
+
+
+@pytest.fixture(scope="module")
+def bench(packs, tmp_path_factory):
+    """What pack-bench writes, of epochs and of --tune."""
+    folder = tmp_path_factory.mktemp("bench")
+    for name, flags in (("epochs", ["--epochs", "2"]), ("tune", ["--tune"])):
+        run = subprocess.run([os.path.join(BUILD, "tools", "pack-bench"), packs / "hdf5", "--json", "--batch-size", "10", *flags],
+                             stdout=subprocess.PIPE, check=True)
+        (folder / f"{name}.json").write_bytes(run.stdout)
+    return folder
+
+
+def test_shows_what_pack_bench_measured(packs, bench, tmp_path):
+    write_report(packs / "hdf5", tmp_path / "epochs.html", bench=bench / "epochs.json")
+    found = texts((tmp_path / "epochs.html").read_text())
+    measured = pandas.read_json(bench / "epochs.json", typ="series")
+    assert any(line.startswith(f"{measured.samples_per_second:,.0f} samples a second") for line in found)
+    assert "epoch 1" in found and "decode" in found and measured.verdict in found
+    write_report(packs / "hdf5", tmp_path / "tune.html", bench=bench / "tune.json")
+    best = pandas.read_json(bench / "tune.json", typ="series").best
+    assert f"{best['samples_per_second']:,.0f} samples a second at best" in (tmp_path / "tune.html").read_text()
+
+
+def command(*arguments, program=COMMAND, **environment):
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    run = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         env={**clean, **environment})
+    return run.returncode, run.stdout
+
+
+def test_command_ends_with_the_documented_codes(packs, tmp_path):
+    page = tmp_path / "report.html"
+    assert command(packs / "hdf5", "-o", page) == (0, "") and page.exists()
+    code, text = command("nothing", "-o", page)
+    assert code == 65 and text.startswith("pack-report: nothing: ")
+    code, text = command(packs / "hdf5", "-o", tmp_path / "no" / "report.html")
+    assert code == 73 and "cannot be written: No such file" in text
+    code, text = command(packs / "hdf5", "-o", page, "--bench", packs / "numbers.csv")
+    assert code == 65 and "numbers.csv: expected JSON of pack-bench --json" in text
+    assert command(packs / "hdf5", packs / "hdf5", "-o", page)[0] == 2
+    assert command(packs / "hdf5", "-o", page, "--samples", "-1")[0] == 2
+    assert [name for name in os.listdir(tmp_path) if name.endswith(".tmp")] == []
+
+
+def test_command_says_what_is_missing(packs, tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")
+    code, text = command(packs / "hdf5", "-o", tmp_path / "report.html", PYTHONPATH=str(tmp_path))
+    assert code == 2 and "needs matplotlib, which" in text and "apt-get install python3-matplotlib" in text
+
+
+def test_installed_command_makes_the_same_page(packs, tmp_path):
+    subprocess.run(["cmake", "--install", BUILD, "--component", "python", "--prefix", tmp_path / "usr"], check=True,
+                   stdout=subprocess.DEVNULL)
+    libraries = os.path.join(BUILD, "lib")
+    assert command(packs / "shard", "-o", tmp_path / "built.html") == (0, "")
+    assert command(packs / "shard", "-o", tmp_path / "installed.html", program=tmp_path / "usr/bin/pack-report",
+                   LD_LIBRARY_PATH=libraries) == (0, "")
+    assert (tmp_path / "built.html").read_bytes() == (tmp_path / "installed.html").read_bytes()
