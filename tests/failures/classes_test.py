@@ -201,6 +201,16 @@ def test_messages_named_the_wrong_cause(space):
     check('0 = "ant, red", 1 = ' in text and "N x N" not in text and "4000" in text, text)
 
 
+def test_pack_info_draws_counts_as_bars(space):
+    write_images(space("uneven"), ["ant"], 48)
+    write_images(space("uneven"), ["bee"], 24)
+    write_images(space("uneven"), ["cat"], 1)
+    pack(space("uneven"), space("bars"))
+    text = run("pack-info", space("bars"))
+    bars = {line.split()[1]: line.split()[2:] for line in text.splitlines() if line.endswith("#")}
+    check(bars == {"ant": ["48", 24 * "#"], "bee": ["24", 12 * "#"], "cat": ["1", "#"]}, text)
+
+
 def test_links_into_a_cache_were_rejected(space):
     """DVC, git-annex and Hugging Face: files are links that lead out of ROOT."""
     os.makedirs(space("dvc/data/ant"))

@@ -29,6 +29,19 @@ def check_alike(space, output, expected, *command):
     check(dry == real == expected, command, output, "dry run", dry, text, "run", real, said)
 
 
+def check_sheet(space, root):
+    """--sheet names 16 images, and what would be rejected; without --dry-run it is an error."""
+    flags = ["pack-images", root, "--labels", f"{root}/labels.csv", *SMALL, "-o", space("drawn"), "--sheet", space("sheet.png")]
+    code, text = exit_code(*flags, "--dry-run")
+    lines = [line.split() for line in text[text.index("sheet.png: left"):].splitlines()[1:]]
+    check(code == 0 and [line[0] for line in lines] == [str(number) for number in range(1, 17)], text)
+    check(all(line[2:] == ["64x48", "->", "16x12"] for line in lines[:15]), text)
+    check("would be rejected: truncated" in " ".join(lines[15]), text)
+    check(not os.path.exists(space("drawn")), "a dry run wrote something")
+    code, text = exit_code(*flags)
+    check(code == 2 and "--sheet: found" in text and "without --dry-run" in text, text)
+
+
 def check_outputs(space, command, other, split):
     """`other`: the same with another spec; `split`: the command's flags for a split."""
     name = command[0]
@@ -67,6 +80,8 @@ with Workspace() as space:
     check_outputs(space, images, [*images, "--seed", "5"], ["--split", "train=0.5,test=0.5"])
     check_alike(space, space("stale"), 0, *images, "--split", "train=0.5,test=0.5")
     check_alike(space, space("stale"), 73, *images, "--split", "train=0.5,val=0.5")
+    make_images(space("damaged"), 64, bad=4)
+    check_sheet(space, space("damaged"))
     print("pack-images passed")
     source = sparse_packs.write_csv(space("ratings.csv"), sparse_packs.random_ratings(1))
     ratings = ["pack-sparse", source, *sparse_packs.SMALL]

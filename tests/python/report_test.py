@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import browser  # noqa: E402
 
 needs_chromium = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
-BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(chunkhit.__file__))))
+BUILD = os.path.abspath(os.path.join(os.path.dirname(chunkhit.__file__), "..", "..", ".."))
 COMMAND = os.path.join(BUILD, "tools", "pack-report")
 SCRIPT = "<script>window.injected=1<⁄script>"  # no file name has a slash
 HANDLER = '"><img src=x onerror="window.injected=2">.png'
@@ -73,7 +73,8 @@ def texts(page):
 
 
 def table_rows(page):
-    return [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)] for row in re.findall(r"<tr>(.*?)</tr>", page)]
+    return [[html.unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", row)]
+            for row in re.findall(r"<tr>(.*?)</tr>", page)]
 
 
 def warnings(page):
@@ -138,24 +139,22 @@ def test_does_not_warn_of_a_good_pack(packs, tmp_path):
 def test_lists_rejects_with_their_files(page):
     rows = {tuple(row[1:]) for row in table_rows(page) if len(row) == 3 and row[0] in ("1", "2")}
     reasons = {files: reason for reason, files in rows}
-    assert "truncated" in reasons["a/cut.png"]
-    assert {"a/text.png", "a/\\xff.png"} <= set(", ".join(reasons).split(", "))
+    assert "truncated" in reasons["train/a/cut.png"]
+    assert {"train/a/text.png", "train/a/\\xff.png"} <= set(", ".join(reasons).split(", "))
 
 
 def test_lists_equal_images_within_and_between_packs(photos, page):
     keys = [chunkhit.ImageDataset(photos / "packs" / name).keys() for name in ("train", "val")]
-    number = {f"{name} {key}": keys[at].index(key) for at, name in enumerate(("train", "val")) for key in keys[at]}
+    named = {key: f"{name} #{number} {key} (a)" for name, own in zip(("train", "val"), keys) for number, key in enumerate(own)}
     equal = [row for row in table_rows(page) if len(row) == 4 and row[1] in ("between packs", "within a pack")]
     assert [row[:3] for row in equal] == [["2", "between packs", "equal"], ["2", "within a pack", "equal"]]
-    assert set(equal[0][3].split("; ")) == {f"train #{number['train a/in-training.png']} a/in-training.png (a)",
-                                            f"val #{number['val a/05.png']} a/05.png (a)"}
-    assert set(equal[1][3].split("; ")) == {f"train #{number['train a/04.png']} a/04.png (a)",
-                                            f"train #{number['train a/again.png']} a/again.png (a)"}
+    assert set(equal[0][3].split("; ")) == {named["train/a/in-training.png"], named["val/a/05.png"]}
+    assert set(equal[1][3].split("; ")) == {named["train/a/04.png"], named["train/a/again.png"]}
 
 
 def test_finds_a_resized_and_encoded_copy(page):
     pairs = [row[1:] for row in table_rows(page) if len(row) == 3 and row[0].isdigit() and " #" in row[1]]
-    assert [sorted(text.split()[2] for text in pair) for pair in pairs] == [["a/06.png", "a/larger.jpg"]]
+    assert [sorted(text.split()[2] for text in pair) for pair in pairs] == [["train/a/06.png", "train/a/larger.jpg"]]
 
 
 def test_near_pairs_are_those_of_all_pairs():
@@ -242,7 +241,8 @@ def test_shows_what_rules_and_the_split_did(ratings, tmp_path):
     assert step[1:4] == [f"{len(kept):,}", f"{kept.user.nunique():,}", f"{kept.item.nunique():,}"]
     assert step[4] == f"{len(table) - len(kept):,}"
     datasets = {name: chunkhit.SparseDataset(tmp_path / "split" / name, format="csr") for name in ("train", "test")}
-    items = [{dataset.column_id(int(column)) for column in np.unique(first(dataset[:]).indices)} for dataset in datasets.values()]
+    items = [{dataset.column_id(int(column)) for column in np.unique(first(dataset[:]).indices)}
+             for dataset in datasets.values()]
     common = next(row for row in rows if row and row[0] == "train, test")
     assert common[1] == f"0 of {len(datasets['train'])} and {len(datasets['test'])}"
     assert common[2] == f"{len(items[0] & items[1])} of {len(items[0])} and {len(items[1])}"
@@ -258,8 +258,9 @@ def bench(packs, tmp_path_factory):
     """What pack-bench writes, of epochs and of --tune."""
     folder = tmp_path_factory.mktemp("bench")
     for name, flags in (("epochs", ["--epochs", "2"]), ("tune", ["--tune"])):
-        run = subprocess.run([os.path.join(BUILD, "tools", "pack-bench"), packs / "hdf5", "--json", "--batch-size", "10", *flags],
-                             stdout=subprocess.PIPE, check=True)
+        pack_bench = os.path.join(BUILD, "tools", "pack-bench")
+        run = subprocess.run([pack_bench, packs / "hdf5", "--json", "--batch-size", "10", *flags], stdout=subprocess.PIPE,
+                             check=True)
         (folder / f"{name}.json").write_bytes(run.stdout)
     return folder
 

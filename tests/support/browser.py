@@ -40,7 +40,10 @@ window.addEventListener("load", () => {
   document.body.replaceChildren(text);
 });
 </script>"""
-ERRORS = '<script>window.seenErrors = []; window.addEventListener("error", event => seenErrors.push(String(event.message)), true);</script>'
+ERRORS = """<script>
+window.seenErrors = [];
+window.addEventListener("error", event => seenErrors.push(String(event.message)), true);
+</script>"""
 
 
 def chromium(page, *arguments, fragment=""):

@@ -1,0 +1,92 @@
+"""The sheet of a dry run: images before and after, side by side."""
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import chunkhit
+
+TILE, GAP, BETWEEN = 128, 14, 4  # pixels
+BLANK = 216
+
+
+def pair(sheet, number):
+    """Both images of a pair, from 0: (128, 128, 3) each."""
+    x, y = GAP + number % 4 * (2 * TILE + BETWEEN + GAP), GAP + number // 4 * (TILE + GAP)
+    return sheet[y:y + TILE, x:x + TILE], sheet[y:y + TILE, x + TILE + BETWEEN:x + 2 * TILE + BETWEEN]
+
+
+def dry_run(folder, **options):
+    """The sheet as an array; the dry run writes nothing else."""
+    before = sorted(os.listdir(folder))
+    chunkhit.pack_images(folder / "photos", folder / "pack", dry_run=True, sheet=folder / "sheet.png", progress=False, **options)
+    assert sorted(os.listdir(folder)) == sorted({*before, "sheet.png"})
+    return np.asarray(Image.open(folder / "sheet.png"))
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """20 images of one class, of 128 x 128 pixels, which a tile shows as they are."""
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    random = np.random.default_rng(1)
+    pixels = [random.integers(0, 256, (TILE, TILE, 3), dtype=np.uint8) for _ in range(20)]
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / f"photos/a/{number:02}.png")
+    return tmp_path, pixels
+
+
+def test_shows_16_images_of_the_whole_list_pixel_by_pixel(photos):
+    folder, pixels = photos
+    sheet = dry_run(folder)
+    assert sheet.shape == (4 * (TILE + GAP) + GAP, 4 * (2 * TILE + BETWEEN + GAP) + GAP, 3)
+    for number in range(16):
+        for shown in pair(sheet, number):
+            np.testing.assert_array_equal(shown, pixels[number * 20 // 16])
+
+
+def test_the_right_one_is_the_sample(photos):
+    folder, pixels = photos
+    sheet = dry_run(folder, crop=64, channels="gray", layout="nchw", container="shard")
+    gray = Image.fromarray(pixels[0]).convert("L").crop((32, 32, 96, 96)).resize((TILE, TILE), Image.BILINEAR)
+    before, after = pair(sheet, 0)
+    np.testing.assert_array_equal(before, pixels[0])
+    np.testing.assert_array_equal(after, np.repeat(np.asarray(gray)[..., None], 3, axis=2))
+
+
+def test_a_squeezed_and_a_turned_image_are_seen(tmp_path):
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    image = Image.new("RGB", (256, 128), (0, 0, 0))
+    image.paste((255, 0, 0), (0, 0, 64, 64))  # the top left corner
+    exif = Image.Exif()
+    exif[0x112] = 6  # to be turned clockwise
+    image.save(tmp_path / "photos/a/0.png")
+    image.save(tmp_path / "photos/a/1.png", exif=exif)
+    sheet = dry_run(tmp_path, resize=(64, 64))
+    assert sheet.shape[0] == TILE + 2 * GAP, "a row for two images"
+    for number, corner in ((0, (8, 8)), (1, (8, 119))):
+        before, after = pair(sheet, number)
+        assert np.all(before[:30] == BLANK) and before[40, 8].tolist() == [255, 0, 0], "as the file has it"
+        assert not np.any(np.all(after == BLANK, axis=2)), "squeezed: it fills the square"
+        assert after[corner].tolist() == [255, 0, 0]
+    sheet = dry_run(tmp_path, sizes="own", max_side=64)
+    assert np.all(pair(sheet, 1)[1][:, :30] == BLANK), "own sizes: upright, with its aspect ratio"
+
+
+def test_an_image_that_would_be_rejected_stays_blank(photos):
+    folder, pixels = photos
+    (folder / "photos/a/00.png").write_bytes((folder / "photos/a/00.png").read_bytes()[:9000])
+    sheet = dry_run(folder)
+    assert all(np.all(shown == BLANK) for shown in pair(sheet, 0))
+    np.testing.assert_array_equal(pair(sheet, 1)[1], pixels[1])
+
+
+def test_only_a_dry_run_draws(photos):
+    folder, _ = photos
+    with pytest.raises(chunkhit.Error, match="sheet.*without.*dry_run") as error:
+        chunkhit.pack_images(folder / "photos", folder / "pack", sheet=folder / "sheet.png", progress=False)
+    assert error.value.code == "usage" and sorted(os.listdir(folder)) == ["photos"]
+    (folder / "a-file").write_text("")
+    with pytest.raises(chunkhit.Error) as error:
+        chunkhit.pack_images(folder / "photos", folder / "pack", dry_run=True, sheet=folder / "a-file" / "sheet.png")
+    assert error.value.code == "cannot_write"
