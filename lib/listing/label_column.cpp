@@ -225,11 +225,13 @@ void LabelColumn::reject_form(SampleList& list, LabelForm form, const std::strin
     kept_end += file.size();
     files.ends[kept] = kept_end;
     list.rows[kept] = list.rows[index];
+    if (!list.ranges.empty()) list.ranges[kept] = list.ranges[index];
     labels_[kept++] = labels_[index];
   }
   files.text.resize(kept_end);
   files.ends.resize(kept);
   list.rows.resize(kept);
+  if (!list.ranges.empty()) list.ranges.resize(kept);
   labels_.resize(kept);
   std::sort(list.rejects.begin(), list.rejects.end(),
             [](const auto& a, const auto& b) { return a.row < b.row; });

@@ -138,6 +138,13 @@ bool is_empty_folder(int fd) {
 
 }  // namespace
 
+FileStamp stamp_of(const InputFile& file) {
+  const FileDescriptor fd = file.duplicate();
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw_failed_read(file.path(), "", errno);
+  return stamp_of(status);
+}
+
 RootFolder::RootFolder(const std::string& path, bool follow_symlinks)
     : path_(path),
       follow_symlinks_(follow_symlinks),

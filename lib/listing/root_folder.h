@@ -22,6 +22,9 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
+/// The stamp of an open file as it is now; throws as InputFile.
+[[nodiscard]] FileStamp stamp_of(const InputFile& file);
+
 /// The machine could not read an input (EIO, ESTALE, ENOTCONN, EMFILE, ENOMEM, …): that says nothing of the
 /// input, and may pass. The code is try_again.
 class MachineError : public Error {

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "chunkhit/image_spec.h"
 #include "chunkhit/pack_info.h"
+#include "listing/root_folder.h"
 #include "types/reject.h"
 #include "types/sample_column.h"
 #include "types/text_list.h"
@@ -26,6 +27,20 @@ struct ListedFolder {
   std::uint64_t row_end = 0;
 };
 
+/// A file that holds samples in ranges of its bytes, wherever it lies.
+struct SampleContainer {
+  InputFile file;
+  FileStamp listed;  ///< of the file when the list was made
+  FileStamp stamp;   ///< recorded of its samples: of the file, or of what it is a temporary copy of
+};
+
+/// Where a sample lies in the containers of its list.
+struct FileRange {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t container = 0;
+};
+
 /// Samples by row; rows that were rejected while listing are in `rejects`, not among the samples.
 struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
@@ -38,6 +53,7 @@ struct SampleList {
   std::vector<std::string>
       notices;             ///< what a user should know ("3 files directly under ROOT have no class")
   std::uint64_t xxh3 = 0;  ///< hash of all rows, files and labels: equal lists have equal hashes
+  std::vector<SampleContainer> containers;  ///< what `ranges` are ranges of
 
   // Per sample, in the order of rows.
   TextList files;
@@ -45,6 +61,7 @@ struct SampleList {
   std::vector<std::int64_t> class_ids;  ///< class of each sample, for class_id
   std::vector<float> values;            ///< label_columns.size() values a sample, for numbers
   std::vector<SampleColumn> columns;    ///< kept beside the labels
+  std::vector<FileRange> ranges;        ///< where it lies; empty: each is a file of its own below the root
 
   [[nodiscard]] std::size_t size() const { return files.size(); }
   [[nodiscard]] std::string_view file(std::size_t index) const { return files[index]; }

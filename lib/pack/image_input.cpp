@@ -16,6 +16,7 @@
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
+#include "listing/sample_file.h"
 #include "manifest/plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -93,9 +94,10 @@ std::optional<SampleList> list_unless_stopped(const PackImagesSpec& spec, const 
   return std::nullopt;
 }
 
-/// Reads a file into `bytes`; throws ImageError where it cannot be packed.
-void load(const PackImagesSpec& spec, const RootFolder& root, const std::string& file, ByteBuffer& bytes) {
-  const RootFolder::File opened = root.open(file);
+/// Reads a sample into `bytes`; throws ImageError where it cannot be packed.
+void load(const PackImagesSpec& spec, const RootFolder& root, const SampleList& list, std::size_t index,
+          ByteBuffer& bytes) {
+  const SampleFile opened = open_sample(root, list, index);
   if (!opened.error.empty()) throw ImageError(opened.error);
   if (opened.bytes > spec.max_input_bytes) throw ImageError("is over `max_input_bytes`");
   const std::string reason = opened.read(bytes);
@@ -105,12 +107,12 @@ void load(const PackImagesSpec& spec, const RootFolder& root, const std::string&
 }  // namespace
 
 void load_with_retries(const PackImagesSpec& spec, const PackImagesOptions& options, const RootFolder& root,
-                       const std::string& file, ByteBuffer& bytes) {
+                       const SampleList& list, std::size_t index, ByteBuffer& bytes) {
   try {
-    with_retries([&] { load(spec, root, file, bytes); });
+    with_retries([&] { load(spec, root, list, index, bytes); });
   } catch (const MachineError& error) {
     if (options.on_io_error == OnIoError::reject) throw ImageError(error.what());
-    throw_unreadable(file, error);
+    throw_unreadable(list.file(index), error);
   }
 }
 
@@ -136,7 +138,7 @@ FirstImage probe_shape(const PackImagesSpec& spec, const PackImagesOptions& opti
   for (std::size_t index = 0; index < std::min(list.size(), kProbedRows); ++index) {
     const std::string file(list.file(index));
     try {
-      load_with_retries(spec, options, root, file, bytes);
+      load_with_retries(spec, options, root, list, index, bytes);
       return probe_file(spec, file, bytes);
     } catch (const ImageError& error) {
       if (first_reject.empty()) first_reject = file + ": " + error.reason();
@@ -230,9 +232,10 @@ std::uint64_t mean_file_bytes(const PackImagesSpec& spec, const PackImagesOption
   const std::size_t count = std::min(list.size(), kStamped);
   std::uint64_t bytes = 0, files = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const FileStamp stamp = root.stamp(list.file(i * list.size() / count));
-    bytes += stamp.bytes;
-    files += stamp == FileStamp{} ? 0 : 1;
+    const std::size_t index = i * list.size() / count;
+    const FileStamp stamp = list.ranges.empty() ? root.stamp(list.file(index)) : FileStamp{};
+    bytes += list.ranges.empty() ? stamp.bytes : list.ranges[index].bytes;
+    files += list.ranges.empty() && stamp == FileStamp{} ? 0 : 1;
   }
   return files == 0 ? 0 : bytes / files;
 }

@@ -177,17 +177,17 @@ class PartPipeline {
   /// `payloads` has no room for it: there is room once those before it are written.
   void make(Block& block, std::size_t at, MemoryBudget* payloads) {
     SampleDecoder& maker = job_.decoders.local();
-    const std::string_view file = job_.list.file(job_.indices[block.first_row + at]);
+    const std::uint32_t index = job_.indices[block.first_row + at];
     // A reason may name bytes of a damaged file; part records and tables hold UTF-8.
     try {
       if (is_sized()) {
         SizedSample sample;
-        if (!maker.make_sized(file, sample, payloads)) return;
+        if (!maker.make_sized(job_.list, index, sample, payloads)) return;
         block.pixels.add(sample.pixels);
         block.sized[at] = std::move(sample);
       } else {
         std::uint8_t* slot = block.buffer->bytes.data() + (block.first_slot + at) * sample_bytes_;
-        maker.make(file, slot);
+        maker.make(job_.list, index, slot);
         block.pixels.add_sample(slot, job_.context.sample);
       }
       block.warnings[at] = escape_bytes(maker.warnings());

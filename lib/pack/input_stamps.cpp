@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
+#include "listing/sample_file.h"
 
 namespace chunkhit {
 namespace {
@@ -32,10 +33,11 @@ ByteBuffer encode_header(const StampedPart& part, std::uint64_t row_count) {
   return bytes;
 }
 
-bool is_changed(const RootFolder& root, std::string_view file, const FileStamp& before) {
+bool is_changed(const RootFolder& root, const SampleList& list, std::size_t index, const FileStamp& before) {
   return with_retries([&] {
     // What could not be opened was stamped with zeros, though it may have had a size.
-    return before != (before == FileStamp{} ? root.open(file).stamp : root.stamp(file));
+    return before !=
+           (before == FileStamp{} ? open_sample(root, list, index).stamp : stamp_sample(root, list, index));
   });
 }
 
@@ -85,7 +87,7 @@ std::vector<std::uint32_t> find_changed(const RootFolder& root, const SampleList
                                         std::span<const FileStamp> stamps) {
   std::vector<char> changed(indices.size());
   tbb::parallel_for(std::size_t{0}, indices.size(), [&](std::size_t row) {
-    changed[row] = is_changed(root, list.file(indices[row]), stamps[row]) ? 1 : 0;
+    changed[row] = is_changed(root, list, indices[row], stamps[row]) ? 1 : 0;
   });
   std::vector<std::uint32_t> found;
   for (std::size_t row = 0; row < indices.size(); ++row)

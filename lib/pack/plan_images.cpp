@@ -97,6 +97,9 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   std::optional<ImageInput> input = read_image_input(given_spec, options);
   report.interrupted = !input;
   if (!input) return report;
+  if (!input->list.ranges.empty())
+    throw Error(ErrorCode::usage,
+                "`plan`: is for images that are files of their own; one machine packs those of archives");
   const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();

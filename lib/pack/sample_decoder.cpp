@@ -180,8 +180,7 @@ void SampleDecoder::release_memory() {
 }
 
 // Memory is released also after an error, because other threads may wait for it.
-void SampleDecoder::read_and_decode(const RootFolder::File& opened, std::string_view file,
-                                    const Finish& finish) {
+void SampleDecoder::read_and_decode(const SampleFile& opened, std::string_view file, const Finish& finish) {
   struct Release {
     SampleDecoder& maker;
     ~Release() { maker.release_memory(); }
@@ -195,26 +194,26 @@ void SampleDecoder::read_and_decode(const RootFolder::File& opened, std::string_
   }
 }
 
-void SampleDecoder::make(std::string_view file, std::uint8_t* slot) {
-  make(file, [&] { transform(slot); });
+void SampleDecoder::make(const SampleList& list, std::size_t index, std::uint8_t* slot) {
+  make(list, index, [&] { transform(slot); });
 }
 
-void SampleDecoder::make(std::string_view file, const Finish& finish) {
+void SampleDecoder::make(const SampleList& list, std::size_t index, const Finish& finish) {
   try {
-    with_retries([&] { try_make(file, finish); });
+    with_retries([&] { try_make(list, index, finish); });
   } catch (const MachineError& error) {
     if (context_.reject_unreadable) throw ImageError(error.what());
-    throw_unreadable(file, error);
+    throw_unreadable(list.file(index), error);
   }
 }
 
-void SampleDecoder::try_make(std::string_view file, const Finish& finish) {
+void SampleDecoder::try_make(const SampleList& list, std::size_t index, const Finish& finish) {
   // If too little memory is left, the thread releases everything, waits for the amount and starts over.
   for (std::uint64_t needed = 0;; needed = awaited_bytes_) {
     awaited_bytes_ = 0;
     stamp_ = {};
     warnings_.clear();
-    const RootFolder::File opened = context_.root.open(file);
+    const SampleFile opened = open_sample(context_.root, list, index);
     if (!opened.error.empty()) throw ImageError(opened.error);
     stamp_ = opened.stamp;
     if (opened.bytes > context_.spec.max_input_bytes)
@@ -223,15 +222,16 @@ void SampleDecoder::try_make(std::string_view file, const Finish& finish) {
     check_limit(opened.bytes, context_.spec);
     needed = std::max(needed, opened.bytes);
     if (needed > context_.kept_bytes) share_ = MemoryBudget::Share(context_.budget, needed);
-    read_and_decode(opened, file, finish);
+    read_and_decode(opened, list.file(index), finish);
     if (awaited_bytes_ == 0) return;
   }
 }
 
-bool SampleDecoder::make_sized(std::string_view file, SizedSample& sample, MemoryBudget* payloads) {
+bool SampleDecoder::make_sized(const SampleList& list, std::size_t index, SizedSample& sample,
+                               MemoryBudget* payloads) {
   payloads_ = payloads;
   lacks_payload_share_ = false;
-  make(file, [&] { store_sized(sample); });
+  make(list, index, [&] { store_sized(sample); });
   return !lacks_payload_share_;
 }
 

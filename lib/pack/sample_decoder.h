@@ -9,6 +9,8 @@
 #include "chunkhit/image_spec.h"
 #include "decode/image_decoder.h"
 #include "listing/root_folder.h"
+#include "listing/sample_file.h"
+#include "listing/sample_list.h"
 #include "ratings/clean_rows.h"
 #include "store/part.h"
 #include "transform/image_transform.h"
@@ -44,13 +46,14 @@ struct SizedSample {
 class SampleDecoder {
  public:
   explicit SampleDecoder(AssemblerContext& context) : context_(context), transform_(context.spec.transform) {}
-  /// Writes the sample's bytes to `slot`. Throws ImageError where this file cannot be packed, bad_data when
-  /// the image's shape differs from the pack's, try_again when the machine could not read the file in several
-  /// tries.
-  void make(std::string_view file, std::uint8_t* slot);
+  /// Writes the bytes of a list's sample to `slot`. Throws ImageError where it cannot be packed, bad_data
+  /// when the image's shape differs from the pack's or its container changed, try_again when the machine
+  /// could not read the file in several tries.
+  void make(const SampleList& list, std::size_t index, std::uint8_t* slot);
   /// Makes a sample of its own size, whose payload holds a share of `payloads`; false, without a payload,
   /// where less is left there. Without a budget it takes what it needs. Throws the same.
-  [[nodiscard]] bool make_sized(std::string_view file, SizedSample& sample, MemoryBudget* payloads);
+  [[nodiscard]] bool make_sized(const SampleList& list, std::size_t index, SizedSample& sample,
+                                MemoryBudget* payloads);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
   /// The stamp of the last file.
@@ -59,9 +62,9 @@ class SampleDecoder {
  private:
   /// What is done with a decoded image.
   using Finish = std::function<void()>;
-  void make(std::string_view file, const Finish& finish);
-  void try_make(std::string_view file, const Finish& finish);
-  void read_and_decode(const RootFolder::File& opened, std::string_view file, const Finish& finish);
+  void make(const SampleList& list, std::size_t index, const Finish& finish);
+  void try_make(const SampleList& list, std::size_t index, const Finish& finish);
+  void read_and_decode(const SampleFile& opened, std::string_view file, const Finish& finish);
   /// Decodes what is wanted into stored_; false where the budget has less memory left than that takes.
   [[nodiscard]] bool decode(std::string_view file);
   void transform(std::uint8_t* slot);
