@@ -18,6 +18,7 @@ namespace chunkhit {
 class KeptColumns {
  public:
   explicit KeptColumns(std::vector<std::string> names) : names_(std::move(names)), columns_(names_.size()) {}
+  [[nodiscard]] bool empty() const { return names_.empty(); }
   /// Returns why a row cannot be a sample, or nothing: not UTF-8, or longer than a text may be.
   [[nodiscard]] std::string problem(std::span<const std::string_view> texts) const;
   /// Takes the texts of the next sample.

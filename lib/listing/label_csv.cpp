@@ -9,8 +9,7 @@
 #include "base/text.h"
 #include "base/text_stream.h"
 #include "chunkhit/error.h"
-#include "listing/kept_columns.h"
-#include "listing/label_column.h"
+#include "listing/label_rows.h"
 #include "listing/sample_list.h"
 
 namespace chunkhit {
@@ -122,22 +121,14 @@ std::string fields_text(std::size_t count) {
   return std::to_string(count) + (count == 1 ? " field" : " fields");
 }
 
-std::string form_error(LabelForm form) {
-  if (form == LabelForm::missing) return "label is missing";
-  if (form == LabelForm::not_finite) return "label is not a finite number";
-  if (form == LabelForm::not_utf8) return "label is not UTF-8";
-  return "label is not a number that a 32-bit float holds";
-}
-
 /// Takes the rows of a table one after the other.
-class LabelRows {
+class TableRows {
  public:
-  LabelRows(SampleList& list, UsedFields used, const LabelCsvSpec& spec)
-      : list_(list),
-        rows_(list),
+  TableRows(SampleList& list, UsedFields used, const LabelCsvSpec& spec)
+      : rows_(list, spec.labels_are_names, spec.keep_columns),
         used_(std::move(used)),
-        labels_are_names_(spec.labels_are_names),
-        kept_(spec.keep_columns) {}
+        labels_(used_.labels.size()),
+        kept_(used_.kept.size()) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);
@@ -145,28 +136,19 @@ class LabelRows {
     if (!error.empty()) reject(fields, error);
   }
 
-  void finish() {
-    const std::vector<std::uint32_t> rows = used_.kept.empty() ? std::vector<std::uint32_t>() : list_.rows;
-    if (used_.labels.size() == 1)
-      column_.finish(list_, labels_are_names_);
-    else
-      list_.label_kind = LabelKind::numbers;
-    kept_.finish(list_, rows);
-    rounded_.add_notice(list_);
-    list_.xxh3 = hash_.value();
-  }
+  void finish() { rows_.finish(); }
 
  private:
   // A field that a short row lacks is hashed as what no field can be: a NUL; a row with too many has two
   // more.
   void add_to_hash(const Fields& fields) {
     const auto add = [&](std::size_t at) {
-      hash_.add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
+      rows_.hash().add(at < fields.size() ? fields[at] : std::string_view("\0", 1));
     };
     add(used_.file);
     for (const std::size_t label : used_.labels) add(label);
     for (const std::size_t kept : used_.kept) add(kept);
-    if (has_surplus(fields)) hash_.add(std::string_view("\0\0", 2));
+    if (has_surplus(fields)) rows_.hash().add(std::string_view("\0\0", 2));
   }
 
   // Whether a row has fields behind the header's columns; some programs end lines with a delimiter.
@@ -184,37 +166,10 @@ class LabelRows {
     if (has_surplus(fields))
       return "row has " + fields_text(fields.size()) + ", expected " + std::to_string(used_.column_count) +
              " as in the header; quote fields that hold the delimiter";
-    const std::string_view file = fields[used_.file];
-    if (file.empty()) return "file name is missing";
-    if (!is_utf8(file)) return "file name is not UTF-8";
-    texts_.clear();
-    for (const std::size_t kept : used_.kept) texts_.push_back(fields[kept]);
-    std::string error = kept_.problem(texts_);
-    if (error.empty()) error = used_.labels.size() == 1 ? take_label(fields) : take_numbers(fields);
-    if (!error.empty()) return error;
-    rows_.add(file);
-    kept_.add(texts_);
-    return "";
-  }
-
-  std::string take_label(const Fields& fields) {
-    const LabelForm form = column_.add(fields[used_.labels[0]]);
-    return can_be_label(form) ? "" : form_error(form);
-  }
-
-  std::string take_numbers(const Fields& fields) {
-    const std::size_t before = list_.values.size();
-    for (std::size_t column = 0; column < used_.labels.size(); ++column) {
-      const std::string_view text = fields[used_.labels[column]];
-      const auto value = parse_number(text);
-      if (!value) {
-        list_.values.resize(before);
-        return "column \"" + list_.label_columns[column] + "\": " + form_error(label_form(text));
-      }
-      list_.values.push_back(*value);
-      rounded_.check(text, *value);
-    }
-    return "";
+    for (std::size_t column = 0; column < labels_.size(); ++column)
+      labels_[column] = fields[used_.labels[column]];
+    for (std::size_t column = 0; column < kept_.size(); ++column) kept_[column] = fields[used_.kept[column]];
+    return rows_.take(fields[used_.file], labels_, kept_);
   }
 
   void reject(const Fields& fields, const std::string& error) {
@@ -225,15 +180,10 @@ class LabelRows {
     rows_.reject(field(used_.file), std::move(labels), error);
   }
 
-  SampleList& list_;
-  SampleRows rows_;
+  LabelRows rows_;
   UsedFields used_;
-  bool labels_are_names_;
-  LabelColumn column_;      // used for one label column; several are numbers at once
-  RoundedNumbers rounded_;  // of several
-  KeptColumns kept_;
-  Fields texts_;  // of a row, of kept_
-  TextHash hash_;
+  Fields labels_;  // of the row in hand
+  Fields kept_;    // the same
 };
 
 }  // namespace
@@ -244,7 +194,7 @@ SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
   list.file_column = spec.file_column;
   list.label_columns = spec.label_columns;
   const UsedFields used = find_columns(table, spec);
-  LabelRows rows(list, used, spec);
+  TableRows rows(list, used, spec);
   Fields fields;
   while (table.next_row(fields)) rows.take(fields);
   rows.finish();

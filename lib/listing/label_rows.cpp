@@ -1,0 +1,59 @@
+#include "listing/label_rows.h"
+
+#include "base/text.h"
+
+namespace chunkhit {
+namespace {
+
+std::string form_error(LabelForm form) {
+  if (form == LabelForm::missing) return "label is missing";
+  if (form == LabelForm::not_finite) return "label is not a finite number";
+  if (form == LabelForm::not_utf8) return "label is not UTF-8";
+  return "label is not a number that a 32-bit float holds";
+}
+
+}  // namespace
+
+std::string LabelRows::take(std::string_view file, std::span<const std::string_view> labels,
+                            std::span<const std::string_view> kept) {
+  if (file.empty()) return "file name is missing";
+  if (!is_utf8(file)) return "file name is not UTF-8";
+  std::string error = kept_.problem(kept);
+  if (error.empty()) error = labels.size() == 1 ? take_label(labels[0]) : take_numbers(labels);
+  if (!error.empty()) return error;
+  rows_.add(file);
+  kept_.add(kept);
+  return "";
+}
+
+std::string LabelRows::take_label(std::string_view text) {
+  const LabelForm form = column_.add(text);
+  return can_be_label(form) ? "" : form_error(form);
+}
+
+std::string LabelRows::take_numbers(std::span<const std::string_view> labels) {
+  const std::size_t before = list_.values.size();
+  for (std::size_t column = 0; column < labels.size(); ++column) {
+    const auto value = parse_number(labels[column]);
+    if (!value) {
+      list_.values.resize(before);
+      return "column \"" + list_.label_columns[column] + "\": " + form_error(label_form(labels[column]));
+    }
+    list_.values.push_back(*value);
+    rounded_.check(labels[column], *value);
+  }
+  return "";
+}
+
+void LabelRows::finish() {
+  const std::vector<std::uint32_t> rows = kept_.empty() ? std::vector<std::uint32_t>() : list_.rows;
+  if (list_.label_columns.size() == 1)
+    column_.finish(list_, labels_are_names_);
+  else
+    list_.label_kind = LabelKind::numbers;
+  kept_.finish(list_, rows);
+  rounded_.add_notice(list_);
+  list_.xxh3 = hash_.value();
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,48 @@
+// Rows of files and labels, whatever lists them: each becomes a sample of a list or a reject.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "listing/kept_columns.h"
+#include "listing/label_column.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+
+/// Takes the rows of a list whose `label_columns` are set: one column is class ids, names or numbers, several
+/// are numbers.
+class LabelRows {
+ public:
+  LabelRows(SampleList& list, bool labels_are_names, std::vector<std::string> keep_columns = {})
+      : list_(list), rows_(list), labels_are_names_(labels_are_names), kept_(std::move(keep_columns)) {}
+  /// Adds the next row as a sample, one label per column and a text for each of `keep_columns`; gives what is
+  /// wrong with it where it can be none: it is the caller's to reject then.
+  [[nodiscard]] std::string take(std::string_view file, std::span<const std::string_view> labels,
+                                 std::span<const std::string_view> kept = {});
+  /// Adds the next row as a reject.
+  void reject(std::string_view file, std::vector<std::string> labels, std::string reason) {
+    rows_.reject(file, std::move(labels), std::move(reason));
+  }
+  /// The hash of the list, which is of all that callers add to it.
+  [[nodiscard]] TextHash& hash() { return hash_; }
+  /// Gives all samples their labels, and the list its hash.
+  void finish();
+
+ private:
+  [[nodiscard]] std::string take_label(std::string_view text);
+  [[nodiscard]] std::string take_numbers(std::span<const std::string_view> labels);
+
+  SampleList& list_;
+  SampleRows rows_;
+  bool labels_are_names_;
+  LabelColumn column_;      // used for one label column; several are numbers at once
+  RoundedNumbers rounded_;  // of several
+  KeptColumns kept_;
+  TextHash hash_;
+};
+
+}  // namespace chunkhit
