@@ -14,12 +14,14 @@ namespace {
 constexpr int kMappedBlockBytes = 1 << 20;
 
 constexpr const char* kDescription =
-    "Packs a folder of images, once, into chunked uint8 HDF5 or compressed shards.\nDefaults are in "
+    "Packs images, of a folder or of tars, once, into chunked uint8 HDF5 or compressed shards.\nDefaults are "
+    "in "
     "(parentheses).";
 constexpr const char* kExamples =
     "Examples, the second with class = first folder level under ROOT:\n"
     "  pack-images photos --labels photos.csv --resize 64 --crop 64x64 -o train\n"
     "  pack-images photos --resize 256 --crop 224x224 --container shard -o train\n"
+    "  pack-images shards/*.tar --resize 256 --crop 224 -o train\n"
     "  pack-images imagenet --split-folders train,val --resize 256 --crop 224 -o packs";
 
 int run_pack_images(const CLI::App& app, const PackImagesFlags& flags, const std::string& command_line) {

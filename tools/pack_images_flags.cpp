@@ -22,8 +22,9 @@ Names container_names() {
 
 void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   LabelCsvSpec& columns = flags.spec.columns;
-  app.add_option("ROOT", flags.options.root, "Root folder of the images (the folder of --labels)")
-      ->option_text(" ");
+  app.add_option("ROOT", flags.options.inputs,
+                 "Root folder of the images (the folder of --labels), or tars of them; - reads stdin")
+      ->option_text("...");
   FlagGroup group(app, "Input");
   group.add("--labels", "FILE.csv", flags.spec.labels,
             "CSV of files and labels, - for stdin (none: first folder is the class)");
@@ -31,7 +32,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
             "CSV column of the file paths, relative to ROOT (file)");
   group
       .add("--label-column", "NAME", columns.label_columns,
-           "CSV column of the labels; repeat it for float labels (label)")
+           "CSV column of the labels, or their key in a tar's .json; repeat it for float labels (label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
   group.add("--keep-columns", "NAMES", columns.keep_columns, "Further CSV columns to keep: a,b (none)")
@@ -264,6 +265,7 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
 
 PackImagesOptions pack_images_options(const PackImagesFlags& flags) {
   PackImagesOptions options = flags.options;
+  std::erase(options.inputs, "");  // of a recipe without inputs
   if (flags.threads != "all")
     options.threads = static_cast<std::uint32_t>(parse_count("--threads", flags.threads, {1, 4096}));
   options.memory_bytes = parse_bytes("--memory", flags.memory);

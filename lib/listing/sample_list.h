@@ -46,9 +46,10 @@ struct SampleList {
   LabelKind label_kind = LabelKind::class_id;
   std::string file_column = "file";        ///< header of the column of files in a CSV
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
-  std::vector<std::string> classes;        ///< names by id; empty when ids are integers of the input
-  std::vector<ListedFolder> folders;       ///< the ClassFoldersSpec::split_folders, in their order
-  std::uint64_t row_count = 0;             ///< rows of the input: samples + rejects
+  std::string labels_from;  ///< recorded where labels are neither those of folders nor of a CSV: "members"
+  std::vector<std::string> classes;   ///< names by id; empty when ids are integers of the input
+  std::vector<ListedFolder> folders;  ///< the ClassFoldersSpec::split_folders, in their order
+  std::uint64_t row_count = 0;        ///< rows of the input: samples + rejects
   std::vector<Reject> rejects;
   std::vector<std::string>
       notices;             ///< what a user should know ("3 files directly under ROOT have no class")

@@ -18,6 +18,7 @@
 #include "listing/root_folder.h"
 #include "listing/sample_file.h"
 #include "manifest/plan.h"
+#include "pack/image_archives.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_spec.h"
@@ -74,8 +75,10 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
   if (!spec.classes.empty()) classes = read_classes(spec.classes);
   LabelCsvSpec columns = spec.columns;
   columns.labels_are_names = !classes.empty();
-  SampleList list = spec.labels.empty() ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
-                                        : list_label_csv(spec.labels, columns, options.stop);
+  SampleList list = !options.inputs.empty() ? list_archives(spec, options, existing_folder(options.output))
+                    : spec.labels.empty()
+                        ? list_class_folders(options.root, spec.folders, spec.follow_symlinks)
+                        : list_label_csv(spec.labels, columns, options.stop);
   if (classes.empty() && spec.labels.empty()) notice_text_order(list);
   if (!classes.empty())
     renumber_classes(list, std::move(classes), spec.classes_extra == ClassesExtra::append);
@@ -162,7 +165,7 @@ void check_outside_root(const PackImagesOptions& options) {
 
 void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
   // An output below ROOT would be a class of the next run.
-  if (spec.labels.empty()) check_outside_root(options);
+  if (spec.labels.empty() && options.inputs.empty()) check_outside_root(options);
   check_outside_packs(options.output);
 }
 
@@ -316,14 +319,21 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
 
 PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
   check_spec(spec);
+  take_inputs(options);
   if (options.root.empty()) {
-    if (spec.labels.empty()) throw Error(ErrorCode::usage, "`root` is required: the folder of the images");
+    if (spec.labels.empty())
+      throw Error(ErrorCode::usage, "`root` is required: the folder of the images, or archives");
     const std::size_t slash = spec.labels.rfind('/');
     options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
   }
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_output(spec, options);
+  if (options.inputs.empty() && spec.labels.empty()) options.inputs = find_tars(spec, options.root);
+  const LabelCsvSpec plain;
+  if (options.inputs.empty() && spec.labels.empty() && spec.columns.label_columns != plain.label_columns)
+    throw Error(ErrorCode::usage,
+                "`label_column`: is for a CSV or for labels in tars: give the CSV with `labels`");
   return options;
 }
 

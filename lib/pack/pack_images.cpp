@@ -1,9 +1,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -11,6 +9,7 @@
 #include "chunkhit/pack.h"
 #include "chunkhit/version.h"
 #include "pack/disk_space.h"
+#include "pack/image_archives.h"
 #include "pack/image_input.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
@@ -145,11 +144,7 @@ PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackIma
     preview.packs.push_back(
         foresee(spec, first.sample, pack_path(options, samples.name), samples.indices.size()));
   }
-  // The output need not exist yet: its nearest existing parent has the free space.
-  std::filesystem::path at = std::filesystem::absolute(options.output);
-  std::error_code error;
-  while (!std::filesystem::exists(at, error) && at.has_relative_path()) at = at.parent_path();
-  preview.free_bytes = free_bytes(at.string());
+  preview.free_bytes = free_bytes(existing_folder(options.output));
   if (!options.sheet.empty()) preview.sheet = write_preview_sheet(spec, options, *input, memory);
   return preview;
 }

@@ -202,17 +202,18 @@ void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vecto
 }  // namespace
 
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                     const std::string& split_name, const std::vector<std::string>& classes) {
+                                     const std::string& split_name, const SampleList& list) {
   const TransformSpec& transform = spec.transform;
-  std::vector<SpecEntry> entries{{"labels", spec.labels.empty() ? "folders" : "csv"}};
-  if (!spec.labels.empty()) {
-    entries.push_back({"file-column", spec.columns.file_column});
+  std::vector<SpecEntry> entries{{"labels", !list.labels_from.empty() ? list.labels_from
+                                            : spec.labels.empty()     ? "folders"
+                                                                      : "csv"}};
+  if (!spec.labels.empty()) entries.push_back({"file-column", spec.columns.file_column});
+  if (!spec.labels.empty() || !list.labels_from.empty())
     entries.push_back({"label-column", joined(spec.columns.label_columns)});
-    if (!spec.columns.keep_columns.empty())
-      entries.push_back({"keep-columns", joined(spec.columns.keep_columns)});
-  }
+  if (!spec.columns.keep_columns.empty())
+    entries.push_back({"keep-columns", joined(spec.columns.keep_columns)});
   if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include))});
-  entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(classes)});
+  entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)});
   entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});
   entries.push_back(resize_entry(transform));
   if (transform.resize == Resize::fit) entries.push_back({"pad-color", color_text(transform.pad_color)});
@@ -409,10 +410,9 @@ std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
 void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
-  if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0 ||
-                              columns.label_columns != plain.label_columns || !columns.keep_columns.empty()))
-    refuse(
-        "`file_column`, `label_column`, `keep_columns` and `delimiter` are for a CSV: give it with `labels`");
+  if (spec.labels.empty() &&
+      (columns.file_column != plain.file_column || columns.delimiter != 0 || !columns.keep_columns.empty()))
+    refuse("`file_column`, `keep_columns` and `delimiter` are for a CSV: give it with `labels`");
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       refuse("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");

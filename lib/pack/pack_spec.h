@@ -8,6 +8,7 @@
 
 #include "chunk/chunk_plan.h"
 #include "chunkhit/image_spec.h"
+#include "listing/sample_list.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
 #include "pack/pack_run.h"
@@ -17,10 +18,10 @@ namespace chunkhit {
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);
 
-/// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the names by id.
+/// Every choice that the output depends on, under its flag's name; of `--classes` a hash of the list's names
+/// by id.
 [[nodiscard]] std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
-                                                   const std::string& split_name,
-                                                   const std::vector<std::string>& classes);
+                                                   const std::string& split_name, const SampleList& list);
 
 /// The spec behind recorded entries, as far as it says how samples are made and stored: of the input only
 /// whether it is a CSV. Throws bad_data for a value that no spec has.

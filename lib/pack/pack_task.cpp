@@ -12,7 +12,7 @@ namespace chunkhit {
 PackIdentity image_pack(const PackImagesSpec& spec, const SampleShape& sample, const SampleList& list,
                         const PackSamples& samples) {
   const ChunkPlan plan = plan_pack(spec, sample, samples.indices.size());
-  PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list.classes), 0, {}};
+  PackIdentity pack{kImagesFormat, recorded_spec(spec, plan, samples.name, list), 0, {}};
   pack.pack_id = pack_id(pack.spec, list.xxh3);
   pack.difference = [&spec, recorded = pack.spec, input_xxh3 = list.xxh3,
                      rows = samples.indices.size() + samples.rejects.size()](const EarlierPack& before) {

@@ -179,6 +179,7 @@ void take_run_options(OptionDict& from, Options& options) {
 PackImagesOptions images_options(OptionDict& from) {
   PackImagesOptions options;
   from.take("root", options.root);
+  take_texts(from, "inputs", options.inputs);
   take_run_options(from, options);
   from.take("trust_inputs", options.trust_inputs);
   from.take_word("on_io_error", options.on_io_error);

@@ -135,7 +135,7 @@ def is_shown() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None, dry_run: bool = False,
+def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
                 label_column: Optional[types.Texts] = None,
                 keep_columns: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
@@ -158,7 +158,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
-    root      folder of the images; None: the folder of `labels`
+    root      folder of the images, or of tars of them; a tar, or a list of them; None: the folder of `labels`
     output    folder of the pack, or of the packs of a split
     progress  True: show a line on stderr; False: nothing; a function is called with a dict (phase, pack, rows_done,
               rows_total, rejected); None: a line in a terminal and in a notebook
@@ -188,7 +188,7 @@ def pack_images(root: Optional[Path], output: Path, *, progress: Progress = None
             isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
         raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
     if root is not None:
-        options["root"] = native_path(root, "root")
+        options["inputs"] = native_paths(root, "root")
     if plan is None:
         return pack(_chunkhit.pack_images, output, progress, dry_run, options)
     if dry_run:

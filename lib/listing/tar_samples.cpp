@@ -1,0 +1,303 @@
+#include "listing/tar_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/text.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "listing/tar_members.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::uint64_t kMaxLabelBytes = std::uint64_t{1} << 20;
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+// Extensions of what the decoders read, and of what they name the converter of.
+constexpr auto kImageExtensions = std::to_array<std::string_view>(
+    {"avif", "bmp", "dib", "gif", "heic", "heif", "jfif", "jpe", "jpeg", "jpg",  "jxl",
+     "npy",  "pbm", "pgm", "png", "pnm",  "ppm",  "psd",  "tga", "tif",  "tiff", "webp"});
+
+/// A path as WebDataset divides it: all up to the first dot of the last name, and what is behind that dot.
+struct SplitName {
+  std::string_view key;
+  std::string extension;  ///< in lower case
+};
+
+SplitName split_name(std::string_view path) {
+  const std::size_t base = path.rfind('/') + 1;
+  const std::size_t dot = path.find('.', base);
+  if (dot == std::string_view::npos) return {path, ""};
+  std::string extension(path.substr(dot + 1));
+  std::ranges::transform(extension, extension.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  return {path.substr(0, dot), std::move(extension)};
+}
+
+bool has_image_extension(const std::string& path) {
+  const std::string extension = split_name(path).extension;
+  return std::ranges::find(kImageExtensions, extension.substr(extension.rfind('.') + 1)) !=
+         kImageExtensions.end();
+}
+
+bool is_hidden(std::string_view path) {
+  return path.starts_with('.') || path.find("/.") != std::string_view::npos;
+}
+
+std::string kind_error(TarKind kind) {
+  switch (kind) {
+    case TarKind::link:
+      return "a link, which is not followed";
+    case TarKind::sparse:
+      return "a sparse file, whose bytes do not lie in one piece";
+    case TarKind::special:
+      return "not a regular file";
+    default:
+      return "";
+  }
+}
+
+/// Gathers the members of one tar by their keys.
+class TarGroups {
+ public:
+  TarGroups(const SampleContainer& container, const TarInput& input, std::span<const std::string> keys)
+      : container_(container), input_(input), keys_(keys) {}
+
+  void take(const TarMember& member) {
+    if (member.kind == TarKind::folder || member.name.empty() || is_hidden(member.name)) return;
+    const auto [key, extension] = split_name(member.name);
+    const auto [found, is_new] = by_key_.try_emplace(std::string(key), groups_.size());
+    if (is_new) groups_.push_back({std::string(key), {}, "", {}});
+    TarGroup& group = groups_[found->second];
+    const bool takes_cls = keys_.size() == 1 && keys_[0] == LabelCsvSpec().label_columns[0];
+    if (member.kind == TarKind::file && (extension == "json" || (takes_cls && extension == "cls")))
+      take_label(member, extension, group);
+    else
+      group.images.push_back(image_of(member));
+  }
+
+  std::vector<TarGroup> finish() { return std::move(groups_); }
+
+ private:
+  /// A .cls goes before a .json.
+  void take_label(const TarMember& member, const std::string& extension, TarGroup& group) const {
+    if (group.label_from == "cls" && extension == "json") return;
+    group.label = group.label_from == extension ? LabelTexts{{}, "the tar holds its ." + extension + " twice"}
+                                                : read_label(member, extension == "cls");
+    group.label_from = extension;
+  }
+
+  [[nodiscard]] LabelTexts read_label(const TarMember& member, bool is_cls) const {
+    if (member.bytes > kMaxLabelBytes)
+      return {{},
+              "its label has " + count_text(member.bytes, "byte") + ", expected at most " +
+                  count_text(kMaxLabelBytes)};
+    ByteBuffer bytes(member.bytes);
+    container_.file.read_at(input_.begin + member.offset, bytes);
+    std::string_view text = as_text(bytes);
+    if (!is_cls) return json_labels(text, keys_);
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    return {{std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1))}, ""};
+  }
+
+  /// A hard link is another name of a member before it.
+  [[nodiscard]] TarImage image_of(const TarMember& member) {
+    TarImage image{
+        member.name, {input_.begin + member.offset, member.bytes, input_.container}, kind_error(member.kind)};
+    if (member.kind == TarKind::hard_link) {
+      const auto target = ranges_.find(member.target);
+      if (target != ranges_.end())
+        image.range = target->second;
+      else
+        image.error =
+            "a link to " + printable_text(member.target) + ", which is no file in the tar before it";
+    }
+    if (image.error.empty() && !ranges_.try_emplace(member.name, image.range).second)
+      image.error = "the tar holds it twice";
+    return image;
+  }
+
+  const SampleContainer& container_;
+  const TarInput& input_;
+  std::span<const std::string> keys_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+  std::unordered_map<std::string, FileRange> ranges_;  // of files, by name
+  std::vector<TarGroup> groups_;
+};
+
+}  // namespace
+
+std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
+                               std::span<const std::string> keys) {
+  TarReader reader(container.file, input.begin, input.bytes, container.file.path());
+  TarGroups groups(container, input, keys);
+  for (TarMember member; reader.next(member);) groups.take(member);
+  return groups.finish();
+}
+
+TarSamples::TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vector<std::string> include)
+    : list_(list),
+      include_(std::move(include)),
+      file_names_(include_),
+      rows_(list, columns.labels_are_names),
+      unlabelled_(list) {
+  list_.label_columns = columns.label_columns;
+}
+
+void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups) {
+  inputs_.push_back(input.name);
+  find_source(input, groups);
+  for (const TarGroup& group : groups) {
+    if (source_ == Source::members)
+      add_labelled(input, group);
+    else
+      add_listed(input, group);
+  }
+}
+
+/// Labels lie beside images where one image has a label that can be read: a lone .json, or one that describes
+/// something else, is none.
+void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>& groups) {
+  const auto is_labelled = [&](const TarGroup& group) {
+    return !group.label_from.empty() && (group.label.error.empty() || group.label_from == "cls") &&
+           std::ranges::any_of(group.images, [&](const TarImage& image) { return is_image(image); });
+  };
+  const bool has_columns = list_.label_columns != LabelCsvSpec().label_columns;
+  const auto labelled = std::ranges::find_if(groups, is_labelled);
+  const Source found = has_columns || labelled != groups.end() ? Source::members : Source::folders;
+  if (source_ == Source::unknown) {
+    source_ = found;
+    list_.labels_from = found == Source::members ? "members" : "";
+  } else if (found == Source::members && source_ == Source::folders) {
+    throw Error(ErrorCode::bad_data, input.name + ": " + printable_text(labelled->key) + "." +
+                                         labelled->label_from + " is the label of an image, but " +
+                                         inputs_.front() +
+                                         " has no labels beside its images; pack them by themselves");
+  }
+}
+
+bool TarSamples::is_image(const TarImage& image) const {
+  return include_.empty() ? has_image_extension(image.name) : FileNames(include_).take(image.name);
+}
+
+/// One image of those that belong to a label is the sample: of several the one without a second dot, as
+/// a.jpg beside a.mask.png.
+void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
+  std::vector<const TarImage*> images;
+  for (const TarImage& image : group.images) {
+    if (is_image(image))
+      images.push_back(&image);
+    else
+      static_cast<void>(file_names_.take(image.name));
+  }
+  if (images.empty() && group.label_from.empty()) return;  // a README, say
+  const auto has_second_dot = [](const TarImage* image) {
+    return split_name(image->name).extension.find('.') != std::string::npos;
+  };
+  if (images.size() > 1 && std::ranges::count_if(images, has_second_dot) + 1 == std::ssize(images))
+    std::erase_if(images, has_second_dot);
+  const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);
+  if (images.empty()) return reject(file, group.label.labels, "has a label and no image");
+  if (images.size() > 1)
+    return reject(file, group.label.labels,
+                  "has " + std::to_string(images.size()) + " images, " + printable_text(images[0]->name) +
+                      " and " + printable_text(images[1]->name) + " say; `include` chooses one");
+  const TarImage& image = *images.front();
+  if (!image.error.empty()) return reject(file, group.label.labels, image.error);
+  if (group.label_from.empty())
+    return reject(file, {}, "has no label: expected .cls or .json of the same name beside it");
+  if (!group.label.error.empty()) return reject(file, {}, group.label.error);
+  rows_.hash().add(file);
+  for (const std::string& label : group.label.labels) rows_.hash().add(label);
+  const std::vector<std::string_view> labels(group.label.labels.begin(), group.label.labels.end());
+  std::string error = rows_.take(file, labels);
+  if (error.empty()) return list_.ranges.push_back(image.range);
+  rows_.reject(file, group.label.labels, std::move(error));
+}
+
+void TarSamples::add_listed(const TarInput& input, const TarGroup& group) {
+  for (const TarImage& image : group.images) {
+    if (!file_names_.take(image.name)) continue;
+    const std::string file = input.name + "/" + image.name;
+    const bool has_class = image.name.find('/') != std::string::npos;
+    const std::string error = !image.error.empty()   ? image.error
+                              : !is_utf8(image.name) ? "file name is not UTF-8"
+                              : !has_class ? "has no class: neither a label beside it nor a folder above it"
+                                           : "";
+    if (!error.empty()) {
+      reject(file, {}, error);
+      continue;
+    }
+    rows_.hash().add(file);
+    unlabelled_.add(file);
+    list_.ranges.push_back(image.range);
+  }
+}
+
+void TarSamples::reject(const std::string& file, std::vector<std::string> labels, std::string reason) {
+  rows_.hash().add(file);
+  rows_.reject(file, std::move(labels), std::move(reason));
+}
+
+void TarSamples::finish() {
+  if (source_ == Source::members) rows_.finish();
+  for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
+  const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
+  if (list_.row_count == 0) throw Error(ErrorCode::bad_data, tars + ": holds no images");
+  if (list_.size() == 0)
+    throw Error(ErrorCode::bad_data, tars + ": none of the " + count_text(list_.row_count, "sample") +
+                                         " can be used; the first: " + list_.rejects[0].file + ": " +
+                                         list_.rejects[0].reason);
+  if (source_ == Source::folders) number_classes();
+}
+
+std::string_view TarSamples::member(std::size_t index) const {
+  return list_.file(index).substr(inputs_[list_.ranges[index].container].size() + 1);
+}
+
+/// The length of the path, with its slash, of the folders that all members are in and that hold no image
+/// themselves: tar keeps the name of the folder that was packed.
+std::size_t TarSamples::common_folder() const {
+  std::string_view common = member(0).substr(0, member(0).rfind('/') + 1);
+  std::size_t shallowest = common.size();
+  for (std::size_t index = 0; index < list_.size(); ++index) {
+    const std::string_view path = member(index);
+    shallowest = std::min(shallowest, path.rfind('/') + 1);
+    const auto [end, other] = std::ranges::mismatch(common, path);
+    common = common.substr(0, static_cast<std::size_t>(end - common.begin()));
+  }
+  common = common.substr(0, common.rfind('/') + 1);
+  // The last folder above an image is its class, not one that holds the classes.
+  while (!common.empty() && common.size() >= shallowest)
+    common = common.substr(0, common.rfind('/', common.size() - 2) + 1);
+  return common.size();
+}
+
+void TarSamples::number_classes() {
+  const std::size_t begin = common_folder();
+  if (begin > 0)
+    list_.notices.push_back("all images are in " + std::string(member(0).substr(0, begin)) +
+                            ", whose sub-folders are the classes");
+  std::map<std::string, std::int64_t, std::less<>> ids;
+  const auto class_of = [&](std::size_t index) {
+    const std::string_view path = member(index).substr(begin);
+    return path.substr(0, path.find('/'));
+  };
+  for (std::size_t index = 0; index < list_.size(); ++index) ids.emplace(class_of(index), 0);
+  for (auto& [name, id] : ids) {
+    id = static_cast<std::int64_t>(list_.classes.size());
+    list_.classes.push_back(name);
+  }
+  list_.class_ids.reserve(list_.size());
+  for (std::size_t index = 0; index < list_.size(); ++index)
+    list_.class_ids.push_back(ids.find(class_of(index))->second);
+  list_.xxh3 = rows_.hash().value();
+}
+
+}  // namespace chunkhit

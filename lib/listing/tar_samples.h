@@ -1,0 +1,77 @@
+// Samples of tars: shards of WebDataset, and class folders in a tar. What a tar may look like is in
+// schemas/tar-input.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chunkhit/image_spec.h"
+#include "listing/class_folders.h"
+#include "listing/json_labels.h"
+#include "listing/label_rows.h"
+#include "listing/sample_list.h"
+
+namespace chunkhit {
+
+/// Where a tar lies, and what its samples are named.
+struct TarInput {
+  std::string name;             ///< begins the names of its samples: "shards/000.tar"
+  std::uint32_t container = 0;  ///< of the list
+  std::uint64_t begin = 0;      ///< of the tar in its container
+  std::uint64_t bytes = 0;
+};
+
+/// A member that may be an image, or why it can be none.
+struct TarImage {
+  std::string name;
+  FileRange range;
+  std::string error;
+};
+
+/// The members of a key: all of a folder whose names are the same up to their first dot.
+struct TarGroup {
+  std::string key;
+  std::vector<TarImage> images;
+  std::string label_from;  ///< "cls", "json"; empty: there is no label
+  LabelTexts label;
+};
+
+/// Reads the headers of a tar, and the labels in it; `keys` are those of a .json. Throws as TarReader.
+[[nodiscard]] std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
+                                             std::span<const std::string> keys);
+
+/// Makes rows of a list from the groups of tars, in their order.
+class TarSamples {
+ public:
+  /// `list` has no rows yet. `columns.label_columns` are the keys of labels in a .json.
+  TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vector<std::string> include);
+  /// Adds the rows of the next tar. Throws bad_data where labels lie beside the images of one tar and not of
+  /// another.
+  void add(const TarInput& input, const std::vector<TarGroup>& groups);
+  /// Gives all samples their labels. Throws bad_data where there are none.
+  void finish();
+
+ private:
+  enum class Source { unknown, members, folders };
+  void find_source(const TarInput& input, const std::vector<TarGroup>& groups);
+  [[nodiscard]] bool is_image(const TarImage& image) const;
+  void add_labelled(const TarInput& input, const TarGroup& group);
+  void add_listed(const TarInput& input, const TarGroup& group);
+  void reject(const std::string& file, std::vector<std::string> labels, std::string reason);
+  [[nodiscard]] std::string_view member(std::size_t index) const;
+  [[nodiscard]] std::size_t common_folder() const;
+  void number_classes();
+
+  SampleList& list_;
+  std::vector<std::string> include_;
+  FileNames file_names_;
+  LabelRows rows_;
+  SampleRows unlabelled_;  ///< of class folders, whose labels follow
+  Source source_ = Source::unknown;
+  std::vector<std::string> inputs_;  ///< names, by container
+};
+
+}  // namespace chunkhit
