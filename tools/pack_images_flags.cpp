@@ -26,8 +26,9 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
                  "Root folder of the images (the folder of --labels), or tars of them; - reads stdin")
       ->option_text("...");
   FlagGroup group(app, "Input");
-  group.add("--labels", "FILE.csv", flags.spec.labels,
-            "CSV of files and labels, - for stdin (none: first folder is the class)");
+  group.add(
+      "--labels", "FILE.csv", flags.spec.labels,
+      "CSV of files and labels, - for stdin; of an IDX file, its labels (none: first folder is the class)");
   group.add("--file-column", "NAME", columns.file_column,
             "CSV column of the file paths, relative to ROOT (file)");
   group

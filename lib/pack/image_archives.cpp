@@ -1,35 +1,29 @@
 #include "pack/image_archives.h"
 
-#include <fcntl.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "base/aside_name.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/text_stream.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "listing/class_folders.h"
+#include "listing/idx_file.h"
+#include "listing/label_rows.h"
 #include "listing/root_folder.h"
 #include "listing/sample_file.h"
 #include "listing/tar_members.h"
 #include "listing/tar_samples.h"
-#include "pack/disk_space.h"
-#include "pack/pack_folder.h"
-#include "ratings/rating_store.h"
+#include "pack/archive_spool.h"
 
 namespace chunkhit {
 namespace {
@@ -100,8 +94,8 @@ void check_inputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (is_folder(input))
-      throw Error(ErrorCode::usage,
-                  "`root`: " + input + " is a folder, expected one folder or else archives");
+      throw Error(ErrorCode::usage, "`root`: expected one folder, or archives alone; found the folder " +
+                                        input + " among " + count_text(inputs.size(), "input"));
     if (input != kStdin && !fs::exists(input, error))
       throw Error(ErrorCode::bad_data, input + ": no such file or folder");
     sorted.push_back(whole_path(input).string());
@@ -143,94 +137,23 @@ std::vector<std::string> find_tars(const PackImagesSpec& spec, const std::string
 
 namespace {
 
-/// Opens tars one after the other; what cannot be read in place is spooled.
-class ArchiveSpool {
+FileStamp stamp_of_input(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? stamp_of(InputFile(path)) : FileStamp{};
+}
+
+bool is_stopped(const PackImagesOptions& options) { return options.stop != nullptr && *options.stop; }
+
+std::string relative_name(const PackImagesOptions& options, const std::string& path) {
+  if (path == kStdin) return "stdin";
+  return whole_path(path).lexically_relative(whole_path(options.root)).string();
+}
+
+/// Lists the samples of tars.
+class TarList {
  public:
-  ArchiveSpool(SampleList& list, std::string folder, const std::atomic<bool>* stop)
-      : list_(list), folder_(std::move(folder)), stop_(stop) {}
-
-  [[nodiscard]] TarInput open(const std::string& path, std::string name) {
-    const auto container = static_cast<std::uint32_t>(list_.containers.size());
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) {
-      SampleContainer plain = open_container(path);
-      if (is_plain_tar(plain.file)) {
-        const std::uint64_t bytes = plain.file.byte_count();
-        list_.containers.push_back(std::move(plain));
-        return {std::move(name), container, 0, bytes};
-      }
-    }
-    const std::uint64_t begin = spool(path);
-    return {std::move(name), container, begin, list_.containers.back().file.byte_count() - begin};
-  }
-
-  /// The copies are whole: from now on a change of their file is an error.
-  void finish() {
-    for (SampleContainer& container : list_.containers)
-      if (spool_fd_ && container.listed == FileStamp{}) container.listed = stamp_of(container.file);
-  }
-
- private:
-  /// Appends what a stream holds to the spool, as a container of its own; returns where it begins.
-  std::uint64_t spool(const std::string& path) {
-    std::error_code error;
-    const bool is_regular = fs::is_regular_file(path, error);
-    const FileStamp source = is_regular ? open_container(path).stamp : FileStamp{};
-    TextStream stream(path, stop_);
-    if (!is_tar(stream.head()))
-      throw Error(ErrorCode::bad_data, path +
-                                           ": found neither a folder nor a tar (plain, gzip or zstd), "
-                                           "expected a folder of images, or archives of them");
-    make_spool(path, source.bytes);
-    ByteBuffer block(kSpoolBytes);
-    std::optional<std::uint64_t> begin;
-    for (std::size_t count = 1; count > 0;) {
-      if (stop_ != nullptr && *stop_) break;
-      count = stream.read(block);
-      const std::uint64_t at = spool_->append(Bytes(block).first(count));
-      if (!begin) begin = at;
-      end_ = at + count;
-    }
-    list_.containers.push_back({InputFile(path, spool_fd_, end_), {}, source});
-    return begin.value_or(end_);
-  }
-
-  void make_spool(const std::string& path, std::uint64_t stored_bytes) {
-    if (!spool_) {
-      remove_left_overs();
-      spool_ = std::make_unique<SpillFile>(folder_);
-      spool_fd_ =
-          std::make_shared<const FileDescriptor>(::open(spool_->open_path().c_str(), O_RDONLY | O_CLOEXEC));
-      if (!spool_fd_->is_open()) throw_failed_read(folder_, "cannot open the copy of " + path + ": ", errno);
-    }
-    const std::string error = space_error({stored_bytes, true}, free_bytes(folder_));
-    if (!error.empty())
-      throw Error(ErrorCode::cannot_write, folder_ + ": the copy of " + path + ", unpacked, " + error);
-  }
-
-  /// Where the file system has no files without a name, a killed run leaves one.
-  void remove_left_overs() const {
-    for (const std::string& name : folder_entries(folder_))
-      if (name_written_aside(name) == kSpillName && find_aside_writer(folder_, name) == AsideWriter::is_gone)
-        ::unlink((folder_ + "/" + name).c_str());
-  }
-
-  SampleList& list_;
-  std::string folder_;
-  const std::atomic<bool>* stop_;
-  std::unique_ptr<SpillFile> spool_;
-  std::shared_ptr<const FileDescriptor> spool_fd_;
-  std::uint64_t end_ = 0;
-};
-
-/// Lists the samples of archives.
-class ArchiveList {
- public:
-  ArchiveList(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder)
-      : spec_(spec),
-        options_(options),
-        columns_(spec.columns),
-        spool_(list_, std::move(spool_folder), options.stop) {
+  TarList(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder)
+      : spec_(spec), options_(options), columns_(spec.columns), spool_(list_, std::move(spool_folder)) {
     columns_.labels_are_names = !spec.classes.empty();
   }
 
@@ -250,17 +173,48 @@ class ArchiveList {
   /// Adds the samples of the inputs that are below a folder of the root.
   void add(TarSamples& samples, const std::string& folder) {
     std::vector<TarInput> inputs;
-    for (const std::string& path : options_.inputs) {
-      std::string name = path == kStdin ? "stdin" : relative_name(path);
-      if (name.starts_with(folder)) inputs.push_back(with_retries([&] { return spool_.open(path, name); }));
-    }
+    for (const std::string& path : options_.inputs)
+      if (const std::string name = relative_name(options_, path); name.starts_with(folder))
+        inputs.push_back(with_retries([&] { return open(path, name); }));
     if (inputs.empty()) throw Error(ErrorCode::bad_data, options_.root + "/" + folder + ": holds no tar");
     for (std::size_t first = 0; first < inputs.size(); first += kTarsAtOnce)
       add_tars(std::span(inputs).subspan(first, std::min(kTarsAtOnce, inputs.size() - first)), samples);
   }
 
-  [[nodiscard]] std::string relative_name(const std::string& path) const {
-    return whole_path(path).lexically_relative(whole_path(options_.root)).string();
+  [[nodiscard]] TarInput open(const std::string& path, const std::string& name) {
+    const auto container = static_cast<std::uint32_t>(list_.containers.size());
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) {
+      SampleContainer plain = open_container(path);
+      if (is_plain_tar(plain.file)) {
+        const std::uint64_t bytes = plain.file.byte_count();
+        list_.containers.push_back(std::move(plain));
+        return {name, container, 0, bytes};
+      }
+    }
+    const std::uint64_t begin = unpack(path);
+    return {name, container, begin, spool_.end() - begin};
+  }
+
+  /// Unpacks a tar into the spool; returns where it begins.
+  std::uint64_t unpack(const std::string& path) {
+    const FileStamp source = stamp_of_input(path);
+    TextStream stream(path, options_.stop);
+    if (is_idx(stream.head()))
+      throw Error(ErrorCode::usage, path + ": is IDX; give its labels with `labels`");
+    if (!is_tar(stream.head()))
+      throw Error(ErrorCode::bad_data, path +
+                                           ": found neither a folder nor a tar (plain, gzip or zstd), "
+                                           "expected a folder of images, or archives of them");
+    spool_.begin(path, source.bytes, true);
+    const std::uint64_t begin = spool_.end();
+    ByteBuffer block(kSpoolBytes);
+    for (std::size_t count = 1; count > 0 && !is_stopped(options_);) {
+      count = stream.read(block);
+      spool_.append(Bytes(block).first(count));
+    }
+    spool_.add_container(path, source);
+    return begin;
   }
 
   /// Reads the headers of several tars at once, because they wait for storage, and adds their rows in order.
@@ -284,13 +238,81 @@ class ArchiveList {
   ArchiveSpool spool_;
 };
 
+/// The header of a PNM file with the pixels of an IDX image: N x W (one row), N x H x W, N x H x W x 3.
+std::string pnm_header(const IdxReader& images) {
+  const std::vector<std::uint32_t>& shape = images.shape();
+  const std::uint32_t channels = shape.size() == 4 ? shape[3] : 1;
+  if (shape.size() < 2 || (channels != 1 && channels != 3)) {
+    std::string text;
+    for (const std::uint32_t side : shape) text += (text.empty() ? "" : " x ") + std::to_string(side);
+    images.fail("has shape " + text + ", expected images: N x H x W, or N x H x W x 3");
+  }
+  const std::uint32_t height = shape.size() == 2 ? 1 : shape[1];
+  const std::uint32_t width = shape.size() == 2 ? shape[1] : shape[2];
+  return std::string(channels == 3 ? "P6 " : "P5 ") + std::to_string(width) + " " + std::to_string(height) +
+         " 255\n";
+}
+
+/// The labels of a file with one for each image.
+ByteBuffer read_idx_labels(const std::string& path, const IdxReader& images) {
+  IdxReader file(path);
+  if (file.shape().size() != 1)
+    file.fail("has " + std::to_string(file.shape().size()) + " dimensions, expected labels in one");
+  if (file.shape()[0] != images.shape()[0])
+    file.fail("holds " + count_text(file.shape()[0], "label") + ", expected " +
+              count_text(images.shape()[0]) + ", one for each image");
+  ByteBuffer labels(file.shape()[0]);
+  file.read(labels);
+  file.finish();
+  return labels;
+}
+
+/// Lists the images of an IDX file, each of which becomes a PNM file in the spool.
+SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options, std::string spool_folder) {
+  if (options.inputs.size() > 1)
+    throw Error(ErrorCode::usage,
+                "`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+  const std::string& path = options.inputs.front();
+  std::error_code error;
+  if (fs::is_regular_file(path, error) && is_tar_file(path))
+    throw Error(ErrorCode::usage, "`labels`: the labels of samples in a tar lie beside them in it");
+  const FileStamp source = stamp_of_input(path);
+  IdxReader images(path, options.stop);
+  const std::string header = pnm_header(images);
+  const std::uint64_t file_bytes = header.size() + images.item_bytes();
+  if (images.item_bytes() > spec.max_input_bytes)
+    images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_input_bytes`");
+  const ByteBuffer labels = read_idx_labels(spec.labels, images);
+  SampleList list;
+  list.label_columns = spec.columns.label_columns;
+  list.labels_from = "idx";
+  LabelRows rows(list, !spec.classes.empty());
+  ArchiveSpool spool(list, std::move(spool_folder));
+  spool.begin(path, file_bytes * labels.size(), false);
+  ByteBuffer file(header.begin(), header.end());
+  file.resize(file_bytes);
+  for (std::size_t index = 0; index < labels.size() && !is_stopped(options); ++index) {
+    images.read(MutableBytes(file).subspan(header.size()));
+    const std::string name = relative_name(options, path) + "/" + std::to_string(index);
+    const std::string label = std::to_string(labels[index]);
+    for (const std::string& text : {name, label}) rows.hash().add(text);
+    const std::string_view label_view = label;
+    if (!rows.take(name, {&label_view, 1}).empty()) images.fail("its path is no UTF-8");
+    list.ranges.push_back({spool.append(file), file_bytes, 0});
+  }
+  images.finish();
+  spool.add_container(path, source);
+  spool.finish();
+  rows.finish();
+  return list;
+}
+
 }  // namespace
 
 SampleList list_archives(const PackImagesSpec& spec, const PackImagesOptions& options,
                          std::string spool_folder) {
-  if (!spec.labels.empty())
-    throw Error(ErrorCode::usage, "`labels`: the labels of samples in a tar lie beside them in it");
-  return ArchiveList(spec, options, std::move(spool_folder)).list();
+  if (!spec.labels.empty()) return list_idx(spec, options, std::move(spool_folder));
+  return TarList(spec, options, std::move(spool_folder)).list();
 }
 
 std::string existing_folder(const std::string& path) {

@@ -345,9 +345,8 @@ def test_shards_with_and_without_labels_are_an_error(space):
     check("b.tar: 000000.cls is the label of an image, but a.tar has no labels beside its images" in said, said)
 
 
-with Workspace() as workspace:
-    for test_name, test in list(globals().items()):
-        if test_name.startswith("test_"):
-            with Workspace() as own:
-                test(own)
-            print(test_name, "passed", flush=True)
+for test_name, test in list(globals().items()):
+    if test_name.startswith("test_"):
+        with Workspace() as workspace:
+            test(workspace)
+        print(test_name, "passed", flush=True)

@@ -21,7 +21,8 @@ with Workspace() as space:
                              ([root, "-o", space("x"), "--resize", "64X64"], "--resize: expected WxH or N"),
                              ([root, "-o", space("x"), "--crop", "64x"], "--crop: expected WxH or N, with sides of 1 to 65535 pixels, found '64x'"),
                              ([root, "-o", space("x"), "--max-errors", "200%"], "expected a count, or a share of 0% to 100%, found '200%'"),
-                             ([root, "-o", space("x"), "--reszie", "8"], 'not expected: --reszie 8; did you mean "--resize"?'),
+                             ([root, "-o", space("x"), "--reszie", "8"], 'not expected: --reszie; did you mean "--resize"?'),
+                             ([root, labels, "-o", space("x")], "expected one folder, or archives alone"),
                              (["--first", "--second"], "--first --second"), ([], "ROOT is required")):
         text = run("pack-images", *arguments, expect=2)
         check(words in text, arguments, text)

@@ -98,7 +98,7 @@ struct SplitShare {
 /// What is packed. Two packs with the same spec and the same input are equal, byte for byte.
 struct PackImagesSpec {
   std::string
-      labels;  ///< CSV file of files and labels, "-" for stdin; empty: subfolders of the root are classes
+      labels;  ///< CSV file of files and labels, "-" for stdin; IDX labels; empty: subfolders are classes
   LabelCsvSpec columns;
   ClassFoldersSpec folders;  ///< without a CSV
   std::string

@@ -44,9 +44,10 @@ struct PackProgress {
 /// How pack_images runs; not recorded, except in run.json.
 struct PackImagesOptions {
   std::string root;  ///< folder of the images, or of tars of them; empty: the folder of spec.labels
-  std::vector<std::string> inputs;  ///< in place of root: tars, plain or compressed; "-" for stdin
-  std::string output;               ///< folder of the pack, or of the packs of a split
-  std::uint32_t threads = 0;        ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
+  std::vector<std::string>
+      inputs;                 ///< in place of root: tars, plain or compressed, "-" for stdin; or an IDX file
+  std::string output;         ///< folder of the pack, or of the packs of a split
+  std::uint32_t threads = 0;  ///< worker threads; 0: all available CPUs, or as many as fit memory_bytes
   std::uint64_t memory_bytes = 2ull << 30;  ///< memory limit; the output does not depend on it
   OnError on_error = OnError::skip;         ///< rejects are listed in rejects.csv
   ErrorLimit max_errors{};                  ///< rejected rows
