@@ -38,6 +38,7 @@ struct ImageFormat {
 [[nodiscard]] bool is_gif(Bytes file);
 [[nodiscard]] bool is_psd(Bytes file);
 [[nodiscard]] bool is_pnm(Bytes file);
+[[nodiscard]] bool is_npy(Bytes file);
 [[nodiscard]] bool is_webp(Bytes file);
 [[nodiscard]] bool is_tiff(Bytes file);
 [[nodiscard]] bool is_avif(Bytes file);
@@ -52,6 +53,7 @@ struct ImageFormat {
 [[nodiscard]] std::unique_ptr<OpenedImage> open_gif(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_psd(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_pnm(Bytes file, DecodeMonitor& monitor);
+[[nodiscard]] std::unique_ptr<OpenedImage> open_npy(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_webp(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_tiff(Bytes file, DecodeMonitor& monitor);
 [[nodiscard]] std::unique_ptr<OpenedImage> open_avif(Bytes file, DecodeMonitor& monitor);

@@ -18,6 +18,7 @@ constexpr std::array kImageFormats{
     ImageFormat{"gif", is_gif, open_gif},    ImageFormat{"bmp", is_bmp, open_bmp},
     ImageFormat{"psd", is_psd, open_psd},    ImageFormat{"pnm", is_pnm, open_pnm},
     ImageFormat{"webp", is_webp, open_webp}, ImageFormat{"tiff", is_tiff, open_tiff},
+    ImageFormat{"npy", is_npy, open_npy},
 #ifdef CHUNKHIT_AVIF
     ImageFormat{"avif", is_avif, open_avif},
 #endif
@@ -69,7 +70,6 @@ constexpr std::array kSignatures{
     Signature{"gzip", 0, "\x1f\x8b"sv},
     Signature{"Zstandard", 0, "\x28\xb5\x2f\xfd"sv},
     Signature{"7-Zip", 0, "7z\xbc\xaf\x27\x1c"sv},
-    Signature{"NumPy", 0, "\x93NUMPY"sv},
     Signature{"HDF5", 0, "\x89HDF\r\n\x1a\n"sv},
 };
 

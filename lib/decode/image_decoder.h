@@ -31,7 +31,7 @@ class ImageError : public std::exception {
 /// turn.
 struct ImageHeader {
   std::string_view
-      format;  ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff", "avif", "jxl"
+      format;  ///< "jpeg", "png", "bmp", "gif", "tga", "psd", "pnm", "webp", "tiff", "npy", "avif", "jxl"
   std::uint32_t width = 0;   ///< pixels a row
   std::uint32_t height = 0;  ///< rows
   /// Natural channels: 1 gray, 2 gray + alpha, 3 RGB, 4 RGBA (CMYK counts as RGB).

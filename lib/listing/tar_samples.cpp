@@ -200,6 +200,9 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
   const auto has_second_dot = [](const TarImage* image) {
     return split_name(image->name).extension.find('.') != std::string::npos;
   };
+  const auto is_array = [](const TarImage* image) { return split_name(image->name).extension == "npy"; };
+  // Arrays beside an image are its features, say.
+  if (!std::ranges::all_of(images, is_array)) std::erase_if(images, is_array);
   if (images.size() > 1 && std::ranges::count_if(images, has_second_dot) + 1 == std::ssize(images))
     std::erase_if(images, has_second_dot);
   const std::string file = input.name + "/" + (images.empty() ? group.key : images.front()->name);

@@ -108,7 +108,7 @@ TEST(ClassFolders, NamesAllThatHoldNothingToPack) {
   const TemporaryFolder root;
   root.write("dog/a.jpg", "x");
   root.write("eel/a.jpg", "x");
-  for (const char* file : {"a/x.pyc", "b/x.mp4", "c/x.npy", "d/x.zip", "e/.DS_Store", "f/x.TXT"})
+  for (const char* file : {"a/x.pyc", "b/x.mp4", "c/x.npz", "d/x.zip", "e/.DS_Store", "f/x.TXT"})
     root.write(file, "x");
   root.make_folder("g");
   fs::create_directory_symlink("../dog", root.path("g/link"));
