@@ -184,6 +184,20 @@ RootFolder::File RootFolder::open(std::string_view path) const {
   return file;
 }
 
+/// The last of the folders of a path that is this one counts: behind it may be no more `..`.
+std::optional<std::string_view> RootFolder::rest_below(std::string_view absolute) const {
+  struct stat root {};
+  if (!absolute.starts_with('/') || ::fstat(fd_.get(), &root) != 0) return std::nullopt;
+  std::optional<std::string_view> rest;
+  for (std::size_t slash = 0; slash != std::string_view::npos; slash = absolute.find('/', slash + 1)) {
+    struct stat folder {};
+    if (::stat(std::string(absolute.substr(0, std::max<std::size_t>(1, slash))).c_str(), &folder) != 0) break;
+    if (folder.st_dev != root.st_dev || folder.st_ino != root.st_ino) continue;
+    rest = absolute.substr(std::min(absolute.find_first_not_of('/', slash), absolute.size()));
+  }
+  return rest;
+}
+
 FileStamp RootFolder::stamp(std::string_view path) const {
   struct stat status {};
   if (::fstatat(fd_.get(), std::string(path).c_str(), &status, 0) == 0) return stamp_of(status);

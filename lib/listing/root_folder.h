@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -68,6 +69,9 @@ class RootFolder {
   /// Opens a regular file of at least one byte. A path is relative, or absolute and below the folder. Never
   /// waits on a FIFO or device. Throws MachineError. Thread-safe.
   [[nodiscard]] File open(std::string_view path) const;
+  /// The rest of an absolute path behind the folder, by whatever name of the folder the path leads there;
+  /// nothing where it leads elsewhere.
+  [[nodiscard]] std::optional<std::string_view> rest_below(std::string_view absolute) const;
   /// The stamp of a file without opening it; throws MachineError. Thread-safe.
   [[nodiscard]] FileStamp stamp(std::string_view path) const;
   /// Throws MachineError where a file may be missing because the file system that holds it is: this folder is

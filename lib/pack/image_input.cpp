@@ -85,6 +85,25 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
   return list;
 }
 
+/// Makes absolute paths below the root relative to it.
+void make_relative(SampleList& list, const RootFolder& root) {
+  TextList files;
+  std::string known;  // how the last absolute path leads to the root
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    std::string_view file = list.file(index);
+    const bool is_known = !known.empty() && file.starts_with(known) && file.find("/../") == file.npos;
+    if (file.starts_with('/') && !is_known) {
+      const std::optional<std::string_view> rest = root.rest_below(file);
+      if (rest) known = file.substr(0, file.size() - rest->size());
+      file = rest.value_or(file);
+    } else if (is_known) {
+      file.remove_prefix(std::min(file.find_first_not_of('/', known.size()), file.size()));
+    }
+    files.add(file);
+  }
+  list.files = std::move(files);
+}
+
 /// Lists, or gives nothing where the run was stopped meanwhile: a list on stdin may lack its end then.
 std::optional<SampleList> list_unless_stopped(const PackImagesSpec& spec, const PackImagesOptions& options) {
   const auto is_stopped = [&] { return options.stop != nullptr && *options.stop; };
@@ -347,6 +366,7 @@ std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const Pac
   std::optional<SampleList> list = list_unless_stopped(spec, options);
   if (!list) return std::nullopt;
   const RootFolder root(options.root, spec.follow_symlinks);
+  if (!spec.labels.empty() && options.inputs.empty()) make_relative(*list, root);
   ImageInput input{std::move(*list), {}, {}, {}, {}};
   input.first = probe_shape(spec, options, root, input.list);
   input.packs = divide_list(input.list, spec);

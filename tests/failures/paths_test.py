@@ -53,9 +53,17 @@ REJECTED = {"loop.png": "link", "dangling.png": "no such file", "missing.png": "
             "file:///etc/passwd": "no such file", "http://localhost/a.png": "no such file"}
 
 
+def absolute_paths(space):
+    """Paths of one image below the root, by several names of the root; packs have it relative to the root."""
+    root, alias = space("root"), space("alias")
+    if not os.path.islink(alias):
+        os.symlink("root", alias)
+    return [f"{root}/in/a.png", f"{root}//in/a.png", f"{alias}/in/a.png", f"{root}/../root/in/a.png", f"{root}/in/a.png"]
+
+
 def check_packed(space, out):
     """Every row is where it belongs, and the image outside is nowhere."""
-    good = [*GOOD, f"{space('root')}/in/a.png"]
+    good = [*GOOD, *["in/a.png"] * len(absolute_paths(space))]
     with open(f"{out}/rejects.csv", newline="") as file:
         reasons = {row["file"]: row["reason"] for row in csv.DictReader(file)}
     expected = {*LEADS_OUT, *REJECTED}
@@ -73,10 +81,23 @@ def test_rows_of_a_list(space):
     root = make_root(space)
     if os.path.exists(f"{root}/device.png"):
         REJECTED["device.png"] = "not a regular file"
+    rows = [*GOOD, *absolute_paths(space), *LEADS_OUT, *REJECTED]
     with open(space("list.csv"), "w", newline="") as file:
-        csv.writer(file).writerows([("file", "label"), *((name, "a") for name in [*GOOD, f"{root}/in/a.png", *LEADS_OUT, *REJECTED])])
+        csv.writer(file).writerows([("file", "label"), *((name, "a") for name in rows)])
     run("pack-images", root, "--labels", space("list.csv"), "--max-errors", "100%", "--output", space("listed"), timeout=30)
     check_packed(space, space("listed"))
+
+
+def test_rows_of_one_file_by_two_names_are_in_one_pack_of_a_split(space):
+    root, names = space("root"), ["in/a.png", "in/deep/b.png", "UPPER.png", "upper.png"]
+    with open(space("twice.csv"), "w", newline="") as file:
+        csv.writer(file).writerows([("file", "label"), *((name, "a") for name in names), *((f"{root}/{name}", "a") for name in names)])
+    run("pack-images", root, "--labels", space("twice.csv"), "--split", "train=0.5,val=0.5", "--output", space("split"), timeout=30)
+    packs = []
+    for name in ("train", "val"):
+        with h5py.File(space(f"split/{name}/part-00000.h5")) as part:
+            packs.append(sorted(file.decode() for file in part["files"][:]))
+    check(len(packs[0]) == 4 and not set(packs[0]) & set(packs[1]), packs)
 
 
 def test_class_folders(space):

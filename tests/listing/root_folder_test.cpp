@@ -67,6 +67,18 @@ bool passes_without_openat2(unsigned error_number, const std::function<bool()>& 
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+TEST_F(RootFolderTest, KnowsAnAbsolutePathByAnyOfItsNames) {
+  fs::create_directory_symlink("root", outside.path("alias"));
+  for (const std::string& name : {path, outside.path("alias"), path + "/../root", path + "/cat/.."})
+    for (const char* rest : {"cat/a.jpg", "missing/b.jpg", ""})
+      EXPECT_EQ(root.rest_below(name + "/" + rest), rest) << name;
+  EXPECT_EQ(root.rest_below(path + "//cat/a.jpg"), "cat/a.jpg");
+  for (const std::string& elsewhere :
+       {secret, outside.path(), outside.path("missing/root"), std::string("/")})
+    EXPECT_EQ(root.rest_below(elsewhere), std::nullopt) << elsewhere;
+  EXPECT_EQ(root.rest_below("cat/a.jpg"), std::nullopt);
+}
+
 TEST_F(RootFolderTest, ReadsAFileBelowIt) { EXPECT_EQ(content(root, "cat/a.jpg"), "pixels"); }
 
 TEST_F(RootFolderTest, TellsTheBytesBeforeReadingThem) { EXPECT_EQ(root.open("cat/a.jpg").bytes, 6u); }
