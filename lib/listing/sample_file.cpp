@@ -15,13 +15,17 @@ namespace {
 }
 
 SampleFile open_range(const SampleList& list, const FileRange& range) {
+  SampleFile sample;
+  if (range.container == FileRange::kNone) {
+    sample.error = "no such file";
+    return sample;
+  }
   if (range.container >= list.containers.size())
     throw Error(ErrorCode::bad_data, "a sample lies in container " + std::to_string(range.container) +
                                          " of " + std::to_string(list.containers.size()));
   const SampleContainer& container = list.containers[range.container];
   const std::uint64_t all = container.file.byte_count();
   if (range.offset > all || range.bytes > all - range.offset) fail_range(container, range);
-  SampleFile sample;
   if (range.bytes == 0) sample.error = "is empty";
   sample.bytes = range.bytes;
   sample.stamp = container.stamp;

@@ -36,6 +36,7 @@ struct SampleContainer {
 
 /// Where a sample lies in the containers of its list.
 struct FileRange {
+  static constexpr std::uint32_t kNone = UINT32_MAX;  ///< container of a sample that is in none
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   std::uint32_t container = 0;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "base/cpu.h"
@@ -159,9 +160,10 @@ class TarList {
 
   SampleList list() {
     TarSamples samples(list_, columns_, spec_.folders.include);
-    if (spec_.folders.split_folders.empty()) add(samples, "");
+    const auto add = [&](const TarInput& input, const auto& groups) { samples.add(input, groups); };
+    if (spec_.folders.split_folders.empty()) read("", add);
     for (const std::string& folder : spec_.folders.split_folders) {
-      add(samples, folder + "/");
+      read(folder + "/", add);
       list_.folders.push_back({folder, list_.row_count});
     }
     spool_.finish();
@@ -169,16 +171,34 @@ class TarList {
     return std::move(list_);
   }
 
+  /// Lists the rows of a CSV, whose files are members of the tars.
+  SampleList list_rows() {
+    list_ = list_label_csv(spec_.labels, columns_, options_.stop);
+    std::unordered_map<std::string, FileRange> ranges;
+    read("", [&](const TarInput& input, const std::vector<TarGroup>& groups) {
+      for (const TarGroup& group : groups)
+        for (const TarImage& image : group.images)
+          if (image.error.empty()) ranges.try_emplace(input.name + "/" + image.name, image.range);
+    });
+    spool_.finish();
+    for (std::size_t index = 0; index < list_.size(); ++index) {
+      const auto found = ranges.find(std::string(list_.file(index)));
+      list_.ranges.push_back(found != ranges.end() ? found->second : FileRange{0, 0, FileRange::kNone});
+    }
+    return std::move(list_);
+  }
+
  private:
-  /// Adds the samples of the inputs that are below a folder of the root.
-  void add(TarSamples& samples, const std::string& folder) {
+  /// Calls `take` with each input that is below a folder of the root, and its groups.
+  template <class Take>
+  void read(const std::string& folder, const Take& take) {
     std::vector<TarInput> inputs;
     for (const std::string& path : options_.inputs)
       if (const std::string name = relative_name(options_, path); name.starts_with(folder))
         inputs.push_back(with_retries([&] { return open(path, name); }));
     if (inputs.empty()) throw Error(ErrorCode::bad_data, options_.root + "/" + folder + ": holds no tar");
     for (std::size_t first = 0; first < inputs.size(); first += kTarsAtOnce)
-      add_tars(std::span(inputs).subspan(first, std::min(kTarsAtOnce, inputs.size() - first)), samples);
+      read_some(std::span(inputs).subspan(first, std::min(kTarsAtOnce, inputs.size() - first)), take);
   }
 
   [[nodiscard]] TarInput open(const std::string& path, const std::string& name) {
@@ -217,8 +237,9 @@ class TarList {
     return begin;
   }
 
-  /// Reads the headers of several tars at once, because they wait for storage, and adds their rows in order.
-  void add_tars(std::span<const TarInput> inputs, TarSamples& samples) const {
+  /// Reads the headers of several tars at once, because they wait for storage, and takes them in order.
+  template <class Take>
+  void read_some(std::span<const TarInput> inputs, const Take& take) const {
     std::vector<std::vector<TarGroup>> groups(inputs.size());
     tbb::task_arena arena(static_cast<int>(options_.threads > 0 ? options_.threads : allowed_cpus()));
     arena.execute([&] {
@@ -228,7 +249,7 @@ class TarList {
         });
       });
     });
-    for (std::size_t at = 0; at < inputs.size(); ++at) samples.add(inputs[at], groups[at]);
+    for (std::size_t at = 0; at < inputs.size(); ++at) take(inputs[at], groups[at]);
   }
 
   const PackImagesSpec& spec_;
@@ -273,9 +294,6 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
     throw Error(ErrorCode::usage,
                 "`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
   const std::string& path = options.inputs.front();
-  std::error_code error;
-  if (fs::is_regular_file(path, error) && is_tar_file(path))
-    throw Error(ErrorCode::usage, "`labels`: the labels of samples in a tar lie beside them in it");
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);
   const std::string header = pnm_header(images);
@@ -311,8 +329,12 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
 
 SampleList list_archives(const PackImagesSpec& spec, const PackImagesOptions& options,
                          std::string spool_folder) {
-  if (!spec.labels.empty()) return list_idx(spec, options, std::move(spool_folder));
-  return TarList(spec, options, std::move(spool_folder)).list();
+  if (spec.labels.empty()) return TarList(spec, options, std::move(spool_folder)).list();
+  std::error_code error;
+  const std::string& first = options.inputs.front();
+  const bool are_tars = !fs::is_regular_file(first, error) || is_tar_file(first);
+  return are_tars ? TarList(spec, options, std::move(spool_folder)).list_rows()
+                  : list_idx(spec, options, std::move(spool_folder));
 }
 
 std::string existing_folder(const std::string& path) {

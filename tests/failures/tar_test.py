@@ -280,7 +280,6 @@ def test_damaged_and_truncated_tars_are_errors_with_the_byte(space):
     check("lost.tar: no such file" in pack(space("cut.tar"), space("lost.tar"), "-o", space("lost"), expect=65), "missing")
     check("is given twice" in pack(path, path, "-o", space("twice"), expect=2), "twice")
     check("one machine packs those of archives" in pack(path, "-o", space("plan"), "--plan", "3", expect=2), "--plan")
-    check("lie beside them" in pack(path, "-o", space("csv"), "--labels", space("photos/labels.csv"), expect=2), "--labels")
 
 
 def test_what_changes_between_runs_is_packed_again(space):
@@ -322,6 +321,31 @@ def test_killed_and_full_disk_leave_nothing_and_resume(space):
     check("No space left" in said and not os.path.exists(space("full")), said)
     left = [name for name in os.listdir(space("")) if name.startswith(".")]
     check(not left, left)
+
+
+def test_a_csv_names_members_of_tars(space):
+    files = photos(space("photos"), 20)
+    names = list(files)
+    write_tar(space("a.tar"), {**dict(list(files.items())[:12]), names[3]: b"no image"})
+    write_tar(space("b.tar.gz"), dict(list(files.items())[12:]), "w:gz")
+    both = [space("a.tar"), space("b.tar.gz")]
+    pack(*both, "-o", space("all"), "--max-errors", "5")
+    with open(space("all/rejects.csv"), newline="") as file:
+        check([row["file"] for row in csv.DictReader(file)] == ["a.tar/" + names[3]], "rejects")
+    # The list of a pack, and its rejects once they are repaired, are inputs again.
+    with open(space("list.csv"), "wb") as file:
+        subprocess.run([BIN + "/pack-info", space("all"), "--list"], stdout=file, stderr=subprocess.DEVNULL, check=True)
+    pack(*both, "--labels", space("list.csv"), "--classes", space("all"), "-o", space("again"))
+    check(samples(space("again")) == samples(space("all")) and len(samples(space("all"))) == 19, "the same samples")
+    write_tar(space("a.tar"), dict(list(files.items())[:12]))
+    pack(*both, "--labels", space("all/rejects.csv"), "--classes", space("all"), "-o", space("repaired"))
+    check(list(samples(space("repaired"))) == ["a.tar/" + names[3]], "the repaired one")
+    with open(space("few.csv"), "w") as file:
+        file.write("file,label\n" + "".join(f"a.tar/{name},{index}\n" for index, name in enumerate(names)) + "b.tar.gz/lost.jpg,9\n")
+    pack(*both, "--labels", space("few.csv"), "-o", space("few"), "--max-errors", "9", "--order", "input")
+    check([label for label, _ in samples(space("few")).values()] == list(range(12)), "labels of the CSV")
+    missing = {"a.tar/" + name for name in names[12:]} | {"b.tar.gz/lost.jpg"}
+    check(rejects(space("few")) == {name: "no such file" for name in missing}, rejects(space("few")))
 
 
 def test_split_folders_of_shards(space):
