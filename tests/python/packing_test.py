@@ -1,9 +1,12 @@
 """pack_images and pack_sparse: packing in this process."""
 import shutil
 import signal
+import struct
+import tarfile
 import threading
 import time
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -41,6 +44,31 @@ def test_packs_the_pixels_that_pillow_makes(packs, tmp_path):
     images, _ = chunkhit.ImageDataset(tmp_path / "out")[:]
     assert images.shape == (100, 6, 8, 3)
     assert {image.tobytes() for image in images} == expected
+
+
+def test_packs_tars_and_idx_files(packs, tmp_path):
+    files = sorted((packs / "images").glob("*/*.png"))
+    for name, some in (("0.tar", files[:50]), ("1.tar.gz", files[50:])):
+        with tarfile.open(tmp_path / name, "w:gz" if name.endswith("gz") else "w") as tar:
+            for file in some:
+                tar.add(file, f"{file.parent.name}/{file.name}")
+    tars = [tmp_path / "0.tar", str(tmp_path / "1.tar.gz")]
+    info = chunkhit.pack_images(tars, tmp_path / "tars", order="input", progress=False)
+    assert info["samples"] == 100 and [record["name"] for record in info["classes"]] == ["a", "b"]
+    expected = [np.asarray(Image.open(file)) for file in files]
+    images, labels = chunkhit.ImageDataset(tmp_path / "tars")[:]
+    assert np.array_equal(images, expected) and labels.tolist() == [0] * 50 + [1] * 50
+    assert chunkhit.pack_images(tars[0], tmp_path / "one", progress=False)["samples"] == 50
+    with open(tmp_path / "images", "wb") as file:
+        file.write(struct.pack(">4B4I", 0, 0, 8, 4, 100, 6, 8, 3) + np.asarray(expected).tobytes())
+    with open(tmp_path / "labels", "wb") as file:
+        file.write(struct.pack(">4BI", 0, 0, 8, 1, 100) + bytes(range(100)))
+    chunkhit.pack_images(tmp_path / "images", tmp_path / "idx", labels=tmp_path / "labels", order="input", progress=False)
+    images, labels = chunkhit.ImageDataset(tmp_path / "idx")[:]
+    assert np.array_equal(images, expected) and labels.tolist() == list(range(100))
+    with pytest.raises(chunkhit.Error, match="expected one folder, or archives alone") as caught:
+        chunkhit.pack_images([tmp_path / "0.tar", packs / "images"], tmp_path / "mixed")
+    assert caught.value.code == "usage"
 
 
 def test_messages_called_every_path_paths(packs, tmp_path):

@@ -158,7 +158,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a folder of images, once; the same call resumes an interrupted run.
 
-    root      folder of the images, or of tars of them; a tar, or a list of them; None: the folder of `labels`
+    root      folder of the images, or of tars of them; a tar or an IDX file, or a list of tars; None: the folder of `labels`
     output    folder of the pack, or of the packs of a split
     progress  True: show a line on stderr; False: nothing; a function is called with a dict (phase, pack, rows_done,
               rows_total, rejected); None: a line in a terminal and in a notebook
