@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -12,6 +13,7 @@ import tarfile
 
 import h5py
 import numpy as np
+from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
 from packing import BIN, OWN_SIZES, SHIM, SMALL, Workspace, check, fingerprint, make_images, run
@@ -321,6 +323,54 @@ def test_killed_and_full_disk_leave_nothing_and_resume(space):
     check("No space left" in said and not os.path.exists(space("full")), said)
     left = [name for name in os.listdir(space("")) if name.startswith(".")]
     check(not left, left)
+
+
+def test_storage_that_does_not_answer_is_no_damage(space):
+    files = photos(space("photos"), 60)
+    noise = io.BytesIO()
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 96, 3), dtype=np.uint8)).save(noise, "PNG")
+    path = write_tar(space("a.tar"), {**files, "bee/large.png": noise.getvalue()})
+    pack(path, "-o", space("golden"))
+    golden = fingerprint(space("golden"))
+
+    def fault(text, *arguments, expect):
+        return pack(path, "-o", space("pack"), "--threads", "2", *arguments, expect=expect, env={
+            "LD_PRELOAD": SHIM, "FAULT_PATH": path, **text})
+
+    for nth in (2, 40, 90):
+        fault({"FAULT": f"pread:{nth}:5"}, expect=0)
+        check(fingerprint(space("pack")) == golden, "an error that passed", nth)
+        shutil.rmtree(space("pack"))
+        fault({"FAULT": f"pread:{nth}:5:sticky"}, expect=75)
+        check(not os.path.exists(space("pack/manifest.json")), "published", nth)
+        pack(path, "-o", space("pack"))
+        check(fingerprint(space("pack")) == golden, "resumed", nth)
+    with tarfile.open(path) as tar:
+        bad = tar.getmember("bee/large.png")
+    # Headers are read with the 4 KiB around them.
+    sector = {"BAD_BYTE": str(bad.offset_data + bad.size // 2)}
+    said = fault(sector, "--force", expect=75)
+    check(bad.name in said, said)
+    fault(sector, "--force", "--on-io-error", "reject", "--max-errors", "3", expect=0)
+    check(list(rejects(space("pack"))) == ["a.tar/" + bad.name], rejects(space("pack")))
+
+
+def test_a_tar_that_changes_while_it_is_packed_is_an_error(space):
+    files = photos(space("photos"), 400)
+    path = write_tar(space("a.tar"), files)
+    with open(path, "rb") as file:
+        whole = file.read()
+    for change in (lambda: os.truncate(path, len(whole) // 2), lambda: os.utime(path)):
+        with open(path, "wb") as file:
+            file.write(whole)
+        process = subprocess.Popen([BIN + "/pack-images", path, "-o", space("pack"), *SMALL, "--force", "--progress", "json", "--threads", "1"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "LD_PRELOAD": SHIM, "DELAY_US": "20000"})
+        while b'"packing"' not in process.stderr.readline():
+            pass
+        change()
+        said = process.stderr.read().decode()
+        check(process.wait() == 65 and ("changed while it was packed" in said or "ends at byte" in said), process.returncode, said[-500:])
+        check(not os.path.exists(space("pack/manifest.json")), "published")
 
 
 def test_a_csv_names_members_of_tars(space):
