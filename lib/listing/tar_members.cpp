@@ -60,7 +60,8 @@ TarKind kind_of(struct archive_entry* entry) {
 
 std::string text_of(const char* local, const char* utf8) {
   std::string_view text = local != nullptr ? local : utf8 != nullptr ? utf8 : "";
-  while (text.starts_with("./")) text.remove_prefix(std::min(text.find_first_not_of('/', 1), text.size()));
+  while (text.starts_with("./") || text.starts_with('/'))
+    text.remove_prefix(std::min(text.find_first_not_of('/', 1), text.size()));
   return std::string(text);
 }
 

@@ -15,7 +15,7 @@ enum class TarKind : std::uint8_t { file, folder, link, hard_link, sparse, speci
 
 /// A member of a tar.
 struct TarMember {
-  std::string name;    ///< path without "./" at its beginning
+  std::string name;    ///< path without "./" and "/" at its beginning
   std::string target;  ///< of a hard link: the name of the member that it is, too
   TarKind kind = TarKind::file;
   std::uint64_t offset = 0;  ///< of its bytes in the tar

@@ -170,6 +170,7 @@ void TarSamples::find_source(const TarInput& input, const std::vector<TarGroup>&
   };
   const bool has_columns = list_.label_columns != LabelCsvSpec().label_columns;
   const auto labelled = std::ranges::find_if(groups, is_labelled);
+  if (groups.empty()) return;
   const Source found = has_columns || labelled != groups.end() ? Source::members : Source::folders;
   if (source_ == Source::unknown) {
     source_ = found;
@@ -252,7 +253,9 @@ void TarSamples::finish() {
   if (source_ == Source::members) rows_.finish();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
   const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
-  if (list_.row_count == 0) throw Error(ErrorCode::bad_data, tars + ": holds no images");
+  if (list_.row_count == 0)
+    throw Error(ErrorCode::bad_data,
+                tars + ": holds no images" + (list_.notices.empty() ? "" : ": " + list_.notices.front()));
   if (list_.size() == 0)
     throw Error(ErrorCode::bad_data, tars + ": none of the " + count_text(list_.row_count, "sample") +
                                          " can be used; the first: " + list_.rejects[0].file + ": " +

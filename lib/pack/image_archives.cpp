@@ -50,8 +50,9 @@ bool is_plain_tar(const InputFile& file) {
   return is_tar(head);
 }
 
-/// Whether a file is a tar, plain or compressed.
+/// Whether a regular file is a tar, plain or compressed.
 bool is_tar_file(const std::string& path) {
+  if (is_plain_tar(InputFile(path))) return true;
   TextStream stream(path);
   return is_tar(stream.head());
 }

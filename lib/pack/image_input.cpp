@@ -87,18 +87,19 @@ SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& opt
 
 /// Makes absolute paths below the root relative to it.
 void make_relative(SampleList& list, const RootFolder& root) {
+  std::size_t first = 0;
+  while (first < list.size() && !list.file(first).starts_with('/')) ++first;
+  if (first == list.size()) return;  // a long list is not copied in vain
   TextList files;
-  std::string known;  // how the last absolute path leads to the root
+  std::string known;  // how the last absolute path leads to the root, with its slash
   for (std::size_t index = 0; index < list.size(); ++index) {
     std::string_view file = list.file(index);
     const bool is_known = !known.empty() && file.starts_with(known) && file.find("/../") == file.npos;
-    if (file.starts_with('/') && !is_known) {
-      const std::optional<std::string_view> rest = root.rest_below(file);
-      if (rest) known = file.substr(0, file.size() - rest->size());
-      file = rest.value_or(file);
-    } else if (is_known) {
-      file.remove_prefix(std::min(file.find_first_not_of('/', known.size()), file.size()));
-    }
+    const std::optional<std::string_view> rest =
+        is_known ? file.substr(std::min(file.find_first_not_of('/', known.size()), file.size()))
+                 : root.rest_below(file);
+    if (rest && !rest->empty()) known = file.substr(0, file.size() - rest->size());
+    if (rest) file = rest->empty() ? "." : *rest;
     files.add(file);
   }
   list.files = std::move(files);

@@ -81,7 +81,11 @@ def test_rows_of_a_list(space):
     root = make_root(space)
     if os.path.exists(f"{root}/device.png"):
         REJECTED["device.png"] = "not a regular file"
-    rows = [*GOOD, *absolute_paths(space), *LEADS_OUT, *REJECTED]
+    # A neighbour whose path begins as the root's, behind a row that is the root itself.
+    os.makedirs(root + "2/in")
+    Image.new("RGB", (8, 8), (SECRET,) * 3).save(root + "2/in/a.png")
+    LEADS_OUT.append(root + "2/in/a.png")
+    rows = [*GOOD, *absolute_paths(space), root + "/", *LEADS_OUT, *REJECTED]
     with open(space("list.csv"), "w", newline="") as file:
         csv.writer(file).writerows([("file", "label"), *((name, "a") for name in rows)])
     run("pack-images", root, "--labels", space("list.csv"), "--max-errors", "100%", "--output", space("listed"), timeout=30)

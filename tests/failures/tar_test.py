@@ -219,9 +219,11 @@ def test_links_hidden_sparse_and_repeated_members(space):
         add(tar, "ant/empty.jpg")
         add(tar, "ant/version.2.jpg", files[names[0]])
         add(tar, "ant/version.3.jpg", files[names[0]])
+        add(tar, "/bee/absolute.jpg", files[names[0]])
     pack(path, "-o", space("odd"), "--max-errors", "20", env={"LC_ALL": "C"})
     found = below(samples(space("odd")), "odd.tar")
-    extra = {"bee/hard.jpg", "ant/" + "long" * 60 + ".jpg", "ant/Bär 日.jpg", "ant/version.2.jpg", "ant/version.3.jpg"}
+    extra = {"bee/hard.jpg", "ant/" + "long" * 60 + ".jpg", "ant/Bär 日.jpg", "ant/version.2.jpg", "ant/version.3.jpg",
+             "bee/absolute.jpg"}
     check(set(found) == set(files) | extra, set(found) ^ (set(files) | extra))
     check(all(found[name][1] == found[names[0]][1] for name in extra), "pixels")
     check(found["bee/hard.jpg"][0] == "bee", "a hard link's class is that of its own folder")
@@ -279,6 +281,11 @@ def test_damaged_and_truncated_tars_are_errors_with_the_byte(space):
     check("cut.tar.gz: cannot be read: gzip member 1: is truncated" in error_of("cut.tar.gz", content[:-900]), "gzip")
     check("found neither a folder nor a tar" in error_of("text.tar", b"hello" * 1000), "no tar")
     check("none.tar: holds no images" in error_of("none.tar", bytes(10240)), "a tar without members")
+    write_tar(space("inner.tar"), {"n01.tar": bytes(1024)})
+    check("holds no images: 1 file is skipped" in pack(space("inner.tar"), "-o", space("inner"), expect=65), "a tar of tars")
+    write_tar(space("empty.tar"), {})
+    write_tar(space("shard.tar"), labelled(files))
+    pack(space("empty.tar"), space("shard.tar"), "-o", space("after-empty"))
     check("lost.tar: no such file" in pack(space("cut.tar"), space("lost.tar"), "-o", space("lost"), expect=65), "missing")
     check("is given twice" in pack(path, path, "-o", space("twice"), expect=2), "twice")
     check("one machine packs those of archives" in pack(path, "-o", space("plan"), "--plan", "3", expect=2), "--plan")
