@@ -93,6 +93,8 @@ std::string plan_text(const PackPlan& plan) {
             {"packs", packs_json(plan)},
             {"rows_file", file_json(plan.rows_file)}};
   if (!plan.columns.empty()) json["columns"] = columns_json(plan.columns);
+  for (const PlannedContainer& container : plan.containers)
+    json["containers"].push_back({{"file", container.file}, {"bytes", container.bytes}});
   return seal_json(json);
 }
 
@@ -116,6 +118,9 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
     if (json.contains("columns")) plan.columns = parse_columns(list_field(json, "columns"));
     plan.classes = json.at("classes").get<std::vector<std::string>>();
+    if (json.contains("containers"))
+      for (const Json& container : list_field(json, "containers"))
+        plan.containers.push_back({container.at("file").get<std::string>(), count_field(container, "bytes")});
     plan.packs = parse_packs(list_field(json, "packs"));
     plan.rows_file = parse_file(json.at("rows_file"), kPlanRowsName);
     check_counts(plan);

@@ -25,6 +25,12 @@ struct PlannedPack {
   std::uint64_t parts = 0;
 };
 
+/// A file that holds samples of a plan in ranges of its bytes.
+struct PlannedContainer {
+  std::string file;  ///< below the root
+  std::uint64_t bytes = 0;
+};
+
 /// What plan.json holds.
 struct PackPlan {
   std::string tool;                  ///< "pack-images 0.1.0"
@@ -41,8 +47,9 @@ struct PackPlan {
   std::string file_column;
   bool class_labels = true;  ///< class ids, else numbers
   std::vector<std::string> label_columns;
-  std::vector<PackColumn> columns;   ///< kept beside the labels
-  std::vector<std::string> classes;  ///< names by id
+  std::vector<PackColumn> columns;           ///< kept beside the labels
+  std::vector<std::string> classes;          ///< names by id
+  std::vector<PlannedContainer> containers;  ///< none: each sample is a file of its own
   std::vector<PlannedPack> packs;
   FileRecord rows_file{std::string(kPlanRowsName)};  ///< its hash is that of the index
 

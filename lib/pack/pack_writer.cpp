@@ -182,7 +182,7 @@ std::vector<std::uint64_t> PackWriter::changed_parts() {
                        " file: whether images changed since is not known; `force` packs all anew");
   if (!files.empty()) notices_.push_back(changed_text(files, parts.size()));
   for (const std::string& file : files)
-    if (run_.list.ranges.empty() && run_.maker.root.stamp(file) == FileStamp{})
+    if (run_.list.containers.empty() && run_.maker.root.stamp(file) == FileStamp{})
       check_mounted({{0, file, {}, ""}});
   return parts;
 }
@@ -199,7 +199,7 @@ bool PackWriter::is_unreadable(const std::string& file) const {
 /// try_again, so that it does not pack without the images.
 void PackWriter::check_mounted(const std::vector<Reject>& rejects) const {
   // A container that cannot be read is an error of its own.
-  if (run_.maker.reject_unreadable || !run_.list.ranges.empty()) return;
+  if (run_.maker.reject_unreadable || !run_.list.containers.empty()) return;
   const RootFolder& root = run_.maker.root;
   try {
     for (const Reject& reject : rejects) {

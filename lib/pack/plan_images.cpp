@@ -35,6 +35,25 @@ bool are_finished(const PackImagesSpec& spec, const PackImagesOptions& options, 
   });
 }
 
+/// The containers below the root; throws usage for one that other machines could not read.
+std::vector<PlannedContainer> planned_containers(const PackImagesOptions& options, const SampleList& list) {
+  std::vector<PlannedContainer> planned;
+  const auto root = std::filesystem::canonical(options.root);
+  for (const SampleContainer& container : list.containers) {
+    const std::string& path = container.file.path();
+    if (container.listed != container.stamp)
+      throw Error(ErrorCode::usage, "`plan`: " + path +
+                                        ": is read from a copy on this machine; tasks on others need plain "
+                                        "tars: unpack it to one");
+    planned.push_back({(std::filesystem::canonical(std::filesystem::path(path).parent_path()) /
+                        std::filesystem::path(path).filename())
+                           .lexically_relative(root)
+                           .string(),
+                       container.file.byte_count()});
+  }
+  return planned;
+}
+
 /// Fills what plan.json says of the list; its packs and the file of rows follow.
 PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const FirstImage& first) {
   PackPlan plan;
@@ -53,6 +72,7 @@ PackPlan plan_of(const PackImagesOptions& options, const SampleList& list, const
   plan.label_columns = list.label_columns;
   plan.columns = column_types(list.columns);
   plan.classes = list.classes;
+  plan.containers = planned_containers(options, list);
   return plan;
 }
 
@@ -97,9 +117,6 @@ PlanReport plan_images(const PackImagesSpec& given_spec, const PackImagesOptions
   std::optional<ImageInput> input = read_image_input(given_spec, options);
   report.interrupted = !input;
   if (!input) return report;
-  if (!input->list.ranges.empty())
-    throw Error(ErrorCode::usage,
-                "`plan`: is for images that are files of their own; one machine packs those of archives");
   const PackImagesSpec spec = with_part_samples(given_spec, options, input->list);
   report.rows = input->list.row_count;
   report.rejected = input->list.rejects.size();

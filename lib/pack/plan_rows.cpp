@@ -17,10 +17,12 @@
 #include "base/csv_reader.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
 #include "codec/zstd.h"
 #include "listing/root_folder.h"
+#include "listing/sample_file.h"
 #include "pack/pack_folder.h"
 
 namespace chunkhit {
@@ -57,6 +59,11 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
   }
 }
 
+void append_range(std::string& text, const FileRange& range) {
+  for (const std::uint64_t number : {range.offset, range.bytes, std::uint64_t{range.container}})
+    append_number(text += ',', number);
+}
+
 /// Prefetches the data of a sample ahead: shuffled samples are spread over the whole list. Always inlined:
 /// GCC considers a function that only prefetches to be without effect and drops calls of it.
 [[gnu::always_inline]] inline void prefetch(const SampleList& list, std::uint32_t index) {
@@ -66,7 +73,7 @@ void append_labels(std::string& text, const SampleList& list, std::size_t index)
   if (!list.rows.empty()) __builtin_prefetch(&list.rows[index]);
 }
 
-/// Writes the rows of one part as CSV: row, file and labels.
+/// Writes the rows of one part as CSV: row, file, labels, and where there are containers the range.
 std::string rows_text(const SampleList& list, std::span<const std::uint32_t> indices) {
   constexpr std::size_t kAhead = 16;
   std::string text;
@@ -79,6 +86,7 @@ std::string rows_text(const SampleList& list, std::span<const std::uint32_t> ind
     append_labels(text, list, indices[at]);
     for (const SampleColumn& column : list.columns)
       append_csv_field(text += ',', column.value_text(indices[at]));
+    if (!list.ranges.empty()) append_range(text, list.ranges[indices[at]]);
     text += '\n';
   }
   return text;
@@ -235,8 +243,31 @@ FileRecord PlanRowsWriter::publish() {
   return record;
 }
 
-PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
-    : path_(folder + "/" + std::string(kPlanRowsName)), row_count_(plan.rows), part_count_(plan.parts()) {
+namespace {
+
+/// Opens a container that is as large as when it was planned.
+SampleContainer open_planned(const std::string& path, std::uint64_t bytes) {
+  std::string found;
+  try {
+    SampleContainer container = with_retries([&] { return open_container(path); });
+    if (container.file.byte_count() == bytes) return container;
+    found = path + ": has " + count_text(container.file.byte_count(), "byte") + ", " + count_text(bytes) +
+            " when it was planned";
+  } catch (const Error& error) {
+    found = error.what();
+  }
+  throw Error(ErrorCode::try_again, found +
+                                        "; is its file system mounted on this machine? `root` names the "
+                                        "folder of the images where it is another one here");
+}
+
+}  // namespace
+
+PlanRows::PlanRows(const std::string& folder, const PackPlan& plan, const std::string& root)
+    : path_(folder + "/" + std::string(kPlanRowsName)),
+      row_count_(plan.rows),
+      part_count_(plan.parts()),
+      container_count_(plan.containers.size()) {
   const std::uint64_t frames = part_count_ + plan.packs.size();
   const std::uint64_t index_bytes = frames * sizeof(PlanFrame);
   const auto fail = [&](const std::string& what) {
@@ -262,6 +293,19 @@ PlanRows::PlanRows(const std::string& folder, const PackPlan& plan)
   header_.classes = plan.classes;
   header_.row_count = plan.rows;
   header_.xxh3 = plan.input_xxh3;
+  if (root.empty()) return;
+  for (const PlannedContainer& container : plan.containers)
+    header_.containers.push_back(open_planned(root + "/" + container.file, container.bytes));
+}
+
+FileRange PlanRows::range_of(std::span<const std::string_view> fields, const CsvReader& rows) const {
+  const FileRange range{parse_number<std::uint64_t>(fields[0], rows),
+                        parse_number<std::uint64_t>(fields[1], rows),
+                        parse_number<std::uint32_t>(fields[2], rows)};
+  if (range.container >= container_count_ && range.container != FileRange::kNone)
+    throw Error(ErrorCode::bad_data, rows.name() + ": container " + std::to_string(range.container) + " of " +
+                                         std::to_string(container_count_));
+  return range;
 }
 
 std::string PlanRows::frame_name(std::uint64_t frame) const {
@@ -291,7 +335,9 @@ SampleList PlanRows::part(std::uint64_t part) const {
   const std::string text = read_frame(part);
   SampleList list = header_;
   const std::size_t columns = list.label_columns.size();
-  const std::size_t min_fields = 2 + columns + list.columns.size();
+  const std::size_t range_at = 2 + columns + list.columns.size();
+  const bool has_ranges = container_count_ > 0;
+  const std::size_t min_fields = range_at + (has_ranges ? 3 : 0);
   read_rows(text, frame_name(part), min_fields, [&](const auto& fields, const CsvReader& rows) {
     const auto row = parse_number<std::uint32_t>(fields[0], rows);
     if (row >= row_count_)
@@ -309,6 +355,7 @@ SampleList PlanRows::part(std::uint64_t part) const {
     }
     for (std::size_t column = 0; column < list.columns.size(); ++column)
       take_value(fields[2 + columns + column], rows, list.columns[column]);
+    if (has_ranges) list.ranges.push_back(range_of(std::span(fields).subspan(range_at), rows));
   });
   return list;
 }

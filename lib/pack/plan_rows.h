@@ -63,7 +63,9 @@ class PlanRowsWriter {
 class PlanRows {
  public:
   /// Reads the index; throws bad_data where it is not the plan's, try_again when the machine cannot read it.
-  PlanRows(const std::string& folder, const PackPlan& plan);
+  /// With a `root`, opens the plan's containers below it; throws try_again where one is not as it was
+  /// planned.
+  PlanRows(const std::string& folder, const PackPlan& plan, const std::string& root = "");
   /// The list that the parts' rows belong to, without rows: labels, classes, hash.
   [[nodiscard]] const SampleList& header() const { return header_; }
   /// The rows of a part, which is numbered through all packs. Thread-safe.
@@ -72,12 +74,14 @@ class PlanRows {
   [[nodiscard]] std::vector<Reject> rejects(std::uint64_t pack) const;
 
  private:
+  [[nodiscard]] FileRange range_of(std::span<const std::string_view> fields, const CsvReader& rows) const;
   [[nodiscard]] std::string read_frame(std::uint64_t frame) const;
   [[nodiscard]] std::string frame_name(std::uint64_t frame) const;
 
   std::string path_;
   std::uint64_t row_count_;
   std::uint64_t part_count_;
+  std::size_t container_count_;
   std::vector<PlanFrame> index_;
   SampleList header_;
 };

@@ -99,6 +99,7 @@ RootFolder open_root(const PackPlan& plan, const PackImagesOptions& options, con
   std::string found;
   try {
     RootFolder root(options.root, spec.follow_symlinks);
+    if (!plan.containers.empty()) return root;  // they are compared when they are opened
     const RootFolder::File file = with_retries([&] { return root.open(plan.first_file); });
     if (file.error.empty() && file.bytes == plan.first_file_bytes) return root;
     found = !file.error.empty() ? file.error
@@ -184,7 +185,7 @@ class PlanRun {
         options_(run_options(given, plan)),
         specs_(pack_specs(plan)),
         chunks_(pack_chunks(plan, specs_)),
-        rows_(given.folder, plan),
+        rows_(given.folder, plan, options_.root),
         root_(open_root(plan, options_, specs_.front())),
         tasks_(given.tasks.begin(), given.tasks.end()) {}
 

@@ -288,7 +288,6 @@ def test_damaged_and_truncated_tars_are_errors_with_the_byte(space):
     pack(space("empty.tar"), space("shard.tar"), "-o", space("after-empty"))
     check("lost.tar: no such file" in pack(space("cut.tar"), space("lost.tar"), "-o", space("lost"), expect=65), "missing")
     check("is given twice" in pack(path, path, "-o", space("twice"), expect=2), "twice")
-    check("one machine packs those of archives" in pack(path, "-o", space("plan"), "--plan", "3", expect=2), "--plan")
 
 
 def test_what_changes_between_runs_is_packed_again(space):
@@ -403,6 +402,35 @@ def test_a_csv_names_members_of_tars(space):
     check([label for label, _ in samples(space("few")).values()] == list(range(12)), "labels of the CSV")
     missing = {"a.tar/" + name for name in names[12:]} | {"b.tar.gz/lost.jpg"}
     check(rejects(space("few")) == {name: "no such file" for name in missing}, rejects(space("few")))
+
+
+def test_tasks_of_a_plan_read_tars(space):
+    files = photos(space("photos"), 120)
+    os.makedirs(space("data/deep"))
+    write_tar(space("data/a.tar"), {**dict(list(files.items())[:50]), "ant/bad.jpg": b"no image"})
+    write_tar(space("data/deep/b.tar"), dict(list(files.items())[50:]))
+    tars, split = [space("data/a.tar"), space("data/deep/b.tar")], ["--split", "train=0.8,val=0.2"]
+    pack(*tars, "-o", space("one"), *split)
+    pack(*tars, "-o", space("many"), *split, "--plan", "3")
+    rows = subprocess.run(["zstd", "-dcq", space("many/plan.rows")], stdout=subprocess.PIPE, check=True).stdout.decode()
+    check(len(rows.splitlines()) == 121 and rows.splitlines()[0].count(",") == 5, rows[:200])
+    run("pack-run", space("many"), "--task", "1", "--progress", "none")
+    # Another machine has the tars elsewhere; a tar that is missing or of another size is none of the plan's.
+    os.rename(space("data"), space("moved"))
+    said = run("pack-run", space("many"), "--task", "0", "--progress", "none", expect=75)
+    check("data/a.tar: No such file" in said and "is its file system mounted" in said, said)
+    with open(space("moved/a.tar"), "ab") as file:
+        file.write(bytes(512))
+    said = run("pack-run", space("many"), "--root", space("moved"), "--progress", "none", expect=75)
+    check("bytes, " in said and "when it was planned" in said, said)
+    os.truncate(space("moved/a.tar"), os.path.getsize(space("moved/a.tar")) - 512)
+    run("pack-run", space("many"), "--root", space("moved"), "--progress", "none")
+    for name in ("train", "val"):
+        check(fingerprint(space("many/" + name)) == fingerprint(space("one/" + name)), name)
+        check(len(samples(space("many/" + name))) > 20, name)
+    write_tar(space("a.tar.gz"), files, "w:gz")
+    said = pack(space("a.tar.gz"), "-o", space("none"), "--plan", "2", expect=2)
+    check("is read from a copy on this machine" in said and not os.path.exists(space("none/plan.json")), said)
 
 
 def test_split_folders_of_shards(space):
