@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Installs the build in $1 below $2, and builds and runs a project that packs images and ratings with it and reads them.
+# Where $3 is given, what is installed there is taken instead.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$2"
-cmake --install "$1" --prefix "$2/prefix" >/dev/null
-"$2/prefix/bin/pack-info" --version
+prefix=${3:-$2/prefix}
+[ -n "${3:-}" ] || cmake --install "$1" --prefix "$prefix" >/dev/null
+libraries=$(dirname "$(ls "$prefix"/lib*/libchunkhit.so "$prefix"/lib*/*/libchunkhit.so 2>/dev/null)")
+"$prefix/bin/pack-info" --version
 
 # Ten images of 2×1 pixels in two classes.
 mkdir -p "$2"/images/{ant,bee}
@@ -16,16 +19,14 @@ done
 # Three users; nobody rated everything.
 printf '%s\n' user,item,rating u1,a,3 u1,b,2 u2,a,1 u2,c,4.5 u3,d,5 >"$2/ratings.csv"
 
-cmake -S "$here" -B "$2/build" -DCMAKE_PREFIX_PATH="$2/prefix" >/dev/null
+cmake -S "$here" -B "$2/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$2/build"
 "$2/build/consumer_pack" "$2/images" "$2/pack" "$2/ratings.csv" "$2/ratings"
 "$2/build/stranger" "$2/pack" 10 "$2/ratings" 3
 
 # The same by pkg-config.
-PKG_CONFIG_PATH=$(echo "$2"/prefix/lib*/pkgconfig "$2"/prefix/lib*/*/pkgconfig | tr ' ' '\n' | grep -v '\*')
-export PKG_CONFIG_PATH
-[ "$(pkg-config --modversion chunkhit)" = "$("$2/prefix/bin/pack-info" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)" ]
-libraries=$(dirname "$PKG_CONFIG_PATH")
+export PKG_CONFIG_PATH=$libraries/pkgconfig
+[ "$(pkg-config --modversion chunkhit)" = "$("$prefix/bin/pack-info" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)" ]
 ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/main.cpp" -o "$2/stranger" $(pkg-config --cflags --libs chunkhit) -Wl,-rpath,"$libraries"
 ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/pack.cpp" -o "$2/consumer_pack" $(pkg-config --cflags --libs chunkhit_pack) \
   -Wl,-rpath,"$libraries"
@@ -33,7 +34,7 @@ ${CXX:-c++} -std=c++20 ${CXXFLAGS:-} "$here/pack.cpp" -o "$2/consumer_pack" $(pk
 rm -r "$2/pack" "$2/ratings" && "$2/consumer_pack" "$2/images" "$2/pack" "$2/ratings.csv" "$2/ratings"
 
 # A reader needs none of what packing needs but libjpeg, for images of their own sizes.
-library=$(echo "$2"/prefix/lib*/libchunkhit.so "$2"/prefix/lib*/*/libchunkhit.so | tr ' ' '\n' | grep -v '\*')
+library=$libraries/libchunkhit.so
 if readelf -d "$library" "$2/build/stranger" | grep -E 'NEEDED.*(tbb|archive|exif|tiff|webp|chunkhit_pack)'; then
   echo "the reader links what packing needs"
   exit 1
@@ -50,6 +51,6 @@ for each in "$library" "${library/libchunkhit.so/libchunkhit_pack.so}"; do
   fi
   grep -oE '^. (vtable for |typeinfo (name )?for )?chunkhit::[^(]*' "$2/exports" | sed -E 's/.*chunkhit:://; s/\[.*//' |
     grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u | while read -r name; do
-    grep -rqwE "$name" "$2/prefix/include/chunkhit" || { echo "exported, but in no header: $name"; exit 1; }
+    grep -rqwE "$name" "$prefix/include/chunkhit" || { echo "exported, but in no header: $name"; exit 1; }
   done
 done

@@ -1,0 +1,83 @@
+# The Debian packages: `cmake --build build/release --target package`, which writes them to build/release/packages.
+set(CPACK_PACKAGE_CONTACT "chunkhit maintainers <maintainers@chunkhit.example>" CACHE STRING
+  "Maintainer of the packages")
+# The day of the release, for the packages' changelog and the man pages.
+file(STRINGS ${PROJECT_SOURCE_DIR}/lib/CHANGELOG.md heading REGEX "^## ${PROJECT_VERSION} \\(")
+if(NOT heading MATCHES "\\((20[0-9][0-9]-[0-9][0-9]-[0-9][0-9])\\)$")
+  message(FATAL_ERROR "lib/CHANGELOG.md: found '${heading}', expected '## ${PROJECT_VERSION} (YYYY-MM-DD)'")
+endif()
+set(CHUNKHIT_RELEASE_DATE ${CMAKE_MATCH_1})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS lib/CHANGELOG.md)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+  WORLD_READ WORLD_EXECUTE)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/staging.cmake)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
+set(CPACK_DEBIAN_PACKAGE_SOURCE chunkhit)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+
+set(about "Chunkhit packs image datasets and user-item ratings once, into HDF5 files or
+zstd shards, and feeds them to training at memory speed.")
+
+# Defines the package `name` of a component. What is left of a package's fields is set by CPACK_DEBIAN_<COMPONENT>_….
+function(define_package component name section summary words)
+  string(TOUPPER ${component} COMPONENT)
+  set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} ${component} PARENT_SCOPE)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME ${name} PARENT_SCOPE)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_SECTION ${section} PARENT_SCOPE)
+  set(CPACK_DEBIAN_${COMPONENT}_DESCRIPTION "${summary}\n${about}\n.\n${words}" PARENT_SCOPE)
+  set(documents share/doc/${name})
+  install(FILES cmake/debian/copyright DESTINATION ${documents} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(FILES lib/CHANGELOG.md DESTINATION ${documents} RENAME changelog COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(FILES ${PROJECT_BINARY_DIR}/changelog.Debian DESTINATION ${documents} COMPONENT ${component}
+    EXCLUDE_FROM_ALL)
+endfunction()
+
+define_package(commands chunkhit science "packs training data, and checks and times the packs"
+  "This package has the commands, and HDF5's zstd filter as a plug-in.")
+define_package(library libchunkhit0 libs "loaders and packers of training data - shared libraries"
+  "This package has the shared libraries: libchunkhit reads packs as
+batches, libchunkhit_pack packs.")
+define_package(development libchunkhit-dev libdevel "loaders and packers of training data - development files"
+  "This package has the headers, and the files for CMake and pkg-config.")
+set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS library)
+foreach(component COMMANDS LIBRARY)
+  set(CPACK_DEBIAN_${component}_PACKAGE_SHLIBDEPS ON)
+  # Loaded when the first URL is opened.
+  set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libcurl4, ca-certificates")
+endforeach()
+set(control ${PROJECT_BINARY_DIR}/libchunkhit0)
+file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
+file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libchunkhit 0 libchunkhit0 (= ${version})
+libchunkhit_pack 0 libchunkhit0 (= ${version})\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
+
+if(CHUNKHIT_PYTHON AND pybind11_FOUND)
+  define_package(python python3-chunkhit python "loaders of training data for NumPy and PyTorch"
+    "This package has the Python package: batches as NumPy arrays or PyTorch
+tensors, without a copy.")
+  set(CPACK_COMPONENT_PYTHON_DEPENDS library)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
+  math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.${Python_VERSION_MINOR}~), python3 (<< 3.${next_minor}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, python3-scipy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/postinst
+    ${PROJECT_SOURCE_DIR}/cmake/debian/prerm)
+endif()
+
+execute_process(COMMAND date -u -R -d ${CHUNKHIT_RELEASE_DATE} OUTPUT_VARIABLE CHUNKHIT_RELEASE_TIME
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+configure_file(cmake/debian/changelog.in changelog.Debian @ONLY)
+if(PROJECT_IS_TOP_LEVEL)
+  include(CPack)
+endif()

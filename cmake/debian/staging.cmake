@@ -1,0 +1,22 @@
+# Run by CPack over what is staged below /usr: moves files of `cmake --install` to where Debian's packages have them.
+set(staged ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+file(GLOB folder ${staged}/python/usr/lib/python3.*)
+if(folder)
+  file(RENAME ${folder} ${staged}/python/usr/lib/python3)
+endif()
+if(EXISTS ${staged}/commands/usr/share/zsh/site-functions)
+  file(RENAME ${staged}/commands/usr/share/zsh/site-functions ${staged}/commands/usr/share/zsh/vendor-completions)
+endif()
+
+# The loader finds libraries in /usr/lib by itself.
+file(GLOB_RECURSE libraries ${staged}/*.so ${staged}/*.so.*)
+foreach(library IN LISTS libraries)
+  if(NOT IS_SYMLINK ${library})
+    file(RPATH_REMOVE FILE ${library})
+  endif()
+endforeach()
+
+file(GLOB_RECURSE texts ${staged}/*.1 ${staged}/*/changelog ${staged}/*/changelog.Debian)
+foreach(text IN LISTS texts)
+  execute_process(COMMAND gzip -9nf ${text} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
