@@ -17,10 +17,10 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy curl doxygen fuse3 hdf5-tools iproute2 libavif-dev libbenchmark-dev libgtest-dev libjpeg-turbo-progs libjxl-dev \
-  lintian moosefs-chunkserver moosefs-client moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed \
+  clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev libgtest-dev libjpeg-turbo-progs libjxl-dev \
+  lintian man-db mandoc moosefs-chunkserver moosefs-client moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed \
   python3-h5py python3-jsonschema python3-numpy python3-pandas python3-pil python3-pytest python3-scipy \
-  python3-sklearn python3-torch python3-torchvision python3-yaml slurm-wlm strace xxhash zstd "${torch_packages[@]}"
+  python3-sklearn python3-torch python3-torchvision python3-yaml slurm-wlm strace xxhash zsh zstd "${torch_packages[@]}"
 
 # An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
 command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm

@@ -25,6 +25,7 @@
 #include "base/near_name.h"
 #include "chunkhit/error.h"
 #include "chunkhit/version.h"
+#include "flag_pages.h"
 
 namespace chunkhit {
 namespace {
@@ -414,6 +415,7 @@ void add_common_flags(CLI::App& app, const std::string& group) {
                        "Print the version and those of the libraries")
       ->group(group);
   app.set_help_flag("-h,--help", "Print this help")->group(group);
+  add_flag_page(app);
   app.formatter(std::make_shared<ShortHelp>());
   app.get_formatter()->column_width(25);
   app.get_formatter()->label("TEXT", "");
