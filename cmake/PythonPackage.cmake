@@ -1,7 +1,7 @@
 # The Python package is built where pybind11 is, for the interpreter that Debian's python3-* packages serve.
 option(CHUNKHIT_PYTHON "Build the Python package, where pybind11 is found" ON)
 if(CHUNKHIT_PYTHON)
-  if(NOT SKBUILD AND NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
+  if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
     set(Python_EXECUTABLE /usr/bin/python3)
   endif()
   find_package(Python QUIET COMPONENTS Interpreter Development.Module)

@@ -1,0 +1,49 @@
+"""`pip install .`: CMake builds the binding and the libraries, which are put beside the package's Python files.
+
+CHUNKHIT_BUILD_FOLDER names a finished build (build/release) whose binaries are taken; else they are built in build/pip-….
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import SetupError
+
+ROOT = pathlib.Path(__file__).resolve().parent
+LIBRARIES = ("libchunkhit.so.0", "libchunkhit_pack.so.0")
+
+
+def cmake_build():
+    """Builds the binding for this interpreter, and returns the build folder."""
+    folder = ROOT / "build" / f"pip-{sys.implementation.cache_tag}"
+    options = [f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Release", "-DCHUNKHIT_TESTS=OFF",
+               "-DCHUNKHIT_SAMPLES=OFF", "-DCMAKE_REQUIRE_FIND_PACKAGE_pybind11=ON"]
+    try:
+        import pybind11
+        options.append(f"-Dpybind11_DIR={pybind11.get_cmake_dir()}")
+    except ImportError:
+        pass  # the system's, where CMake finds it
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options], check=True)
+    subprocess.run(["cmake", "--build", folder, "--target", "chunkhit_python"], check=True)
+    return folder
+
+
+class CMakeBuild(build_ext):
+    def build_extension(self, ext):
+        given = os.environ.get("CHUNKHIT_BUILD_FOLDER")
+        built = pathlib.Path(given).resolve() if given else cmake_build()
+        package = pathlib.Path(self.get_ext_fullpath(ext.name)).parent
+        package.mkdir(parents=True, exist_ok=True)
+        binding = built / "lib" / "python" / self.get_ext_filename(ext.name)
+        for path in (binding, *(built / "lib" / name for name in LIBRARIES)):
+            if not path.exists():
+                raise SetupError(f"{path}: not found; expected a build of the target chunkhit_python for {sys.executable}")
+            shutil.copy(path, package / path.name)
+
+
+version = re.search(r"project\(chunkhit VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+setup(version=version, ext_modules=[Extension("chunkhit._chunkhit", sources=[])], cmdclass={"build_ext": CMakeBuild})
