@@ -14,7 +14,9 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
 
 ROOT = pathlib.Path(__file__).resolve().parent
-LIBRARIES = ("libchunkhit.so.0", "libchunkhit_pack.so.0")
+CMAKE = (ROOT / "CMakeLists.txt").read_text()
+ABI = re.search(r"CHUNKHIT_SOVERSION ([0-9]+)", CMAKE)[1]
+LIBRARIES = (f"libchunkhit.so.{ABI}", f"libchunkhit_pack.so.{ABI}")
 
 
 def cmake_build():
@@ -45,5 +47,5 @@ class CMakeBuild(build_ext):
             shutil.copy(path, package / path.name)
 
 
-version = re.search(r"project\(chunkhit VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+version = re.search(r"project\(chunkhit VERSION ([0-9.]+)", CMAKE)[1]
 setup(version=version, ext_modules=[Extension("chunkhit._chunkhit", sources=[])], cmdclass={"build_ext": CMakeBuild})

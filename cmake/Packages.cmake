@@ -41,9 +41,10 @@ function(define_package component name section summary words)
     EXCLUDE_FROM_ALL)
 endfunction()
 
+set(library libchunkhit${CHUNKHIT_SOVERSION})
 define_package(commands chunkhit science "packs training data, and checks and times the packs"
   "This package has the commands, and HDF5's zstd filter as a plug-in.")
-define_package(library libchunkhit0 libs "loaders and packers of training data - shared libraries"
+define_package(library ${library} libs "loaders and packers of training data - shared libraries"
   "This package has the shared libraries: libchunkhit reads packs as
 batches, libchunkhit_pack packs.")
 define_package(development libchunkhit-dev libdevel "loaders and packers of training data - development files"
@@ -54,10 +55,10 @@ foreach(component COMMANDS LIBRARY)
   # Loaded when the first URL is opened.
   set(CPACK_DEBIAN_${component}_PACKAGE_RECOMMENDS "libcurl4, ca-certificates")
 endforeach()
-set(control ${PROJECT_BINARY_DIR}/libchunkhit0)
+set(control ${PROJECT_BINARY_DIR}/${library})
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
-file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libchunkhit 0 libchunkhit0 (= ${version})
-libchunkhit_pack 0 libchunkhit0 (= ${version})\n")
+file(CONFIGURE OUTPUT ${control}/shlibs CONTENT "libchunkhit ${CHUNKHIT_SOVERSION} ${library} (= ${version})
+libchunkhit_pack ${CHUNKHIT_SOVERSION} ${library} (= ${version})\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/triggers ${control}/shlibs)
 
 if(CHUNKHIT_PYTHON AND pybind11_FOUND)

@@ -1,7 +1,8 @@
 """Packs and unfinished plans that each version wrote, kept here as VERSION.tar.xz: this one must still read them, sample by
-sample, and finish the plans with the same bytes, or say which library differs.
+sample, resume loaders from their states, and finish the plans with the same bytes, or say which library differs.
 Usage: golden_test.py BIN [--record NAME]; --record adds NAME.tar.xz, for a release or a new layout. 0.1.0 has no plan of ratings
-and no merged ratings, 0.1.0-ratings has them; both have no images of their own sizes, 0.1.0-own-sizes has."""
+and no merged ratings, 0.1.0-ratings has them; both have no images of their own sizes, 0.1.0-own-sizes has;
+these three have no states, 0.1.0-states has."""
 import hashlib
 import json
 import os
@@ -85,6 +86,28 @@ def contents(pack):
             "classes": [each["name"] for each in info["classes"]]}
 
 
+def loader_of(pack):
+    """A loader of each kind of order that a state depends on: a shuffle, a seed, an augmentation."""
+    info = chunkhit.pack_info(pack)
+    if "matrices" in info:
+        return chunkhit.SparseLoader(pack, batch_size=3, shuffle="global", seed=9)
+    resized = {"resized_crop": {"height": 4, "width": 4}} if info.get("own_sizes") else {}
+    return chunkhit.ImageLoader(pack, batch_size=3, shuffle="window", seed=9, augment={"flip_horizontal": 0.5, **resized})
+
+
+def samples_of(loader):
+    return [(batch.rows if hasattr(batch, "rows") else batch.samples).tolist() for batch in loader]
+
+
+def stopped(pack):
+    """The state of a loader after two batches, and the samples of the batches that follow."""
+    loader = loader_of(pack)
+    epoch = loader.epoch(1)
+    next(epoch), next(epoch)
+    state = json.loads(json.dumps(loader.state_dict()))
+    return {"state": state, "samples": samples_of(epoch)}
+
+
 def packs_in(folder):
     """Every pack below a folder, by its path in it."""
     return sorted(os.path.relpath(path, folder) for path, _, names in os.walk(folder) if "manifest.json" in names)
@@ -143,7 +166,8 @@ def record(folder):
             if name == "run.json" or name.endswith(".inputs"):
                 os.remove(os.path.join(path, name))
     with open(os.path.join(folder, "expected.json"), "w") as file:
-        json.dump({pack: contents(os.path.join(folder, pack)) for pack in packs_in(folder)}, file, indent=1)
+        packs = {pack: os.path.join(folder, pack) for pack in packs_in(folder)}
+        json.dump({pack: {**contents(path), "stopped": stopped(path)} for pack, path in packs.items()}, file, indent=1)
         file.write("\n")
 
 
@@ -167,6 +191,11 @@ def check_packs(folder):
     check(packs_in(folder) == sorted(expected) and expected, "packs are missing in", folder)
     for pack, recorded in expected.items():
         path = os.path.join(folder, pack)
+        if before := recorded.pop("stopped", None):
+            loader = loader_of(path)
+            loader.load_state_dict(before["state"])
+            resumed = samples_of(loader)
+            check(resumed == before["samples"], pack, "after its state had", before["samples"], "has", resumed)
         found = contents(path)
         check(found == recorded, pack, "was", recorded, "is", found)
         run("pack-verify", path, folder=folder)
