@@ -71,7 +71,7 @@ tensors, without a copy.")
   math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "python3 (>= 3.${Python_VERSION_MINOR}~), python3 (<< 3.${next_minor}), python3-numpy")
-  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, python3-scipy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "chunkhit, python3-torch, python3-scipy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/postinst
     ${PROJECT_SOURCE_DIR}/cmake/debian/prerm)
 endif()
