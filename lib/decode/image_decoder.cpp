@@ -56,7 +56,6 @@ constexpr std::array kSignatures{
     Signature{"plain or bitmap PNM", 0, "P2\n"sv},
     Signature{"plain or bitmap PNM", 0, "P3\n"sv},
     Signature{"plain or bitmap PNM", 0, "P4\n"sv},
-    Signature{"PAM", 0, "P7\n"sv},
     Signature{"PFM", 0, "PF\n"sv},
     Signature{"PFM", 0, "Pf\n"sv},
     Signature{"ICO", 0, "\0\0\1\0"sv},

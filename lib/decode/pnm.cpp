@@ -1,7 +1,11 @@
-// Binary PNM: P5 (gray) and P6 (RGB), 8 or 16 bits a value, any largest value. stb_image would only copy the
-// rows: it scales no value below 255, and keeps the low byte of one above.
+// Binary PNM: P5 (gray), P6 (RGB) and PAM (P7, which may have alpha), 8 or 16 bits a value, any largest
+// value. stb_image would only copy the rows: it scales no value below 255, and keeps the low byte of one
+// above.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/bytes.h"
 #include "decode/channels.h"
@@ -29,6 +33,62 @@ bool read_number(std::string_view text, std::size_t& at, std::uint32_t& number) 
   return at > begin && at < text.size() && kBlanks.find(text[at++]) != std::string_view::npos;
 }
 
+/// The values of a header, and where the rows begin.
+struct PnmHeader {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  std::uint32_t largest = 0;
+  std::uint32_t channels = 0;
+  std::size_t end = 0;
+};
+
+std::optional<PnmHeader> read_pnm_header(std::string_view text) {
+  PnmHeader header;
+  header.channels = text[1] == '5' ? 1 : 3;
+  header.end = 2;
+  const bool is_whole = read_number(text, header.end, header.width) &&
+                        read_number(text, header.end, header.height) &&
+                        read_number(text, header.end, header.largest);
+  return is_whole ? std::optional(header) : std::nullopt;
+}
+
+/// Tuple types of PAM; those with alpha have it last, not multiplied into the colors.
+constexpr std::array<std::pair<std::string_view, std::uint32_t>, 6> kTupleTypes{{{"GRAYSCALE", 1},
+                                                                                 {"BLACKANDWHITE", 1},
+                                                                                 {"GRAYSCALE_ALPHA", 2},
+                                                                                 {"BLACKANDWHITE_ALPHA", 2},
+                                                                                 {"RGB", 3},
+                                                                                 {"RGB_ALPHA", 4}}};
+
+/// Reads lines of a keyword and its value up to ENDHDR.
+std::optional<PnmHeader> read_pam_header(std::string_view text) {
+  PnmHeader header;
+  std::string_view type;
+  for (header.end = 3;;) {
+    const std::size_t end = text.find('\n', header.end);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view line = text.substr(header.end, end - header.end);
+    const std::size_t blank = line.find(' ');
+    const std::string_view word = line.substr(0, blank);
+    header.end = end + 1;
+    if (word == "ENDHDR") break;
+    if (word.empty() || word.starts_with('#')) continue;
+    if (blank == std::string_view::npos) return std::nullopt;
+    std::size_t at = end - line.size() + blank;
+    if (word == "TUPLTYPE") type = line.substr(blank + 1);
+    std::uint32_t* const number = word == "WIDTH"    ? &header.width
+                                  : word == "HEIGHT" ? &header.height
+                                  : word == "DEPTH"  ? &header.channels
+                                  : word == "MAXVAL" ? &header.largest
+                                                     : nullptr;
+    if (number != nullptr && !read_number(text, at, *number)) return std::nullopt;
+  }
+  const auto is_own = [&](const auto& known) {
+    return known.second == header.channels && (type.empty() || known.first == type);
+  };
+  return std::ranges::any_of(kTupleTypes, is_own) ? std::optional(header) : std::nullopt;
+}
+
 // round(v / largest · 255) in doubles, ties to even: Pillow's PpmDecoder.
 ByteBuffer scale_table(std::uint32_t largest) {
   ByteBuffer scaled(largest > 255 ? 65536 : 256);
@@ -42,15 +102,21 @@ ByteBuffer scale_table(std::uint32_t largest) {
 class PnmFile : public OpenedImage {
  public:
   PnmFile(Bytes file, DecodeMonitor& monitor) : monitor_(monitor) {
-    header.channels = file[1] == '5' ? 1 : 3;
-    std::size_t at = 2;
-    if (!read_number(as_text(file), at, header.width) || !read_number(as_text(file), at, header.height) ||
-        !read_number(as_text(file), at, largest_) || largest_ == 0 || largest_ > 65535)
-      throw ImageError("damaged PNM: its header is not width, height and largest value");
+    const bool is_pam = file[1] == '7';
+    const auto found = is_pam ? read_pam_header(as_text(file)) : read_pnm_header(as_text(file));
+    if (!found || found->largest == 0 || found->largest > 65535)
+      throw ImageError(is_pam
+                           ? "damaged PAM: its header lacks width, height, depth or largest value, or is of "
+                             "other than gray and RGB, with or without alpha"
+                           : "damaged PNM: its header is not width, height and largest value");
+    header.width = found->width;
+    header.height = found->height;
+    header.channels = found->channels;
+    largest_ = found->largest;
     header.extra_bytes = std::uint64_t{header.width} * header.channels + 65536;
     value_bytes_ = largest_ > 255 ? 2 : 1;
     const std::uint64_t row_bytes = std::uint64_t{header.width} * header.channels * value_bytes_;
-    rows_ = {file.subspan(at), row_bytes, row_bytes};
+    rows_ = {file.subspan(found->end), row_bytes, row_bytes};
   }
 
   void decode(const DecodePlan& plan, Image& image) override {
@@ -67,9 +133,11 @@ class PnmFile : public OpenedImage {
       }
       const std::uint8_t* values = rows_.bytes.data() + (region.y + y) * rows_.row_step +
                                    std::size_t{region.x} * header.channels * value_bytes_;
-      for (std::size_t i = 0; i < natural.size(); ++i)
+      const bool is_scaled = largest_ != 255;
+      for (std::size_t i = 0; is_scaled && i < natural.size(); ++i)
         natural[i] = scaled[value_bytes_ == 2 ? load_big16(values + 2 * i) : values[i]];
-      convert_channels(natural.data(), header.channels, image.row(y), plan.channels, region.width);
+      convert_channels(is_scaled ? natural.data() : values, header.channels, image.row(y), plan.channels,
+                       region.width);
     }
   }
 
@@ -84,6 +152,7 @@ class PnmFile : public OpenedImage {
 
 bool is_pnm(Bytes file) {
   const std::string_view text = as_text(file);
+  if (text.starts_with("P7\n")) return true;
   return (text.starts_with("P5") || text.starts_with("P6")) && text.size() > 2 &&
          (kBlanks.find(text[2]) != std::string_view::npos || text[2] == '#');
 }

@@ -103,6 +103,36 @@ TEST(Pnm, ScalesWhereTheLargestValueIsAnother) {
   EXPECT_EQ(pixels("P5 2 1 1023 \2\0\3\xff"s), "\x80\xff"s);
 }
 
+const std::string kPam =
+    "P7\nWIDTH 2\nHEIGHT 1\n# two pixels\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcdefgh"s;
+
+TEST(Pam, GivesItsPixelsWithOneToFourChannels) {
+  EXPECT_EQ(pixels(kPam), "abcdefgh");
+  EXPECT_EQ(pixels(kPam, {.region = {1, 0, 1, 1}, .channels = 3}), "efg");
+  EXPECT_EQ(pixels("P7\nHEIGHT 2\nWIDTH 1\nDEPTH 2\nMAXVAL 255\nENDHDR\nabcd"), "abcd");
+  EXPECT_EQ(pixels("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabc"), "abc");
+  EXPECT_EQ(pixels("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 3\nENDHDR\n\1\3"), "\x55\xff");
+}
+
+TEST(PamError, FindsTruncationAtEveryLength) {
+  for (std::size_t size = 0; size < kPam.size(); ++size)
+    EXPECT_NE(decode(as_bytes(kPam.substr(0, size))).error, "") << size;
+}
+
+TEST(PamError, RejectsHeadersThatLie) {
+  const auto error_of = [](std::string_view lines) {
+    return pixels("P7\n" + std::string(lines) + "ENDHDR\nabcd");
+  };
+  for (const std::string_view lines :
+       {"WIDTH 2\nHEIGHT 1\nDEPTH 2\n", "WIDTH 2\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\n",
+        "WIDTH 2\nHEIGHT 1\nDEPTH 0\nMAXVAL 255\n", "WIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\n",
+        "WIDTH\n", "WIDTH x\n"})
+    EXPECT_TRUE(error_of(lines).starts_with("damaged PAM")) << lines;
+  EXPECT_EQ(error_of("WIDTH 999999999\nHEIGHT 999999999\nDEPTH 4\nMAXVAL 255\n"),
+            "is 999999999 x 999999999 pixels, over the limit of 256000000 pixels");
+  EXPECT_EQ(error_of("HEIGHT 5\nDEPTH 4\nMAXVAL 255\n"), "has no pixels: 0 x 5");
+}
+
 TEST(PnmError, FindsTruncationAtEveryLength) {
   for (std::size_t size = 0; size < kPnm.size(); ++size)
     EXPECT_NE(decode(as_bytes(kPnm.substr(0, size))).error, "") << size;
