@@ -130,12 +130,12 @@ class SparseRun {
             std::optional<PlannedValues> planned = {})
       : spec_(spec), options_(options), threads_(options.threads), planned_(planned), start_(start_run()) {}
 
-  PackSparseReport pack() {
+  PackSparseReport pack(RatingReader* reader = nullptr) {
     GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
     ids.planned = planned_;
     SparseOutputs outputs(spec_, options_, recorded_ids(ids));
     SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
-    report_.interrupted = !input.read();
+    report_.interrupted = !input.read(reader);
     report_.read_seconds = start_.seconds();
     if (!report_.interrupted) {
       outputs.compare(input.xxh3());
@@ -321,10 +321,11 @@ void check_no_plan(const PackSparseOptions& options) {
                                              "finishes it, `force` removes it");
 }
 
-/// Checks spec and options.
-PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options) {
+/// Checks spec and options, beside the inputs where a reader gives the ratings.
+PackSparseOptions checked_options(const PackSparseSpec& spec, PackSparseOptions options,
+                                  bool has_reader = false) {
   check_spec(spec);
-  check_inputs(spec, options);
+  if (!has_reader) check_inputs(spec, options);
   while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
   check_inputs_outside(options);
   if (!options.output.empty()) {
@@ -351,6 +352,12 @@ PackSparseReport pack_sparse(const PackSparseSpec& spec, const PackSparseOptions
   const PackSparseOptions options = checked_options(spec, given);
   if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
   return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(); });
+}
+
+PackSparseReport pack_sparse_reader(const PackSparseSpec& spec, const PackSparseOptions& given,
+                                    RatingReader& reader) {
+  const PackSparseOptions options = checked_options(spec, given, true);
+  return run_with_threads(options.threads, [&] { return SparseRun(spec, options).pack(&reader); });
 }
 
 PackSparseReport preview_sparse(const PackSparseSpec& spec, const PackSparseOptions& given) {

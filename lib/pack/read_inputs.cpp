@@ -278,7 +278,7 @@ void read_matrices(RatingFormat format, const MatrixFileSpec& files, OpenedInput
 }  // namespace
 
 void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
-                     std::span<const float> values) {
+                     std::span<const float> values, std::span<const std::int64_t> times) {
   if (!has_begun_) return;
   users_.update(bytes_of(users));
   items_.update(bytes_of(items));
@@ -286,12 +286,16 @@ void RatingHash::add(std::span<const std::uint32_t> users, std::span<const std::
   const std::array<std::uint64_t, 2> counts{users.size(), values.size()};
   values_.update(bytes_of(std::span<const std::uint64_t>(counts)));
   values_.update(bytes_of(values));
+  if (times.empty()) return;
+  if (!times_) times_.emplace();
+  times_->update(bytes_of(times));
 }
 
 /// Hashes the content of matrices, so that the same matrix in another file format is the same input.
 std::uint64_t RatingHash::value(const IdMap& users, const IdMap& items) const {
   Xxh3Stream all;
   std::string text = hash_text(users_.value()) + hash_text(items_.value()) + hash_text(values_.value());
+  if (times_) text += hash_text(times_->value());
   all.update(as_bytes(text));
   for (const IdMap* ids : {&users, &items})
     for (std::uint32_t number = 0; number < ids->size(); ++number) {
@@ -328,6 +332,14 @@ void check_one_format(RatingFormat format, const std::string& name, RatingFormat
 }
 
 }  // namespace
+
+const char* given_input_flag(const RatingInputSpec& spec) {
+  if (!spec.format.empty()) return "`format`";
+  if (spec.transpose != Transpose::automatic) return "`transpose`";
+  if (!spec.layer.empty()) return "`layer`";
+  if (spec.index_base) return "`index_base`";
+  return given_table_flag(spec.table);
+}
 
 RatingFormat input_format(const RatingInputSpec& spec, const std::string& path) {
   std::unique_ptr<TextStream> stream;
@@ -370,6 +382,17 @@ InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs, Ra
     const bool is_misled = is_detected_by_name && error.code() == ErrorCode::bad_data;
     throw Error(error.code(), is_misled ? words + by_name_text(facts.format) : words);
   }
+  return facts;
+}
+
+InputFacts read_reader(RatingReader& reader, const std::string& name, RatingIntake& intake,
+                       RatingHash& hash) {
+  hash.begin();
+  const MatrixFile file{name, 0};
+  intake.read_blocks({&file, 1}, reader);
+  InputFacts facts;
+  facts.format = RatingFormat::npz;  // equal entries of such a file make an equal pack
+  add_facts(name, reader.facts(), facts.notices);
   return facts;
 }
 

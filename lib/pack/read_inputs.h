@@ -66,7 +66,7 @@ class RatingHash {
   /// Before this, nothing is hashed.
   void begin() { has_begun_ = true; }
   void add(std::span<const std::uint32_t> users, std::span<const std::uint32_t> items,
-           std::span<const float> values);
+           std::span<const float> values, std::span<const std::int64_t> times);
   /// With the ids that the numbers stand for.
   [[nodiscard]] std::uint64_t value(const IdMap& users, const IdMap& items) const;
 
@@ -75,6 +75,7 @@ class RatingHash {
   Xxh3Stream users_;
   Xxh3Stream items_;
   Xxh3Stream values_;
+  std::optional<Xxh3Stream> times_;  ///< where there are times
 };
 
 /// What was read beside the ratings.
@@ -94,6 +95,9 @@ struct InputPaths {
   std::uint64_t memory_bytes = UINT64_MAX;  ///< memory limit of a reader of HDF5 or packs
 };
 
+/// The first option given that says how files are read; null where there is none.
+[[nodiscard]] const char* given_input_flag(const RatingInputSpec& spec);
+
 /// The format of an input, as read_inputs detects it.
 [[nodiscard]] RatingFormat input_format(const RatingInputSpec& spec, const std::string& path);
 
@@ -101,6 +105,11 @@ struct InputPaths {
 /// throws, usage where a flag does not suit the kind. Where `stop` is set meanwhile, the ratings are not all.
 [[nodiscard]] InputFacts read_inputs(const RatingInputSpec& spec, const InputPaths& inputs,
                                      RatingIntake& intake, RatingHash& hash, const std::atomic<bool>* stop);
+
+/// Reads the ratings of a reader through `intake`; `name` stands for it in messages. They are hashed as those
+/// of a matrix. Throws as read_inputs.
+[[nodiscard]] InputFacts read_reader(RatingReader& reader, const std::string& name, RatingIntake& intake,
+                                     RatingHash& hash);
 
 /// Stands for all that was read: of texts of ratings their bytes, undone; of packs their ids; of other
 /// matrices `ratings` and ids.

@@ -46,7 +46,7 @@ SparseInput::SparseInput(const PackSparseSpec& spec, const PackSparseOptions& op
       store_({rating_bytes_, spill_folder_, needs_times(spec.packs)}),
       intake_(spec.input.table, intake_options(threads),
               [this](auto users, auto items, auto values, auto times) {
-                hash_.add(users, items, values);
+                hash_.add(users, items, values, times);
                 store_.limit_memory(rating_bytes_);
                 store_.append(users, items, values, times);
                 count_given(users);
@@ -75,13 +75,14 @@ IntakeOptions SparseInput::intake_options(std::uint32_t threads) {
   return intake;
 }
 
-bool SparseInput::read() {
+bool SparseInput::read(RatingReader* reader) {
   if (options_.on_progress) options_.on_progress({});
   const auto is_stopped = [this] { return options_.stop != nullptr && *options_.stop; };
   try {
     const InputPaths inputs{options_.inputs, spill_folder_, spec_.packs.split.kind == SplitKind::given,
                             options_.memory_bytes};
-    facts_ = read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
+    facts_ = reader != nullptr ? read_reader(*reader, "RatingWriter", intake_, hash_)
+                               : read_inputs(spec_.input, inputs, intake_, hash_, options_.stop);
   } catch (const Error&) {
     if (is_stopped()) return false;  // which cuts stdin off
     throw;

@@ -34,8 +34,8 @@ class SparseInput {
   SparseInput(const SparseInput&) = delete;
   SparseInput& operator=(const SparseInput&) = delete;
 
-  /// Reads everything; false: `stop` was seen.
-  [[nodiscard]] bool read();
+  /// Reads everything, of a reader in the place of files unless it is null; false: `stop` was seen.
+  [[nodiscard]] bool read(RatingReader* reader = nullptr);
   /// Stands for all that was read.
   [[nodiscard]] std::uint64_t xxh3() const;
   /// Applies rules, split and orders; throws with the users' and items' own ids.

@@ -7,6 +7,7 @@
 
 #include "chunkhit/pack.h"
 #include "ratings/rating_packs.h"
+#include "ratings/rating_reader.h"
 
 namespace chunkhit {
 
@@ -33,5 +34,9 @@ struct InputCount {
 /// pack_sparse of one input of a plan: packs that get no rows are left out.
 PackSparseReport pack_sparse_input(const PackSparseSpec& spec, const PackSparseOptions& options,
                                    const PlannedValues& planned);
+
+/// pack_sparse of what a reader gives, in the place of files.
+[[nodiscard]] PackSparseReport pack_sparse_reader(const PackSparseSpec& spec,
+                                                  const PackSparseOptions& options, RatingReader& reader);
 
 }  // namespace chunkhit

@@ -30,6 +30,7 @@ void bind_images(py::module_& module);
 void bind_sparse(py::module_& module);
 void bind_datasets(py::module_& module);
 void bind_packing(py::module_& module);
+void bind_writers(py::module_& module);
 
 /// What epochs and waiting are checked with for Ctrl-C.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};

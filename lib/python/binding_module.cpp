@@ -114,6 +114,7 @@ PYBIND11_MODULE(_chunkhit, module) {
   bind_sparse(module);
   bind_datasets(module);
   bind_packing(module);
+  bind_writers(module);
   module.def(
       "pack_info_json",
       [](const std::string& path, const std::string& images, const std::optional<std::string>& labels) {

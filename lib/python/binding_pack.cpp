@@ -1,13 +1,10 @@
 // pack_images and pack_sparse: keywords → spec and options. The packing runs in a thread of its own, so that
 // the caller's sees Ctrl-C and shows progress.
+#include "binding_pack.h"
+
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <future>
-#include <mutex>
-
-#include "binding_options.h"
-#include "chunkhit/pack.h"
 
 namespace chunkhit {
 
@@ -110,6 +107,8 @@ void take_own_sizes(OptionDict& from, PackImagesSpec& spec) {
   from.take("part_samples", spec.own_sizes.part_samples);
 }
 
+}  // namespace
+
 PackImagesSpec images_spec(OptionDict& from) {
   PackImagesSpec spec;
   from.take("labels", spec.labels);
@@ -146,6 +145,8 @@ PackImagesSpec images_spec(OptionDict& from) {
   return spec;
 }
 
+namespace {
+
 /// Takes a count given as an int, or a share given as a float.
 template <class Amount>
 void take_amount(OptionDict& from, const char* name, Amount& amount) {
@@ -176,6 +177,8 @@ void take_run_options(OptionDict& from, Options& options) {
   from.take("command_line", options.command_line);
 }
 
+}  // namespace
+
 PackImagesOptions images_options(OptionDict& from) {
   PackImagesOptions options;
   from.take("root", options.root);
@@ -186,6 +189,8 @@ PackImagesOptions images_options(OptionDict& from) {
   from.take("sheet", options.sheet);
   return options;
 }
+
+namespace {
 
 RatingInputSpec rating_input(OptionDict& from) {
   RatingInputSpec input;
@@ -237,6 +242,8 @@ RatingSplitSpec rating_split(OptionDict& from, RatingSplitSpec split, std::vecto
   return split;
 }
 
+}  // namespace
+
 PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   PackSparseSpec spec;
   bool is_vae_cf = false;
@@ -268,6 +275,13 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   return spec;
 }
 
+PackSparseOptions sparse_options(OptionDict& from) {
+  PackSparseOptions options;
+  take_texts(from, "inputs", options.inputs);
+  take_run_options(from, options);
+  return options;
+}
+
 py::dict progress_dict(const PackProgress& progress) {
   py::dict dict;
   dict["phase"] = name_of(progress.phase);
@@ -290,45 +304,14 @@ py::dict progress_dict(const PackSparseProgress& progress) {
   return dict;
 }
 
-/// Runs `pack` in a thread of its own. Meanwhile this thread, which holds the GIL in between, hands the
-/// latest progress to `on_progress`, unless that is None, and looks for signals: what a handler or
-/// `on_progress` raises stops the run after the samples in hand, and is passed on when it has ended.
+namespace {
+
+/// Runs `pack` in a thread of its own, watched by this one.
 template <class Progress, class Options, class Pack>
 auto run_reporting(Options options, const py::object& on_progress, Pack pack) {
-  std::mutex mutex;
-  std::optional<Progress> latest;
-  std::atomic<bool> stop{false};
-  options.stop = &stop;
-  options.on_progress = [&](const Progress& progress) {
-    const std::lock_guard lock(mutex);
-    latest = progress;
-  };
-  auto running = std::async(std::launch::async, [&] { return pack(options); });
-  const auto is_done = [&] {
-    const py::gil_scoped_release release;
-    return running.wait_for(kSignalInterval) == std::future_status::ready;
-  };
-  const auto show = [&] {
-    std::optional<Progress> progress;
-    {
-      const std::lock_guard lock(mutex);
-      progress.swap(latest);
-    }
-    if (progress && !on_progress.is_none()) on_progress(progress_dict(*progress));
-  };
-  try {
-    while (!is_done()) {
-      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      show();
-    }
-    show();
-  } catch (...) {
-    stop = true;
-    const py::gil_scoped_release release;
-    running.wait();
-    throw;
-  }
-  return running.get();
+  RunWatch<Progress> watch(on_progress);
+  watch.watch(options);
+  return watch.run([&] { return pack(options); });
 }
 
 /// Packs, or with `dry_run` returns what would be packed: {folder: (samples, raw bytes)}.
@@ -392,10 +375,8 @@ std::optional<std::string> bind_plan_status_json(const std::string& folder) {
 
 py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progress, bool dry_run) {
   OptionDict from(keywords);
-  PackSparseOptions options;
-  take_texts(from, "inputs", options.inputs);
+  PackSparseOptions options = sparse_options(from);
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
-  take_run_options(from, options);
   from.finish();
   const PackSparseReport report =
       run_reporting<PackSparseProgress>(std::move(options), on_progress, [&](const PackSparseOptions& how) {
@@ -409,10 +390,8 @@ py::dict bind_pack_sparse(const py::dict& keywords, const py::object& on_progres
 
 void bind_plan_sparse(const py::dict& keywords, std::uint64_t tasks) {
   OptionDict from(keywords);
-  PackSparseOptions options;
-  take_texts(from, "inputs", options.inputs);
+  PackSparseOptions options = sparse_options(from);
   const PackSparseSpec spec = sparse_spec(from, options.inputs);
-  take_run_options(from, options);
   from.finish();
   const py::gil_scoped_release release;
   static_cast<void>(plan_sparse(spec, options, tasks));

@@ -17,9 +17,11 @@ from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
 from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
+from ._writers import RatingWriter
 
 __all__ = [
     "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
-    "PopularitySampler", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack", "merge_packs",
+    "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
+    "merge_packs",
     "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
 ]

@@ -105,16 +105,23 @@ def given(arguments: Dict[str, Any]) -> Info:
     return {name: value for name, value in arguments.items() if value is not None and name not in others}
 
 
-def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
-    """Calls `run` with the function that shows its progress, or None."""
+def progress_shower(progress: Progress) -> Optional[Callable[[Info], None]]:
+    """The function that shows the progress, or None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress: expected True, False, None or a function, found {progress!r}")
-    line = ProgressLine() if progress is True or (progress is None and is_shown()) else None
+    if callable(progress):
+        return progress
+    return ProgressLine() if progress is True or (progress is None and is_shown()) else None
+
+
+def with_progress(progress: Progress, run: Callable[[Any], Any]) -> Any:
+    """Calls `run` with the function that shows its progress, or None."""
+    show = progress_shower(progress)
     try:
-        return run(progress if callable(progress) else line)
+        return run(show)
     finally:
-        if line:
-            line.end()
+        if isinstance(show, ProgressLine):
+            show.end()
 
 
 def pack(run: Callable[..., Dict[str, Any]], output: Path, progress: Progress, dry_run: bool,
@@ -281,8 +288,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     """
     options = given(locals())
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
-        raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; scipy.sparse.save_npz(file, matrix) "
-                        "makes one of it")
+        raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; RatingWriter packs what is in "
+                        "memory")
     if inputs is not None:
         options["inputs"] = native_paths(inputs, "inputs")
     for name in ("user", "item", "value", "time"):
