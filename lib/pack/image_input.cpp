@@ -50,7 +50,8 @@ constexpr double kLargeSampleBytes = 512 << 10;
                                        "; name one of them, " + folder + "/" + packs.front() + " say");
 }
 
-/// The names of classes by id, from a pack or a text file.
+}  // namespace
+
 std::vector<std::string> read_classes(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
@@ -69,6 +70,8 @@ std::vector<std::string> read_classes(const std::string& path) {
   if (names.empty()) throw Error(ErrorCode::bad_data, file + ": has no classes for `classes`");
   return names;
 }
+
+namespace {
 
 SampleList list_samples(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::vector<std::string> classes;
@@ -181,12 +184,6 @@ void check_outside_root(const PackImagesOptions& options) {
   if (std::mismatch(root.begin(), root.end(), output.begin(), output.end()).first == root.end())
     throw Error(ErrorCode::usage, "`output`: " + options.output + " lies in " + options.root +
                                       ", whose sub-folders are the classes; choose a folder outside");
-}
-
-void check_output(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  // An output below ROOT would be a class of the next run.
-  if (spec.labels.empty() && options.inputs.empty()) check_outside_root(options);
-  check_outside_packs(options.output);
 }
 
 /// Divides the list into packs; throws usage for a share that gets nothing.
@@ -346,14 +343,22 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
     const std::size_t slash = spec.labels.rfind('/');
     options.root = spec.labels == "-" || slash == std::string::npos ? "." : spec.labels.substr(0, slash + 1);
   }
-  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
-  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
-  check_output(spec, options);
+  options = checked_output(spec, std::move(options));
+  // An output below ROOT would be a class of the next run.
+  if (spec.labels.empty() && options.inputs.empty()) check_outside_root(options);
   if (options.inputs.empty() && spec.labels.empty()) options.inputs = find_tars(spec, options.root);
   const LabelCsvSpec plain;
   if (options.inputs.empty() && spec.labels.empty() && spec.columns.label_columns != plain.label_columns)
     throw Error(ErrorCode::usage,
                 "`label_column`: is for a CSV or for labels in tars: give the CSV with `labels`");
+  return options;
+}
+
+PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options) {
+  check_spec(spec);
+  if (options.output.empty()) throw Error(ErrorCode::usage, "`output` is required: a folder for the pack");
+  while (options.output.size() > 1 && options.output.ends_with('/')) options.output.pop_back();
+  check_outside_packs(options.output);
   return options;
 }
 
@@ -366,9 +371,14 @@ void check_no_sheet(const PackImagesOptions& options) {
 std::optional<ImageInput> read_image_input(const PackImagesSpec& spec, const PackImagesOptions& options) {
   std::optional<SampleList> list = list_unless_stopped(spec, options);
   if (!list) return std::nullopt;
+  if (!spec.labels.empty() && options.inputs.empty())
+    make_relative(*list, RootFolder(options.root, spec.follow_symlinks));
+  return make_image_input(spec, options, std::move(*list));
+}
+
+ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
   const RootFolder root(options.root, spec.follow_symlinks);
-  if (!spec.labels.empty() && options.inputs.empty()) make_relative(*list, root);
-  ImageInput input{std::move(*list), {}, {}, {}, {}};
+  ImageInput input{std::move(list), {}, {}, {}, {}};
   input.first = probe_shape(spec, options, root, input.list);
   input.packs = divide_list(input.list, spec);
   input.notices = all_notices(input.list, spec, input.first);

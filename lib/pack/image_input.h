@@ -39,6 +39,15 @@ struct ImageInput {
 
 /// Throws usage where a sheet is asked for, which only a preview writes.
 void check_no_sheet(const PackImagesOptions& options);
+/// Checks the spec and the output, where no root is looked into. Throws usage.
+[[nodiscard]] PackImagesOptions checked_output(const PackImagesSpec& spec, PackImagesOptions options);
+
+/// Looks at the first images of a list and divides it into packs. Throws as pack_images.
+[[nodiscard]] ImageInput make_image_input(const PackImagesSpec& spec, const PackImagesOptions& options,
+                                          SampleList list);
+
+/// The names of classes by id, from a pack or a text file: PackImagesSpec::classes. Throws bad_data.
+[[nodiscard]] std::vector<std::string> read_classes(const std::string& path);
 
 /// Lists the images, looks at the first ones and divides the list into packs; nothing where the run was
 /// stopped meanwhile: a list on stdin may lack its end then. Throws as pack_images.

@@ -11,6 +11,7 @@
 #include "pack/disk_space.h"
 #include "pack/image_archives.h"
 #include "pack/image_input.h"
+#include "pack/image_run.h"
 #include "pack/memory_plan.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -48,16 +49,16 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
                          options.on_io_error == OnIoError::reject};
   RejectLimit rejects(options, input.list.row_count);
   progress.rows_total = input.list.size();
-  RunContext run{
-      spec,
-      options,
-      input.list,
-      maker,
-      rejects,
-      progress,
-      memory,
-      {"pack-images " + version(), options.command_line, start, memory.threads, absolute_root(options.root)},
-      {}};
+  RunContext run{spec,
+                 options,
+                 input.list,
+                 maker,
+                 rejects,
+                 progress,
+                 memory,
+                 {"pack-images " + version(), options.command_line, start, memory.threads,
+                  spec.labels == kWriterLabels ? "" : absolute_root(options.root)},
+                 {}};
 
   PackImagesReport report;
   report.notices = std::move(input.notices);
@@ -72,11 +73,13 @@ PackImagesReport pack_input(const PackImagesSpec& spec, const PackImagesOptions&
   return report;
 }
 
-PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options) {
+/// Packs what `read` gives, unless it gives nothing because the run was stopped.
+template <class Read>
+PackImagesReport pack_all(const PackImagesSpec& spec, const PackImagesOptions& options, Read read) {
   const RunStart start = start_run();
   PackProgress progress;
   if (options.on_progress) options.on_progress(progress);
-  std::optional<ImageInput> input = read_image_input(spec, options);
+  std::optional<ImageInput> input = read();
   if (input) {
     const PackImagesSpec counted = with_part_samples(spec, options, input->list);
     return pack_input(counted, options, std::move(*input), start, progress);
@@ -115,9 +118,25 @@ PackImagesPlan foresee(const PackImagesSpec& spec, const SampleShape& sample, st
 
 }  // namespace
 
-PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& options) {
-  check_no_sheet(options);
-  return pack_all(spec, checked_options(spec, options));
+PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions& given) {
+  check_no_sheet(given);
+  const PackImagesOptions options = checked_options(spec, given);
+  return pack_all(spec, options, [&] { return read_image_input(spec, options); });
+}
+
+PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
+  PackImagesOptions options = checked_output(spec, std::move(given));
+  options.root = "/";  // samples are not looked for below it
+  std::vector<std::string> names{""};
+  if (!spec.split.empty()) names.clear();
+  for (const SplitShare& share : spec.split) names.push_back(share.name);
+  for (const std::string& name : names) OutputFolder::check(pack_path(options, name), options.force);
+  return options;
+}
+
+PackImagesReport pack_list(const PackImagesSpec& spec, const PackImagesOptions& options, SampleList list) {
+  return pack_all(spec, options,
+                  [&] { return std::optional(make_image_input(spec, options, std::move(list))); });
 }
 
 PackImagesPreview preview_images(const PackImagesSpec& given_spec, const PackImagesOptions& given) {

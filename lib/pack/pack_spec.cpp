@@ -204,10 +204,12 @@ void add_own_sizes(const PackImagesSpec& spec, const ChunkPlan& plan, std::vecto
 std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan& plan,
                                      const std::string& split_name, const SampleList& list) {
   const TransformSpec& transform = spec.transform;
+  const bool is_written = spec.labels == kWriterLabels;
   std::vector<SpecEntry> entries{{"labels", !list.labels_from.empty() ? list.labels_from
                                             : spec.labels.empty()     ? "folders"
+                                            : is_written              ? "writer"
                                                                       : "csv"}};
-  if (!spec.labels.empty()) entries.push_back({"file-column", spec.columns.file_column});
+  if (!spec.labels.empty() && !is_written) entries.push_back({"file-column", spec.columns.file_column});
   if (!spec.labels.empty() || !list.labels_from.empty())
     entries.push_back({"label-column", joined(spec.columns.label_columns)});
   if (!spec.columns.keep_columns.empty())
@@ -312,8 +314,8 @@ struct SpecField {
 };
 
 constexpr std::array kSpecFields{
-    SpecField{"labels",
-              [](const auto& entry, auto& spec) { spec.labels = entry.value == "csv" ? "csv" : ""; }},
+    SpecField{"labels", [](const auto& entry,
+                           auto& spec) { spec.labels = entry.value == "folders" ? "" : entry.value; }},
     SpecField{"resize", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"resize-long", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},
     SpecField{"fit", [](const auto& entry, auto& spec) { set_resize(entry, spec.transform); }},

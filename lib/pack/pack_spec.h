@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chunk/chunk_plan.h"
@@ -14,6 +15,9 @@
 #include "pack/pack_run.h"
 
 namespace chunkhit {
+
+/// PackImagesSpec::labels of an ImageWriter; no path holds a NUL.
+inline constexpr std::string_view kWriterLabels{"\0writer", 7};
 
 /// Returns the codec that a spec means; throws usage.
 [[nodiscard]] CodecChoice codec_choice(const PackImagesSpec& spec);

@@ -1,8 +1,11 @@
-// RatingWriter: arrays and lists of texts → entries. It packs in a thread of its own, which this one watches.
+// Writers of what a program has in memory: arrays and lists of texts → views.
 #include <pybind11/stl.h>
+
+#include <chrono>
 
 #include "binding_ids.h"
 #include "binding_pack.h"
+#include "chunkhit/image_writer.h"
 #include "chunkhit/rating_writer.h"
 
 namespace chunkhit {
@@ -52,33 +55,12 @@ RatingValues values_of(const py::object& array) {
 }
 
 /// A writer and what watches its run.
-class BoundRatingWriter {
+template <class Writer, class Progress>
+class BoundWriter {
  public:
-  BoundRatingWriter(const py::dict& keywords, py::object on_progress) : watch_(std::move(on_progress)) {
-    OptionDict from(keywords);
-    PackSparseOptions options = sparse_options(from);
-    const PackSparseSpec spec = sparse_spec(from, options.inputs);
-    from.finish();
-    watch_.watch(options);
-    writer_ = std::make_unique<RatingWriter>(spec, std::move(options));
-  }
-  BoundRatingWriter(const BoundRatingWriter&) = delete;
-  BoundRatingWriter& operator=(const BoundRatingWriter&) = delete;
-  ~BoundRatingWriter() { close(); }
-
-  void add(const py::object& users, const py::object& items, const py::object& values,
-           const py::object& times) {
-    const HeldIds held_users(users, "users");
-    const HeldIds held_items(items, "items");
-    add_entries(
-        RatingEntries{held_users.get(), held_items.get(), values_of(values), span_of<std::int64_t>(times)});
-  }
-  void add_rows(const py::object& users, const IndexArray& indptr, const py::object& items,
-                const py::object& values) {
-    const HeldIds held_users(users, "users");
-    const HeldIds held_items(items, "items");
-    add_entries(CsrEntries{held_users.get(), indices_of(indptr), held_items.get(), values_of(values)});
-  }
+  BoundWriter(const BoundWriter&) = delete;
+  BoundWriter& operator=(const BoundWriter&) = delete;
+  ~BoundWriter() { close(); }
   void finish() {
     static_cast<void>(watch_.run([&writer = open_writer()] { return writer.finish(); }));
     close();
@@ -86,23 +68,89 @@ class BoundRatingWriter {
   void close() { end_without_gil(writer_); }
   [[nodiscard]] bool is_closed() const { return !writer_; }
 
+ protected:
+  explicit BoundWriter(py::object on_progress) : watch_(std::move(on_progress)) {}
+  template <class Spec, class Options, class... More>
+  void open(Spec spec, Options options, More... more) {
+    watch_.watch(options);
+    const py::gil_scoped_release release;
+    writer_ = std::make_unique<Writer>(std::move(spec), std::move(options), std::move(more)...);
+  }
+  template <class... What>
+  void add_all(const What&... what) {
+    Writer& writer = open_writer();
+    {
+      const py::gil_scoped_release release;
+      writer.add(what...);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (now - shown_ < kSignalInterval) return;
+    watch_.show();
+    shown_ = now;
+  }
+
  private:
-  [[nodiscard]] RatingWriter& open_writer() const {
+  [[nodiscard]] Writer& open_writer() const {
     if (!writer_) throw Error(ErrorCode::usage, "the writer is closed");
     return *writer_;
   }
-  template <class Entries>
-  void add_entries(const Entries& entries) {
-    RatingWriter& writer = open_writer();
-    {
-      const py::gil_scoped_release release;
-      writer.add(entries);
-    }
-    watch_.show();
-  }
 
-  RunWatch<PackSparseProgress> watch_;
-  std::unique_ptr<RatingWriter> writer_;
+  RunWatch<Progress> watch_;
+  std::unique_ptr<Writer> writer_;
+  std::chrono::steady_clock::time_point shown_;
+};
+
+class BoundRatingWriter : public BoundWriter<RatingWriter, PackSparseProgress> {
+ public:
+  BoundRatingWriter(const py::dict& keywords, py::object on_progress) : BoundWriter(std::move(on_progress)) {
+    OptionDict from(keywords);
+    PackSparseOptions options = sparse_options(from);
+    PackSparseSpec spec = sparse_spec(from, options.inputs);
+    from.finish();
+    open(std::move(spec), std::move(options));
+  }
+  void add(const py::object& users, const py::object& items, const py::object& values,
+           const py::object& times) {
+    const HeldIds held_users(users, "users");
+    const HeldIds held_items(items, "items");
+    add_all(
+        RatingEntries{held_users.get(), held_items.get(), values_of(values), span_of<std::int64_t>(times)});
+  }
+  void add_rows(const py::object& users, const IndexArray& indptr, const py::object& items,
+                const py::object& values) {
+    const HeldIds held_users(users, "users");
+    const HeldIds held_items(items, "items");
+    add_all(CsrEntries{held_users.get(), indices_of(indptr), held_items.get(), values_of(values)});
+  }
+};
+
+using ByteArray = py::array_t<std::uint8_t, py::array::c_style>;
+
+/// Views an int, a text, or float32 (columns,), as long as it lives.
+SampleLabel label_of(const py::object& label) {
+  if (PyLong_Check(label.ptr()) != 0) return label.cast<std::int64_t>();
+  if (PyUnicode_Check(label.ptr()) != 0) return view_of(label);
+  return span_of<float>(label);
+}
+
+class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
+ public:
+  BoundImageWriter(const py::dict& keywords, const std::vector<std::string>& class_names,
+                   py::object on_progress)
+      : BoundWriter(std::move(on_progress)) {
+    OptionDict from(keywords);
+    PackImagesOptions options = images_options(from);
+    PackImagesSpec spec = images_spec(from);
+    from.finish();
+    open(std::move(spec), std::move(options), class_names);
+  }
+  /// An image file (bytes,), or pixels (height, width, channels).
+  void add(const ByteArray& image, const py::object& label, const std::string& key) {
+    const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
+    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key));
+    const auto side = [&](py::ssize_t axis) { return static_cast<std::uint32_t>(image.shape(axis)); };
+    add_all(PixelsView{bytes, side(0), side(1), side(2)}, label_of(label), std::string_view(key));
+  }
 };
 
 }  // namespace
@@ -117,6 +165,13 @@ void bind_writers(py::module_& module) {
       .def("finish", &BoundRatingWriter::finish)
       .def("close", &BoundRatingWriter::close)
       .def_property_readonly("is_closed", &BoundRatingWriter::is_closed);
+  py::class_<BoundImageWriter>(module, "ImageWriter")
+      .def(py::init<const py::dict&, const std::vector<std::string>&, py::object>(), py::arg("options"),
+           py::arg("class_names"), py::arg("on_progress"))
+      .def("add", &BoundImageWriter::add, py::arg("image"), py::arg("label"), py::arg("key"))
+      .def("finish", &BoundImageWriter::finish)
+      .def("close", &BoundImageWriter::close)
+      .def_property_readonly("is_closed", &BoundImageWriter::is_closed);
 }
 
 }  // namespace chunkhit

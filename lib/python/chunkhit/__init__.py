@@ -17,10 +17,10 @@ from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
 from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
-from ._writers import RatingWriter
+from ._writers import ImageWriter, RatingWriter
 
 __all__ = [
-    "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "LoaderStats", "MixingInfo",
+    "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "ImageWriter", "LoaderStats", "MixingInfo",
     "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
     "merge_packs",
     "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",

@@ -191,9 +191,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     in hand and raises KeyboardInterrupt; finished parts are kept.
     """
     options = given(locals())
-    if split is not None and not (isinstance(split, dict) and all(
-            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
-        raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
+    check_split(split)
     if root is not None:
         options["inputs"] = native_paths(root, "root")
     if plan is None:
@@ -203,6 +201,12 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     tasks, options = whole_number("plan", plan), pack_options(output, options)
     with_progress(progress, lambda on_progress: _chunkhit.plan_images(options, on_progress, tasks))
     return plan_status(output) or pack_info(output)
+
+
+def check_split(split: Any) -> None:
+    if split is not None and not (isinstance(split, dict) and all(
+            isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
+        raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
 
 
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:

@@ -1,0 +1,225 @@
+#include "chunkhit/image_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "listing/label_column.h"
+#include "listing/sample_file.h"
+#include "pack/image_input.h"
+#include "pack/image_run.h"
+#include "pack/pack_spec.h"
+#include "ratings/rating_store.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kMaxKeyBytes = 4096;  // as the system's paths
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::usage, what); }
+
+/// The kinds of SampleLabel, in its order.
+constexpr std::array kLabelWords{"the id of a class", "the name of a class", "numbers"};
+
+void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  const LabelCsvSpec plain;
+  const std::pair<const char*, bool> given[] = {
+      {"`root`", !options.root.empty()},
+      {"`labels`", !spec.labels.empty()},
+      {"`file_column`", spec.columns.file_column != plain.file_column},
+      {"`delimiter`", spec.columns.delimiter != plain.delimiter},
+      {"`include`", !spec.folders.include.empty()},
+      {"`split_folders`", !spec.folders.split_folders.empty()},
+      {"`follow_symlinks`", spec.follow_symlinks}};
+  for (const auto& [field, is_given] : given)
+    if (is_given)
+      refuse(std::string(field) + ": has no meaning for an ImageWriter, which is given its images");
+}
+
+/// The nearest folder that exists: the output, or one above it.
+std::string folder_of(const std::string& output) {
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::absolute(output);
+  while (!std::filesystem::is_directory(at, error) && at.has_relative_path()) at = at.parent_path();
+  return at.string();
+}
+
+/// The header of a file that has the pixels as they are: binary PNM, or with alpha PAM.
+std::string pixels_header(const PixelsView& pixels) {
+  const std::string shape = "(" + std::to_string(pixels.height) + ", " + std::to_string(pixels.width) + ", " +
+                            std::to_string(pixels.channels) + ")";
+  if (pixels.height == 0 || pixels.width == 0 || pixels.channels == 0 || pixels.channels > 4)
+    refuse("pixels: expected (height, width, 1 to 4 channels), found " + shape);
+  const std::uint64_t row_bytes = std::uint64_t{pixels.width} * pixels.channels;
+  if (pixels.bytes.size() % row_bytes != 0 || pixels.bytes.size() / row_bytes != pixels.height)
+    refuse("pixels: found " + count_text(pixels.bytes.size(), "byte") + ", expected those of " + shape);
+  const std::string width = std::to_string(pixels.width);
+  const std::string height = std::to_string(pixels.height);
+  if (pixels.channels == 1 || pixels.channels == 3)
+    return (pixels.channels == 1 ? "P5 " : "P6 ") + width + " " + height + " 255\n";
+  return "P7\nWIDTH " + width + "\nHEIGHT " + height + "\nDEPTH " + std::to_string(pixels.channels) +
+         "\nMAXVAL 255\nENDHDR\n";
+}
+
+}  // namespace
+
+/// Gathers the list of samples, whose bytes it writes to a file.
+struct ImageWriter::Impl {
+  Impl(PackImagesSpec given_spec, PackImagesOptions given_options, std::vector<std::string> names_by_id)
+      : spec(std::move(given_spec)), options(std::move(given_options)), class_names(std::move(names_by_id)) {
+    check_no_files(spec, options);
+    if (!class_names.empty() && !spec.classes.empty())
+      refuse("`classes`: found " + spec.classes + " beside names of classes; give one of both");
+    if (!class_names.empty()) spec.classes = "the given names";  // in messages
+    spec.labels = kWriterLabels;
+    options = checked_writer_options(spec, std::move(options));
+    if (class_names.empty() && !spec.classes.empty()) class_names = read_classes(spec.classes);
+    for (const std::string& name : class_names) add_class_name(name);
+    list.label_columns = spec.columns.label_columns;
+    spool = std::make_unique<SpillFile>(folder_of(options.output));
+  }
+
+  void add_class_name(const std::string& name) {
+    if (name.empty() || !is_utf8(name) || name.find('\0') != std::string::npos)
+      refuse("class names: expected UTF-8 texts, found \"" + printable_text(name) + "\"");
+    const std::uint32_t known = names.count();
+    if (names.add(name) != known) refuse("class names: \"" + name + "\" is there twice");
+  }
+
+  void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key) {
+    if (is_finished) refuse("the writer is finished: nothing can be added");
+    const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
+    if (own_key.size() > kMaxKeyBytes || !is_utf8(own_key) || own_key.find('\0') != std::string::npos)
+      refuse("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
+             printable_text(own_key.substr(0, 80)) + "\"");
+    check_label(label);
+    Xxh3Stream content;
+    std::uint64_t bytes = 0;
+    for (const Bytes piece : pieces) {
+      content.update(piece);
+      bytes += piece.size();
+    }
+    const std::uint64_t offset = spool->append(pieces);
+    SampleRows(list).add(own_key);
+    list.ranges.push_back({offset, bytes, 0});
+    hash.add(own_key);
+    hash.add(hash_text(content.value()));
+    add_label(label);
+    report_added();
+  }
+
+  void check_label(const SampleLabel& label) {
+    if (!list.files.empty() && label.index() != kind)
+      refuse(std::string("label: found ") + kLabelWords[label.index()] + ", expected " + kLabelWords[kind] +
+             " as before");
+    if (const auto* const id = std::get_if<std::int64_t>(&label); id != nullptr && !class_names.empty())
+      if (*id < 0 || static_cast<std::uint64_t>(*id) >= class_names.size())
+        refuse("label: found " + std::to_string(*id) + ", expected an id from 0 and below " +
+               count_text(class_names.size()) + ", the number of class names");
+    if (const auto* const name = std::get_if<std::string_view>(&label))
+      if (name->empty() || !is_utf8(*name) || name->find('\0') != std::string_view::npos)
+        refuse("label: expected the name of a class as UTF-8, found \"" + printable_text(*name) + "\"");
+    if (const auto* const numbers = std::get_if<std::span<const float>>(&label)) check_numbers(*numbers);
+    kind = label.index();
+  }
+
+  void check_numbers(std::span<const float> numbers) const {
+    if (!class_names.empty()) refuse("label: found numbers, expected a class, as there are class names");
+    if (numbers.size() != list.label_columns.size())
+      refuse("label: found " + count_text(numbers.size(), "number") + ", expected " +
+             count_text(list.label_columns.size()) + ", one for each of `label_column`");
+    for (const float number : numbers)
+      if (!std::isfinite(number)) refuse("label: expected finite numbers, found " + number_text(number));
+  }
+
+  void add_label(const SampleLabel& label) {
+    if (const auto* const id = std::get_if<std::int64_t>(&label)) list.class_ids.push_back(*id);
+    if (const auto* const name = std::get_if<std::string_view>(&label))
+      list.class_ids.push_back(names.add(*name));
+    if (const auto* const numbers = std::get_if<std::span<const float>>(&label))
+      list.values.insert(list.values.end(), numbers->begin(), numbers->end());
+  }
+
+  void report_added() {
+    if (!options.on_progress) return;
+    progress.rows_done = list.size();
+    options.on_progress(progress);
+  }
+
+  /// Without names by id, ids are those of the sorted names.
+  void number_classes() {
+    if (kind == 2) list.label_kind = LabelKind::numbers;
+    if (kind == 2 || names.count() == 0) return;
+    std::vector<std::uint32_t> order(names.count());
+    std::iota(order.begin(), order.end(), 0u);
+    const auto sorted = order.begin() + static_cast<std::ptrdiff_t>(class_names.size());
+    std::sort(sorted, order.end(), [this](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+    std::vector<std::int64_t> ids(order.size());
+    for (std::size_t id = 0; id < order.size(); ++id) {
+      list.classes.emplace_back(names[order[id]]);
+      ids[order[id]] = static_cast<std::int64_t>(id);
+    }
+    for (std::int64_t& id : list.class_ids) id = ids[static_cast<std::size_t>(id)];
+    if (list.classes.size() > class_names.size() && !class_names.empty() &&
+        spec.classes_extra == ClassesExtra::error)
+      throw Error(ErrorCode::bad_data, "label: class \"" + list.classes[class_names.size()] +
+                                           "\" is not among the " + count_text(class_names.size()) +
+                                           " class names; `classes_extra` append adds it behind them");
+  }
+
+  PackImagesReport finish() {
+    if (is_finished) refuse("the writer is finished");
+    is_finished = true;
+    if (list.files.empty()) throw Error(ErrorCode::bad_data, "no image was added");
+    number_classes();
+    for (std::size_t index = 0; index < list.size(); ++index)
+      for (const std::string& text : list.label_text(index)) hash.add(text);
+    for (const std::string& text : list.label_columns) hash.add(text);
+    for (const std::string& text : list.classes) hash.add(text);
+    list.xxh3 = hash.value();
+    // Stamps say nothing of a temporary file: the list's hash has its contents.
+    list.containers.push_back(make_container(InputFile(spool->open_path()), {1, 0}));
+    return pack_list(spec, options, std::move(list));
+  }
+
+  PackImagesSpec spec;
+  PackImagesOptions options;
+  std::vector<std::string> class_names;
+  std::unique_ptr<SpillFile> spool;
+  SampleList list;
+  TextPool names;  ///< of classes: the given ones first
+  TextHash hash;
+  std::size_t kind = 0;  ///< index of the labels in SampleLabel
+  PackProgress progress;
+  bool is_finished = false;
+};
+
+ImageWriter::ImageWriter(PackImagesSpec spec, PackImagesOptions options, std::vector<std::string> class_names)
+    : impl_(std::make_unique<Impl>(std::move(spec), std::move(options), std::move(class_names))) {}
+ImageWriter::ImageWriter(ImageWriter&&) noexcept = default;
+ImageWriter& ImageWriter::operator=(ImageWriter&&) noexcept = default;
+ImageWriter::~ImageWriter() = default;
+
+void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key) {
+  const Bytes piece(file);
+  impl_->add({&piece, 1}, label, key);
+}
+
+void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key) {
+  const std::string header = pixels_header(pixels);
+  const std::array<Bytes, 2> pieces{as_bytes(header), Bytes(pixels.bytes)};
+  impl_->add(pieces, label, key);
+}
+
+PackImagesReport ImageWriter::finish() { return impl_->finish(); }
+
+}  // namespace chunkhit
