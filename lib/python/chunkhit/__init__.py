@@ -15,6 +15,7 @@ from ._error import Error
 from ._export import export_pack
 from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
+from ._pack_dataset import pack_dataset
 from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
 from ._writers import ImageWriter, RatingWriter
@@ -22,6 +23,5 @@ from ._writers import ImageWriter, RatingWriter
 __all__ = [
     "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "ImageWriter", "LoaderStats", "MixingInfo",
     "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
-    "merge_packs",
-    "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
+    "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
 ]

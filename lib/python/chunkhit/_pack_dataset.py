@@ -1,0 +1,157 @@
+"""Packing a dataset of Python: samples of torch, of Hugging Face, or of any iterable."""
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._error import Error, whole_number
+from ._packing import Progress
+from ._paths import Path
+from ._writers import ImageWriter, image_array, key_text, label_value
+
+Entry = Tuple[np.ndarray, Union[int, str, np.ndarray], str]
+
+BATCH = 16  # samples that a worker hands over at a time
+
+
+class Samples:
+    """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
+
+    def __init__(self, source: Any, image: str, label: str, key: Optional[str]) -> None:
+        self.source = source
+        self.names = (image, label, key)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, index: int) -> Entry:
+        try:
+            sample = self.source[index]
+        except Exception as error:
+            raise Error(f"sample {index}: {type(error).__name__}: {error}", "bad_data") from error
+        return self.entry(index, sample)
+
+    def iterate(self) -> Iterator[Entry]:
+        samples = iter(self.source)
+        for index in itertools.count():
+            try:
+                sample = next(samples)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise Error(f"sample {index}: {type(error).__name__}: {error}", "bad_data") from error
+            yield self.entry(index, sample)
+
+    def entry(self, index: int, sample: Any) -> Entry:
+        try:
+            image, label, key = self.fields(sample)
+            return image_array(stored_image(image)), label_value(label), key_text(key)
+        except (Error, TypeError, OSError) as error:
+            raise Error(f"sample {index}: {error}", getattr(error, "code", "bad_data")) from error
+
+    def fields(self, sample: Any) -> Tuple[Any, Any, Any]:
+        image, label, key = self.names
+        if isinstance(sample, dict):
+            for argument, name in (("image", image), ("label", label), ("key", key)):
+                if name is not None and name not in sample:
+                    found = ", ".join(map(repr, sample))
+                    raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
+            return sample[image], sample[label], None if key is None else sample[key]
+        if isinstance(sample, (tuple, list)) and len(sample) in (2, 3):
+            return (sample[0], sample[1], sample[2] if len(sample) == 3 else None)
+        raise Error("expected (image, label), (image, label, key) or a dict, found "
+                    + (f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"), "usage")
+
+
+def stored_image(image: Any) -> Any:
+    """The image, or the bytes of one that Hugging Face datasets did not decode: {"bytes": ..., "path": ...}."""
+    if not isinstance(image, dict):
+        return image
+    if image.get("bytes") is not None:
+        return image["bytes"]
+    if image.get("path"):
+        with open(image["path"], "rb") as file:
+            return file.read()
+    raise Error(f"image: expected bytes or a path, found {image!r}", "usage")
+
+
+def same(samples: List[Entry]) -> List[Entry]:
+    return samples
+
+
+def is_map_style(source: Any) -> bool:
+    """Whether samples are had by their numbers; torch's IterableDataset has a __getitem__ that only raises."""
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and isinstance(source, data.IterableDataset):
+        return False
+    return hasattr(source, "__getitem__") and hasattr(source, "__len__") and not isinstance(source, (dict, str, bytes))
+
+
+def read_ahead(samples: Samples, workers: int) -> Iterator[Entry]:
+    """The samples in their order, read by processes of torch's DataLoader."""
+    if not is_map_style(samples.source):
+        raise Error(f"workers: expected a dataset with __getitem__ and __len__, found a {type(samples.source).__name__}, "
+                    "which only this process can iterate over", "usage")
+    try:
+        torch = importlib.import_module("torch")
+        data = importlib.import_module("torch.utils.data")
+    except ImportError:
+        raise Error("workers: torch is not installed, whose DataLoader they are; workers=0 reads in this process", "usage") from None
+    # The workers' random numbers are the same in each run.
+    loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=same,
+                             generator=torch.Generator().manual_seed(0))
+    return itertools.chain.from_iterable(loader)
+
+
+def class_names(source: Any, label: str) -> List[str]:
+    """What a dataset says of its classes, or a subset's dataset: `classes`, or the names of a feature; else nothing."""
+    for _ in range(10):
+        features = getattr(source, "features", None)
+        feature = features.get(label) if isinstance(features, dict) else None
+        for names in (getattr(source, "classes", None), getattr(feature, "names", None)):
+            if isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names):
+                return list(names)
+        source = getattr(source, "dataset", None)
+    return []
+
+
+def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
+                 key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
+                 **options: Any) -> Dict[str, Any]:
+    """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
+
+        chunkhit.pack_dataset(torchvision.datasets.CIFAR10("data"), "train", container="shard")
+        chunkhit.pack_dataset(datasets.load_dataset("beans", split="train"), "train", label="labels", resize=256, crop=224)
+
+    source    samples are (image, label), (image, label, key), or dicts; images and labels are those of `ImageWriter.add`,
+              an image may also be {"bytes": ...} or {"path": ...}
+    workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
+    image, label, key
+              what dicts name them; key None: the number of the sample
+    classes   as in ImageWriter; None: `source.classes`, or the names of its features, where it has them; (): none
+
+    The options are those of `ImageWriter`. A dataset gives the images before they become floats: without ToTensor and
+    Normalize, which loaders do later. What is random in it, such as flips, would be packed once for good.
+
+    Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
+    """
+    samples = Samples(source, image, label, key)
+    count = whole_number("workers", workers)
+    names = class_names(source, label) if classes is None else classes
+    with ImageWriter(output, classes=names, progress=progress, **options) as writer:
+        if count:
+            entries = read_ahead(samples, count)
+        elif is_map_style(source):
+            entries = (samples[index] for index in range(len(samples)))
+        else:
+            entries = samples.iterate()
+        for index, (pixels, own_label, own_key) in enumerate(entries):
+            try:
+                writer.add(pixels, own_label, own_key or None)
+            except Error as error:
+                raise Error(f"sample {index}: {error}", error.code) from error
+        return writer.finish()

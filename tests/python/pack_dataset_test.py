@@ -1,0 +1,165 @@
+"""pack_dataset: datasets of torch and of Hugging Face, and iterables, become packs."""
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import chunkhit
+
+IMAGES = np.random.default_rng(6).integers(0, 256, (50, 6, 8, 3), dtype=np.uint8)
+
+
+def in_order(folder):
+    images, labels = chunkhit.ImageDataset(folder)[:]
+    return images.tolist(), labels.tolist()
+
+
+EXPECTED = (IMAGES.tolist(), [number % 3 for number in range(50)])
+
+
+def png(image):
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "png")
+    return file.getvalue()
+
+
+class Classified:
+    """A map-style dataset of images of Pillow, as torchvision's are."""
+
+    classes = ["ant", "bee", "cat"]
+
+    def __len__(self):
+        return len(IMAGES)
+
+    def __getitem__(self, index):
+        return Image.fromarray(IMAGES[index]), index % 3
+
+
+class Named(dict):
+    """Features as Hugging Face has them: a dict of what each column is."""
+
+
+class ClassLabel:
+    names = ["ant", "bee", "cat"]
+
+
+class HuggingFace:
+    """Rows that are dicts, whose images are decoded or not."""
+
+    def __init__(self, make, label="label"):
+        self.make, self.label = make, label
+        self.features = Named(image=None, **{label: ClassLabel()})
+
+    def __len__(self):
+        return len(IMAGES)
+
+    def __getitem__(self, index):
+        return {"image": self.make(IMAGES[index]), self.label: index % 3, "id": f"row {index}"}
+
+
+def test_a_folder_of_torchvision_is_the_pack_of_its_files(packs, tmp_path):
+    """Class ids and names, pixels and order are those of pack_images."""
+    datasets = pytest.importorskip("torchvision.datasets")
+    options = dict(order="input", resize=(12, 10), crop=(8, 6))
+    expected = chunkhit.pack_images(packs / "images", tmp_path / "files", **options)
+    for workers in (0, 2):
+        found = chunkhit.pack_dataset(datasets.ImageFolder(packs / "images"), tmp_path / f"{workers}", workers=workers, **options)
+        assert in_order(tmp_path / f"{workers}") == in_order(tmp_path / "files")
+        assert (found["classes"], found["mean"]) == (expected["classes"], expected["mean"])
+
+
+def test_any_number_of_workers_makes_the_same_pack(tmp_path):
+    pytest.importorskip("torch")
+    packs = [chunkhit.pack_dataset(Classified(), tmp_path / f"{workers}", workers=workers, seed=3) for workers in (0, 1, 3)]
+    assert packs[0]["pack_id"] == packs[1]["pack_id"] == packs[2]["pack_id"]
+    assert len({(tmp_path / f"{workers}/part-00000.h5").read_bytes() for workers in (0, 1, 3)}) == 1
+
+
+def test_a_subset_has_the_classes_of_its_dataset(tmp_path):
+    data = pytest.importorskip("torch.utils.data")
+    found = chunkhit.pack_dataset(data.Subset(Classified(), [4, 2, 9]), tmp_path / "out", order="input")
+    assert in_order(tmp_path / "out") == (IMAGES[[4, 2, 9]].tolist(), [1, 2, 0])
+    assert [each["name"] for each in found["classes"]] == ["ant", "bee", "cat"]
+
+
+@pytest.mark.parametrize("make", [Image.fromarray, png, lambda image: {"bytes": png(image), "path": None}],
+                         ids=["decoded", "bytes", "not decoded"])
+def test_rows_of_hugging_face_have_the_names_of_their_features(tmp_path, make):
+    found = chunkhit.pack_dataset(HuggingFace(make), tmp_path / "out", order="input")
+    assert in_order(tmp_path / "out") == EXPECTED
+    assert [each["name"] for each in found["classes"]] == ["ant", "bee", "cat"]
+
+
+def test_names_of_columns_are_keywords_and_a_path_is_read(tmp_path):
+    def in_file(image):
+        path = tmp_path / "image.png"
+        path.write_bytes(png(image))
+        return {"bytes": None, "path": str(path)}
+
+    chunkhit.pack_dataset(HuggingFace(in_file, label="labels"), tmp_path / "out", order="input", label="labels", key="id")
+    assert in_order(tmp_path / "out") == EXPECTED
+
+
+def test_iterables_are_read_once_in_their_order(tmp_path):
+    data = pytest.importorskip("torch.utils.data")
+
+    class Stream(data.IterableDataset):
+        def __len__(self):
+            return len(IMAGES)
+
+        def __iter__(self):
+            return ((image, number % 3) for number, image in enumerate(IMAGES))
+
+    for name, source in (("generator", iter(Stream())), ("stream", Stream()), ("list", list(Stream()))):
+        chunkhit.pack_dataset(source, tmp_path / name, order="input")
+        assert in_order(tmp_path / name) == EXPECTED
+    with pytest.raises(chunkhit.Error, match="workers: expected a dataset with __getitem__ and __len__, found a Stream"):
+        chunkhit.pack_dataset(Stream(), tmp_path / "more", workers=2)
+
+
+def test_classes_may_be_given_or_left_out(tmp_path):
+    named = chunkhit.pack_dataset(Classified(), tmp_path / "named", classes=["x", "y", "z"])
+    assert [each["name"] for each in named["classes"]] == ["x", "y", "z"]
+    plain = chunkhit.pack_dataset(Classified(), tmp_path / "plain", classes=())
+    assert [each["id"] for each in plain["classes"]] == [0, 1, 2] and not any(each.get("name") for each in plain["classes"])
+
+
+def test_keys_of_triples_name_rejects(tmp_path):
+    samples = [(image, 0, f"photo {number}") for number, image in enumerate(IMAGES)]
+    samples[7] = (b"no image", 0, "photo 7")
+    found = chunkhit.pack_dataset(samples, tmp_path / "out", max_errors=1)
+    assert (found["samples"], found["rejected"]) == (49, 1)
+    assert "7,photo 7,0,not an image of a known type" in (tmp_path / "out/rejects.csv").read_text()
+
+
+class Broken(Classified):
+    """Raises at a number, or gives something else there."""
+
+    def __init__(self, at, give):
+        self.at, self.give = at, give
+
+    def __getitem__(self, index):
+        return self.give() if index == self.at else super().__getitem__(index)
+
+
+def fail():
+    raise ValueError("no such row")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("code, message, give", [
+    ("bad_data", "sample 21: ValueError: no such row", fail),
+    ("usage", r"sample 21: expected \(image, label\), .* found 4 values", lambda: (1, 2, 3, 4)),
+    ("usage", "sample 21: has no 'label', only 'image'; label= names what it has", lambda: {"image": IMAGES[0]}),
+    ("usage", "sample 21: image: expected uint8, found float32", lambda: (IMAGES[0].astype(np.float32), 0)),
+    ("bad_data", "sample 21: image: expected a NumPy array, .* found a str", lambda: ("photo.png", 0)),
+    ("usage", "sample 21: label: found 3, expected an id from 0 and below 3", lambda: (IMAGES[0], 3)),
+])
+def test_an_error_names_the_index_of_the_sample(tmp_path, code, message, give, workers):
+    if workers:
+        pytest.importorskip("torch")
+    with pytest.raises(chunkhit.Error, match=message) as caught:
+        chunkhit.pack_dataset(Broken(21, give), tmp_path / "out", workers=workers)
+    assert caught.value.code == code
+    assert not (tmp_path / "out").exists()
