@@ -115,8 +115,8 @@ def test_a_switch_that_is_off_is_off_whatever_the_preset_says(ratings, tmp_path)
 
 
 @pytest.mark.parametrize("matrix", [sp.random(3, 3, 0.5, format="csr"), np.ones((3, 3))])
-def test_a_matrix_in_memory_is_to_be_saved_first(tmp_path, matrix):
-    with pytest.raises(TypeError, match="scipy.sparse.save_npz"):
+def test_a_matrix_in_memory_is_for_a_writer(tmp_path, matrix):
+    with pytest.raises(TypeError, match="RatingWriter packs what is in memory"):
         chunkhit.pack_sparse(matrix, tmp_path / "out")
 
 
