@@ -60,6 +60,7 @@ class BoundWriter {
  public:
   BoundWriter(const BoundWriter&) = delete;
   BoundWriter& operator=(const BoundWriter&) = delete;
+  // NOLINTNEXTLINE(bugprone-exception-escape): giving the GIL up does not throw
   ~BoundWriter() { close(); }
   void finish() {
     static_cast<void>(watch_.run([&writer = open_writer()] { return writer.finish(); }));
