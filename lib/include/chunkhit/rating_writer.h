@@ -39,6 +39,7 @@ struct CsrEntries {
 /// Packs ratings that are added block by block, as pack_sparse packs those of files: the same rules, splits,
 /// statistics, formats and memory limit. The pack does not depend on how entries are divided into blocks: it
 /// is the pack of a COO matrix with these entries in this order. One thread at a time may use a writer.
+/// Beside `memory_bytes` it holds two blocks of 2^20 ratings, about 50 MB.
 ///
 /// The writer packs in a thread of its own. It takes the output folder while it lives; a writer that is
 /// destroyed without `finish` leaves no pack, like a run that was killed.

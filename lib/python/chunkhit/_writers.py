@@ -116,7 +116,7 @@ class RatingWriter(Writer):
 
     The options are those of `pack_sparse` but the ones of its inputs and of a split given as files. The pack is that of a
     COO matrix with all entries in this order: it does not depend on how they are divided into blocks. Packing runs in
-    threads of its own from the first block on, within `memory_bytes`.
+    threads of its own from the first block on, within `memory_bytes` and about 50 MB of blocks under way.
 
     The end of the `with` block finishes the pack; an exception in it, or `close`, publishes nothing. A writer is used by one
     thread at a time. An Error of packing is raised by a later call.
