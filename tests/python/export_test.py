@@ -225,7 +225,25 @@ def test_ratings_are_a_matrix_of_scipy(ratings, tmp_path, pack):
     files = ["out.npz", "out.held_out.npz", "out.users.csv", "out.items.csv"]
     assert sorted(os.listdir(tmp_path)) == sorted(files if pack != "whole" else [files[0], *files[2:]])
     assert report["rows"] == len(dataset)
-    assert set(report["files"]) <= {str(tmp_path / name) for name in files}
+    assert sorted(report["files"]) == sorted(str(tmp_path / name) for name in os.listdir(tmp_path))
+
+
+def test_labels_of_rows_stand_beside_their_ids(tmp_path):
+    (tmp_path / "in.svm").write_text("1.5 1:1 3:2\n-2 2:1\n3 1:1 2:2 3:3\n")
+    chunkhit.pack_sparse(tmp_path / "in.svm", tmp_path / "pack", format="svmlight", order="input")
+    chunkhit.export_pack(tmp_path / "pack", tmp_path / "out.npz")
+    assert ids(tmp_path / "out.users.csv") == [["row", "user", "label"], ["0", "0", "1.5"], ["1", "1", "-2.0"], ["2", "2", "3.0"]]
+
+
+def test_a_matrix_of_another_program_is_exported_too(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    matrix = sp.random(20, 30, 0.2, random_state=1, format="csr", dtype=np.float32)
+    cells = anndata.AnnData(matrix)
+    cells.obs_names = [f"cell {number}" for number in range(20)]
+    cells.write_h5ad(tmp_path / "in.h5ad")
+    chunkhit.export_pack(tmp_path / "in.h5ad", tmp_path / "out.npz")
+    assert (sp.load_npz(tmp_path / "out.npz") != matrix).nnz == 0
+    assert ids(tmp_path / "out.users.csv")[1] == ["0", "cell 0"]
 
 
 def test_more_rows_than_are_read_at_a_time(tmp_path):

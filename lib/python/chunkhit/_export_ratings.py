@@ -58,7 +58,7 @@ def write_table(file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None
     text.detach()
 
 
-def write_ids(dataset: SparseDataset, output: str, force: bool, files: contextlib.ExitStack) -> None:
+def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], BinaryIO]) -> None:
     """OUTPUT.users.csv, with the rows' labels, and OUTPUT.items.csv."""
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
     columns: List[str] = list(dataset.info.get("label_columns") or [])
@@ -66,10 +66,10 @@ def write_ids(dataset: SparseDataset, output: str, force: bool, files: contextli
     lines = ([row, *([users[row]] if len(users) else []), *(labels[row] if labels is not None else [])]
              for row in range(len(dataset)))
     if len(users) or columns:
-        write_table(files.enter_context(new_file(beside(output, "users.csv"), force)),
-                    ["row", *(["user"] if len(users) else []), *columns], lines)
+        header = ["row", *(["user"] if len(users) else []), *columns]
+        write_table(open_file(beside(output, "users.csv")), header, lines)
     if len(items):
-        write_table(files.enter_context(new_file(beside(output, "items.csv"), force)), ["column", "item"], enumerate(items))
+        write_table(open_file(beside(output, "items.csv")), ["column", "item"], enumerate(items))
 
 
 def write_matrix(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:
@@ -112,11 +112,15 @@ def write_triplets(file: BinaryIO, dataset: SparseDataset, held_out: bool, done:
 def export_ratings(dataset: SparseDataset, output: str, force: bool, done: Callable[[int], None]) -> List[str]:
     """Writes the matrix, what is held out of it and the ids; returns the files. The named one appears last."""
     is_table = output.endswith(".csv")
-    written = matrices(dataset, output)
+    written: List[str] = []
     with contextlib.ExitStack() as files:
-        opened = [files.enter_context(new_file(path, force)) for path, _ in written]
+
+        def open_file(path: str) -> BinaryIO:
+            written.append(path)
+            return files.enter_context(new_file(path, force))
+
+        for path, held_out in matrices(dataset, output):
+            (write_triplets if is_table else write_matrix)(open_file(path), dataset, held_out, done)
         if not is_table:
-            write_ids(dataset, output, force, files)
-        for file, (_, held_out) in zip(opened, written):
-            (write_triplets if is_table else write_matrix)(file, dataset, held_out, done)
-    return [path for path, _ in written]
+            write_ids(dataset, output, open_file)
+    return written
