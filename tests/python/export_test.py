@@ -358,6 +358,15 @@ def test_says_what_cannot_be_exported(packs, own, ratings, tmp_path):
     assert message == "classes: are for images"
 
 
+def test_datasets_of_an_external_file_are_named(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["val/x"], file["val/y"] = np.arange(240, dtype=np.uint8).reshape(10, 6, 4), np.arange(10)
+    done = command(tmp_path / "in.h5", "-o", tmp_path / "out.npz", "--images", "val/x", "--labels", "val/y", "--quiet")
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert arrays["images"].ravel().tolist() == list(range(240)) and arrays["labels"].tolist() == list(range(10))
+
+
 def test_progress_counts_what_was_written(packs, tmp_path):
     events = []
     chunkhit.export_pack(packs / "hdf5", tmp_path / "out.tar", progress=events.append)

@@ -37,7 +37,8 @@ class Counter:
 
 
 def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None, force: bool = False,
-                threads: Optional[int] = None, progress: Progress = None) -> Dict[str, Any]:
+                threads: Optional[int] = None, progress: Progress = None, images: str = "images",
+                labels: Optional[str] = None) -> Dict[str, Any]:
     """Writes a pack, in its order, as files that other tools read. The ending of `output` says which:
 
     images    ".tar": WebDataset's KEY.png, or KEY.jpg where images of their own sizes are stored as JPEG, and KEY.cls
@@ -50,12 +51,14 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     force     replace an existing output; of folders only those that were exported
     threads   encode images; None: all CPUs that the process may use
     progress  as in pack_images
+    images, labels
+              datasets of an HDF5 file that no pack-* wrote, as in ImageLoader
 
     Everything is written aside and renamed at the end: an error or Ctrl-C leaves nothing. Returns the number of samples or
     rows, and `files`, what was written. Raises Error "usage", "bad_data" or "cannot_write".
     """
     source, target = os.fsdecode(native_path(pack, "pack")), os.fsdecode(native_path(output, "output")).rstrip("/")
-    info = pack_info(source)
+    info = pack_info(source, images=images, labels=labels)
     if "path" not in info:
         raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them", "usage")
     ending = os.path.splitext(target)[1] if target.endswith((".tar", ".npz", ".csv")) else ""
@@ -71,9 +74,9 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         files = with_progress(progress, lambda on_progress: export_ratings(
             rows, target, force, Counter(matrices * len(rows), on_progress)))
         return {"rows": len(rows), "files": files}
-    images = ImageDataset(source, cache="none")  # each chunk is read once
-    samples = np.arange(len(images)) if classes is None else samples_of_classes(images, classes)
+    dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
+    samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("threads", threads))
     with_progress(progress, lambda on_progress: FORMS[ending](
-        Export(images, images.info, samples, count, Counter(len(samples), on_progress)), target, force))
+        Export(dataset, dataset.info, samples, count, Counter(len(samples), on_progress)), target, force))
     return {"samples": len(samples), "files": [target]}

@@ -22,6 +22,8 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--classes", metavar="NAME,...", help="only the samples of these classes")
     flags.add_argument("--force", action="store_true", help="replace an existing output")
     flags.add_argument("--threads", metavar="N", type=int, help="threads that encode images (all CPUs)")
+    flags.add_argument("--images", metavar="DATASET", default="images", help="dataset of an external HDF5 file (images)")
+    flags.add_argument("--labels", metavar="DATASET", help="its label dataset (labels, next to the images)")
     flags.add_argument("--quiet", action="store_true", help="show no progress")
     flags.add_argument("--version", action="version", version=f"pack-export {__version__}")
     return flags
@@ -37,7 +39,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         signal.signal(number, end)
     try:
         report = export_pack(given.pack, given.output, classes=given.classes.split(",") if given.classes else None,
-                             force=given.force, threads=given.threads, progress=False if given.quiet else None)
+                             force=given.force, threads=given.threads, progress=False if given.quiet else None,
+                             images=given.images, labels=given.labels)
     except Error as error:
         print(f"pack-export: {error}", file=sys.stderr)
         return EXIT_CODES.get(error.code, 1)
