@@ -17,10 +17,12 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev libgtest-dev libjpeg-turbo-progs libjxl-dev \
-  lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed \
-  python3-h5py python3-jsonschema python3-numpy python3-pandas python3-pil python3-pip python3-pytest python3-scipy python3-setuptools \
-  python3-sklearn python3-torch python3-torchvision python3-venv python3-wheel python3-yaml slurm-wlm strace xxhash zsh zstd "${torch_packages[@]}"
+  chromium clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
+  libgtest-dev libjpeg-turbo-progs libjxl-dev lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client \
+  moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed python3-h5py python3-jinja2 \
+  python3-jsonschema python3-matplotlib python3-numpy python3-pandas python3-pil python3-pip python3-pytest python3-scipy \
+  python3-setuptools python3-sklearn python3-torch python3-torchvision python3-venv python3-wheel python3-yaml slurm-wlm \
+  strace xxhash zsh zstd "${torch_packages[@]}"
 
 # An S3-compatible server for the tests of remote packs; where npm cannot get it, the one test that needs it is skipped.
 command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm

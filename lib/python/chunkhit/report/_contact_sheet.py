@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
@@ -55,11 +55,6 @@ def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Fig
     return figures
 
 
-def class_names(info: Dict[str, Any]) -> Dict[int, str]:
-    """Names of classes as the page shows them, by id."""
-    return {entry["id"]: shown(entry["name"]) if entry.get("name") else f"class {entry['id']}" for entry in info["classes"]}
-
-
 def images_a_class(scans: Sequence[ImageScan], class_count: int) -> int:
     pixels = float(np.mean([np.minimum(scan.sizes.prod(axis=1), MAX_PIXELS).mean() for scan in scans]))
     fitting = PAGE_PIXELS / (pixels * max(1, class_count) * len(scans))
@@ -74,11 +69,11 @@ def contact_sheet(scan: ImageScan, number: int, scans: Sequence[ImageScan], seed
         return [Block(title, figures=figures_of(scan, samples, f"sheet{number}"))]
     filled = [entry["id"] for entry in scan.info["classes"] if entry["samples"]]
     ids = [filled[index] for index in np.linspace(0, len(filled) - 1, min(MAX_CLASSES, len(filled))).astype(int)]
-    names, blocks = class_names(scan.info), []
+    blocks = []
     count = images_a_class(scans, len(ids))
     for class_id, samples in chosen_of_classes(scan, ids, count, seed):
         own = int(np.count_nonzero(scan.labels == class_id))
-        title = f"{scan.name} / {names.get(class_id, f'class {class_id}')}: {len(samples)} of {counted(own, 'image')}"
+        title = f"{scan.name} / {scan.names.get(class_id, f'class {class_id}')}: {len(samples)} of {counted(own, 'image')}"
         blocks.append(Block(title, figures=figures_of(scan, samples, f"sheet{number}")))
     return blocks
 

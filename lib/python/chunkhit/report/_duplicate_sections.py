@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from ._contact_sheet import class_names, figures_of
+from ._contact_sheet import figures_of
 from ._image_scan import ImageScan, keys_of
 from ._page import Block, Figure, Section, counted, looked_at, shown
 from ._perceptual import FLAT, MAX_BITS, near_groups
@@ -39,7 +39,7 @@ def named(scans: Sequence[ImageScan], found: Found) -> str:
     name = f"{scan.name} #{sample}" + (f" {shown(key)}" if key else "")
     if scan.labels.ndim == 1 and scan.labels[sample] >= 0:
         label = int(scan.labels[sample])
-        name += f" ({class_names(scan.info).get(label, label)})"
+        name += f" ({scan.names.get(label, label)})"
     return name
 
 
@@ -76,7 +76,7 @@ def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool
     for found in group:
         scan = scans[found.scan]
         label = scan.labels[sample_of(scans, found)]
-        labels.add(tuple(label.tolist()) if scan.labels.ndim == 2 else class_names(scan.info).get(int(label), str(label)))
+        labels.add(tuple(label.tolist()) if scan.labels.ndim == 2 else scan.names.get(int(label), str(label)))
     return len(labels) > 1
 
 

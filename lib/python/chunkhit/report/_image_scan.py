@@ -10,9 +10,11 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from .._datasets import ImageDataset
+from ._page import shown
 from ._perceptual import perceptual_hash
 
 GROUP_BYTES = 16 << 20
+CACHE_BYTES = 128 << 20  # of a pack's chunks
 MAX_PIXELS_COUNTED = 16384  # of an image, for brightness
 RUN = 16  # neighbors that are read together
 
@@ -24,7 +26,6 @@ class Glance(NamedTuple):
     width: int
     brightness: float  # mean of its pixels, 0 to 255
     contrast: float  # standard deviation of the channel that varies most
-    counts: np.ndarray[Any, Any]  # (channels, 256): pixels of each value, of those that were counted
     digest: bytes  # of shape and pixels
     perceptual: Optional[np.ndarray[Any, Any]]  # uint64 (2,)
 
@@ -36,6 +37,7 @@ class ImageScan:
     name: str
     path: str
     info: Dict[str, Any]
+    names: Dict[int, str]  # of classes, by id, as the page shows them
     dataset: ImageDataset
     labels: np.ndarray[Any, Any]
     looked: np.ndarray[Any, Any]
@@ -76,45 +78,60 @@ def luma(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return image[..., 0].astype(np.float32)
 
 
-def glance(image: np.ndarray[Any, Any], near_duplicates: bool) -> Glance:
+def glance(image: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], near_duplicates: bool) -> Glance:
+    """Looks at (height, width, channels); adds how many pixels have each value to `counts` (channels, 256)."""
     height, width, channels = image.shape
     digest = hashlib.blake2b(repr(image.shape).encode(), digest_size=16)
     digest.update(np.ascontiguousarray(image))
     step = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS_COUNTED))))
     some = image[step // 2::step, step // 2::step]
-    counts = np.stack([np.bincount(some[..., channel].ravel(), minlength=256) for channel in range(channels)])
+    for channel in range(channels):
+        counts[channel] += np.bincount(some[..., channel].ravel(), minlength=256)
     gray = luma(some)
     perceptual = perceptual_hash(luma(image)) if near_duplicates else None
     contrast = float(some.std(axis=(0, 1)).max())
-    return Glance(height, width, float(gray.mean()), contrast, counts, digest.digest(), perceptual)
+    return Glance(height, width, float(gray.mean()), contrast, digest.digest(), perceptual)
 
 
-def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray[Any, Any], near_duplicates: bool) -> List[Glance]:
-    """Reads the samples in groups, by as many threads as there are CPUs; no more than a group each is in memory."""
+def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray[Any, Any],
+            near_duplicates: bool) -> Tuple[List[Glance], np.ndarray[Any, Any]]:
+    """Reads the samples in groups, by as many threads as there are CPUs; no more than a group each is in memory. Returns
+    also the sums of how many pixels have each value, (channels, 256)."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
     groups = [samples[begin:begin + group] for begin in range(0, len(samples), group)]
 
-    def read(numbers: np.ndarray[Any, Any]) -> List[Glance]:
+    def read(numbers: np.ndarray[Any, Any]) -> Tuple[List[Glance], np.ndarray[Any, Any]]:
+        counts = np.zeros((size["channels"], 256), np.int64)
         images, _ = dataset[numbers]
-        return [glance(upright(image, info), near_duplicates) for image in images]
+        return [glance(upright(image, info), counts, near_duplicates) for image in images], counts
 
+    seen: List[Glance] = []
+    counts = np.zeros((size["channels"], 256), np.int64)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return [one for many in pool.map(read, groups) for one in many]
+        for group_seen, group_counts in pool.map(read, groups):
+            seen += group_seen
+            counts += group_counts
+    return seen, counts
 
 
 def scan_images(name: str, path: str, samples: int, seed: int, near_duplicates: bool) -> ImageScan:
     """Looks at `samples` images of a pack, or all for 0."""
-    dataset = ImageDataset(path)
+    dataset = ImageDataset(path, cache_bytes=CACHE_BYTES)
     info = dataset.info
     looked = spread_samples(len(dataset), samples, seed)
-    seen = glances(dataset, info, looked, near_duplicates)
+    seen, counts = glances(dataset, info, looked, near_duplicates)
+    sizes = np.array([(one.height, one.width) for one in seen])
     return ImageScan(
-        name, path, info, dataset, dataset.labels(), looked, np.array([(one.height, one.width) for one in seen]),
-        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]),
-        np.sum([one.counts for one in seen], axis=0), [one.digest for one in seen],
-        np.array([one.perceptual for one in seen]) if near_duplicates else None)
+        name, path, info, class_names(info), dataset, dataset.labels(), looked, sizes,
+        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts,
+        [one.digest for one in seen], np.array([one.perceptual for one in seen]) if near_duplicates else None)
+
+
+def class_names(info: Dict[str, Any]) -> Dict[int, str]:
+    """Names of classes as the page shows them, by id."""
+    return {entry["id"]: shown(entry["name"]) if entry.get("name") else f"class {entry['id']}" for entry in info["classes"]}
 
 
 def keys_of(scan: ImageScan, samples: Sequence[int]) -> List[str]:

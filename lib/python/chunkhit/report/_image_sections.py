@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _charts as charts
 from ._charts import Series
-from ._contact_sheet import class_names, contact_sheet, sheet_note
+from ._contact_sheet import contact_sheet, sheet_note
 from ._image_scan import ImageScan
 from ._pack_tables import Reason, folder_of, manifest_of, reasons_of, run_of
 from ._page import Block, Section, bytes_text, counted, looked_at, share_text, shown
@@ -62,7 +62,7 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
     names: Dict[str, None] = {}
     tables = []
     for scan in scans:
-        own = class_names(scan.info)
+        own = scan.names
         ids, counts = np.unique(scan.labels, return_counts=True)
         table = {name: 0 for name in own.values()}
         for class_id, count in zip(ids.tolist(), counts.tolist()):

@@ -58,7 +58,7 @@ def spread_rows(info: Dict[str, Any], samples: int, seed: int) -> np.ndarray[Any
 
 def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
     """Looks at `samples` users; 0: all, below 0: as many as have about DEFAULT_RATINGS."""
-    dataset = SparseDataset(path, format="csr")
+    dataset = SparseDataset(path, format="csr", cache="none")  # each row is read once
     info = dataset.info
     looked = spread_rows(info, samples, seed)
     held_counts = np.zeros(len(looked) if dataset.has_held_out else 0, np.int64)
