@@ -226,7 +226,7 @@ def test_ratings_equal_those_of_pandas(ratings, tmp_path):
     assert f"whole: half of all ratings are of {100 * half:.0f} % of the items" in found
     filled = len(table) / (len(users) * len(items))
     assert any(line.startswith(f"whole: {100 * filled:.0f} % of all pairs are rated") for line in found)
-    assert f"mean is {table.rating.mean():.2f}" in " ".join(found)
+    assert f"the mean is {table.rating.mean():.2f} in whole" in " ".join(found)
 
 
 def test_shows_what_rules_and_the_split_did(ratings, tmp_path):

@@ -22,6 +22,7 @@ STYLE: Dict[str, Any] = {
     "axes.unicode_minus": False,
 }
 WIDTH = 7.6  # inches
+MAX_PANELS = 4
 
 
 class Series(NamedTuple):
@@ -79,7 +80,10 @@ def inline(svg: str, name: str) -> str:
 
 
 def bars(name: str, labels: Sequence[str], panels: Sequence[Series], unit: str = "") -> str:
-    """Horizontal bars with their numbers at the ends; one panel beside the other, with the labels at the first."""
+    """Horizontal bars with their numbers at the ends; up to four panels beside each other, with the labels at the first."""
+    if len(panels) > MAX_PANELS:
+        rest = bars(f"{name}-{len(panels)}", labels, panels[MAX_PANELS:], unit)
+        return bars(name, labels, panels[:MAX_PANELS], unit) + rest
     chart = Chart(name, 0.55 + 0.25 * len(labels), len(panels), sharey=True)
     rows = np.arange(len(labels))
     for axes, series in zip(chart.axes, panels):

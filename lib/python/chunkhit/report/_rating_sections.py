@@ -18,7 +18,7 @@ CELLS = 48  # of the sparsity map, on each side
 MAX_VALUES = 24  # shown one by one
 
 
-@dataclass
+@dataclass(eq=False)
 class RatingScan:
     """A pack of ratings with what was seen of it; numbers are of the rows `looked`."""
 
@@ -128,23 +128,32 @@ def overview(scans: Sequence[RatingScan]) -> Section:
 
 def value_section(scans: Sequence[RatingScan]) -> Section:
     section = Section("values", "Values")
+    few = [scan for scan in scans if 1 < len(scan.values) <= MAX_VALUES]
+    if few:
+        section.blocks.append(value_bars(few))
     for index, scan in enumerate(scans):
         values = np.array(sorted(scan.values))
-        numbers = np.array([scan.values[value] for value in values.tolist()])
         if len(values) == 0:
             section.blocks.append(Block(f"{scan.name}: there are no ratings"))
         elif len(values) == 1:
             section.blocks.append(Block(f"{scan.name}: every rating is {values[0]:g}", coverage(scan)))
-        elif len(values) <= MAX_VALUES:
-            mean = float((values * numbers).sum() / numbers.sum())
-            most = values[int(np.argmax(numbers))]
-            title = f"{scan.name}: {most:g} is the most frequent of {len(values)} values, the mean is {mean:.2f}"
-            series = Series("ratings of each value", numbers)
-            svg = charts.bars(f"values{index}", [f"{value:g}" for value in values], [series])
-            section.blocks.append(Block(title, coverage(scan), svg))
-        else:
+        elif scan not in few:
+            numbers = np.array([scan.values[value] for value in values.tolist()])
             section.blocks.append(value_histogram(scan, index, values, numbers))
     return section
+
+
+def value_bars(scans: Sequence[RatingScan]) -> Block:
+    """How often each value occurs, in all packs side by side."""
+    values = sorted({value for scan in scans for value in scan.values})
+    panels = [Series(scan.name, [scan.values.get(value, 0) for value in values], color)
+              for scan, color in zip(scans, (charts.ACCENT, charts.SECOND) * len(scans))]
+    means = [sum(value * number for value, number in scan.values.items()) / sum(scan.values.values()) for scan in scans]
+    most = max(values, key=lambda value: sum(scan.values.get(value, 0) for scan in scans))
+    title = (f"{most:g} is the most frequent of {len(values)} values; the mean is "
+             + ", ".join(f"{mean:.2f} in {scan.name}" for mean, scan in zip(means, scans)))
+    note = " ".join(f"{scan.name}: {coverage(scan).lower()}" for scan in scans)
+    return Block(title, note, charts.bars("values", [f"{value:g}" for value in values], panels))
 
 
 def value_histogram(scan: RatingScan, index: int, values: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> Block:
@@ -160,7 +169,7 @@ def value_histogram(scan: RatingScan, index: int, values: np.ndarray[Any, Any], 
 def activity_section(scans: Sequence[RatingScan]) -> Section:
     section = Section("activity", "Ratings of each user and item")
     for index, scan in enumerate(scans):
-        if not scan.user_counts.sum():
+        if not scan.user_counts.any():
             continue
         users, items = scan.user_counts, scan.item_counts
         rated = items[items > 0]
