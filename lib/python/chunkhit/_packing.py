@@ -169,7 +169,8 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
     output    folder of the pack, or of the packs of a split
     progress  True: show a line on stderr; False: nothing; a function is called with a dict (phase, pack, rows_done,
               rows_total, rejected); None: a line in a terminal and in a notebook
-    dry_run   write nothing; return the packs that would be written: {folder: {samples, raw_bytes, parts, chunks}}
+    dry_run   write nothing; return the packs that would be written: {folder: {samples, raw_bytes, parts, chunks}};
+              with sheet="FILE.png" also draw 16 images before and after into that file
     plan      write a plan of so many tasks (at most one a part) for `run_plan` instead; return `plan_status`, or of
               finished packs `pack_info`
 
