@@ -62,7 +62,8 @@ def main():
             page.truncate()
             page.write(text)
         browser.chromium(f"{folder}/report.html", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={folder}/shot.png")
-        Image.open(f"{folder}/shot.png").convert("RGB").quantize(160, dither=Image.Dither.NONE).save(sys.argv[1], optimize=True)
+        shot = Image.open(f"{folder}/shot.png").convert("RGB").quantize(160, dither=Image.Dither.NONE)
+        shot.save(sys.argv[1], optimize=True)
     print(sys.argv[1], os.path.getsize(sys.argv[1]), "bytes")
 
 

@@ -18,6 +18,7 @@ from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, pe
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import browser  # noqa: E402
+from servers import Nginx  # noqa: E402
 
 needs_chromium = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
 BUILD = os.path.abspath(os.path.join(os.path.dirname(chunkhit.__file__), "..", "..", ".."))
@@ -206,6 +207,26 @@ def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
     assert "Labels are numbers: there are no classes to count" in text and "48 of 100 images" in text
 
 
+def test_rejects_of_merged_packs_are_those_of_all(photos, tmp_path):
+    chunkhit.merge_packs([photos / "packs/train", photos / "packs/val"], tmp_path / "merged")
+    write_report(tmp_path / "merged", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "merged: 3 images were rejected" in texts(text)
+    assert "train/a/cut.png" in ", ".join(row[2] for row in table_rows(text) if len(row) == 3)
+
+
+@pytest.mark.usefixtures("network")
+def test_a_pack_on_a_server_has_the_sections_of_the_local_one(photos, tmp_path):
+    with Nginx(photos / "packs", tmp_path / "nginx") as server:
+        write_report([f"{server.url}/train", f"{server.url}/val"], tmp_path / "remote.html", near_duplicates=True)
+    remote, local = ((folder / name).read_text() for folder, name in ((tmp_path, "remote.html"), (photos, "report.html")))
+    assert "train: rejects.csv is not at hand" in texts(remote)
+    assert re.findall(r"data:image/png;base64,[^\"]*", remote) == re.findall(r"data:image/png;base64,[^\"]*", local)
+    sections = [re.search(rf'<section id="{name}">.*?</section>', text, re.DOTALL).group()
+                for name in ("classes", "sheet", "duplicates", "near-duplicates") for text in (remote, local)]
+    assert sections[::2] == sections[1::2]
+
+
 def test_names_are_shown_without_what_would_change_the_page():
     assert shown("a\x1b[2J\u202egnp.\udcff é日") == "a\\x1b[2J\\u202egnp.\\xff é日"
 
@@ -276,9 +297,9 @@ def test_shows_what_pack_bench_measured(packs, bench, tmp_path):
     assert f"{best['samples_per_second']:,.0f} samples a second at best" in (tmp_path / "tune.html").read_text()
 
 
-def command(*arguments, program=COMMAND, **environment):
+def command(*arguments, program=COMMAND, before=(), **environment):
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    run = subprocess.run([program, *before, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          env={**clean, **environment})
     return run.returncode, run.stdout
 
@@ -290,6 +311,11 @@ def test_command_ends_with_the_documented_codes(packs, tmp_path):
     assert code == 65 and text.startswith("pack-report: nothing: ")
     code, text = command(packs / "hdf5", "-o", tmp_path / "no" / "report.html")
     assert code == 73 and "cannot be written: No such file" in text
+    page.unlink()
+    code, text = command(packs / "hdf5", "-o", page, program="sh", before=["-c", 'ulimit -f 8; exec "$0" "$@"', COMMAND])
+    assert code == 73 and "cannot be written: File too large" in text and os.listdir(tmp_path) == []
+    code, text = command(packs / "hdf5", "-o", "/dev/null")
+    assert code == 73 and "is no file" in text and not os.path.isfile("/dev/null")
     code, text = command(packs / "hdf5", "-o", page, "--bench", packs / "numbers.csv")
     assert code == 65 and "numbers.csv: expected JSON of pack-bench --json" in text
     assert command(packs / "hdf5", packs / "hdf5", "-o", page)[0] == 2

@@ -20,7 +20,8 @@ def pair(sheet, number):
 def dry_run(folder, **options):
     """The sheet as an array; the dry run writes nothing else."""
     before = sorted(os.listdir(folder))
-    chunkhit.pack_images(folder / "photos", folder / "pack", dry_run=True, sheet=folder / "sheet.png", progress=False, **options)
+    chunkhit.pack_images(folder / "photos", folder / "pack", dry_run=True, sheet=folder / "sheet.png", progress=False,
+                         **options)
     assert sorted(os.listdir(folder)) == sorted({*before, "sheet.png"})
     return np.asarray(Image.open(folder / "sheet.png"))
 

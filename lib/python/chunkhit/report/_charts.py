@@ -248,7 +248,8 @@ def part_rows(name: str, parts: Sequence[Tuple[str, int, int]], chunk_samples: i
             begin, end = int(chunk * step) * width, min(int((chunk + 1) * step) * width, samples)
             axes.barh(row, end - begin, 0.7, left=begin, color=ACCENT, edgecolor=BACK, alpha=1 if chunk % 2 else 0.72,
                       linewidth=0.8 if shown_chunks < 80 else 0)
-        axes.text(samples + longest * 0.01, row, f"{samples:,} in {chunks:,} chunk{'' if chunks == 1 else 's'}", va="center", fontsize=9)
+        text = f"{samples:,} in {chunks:,} chunk{'' if chunks == 1 else 's'}"
+        axes.text(samples + longest * 0.01, row, text, va="center", fontsize=9)
     axes.set_yticks(range(len(parts)), [short(file) for file, _, _ in parts])
     axes.set(xlim=(0, longest * 1.3), ylim=(len(parts) - 0.5, -0.5), xlabel="samples of a part")
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= longest])

@@ -117,7 +117,8 @@ def subtitle(has_images: bool, has_ratings: bool, samples: Optional[int], seed: 
     if samples == 0:
         return "All samples of each pack are looked at."
     limits = [f"at most {DEFAULT_SAMPLES if samples is None else samples:,} images"] if has_images else []
-    limits += ["users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"] if has_ratings else []
+    users = "users with at most 50 million ratings" if samples is None else f"at most {samples:,} users"
+    limits += [users] if has_ratings else []
     return f"Looked at in each pack: {' and '.join(limits)}, drawn by seed {seed}. Numbers in the first table are of all."
 
 

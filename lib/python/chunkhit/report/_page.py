@@ -100,18 +100,18 @@ def page_text(title: str, subtitle: str, sections: Sequence[Section], version: s
 
 def write_page(path: str, text: str) -> None:
     """Writes the file aside, then renames it; raises Error "cannot_write"."""
-    folder = os.path.dirname(os.path.abspath(path))
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise Error(f"{shown(path)}: cannot be written: it is there and is no file", "cannot_write")
     aside: Any = None
     try:
-        if os.path.isdir(path):
-            raise IsADirectoryError(21, "is a folder, expected a file")
-        descriptor, aside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
+        descriptor, aside = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=os.path.dirname(target))
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), 0o666 & ~umask())
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        os.replace(aside, target)
     except OSError as error:
         if aside and os.path.exists(aside):
             os.unlink(aside)
