@@ -1,7 +1,11 @@
 """The page of pack-report, as Chromium shows it: images as stored, warnings, names that are scripts, light and dark."""
+import base64
+import csv
 import html
+import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -98,6 +102,20 @@ def test_browser_shows_the_stored_pixels(photos):
         assert image["caption"].startswith(f"#{sample} {shown(datasets[pack].keys([sample])[0])}")
 
 
+@pytest.mark.parametrize("options", [dict(channels="gray"), dict(channels="rgba", container="shard"), dict(layout="nchw")])
+def test_sheet_is_png_of_the_stored_pixels(photos, tmp_path, options):
+    chunkhit.pack_images(photos / "photos/val", tmp_path / "pack", progress=False, **options)
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    dataset = chunkhit.ImageDataset(tmp_path / "pack")
+    text = (tmp_path / "report.html").read_text()
+    images = re.findall(r'<figure id="sheet0-(\d+)">.*?src="data:image/png;base64,([^"]*)"', text, re.DOTALL)
+    assert len(images) == 12
+    for sample, data in images:
+        pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+        stored = dataset[int(sample)][0]
+        np.testing.assert_array_equal(pixels, stored.transpose(1, 2, 0) if "layout" in options else stored.squeeze())
+
+
 @needs_chromium
 def test_nothing_is_loaded_and_no_script_runs(photos):
     assert browser.console_lines(photos / "report.html") == []
@@ -106,6 +124,20 @@ def test_nothing_is_loaded_and_no_script_runs(photos):
     assert seen["scripts"] == 2, "the probe's own"
     assert all(image["width"] == 40 and image["height"] == 30 for image in seen["images"])
     assert seen["title"] == "train, val" and seen["overflow"] <= 0
+
+
+@needs_chromium
+def test_names_of_classes_and_columns_are_only_text(photos, tmp_path):
+    names = ["</text></svg></style><script>window.injected=3</script>", "$a_b$ {{ 7 * 7 }}", "--><img src=x onerror=injected=4>"]
+    with open(photos / "photos/names.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("file", "label")] + [(f"train/a/{3 + 3 * at:02}.png", name) for at, name in enumerate(names)])
+    (tmp_path / "names").write_text("\n".join(names))
+    chunkhit.pack_images(None, tmp_path / "pack", labels=photos / "photos/names.csv", classes=tmp_path / "names", progress=False)
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    headings = [text for text in texts((tmp_path / "report.html").read_text()) if text.startswith("pack / ")]
+    assert headings == [f"pack / {name}: 1 of 1 image" for name in names]
+    seen = browser.look(tmp_path / "report.html")
+    assert seen["injected"] is None and seen["errors"] == [] and seen["scripts"] == 2 and len(seen["images"]) == 3
 
 
 @needs_chromium
@@ -205,6 +237,16 @@ def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
     write_report(packs / "numbers", tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Labels are numbers: there are no classes to count" in text and "48 of 100 images" in text
+
+
+def test_a_table_that_the_manifest_lists_must_be_there(photos, tmp_path):
+    shutil.copytree(photos / "packs/train", tmp_path / "train")
+    for change, message in ((lambda file: file.write_text("row,file\n"), "expected a table with a column reason"),
+                            (lambda file: file.unlink(), "cannot be read: No such file")):
+        change(tmp_path / "train/rejects.csv")
+        with pytest.raises(chunkhit.Error, match=f"rejects.csv: {message}") as error:
+            write_report(tmp_path / "train", tmp_path / "report.html")
+        assert error.value.code == "bad_data" and not (tmp_path / "report.html").exists()
 
 
 def test_rejects_of_merged_packs_are_those_of_all(photos, tmp_path):

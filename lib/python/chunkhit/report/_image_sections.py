@@ -48,7 +48,7 @@ def origin(scan: ImageScan) -> str:
     if scan.info.get("external"):
         return f"{scan.name}: an external file, which does not say how it was made"
     run = run_of(scan.path)
-    roots = sorted(set((run.get("roots") or {}).values()))
+    roots = sorted({str(root) for root in dict(run.get("roots") or {}).values()})
     made = f"{scan.name}: made by {scan.info.get('tool') or 'an unknown version'}"
     return made + (f" of {', '.join(shown(root) for root in roots)}" if roots else ", of a folder that is not recorded")
 
