@@ -128,11 +128,14 @@ def test_nothing_is_loaded_and_no_script_runs(photos):
 
 @needs_chromium
 def test_names_of_classes_and_columns_are_only_text(photos, tmp_path):
-    names = ["</text></svg></style><script>window.injected=3</script>", "$a_b$ {{ 7 * 7 }}", "--><img src=x onerror=injected=4>"]
+    names = ["</text></svg></style><script>window.injected=3</script>", "$a_b$ {{ 7 * 7 }}",
+             "--><img src=x onerror=injected=4>"]
     with open(photos / "photos/names.csv", "w", newline="") as file:
-        csv.writer(file).writerows([("file", "label")] + [(f"train/a/{3 + 3 * at:02}.png", name) for at, name in enumerate(names)])
+        rows = [(f"train/a/{3 + 3 * at:02}.png", name) for at, name in enumerate(names)]
+        csv.writer(file).writerows([("file", "label"), *rows])
     (tmp_path / "names").write_text("\n".join(names))
-    chunkhit.pack_images(None, tmp_path / "pack", labels=photos / "photos/names.csv", classes=tmp_path / "names", progress=False)
+    chunkhit.pack_images(None, tmp_path / "pack", labels=photos / "photos/names.csv", classes=tmp_path / "names",
+                         progress=False)
     write_report(tmp_path / "pack", tmp_path / "report.html")
     headings = [text for text in texts((tmp_path / "report.html").read_text()) if text.startswith("pack / ")]
     assert headings == [f"pack / {name}: 1 of 1 image" for name in names]
@@ -213,6 +216,12 @@ def test_looks_at_as_many_images_as_asked_for_and_says_so(packs, tmp_path):
     first = (tmp_path / "first").read_text()
     assert "32 of 100 images" in first and "--samples 0 looks at all" in first
     assert first == (tmp_path / "again").read_text() != (tmp_path / "other").read_text()
+
+
+def test_looks_at_as_many_users_as_asked_for(ratings, tmp_path):
+    write_report(ratings[0] / "whole", tmp_path / "report.html", samples=48)
+    text = (tmp_path / "report.html").read_text()
+    assert "48 of 211 users" in text and "at most 48 users, drawn by seed 0" in text
 
 
 @pytest.mark.parametrize("total, wanted", [(1_281_167, 10_000), (1000, 999), (100, 0), (17, 16), (5, 9)])

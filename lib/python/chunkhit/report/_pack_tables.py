@@ -55,7 +55,7 @@ def reasons_of(path: str, table: str, column: str) -> List[Reason]:
 
 def count_reasons(rows: Iterator[List[str]], column: str) -> Dict[str, Reason]:
     kinds: Dict[str, Reason] = {}
-    header = next(rows, [])
+    header: List[str] = next(rows, [])
     reason_at, file_at = header.index(column), 2 if header[0] == "pack" else 1
     for row in rows:
         kind = re.sub(r"[0-9][0-9.,]*", "#", row[reason_at])
