@@ -121,17 +121,17 @@ class SheetMaker {
                  options.on_io_error == OnIoError::reject},
         decoder_(context_) {}
 
-  /// Draws a file and its sample; says what was seen.
-  SheetImage draw(std::string_view file, Position at, Image& sheet) {
+  /// Draws an image and its sample; says what was seen.
+  SheetImage draw(const SampleList& list, std::size_t index, Position at, Image& sheet) {
     SheetImage seen;
-    seen.file = file;
+    seen.file = list.file(index);
     fill(sheet, {at.x, at.y, kTile, kTile}, kBlank);
     fill(sheet, {at.x + kTile + kBetween, at.y, kTile, kTile}, kBlank);
     try {
-      load_with_retries(spec_, options_, root_, seen.file, bytes_);
+      load_with_retries(spec_, options_, root_, list, index, bytes_);
       look_at_header(seen);
       resize_empty(sample_, context_.sample.byte_count());
-      decoder_.make(file, sample_.data());
+      decoder_.make(list, index, sample_.data());
       const SampleShape& shape = context_.sample;
       draw_image(rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
                          std::size_t{shape.width} * shape.channels}),
@@ -200,7 +200,7 @@ std::vector<SheetImage> write_preview_sheet(const PackImagesSpec& spec, const Pa
   for (std::uint32_t i = 0; i < count; ++i) {
     const Position at{kGap + i % kColumns * kWide, kGap + i / kColumns * kHigh};
     draw_number(i + 1, {at.x, at.y - kGap + 2}, sheet);
-    seen.push_back(maker.draw(input.list.file(std::size_t{i} * input.list.size() / count), at, sheet));
+    seen.push_back(maker.draw(input.list, std::size_t{i} * input.list.size() / count, at, sheet));
   }
   write_png(sheet, options.sheet);
   return seen;
