@@ -45,7 +45,7 @@ std::vector<PlannedContainer> planned_containers(const PackImagesOptions& option
       throw Error(ErrorCode::usage, "`plan`: " + path +
                                         ": is read from a copy on this machine; tasks on others need plain "
                                         "tars: unpack it to one");
-    planned.push_back({(std::filesystem::canonical(std::filesystem::path(path).parent_path()) /
+    planned.push_back({(std::filesystem::canonical(std::filesystem::absolute(path).parent_path()) /
                         std::filesystem::path(path).filename())
                            .lexically_relative(root)
                            .string(),

@@ -415,6 +415,12 @@ def test_tasks_of_a_plan_read_tars(space):
     rows = subprocess.run(["zstd", "-dcq", space("many/plan.rows")], stdout=subprocess.PIPE, check=True).stdout.decode()
     check(len(rows.splitlines()) == 121 and rows.splitlines()[0].count(",") == 5, rows[:200])
     run("pack-run", space("many"), "--task", "1", "--progress", "none")
+    with open(space("relative.txt"), "wb") as said:
+        for number, root in enumerate(("a.tar", "./deep/../a.tar")):
+            subprocess.run([os.path.abspath(BIN) + "/pack-images", root, "-o", f"../relative{number}", *SMALL, "--plan", "1"], cwd=space("data"),
+                           stdout=said, stderr=said, check=True)
+            run("pack-run", space(f"relative{number}"), "--progress", "none")
+    check(fingerprint(space("relative0")) == fingerprint(space("relative1")), "paths relative to the working folder")
     # Another machine has the tars elsewhere; a tar that is missing or of another size is none of the plan's.
     os.rename(space("data"), space("moved"))
     said = run("pack-run", space("many"), "--task", "0", "--progress", "none", expect=75)
