@@ -17,7 +17,7 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  chromium clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
+  ccache chromium clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
   libgtest-dev libjpeg-turbo-progs libjxl-dev lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client \
   moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed python3-h5py python3-jinja2 \
   python3-jsonschema python3-matplotlib python3-numpy python3-pandas python3-pil python3-pip python3-pytest python3-scipy \
@@ -28,6 +28,9 @@ bash samples/install_packages.sh $(cat samples/build_packages.txt) \
 command -v npm >/dev/null || bash samples/install_packages.sh nodejs npm
 [ -d build/s3rver/node_modules/s3rver ] || npm install --silent --no-audit --no-fund --prefix build/s3rver s3rver@3.7.1 ||
   echo "tests/run.sh: npm could not install s3rver" >&2
+
+# What was compiled before, in any folder, is not compiled again.
+export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
 jobs=$(nproc)
 # Where libtorch is, its sample is built and tested with all the others; here a CMake that does not find it is an error.
