@@ -34,8 +34,10 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
   const LabelCsvSpec plain;
   const std::pair<const char*, bool> given[] = {
       {"`root`", !options.root.empty()},
+      {"`inputs`", !options.inputs.empty()},
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
+      {"`keep_columns`", !spec.columns.keep_columns.empty()},
       {"`delimiter`", spec.columns.delimiter != plain.delimiter},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},

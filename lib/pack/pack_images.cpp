@@ -125,6 +125,7 @@ PackImagesReport pack_images(const PackImagesSpec& spec, const PackImagesOptions
 }
 
 PackImagesOptions checked_writer_options(const PackImagesSpec& spec, PackImagesOptions given) {
+  check_no_sheet(given);
   PackImagesOptions options = checked_output(spec, std::move(given));
   options.root = "/";  // samples are not looked for below it
   std::vector<std::string> names{""};

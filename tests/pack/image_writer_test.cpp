@@ -72,6 +72,24 @@ TEST(ImageWriter, PixelsOfAnotherCountThanTheirShapeAreAnError) {
             "pixels: expected (height, width, 1 to 4 channels), found (0, 0, 3)");
 }
 
+TEST(ImageWriter, OptionsOfFilesAreErrors) {
+  const TemporaryFolder folder;
+  const auto error_with = [&](const std::function<void(PackImagesSpec&, PackImagesOptions&)>& change) {
+    PackImagesSpec spec;
+    PackImagesOptions options = to(folder);
+    change(spec, options);
+    return error_of([&] { ImageWriter(spec, options); });
+  };
+  const std::string writer = ": has no meaning for an ImageWriter, which is given its images";
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.labels = "labels.csv"; }), "`labels`" + writer);
+  EXPECT_EQ(error_with([](auto&, auto& options) { options.root = "images"; }), "`root`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.columns.keep_columns = {"x"}; }),
+            "`keep_columns`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.folders.include = {"*.jpg"}; }), "`include`" + writer);
+  EXPECT_EQ(error_with([](auto&, auto& options) { options.output = ""; }),
+            "`output` is required: a folder for the pack");
+}
+
 TEST(ImageWriter, IsMovedAndFinishedOnce) {
   const TemporaryFolder folder;
   ImageWriter made({}, to(folder));

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,27 @@ TEST(RatingWriter, ReportsThatItWasStopped) {
   writer.add(RatingEntries{std::span(kUsers), std::span(kItems)});
   EXPECT_TRUE(writer.finish().interrupted);
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/pack/manifest.json"));
+}
+
+TEST(RatingWriter, OptionsOfFilesAreErrors) {
+  const TemporaryFolder folder;
+  const auto error_with = [&](const std::function<void(PackSparseSpec&, PackSparseOptions&)>& change) {
+    PackSparseSpec spec;
+    PackSparseOptions options = to(folder);
+    change(spec, options);
+    try {
+      RatingWriter(spec, options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string writer = ": has no meaning for a RatingWriter, which reads no files";
+  EXPECT_EQ(error_with([](auto&, auto& options) { options.inputs = {"a.csv"}; }), "`inputs`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.input.format = "npz"; }), "`format`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.input.table.delimiter = ","; }), "`delimiter`" + writer);
+  EXPECT_EQ(error_with([](auto& spec, auto&) { spec.packs.split.kind = SplitKind::given; }),
+            "`split_by` given" + writer);
 }
 
 TEST(RatingWriter, RowsThatDoNotFitTogetherAreAnError) {

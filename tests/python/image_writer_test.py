@@ -80,7 +80,8 @@ def test_split_shuffle_and_containers_are_those_of_pack_images(tmp_path):
 
 
 def test_samples_of_one_key_stay_in_one_pack_of_a_split(tmp_path):
-    write(tmp_path / "out", [(image, 0, number // 4) for number, image in enumerate(pixels(40))], split={"train": 0.5, "val": 0.5})
+    samples = [(image, 0, number // 4) for number, image in enumerate(pixels(40))]
+    write(tmp_path / "out", samples, split={"train": 0.5, "val": 0.5})
     all_images = [image.tobytes() for image in pixels(40)]
     keys = [{all_images.index(image.tobytes()) // 4 for image in chunkhit.ImageDataset(tmp_path / "out" / name)[:][0]}
             for name in ("train", "val")]
@@ -107,7 +108,8 @@ def test_gray_and_alpha_is_converted_as_a_png_of_it(tmp_path):
 def test_tensors_are_rows_of_pixels_and_never_transposed(tmp_path):
     torch = pytest.importorskip("torch")
     images = pixels(3)
-    write(tmp_path / "out", [(torch.from_numpy(image), torch.tensor(number)) for number, image in enumerate(images)], order="input")
+    samples = [(torch.from_numpy(image), torch.tensor(number)) for number, image in enumerate(images)]
+    write(tmp_path / "out", samples, order="input")
     found, labels = chunkhit.ImageDataset(tmp_path / "out")[:]
     np.testing.assert_array_equal(found, images)
     assert labels.tolist() == [0, 1, 2]
@@ -188,15 +190,11 @@ def test_what_is_no_image_is_a_type_error(tmp_path):
 
 
 @pytest.mark.parametrize("message, options", [
-    ("labels: has no meaning for an ImageWriter", dict(labels="labels.csv")),
-    ("include: has no meaning for an ImageWriter", dict(include="*.jpg")),
-    ("split_folders: has no meaning", dict(split_folders=["a"])),
-    ("root: has no meaning", dict(root="images")),
     ("class names: \"a\" is there twice", dict(classes=["a", "a"])),
     ("chunk_samples and chunk_bytes exclude each other", dict(chunk_samples=5, chunk_bytes=99)),
-    ("no_such_option: no such option", dict(no_such_option=5)),
+    ("classes: is for classes with names; several label columns are numbers", dict(label_column=["x", "y"], classes=["a"])),
 ])
-def test_options_of_files_and_wrong_ones_are_errors_at_once(tmp_path, message, options):
+def test_wrong_options_are_errors_at_once(tmp_path, message, options):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.ImageWriter(tmp_path / "out", **options)
     assert caught.value.code == "usage" and os.listdir(tmp_path) == []
@@ -204,7 +202,8 @@ def test_options_of_files_and_wrong_ones_are_errors_at_once(tmp_path, message, o
 
 def test_bytes_that_are_no_image_are_rejects_with_their_keys(tmp_path):
     good = [(image, "a", f"good {number}") for number, image in enumerate(pixels(200))]
-    samples = [*good[:100], (b"no image", "a", "text"), (encoded(pixels(1)[0], "png")[:-20], "b", "cut"), (b"", "b", "nothing"), *good[100:]]
+    bad = [(b"no image", "a", "text"), (encoded(pixels(1)[0], "png")[:-20], "b", "cut"), (b"", "b", "nothing")]
+    samples = [*good[:100], *bad, *good[100:]]
     info = write(tmp_path / "out", samples, max_errors=3)
     assert (info["samples"], info["rejected"], info["rows"]) == (200, 3, 203)
     rejects = (tmp_path / "out/rejects.csv").read_text()

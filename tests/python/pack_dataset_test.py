@@ -64,7 +64,8 @@ def test_a_folder_of_torchvision_is_the_pack_of_its_files(packs, tmp_path):
     options = dict(order="input", resize=(12, 10), crop=(8, 6))
     expected = chunkhit.pack_images(packs / "images", tmp_path / "files", **options)
     for workers in (0, 2):
-        found = chunkhit.pack_dataset(datasets.ImageFolder(packs / "images"), tmp_path / f"{workers}", workers=workers, **options)
+        source = datasets.ImageFolder(packs / "images")
+        found = chunkhit.pack_dataset(source, tmp_path / f"{workers}", workers=workers, **options)
         assert in_order(tmp_path / f"{workers}") == in_order(tmp_path / "files")
         assert (found["classes"], found["mean"]) == (expected["classes"], expected["mean"])
 

@@ -124,13 +124,11 @@ def test_a_wrong_block_is_named_and_nothing_of_it_added(tmp_path, code, message,
 
 
 @pytest.mark.parametrize("options, message", [
-    (dict(delimiter=","), "delimiter: has no meaning for a RatingWriter"),
-    (dict(format="npz"), "format: has no meaning for a RatingWriter"),
-    (dict(train_file="a.csv", test_file="b.csv"), "has no meaning for a RatingWriter"),
+    (dict(split_by="given"), "split_by given: has no meaning for a RatingWriter"),
     (dict(container="zip"), "container"),
-    (dict(no_such_option=1), "no_such_option: no such option"),
+    (dict(split_by="users"), "split_by"),
 ])
-def test_options_of_files_and_unknown_ones_are_errors(tmp_path, options, message):
+def test_options_that_make_no_sense_are_errors_at_once(tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message) as caught:
         chunkhit.RatingWriter(tmp_path / "out", **options)
     assert caught.value.code == "usage" and not (tmp_path / "out").exists()

@@ -116,6 +116,11 @@ chunkhit.pack_images("photos", "out", resize=(64, 64), crop=64, split={"train": 
 chunkhit.pack_sparse(["a.csv", "b.csv"], "out", preset="vae-cf", user=1, item="movie", values="u8:0.5", test=10,
                      validation=0.1)
 chunkhit.pack_sparse(None, "out", train_file="u1.base", test_file=["u1.test"], format="text")
+with chunkhit.ImageWriter("out", resize=64, crop=(64, 64), container="shard", classes=["a", "b"]) as images:
+    images.add(b"", 1, key="first")
+with chunkhit.RatingWriter("out", preset="vae-cf", values="u8:0.5") as ratings:
+    ratings.add([1, 2], ["a", "b"], [0.5, 1])
+print(chunkhit.pack_dataset([(b"", 0)], "out", workers=2, label="labels", split={"train": 0.9, "val": 0.1})["train"])
 print(chunkhit.run_plan("out", stage="count", task=range(3)), chunkhit.merge_packs(["a", "b"], "c")["samples"])
 """
 
@@ -154,6 +159,11 @@ chunkhit.pack_sparse("a", "b", split_by="user")
 chunkhit.pack_sparse("a", "b", preset="vae_cf")
 chunkhit.run_plan("a", stage="counts")
 chunkhit.merge_packs("a")
+chunkhit.ImageWriter("a", container="tar")
+chunkhit.ImageWriter("a", labels="labels.csv")
+chunkhit.RatingWriter("a", split_by="user")
+chunkhit.RatingWriter("a", delimiter=",")
+chunkhit.pack_dataset([], "a", worker=2)
 """
 
 
@@ -178,5 +188,5 @@ def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
 
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
-    assert len(uses) == 31
+    assert len(uses) == 36
     assert sorted({int(line) for file, line, _ in findings if file == "wrong.py"}) == uses

@@ -34,9 +34,9 @@ using SampleLabel = std::variant<std::int64_t, std::string_view, std::span<const
 class CHUNKHIT_API ImageWriter {
  public:
   /// Begins packs in `options.output`. Options that say which files are packed are errors: `options.root`,
-  /// `spec.labels`, `spec.folders`, `spec.follow_symlinks`. `spec.columns.label_columns` names the numbers of
-  /// labels. `class_names`: names by id; labels are ids below their count, or these names. Throws as
-  /// pack_images.
+  /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.follow_symlinks`, and of `spec.columns` all but
+  /// the label columns. `spec.columns.label_columns` names the numbers of labels. `class_names`: names by id;
+  /// labels are ids below their count, or these names. Throws as pack_images.
   ImageWriter(PackImagesSpec spec, PackImagesOptions options, std::vector<std::string> class_names = {});
   ImageWriter(ImageWriter&&) noexcept;
   ImageWriter& operator=(ImageWriter&&) noexcept;

@@ -6,14 +6,15 @@ import itertools
 import sys
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
-import numpy as np
+from numpy.typing import NDArray
 
+from . import _types as types
 from ._error import Error, whole_number
-from ._packing import Progress
+from ._packing import Info, Progress, given
 from ._paths import Path
 from ._writers import ImageWriter, image_array, key_text, label_value
 
-Entry = Tuple[np.ndarray, Union[int, str, np.ndarray], str]
+Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str]
 
 BATCH = 16  # samples that a worker hands over at a time
 
@@ -63,8 +64,8 @@ class Samples:
             return sample[image], sample[label], None if key is None else sample[key]
         if isinstance(sample, (tuple, list)) and len(sample) in (2, 3):
             return (sample[0], sample[1], sample[2] if len(sample) == 3 else None)
-        raise Error("expected (image, label), (image, label, key) or a dict, found "
-                    + (f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"), "usage")
+        found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
+        raise Error(f"expected (image, label), (image, label, key) or a dict, found {found}", "usage")
 
 
 def stored_image(image: Any) -> Any:
@@ -100,7 +101,8 @@ def read_ahead(samples: Samples, workers: int) -> Iterator[Entry]:
         torch = importlib.import_module("torch")
         data = importlib.import_module("torch.utils.data")
     except ImportError:
-        raise Error("workers: torch is not installed, whose DataLoader they are; workers=0 reads in this process", "usage") from None
+        raise Error("workers: torch is not installed, whose DataLoader they are; workers=0 reads in this process",
+                    "usage") from None
     # The workers' random numbers are the same in each run.
     loader = data.DataLoader(samples, batch_size=BATCH, num_workers=workers, collate_fn=same,
                              generator=torch.Generator().manual_seed(0))
@@ -121,7 +123,23 @@ def class_names(source: Any, label: str) -> List[str]:
 
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
                  key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 **options: Any) -> Dict[str, Any]:
+                 label_column: Optional[types.Texts] = None, classes_extra: Optional[types.ClassesExtra] = None,
+                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
+                 check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
+                 max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
+                 max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
+                 resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                 crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
+                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
+                 store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
+                 container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
+                 codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
+                 part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
+                 split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
+                 max_errors: Optional[types.Amount] = None, on_io_error: Optional[types.OnIoError] = None,
+                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs a dataset: a map-style Dataset of torch or Hugging Face, or any iterable.
 
         chunkhit.pack_dataset(torchvision.datasets.CIFAR10("data"), "train", container="shard")
@@ -139,6 +157,9 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
 
     Returns and raises what `pack_images` does; an Error names the index of the sample, from 0.
     """
+    options = given(locals())
+    for own in ("source", "workers", "image", "label", "key", "classes"):
+        options.pop(own, None)
     samples = Samples(source, image, label, key)
     count = whole_number("workers", workers)
     names = class_names(source, label) if classes is None else classes

@@ -101,7 +101,7 @@ def native(value: Any) -> Any:
 
 def given(arguments: Dict[str, Any]) -> Info:
     """The options of packing among a function's locals() that are not None."""
-    others = ("root", "inputs", "output", "progress", "dry_run", "plan")
+    others = ("self", "__class__", "root", "inputs", "output", "progress", "dry_run", "plan")
     return {name: value for name, value in arguments.items() if value is not None and name not in others}
 
 

@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Type, TypeVar, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _chunkhit
+from . import _types as types
 from ._error import Error
 from ._ids import id_text
-from ._packing import Progress, ProgressLine, check_split, pack_info, pack_options, progress_shower
+from ._packing import Progress, ProgressLine, check_split, given, pack_info, pack_options, progress_shower
 from ._paths import Path, native_path
 
 Self = TypeVar("Self", bound="Writer")
@@ -70,8 +72,8 @@ class ImageWriter(Writer):
               the sorted names
     progress  as in pack_images
 
-    The options are those of `pack_images` but the ones of files: root, labels, file_column, delimiter, include, split_folders,
-    follow_symlinks. `label_column` names the numbers of labels.
+    The options are those of `pack_images` but the ones that say which files are packed; `label_column` names the numbers of
+    labels.
 
     Images lie in a temporary file without a name beside the output, as large as all that was added, until the writer is
     closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded. An
@@ -81,13 +83,30 @@ class ImageWriter(Writer):
     """
 
     def __init__(self, output: Path, *, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 **options: Any) -> None:
-        check_split(options.get("split"))
+                 label_column: Optional[types.Texts] = None, classes_extra: Optional[types.ClassesExtra] = None,
+                 exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
+                 check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
+                 max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
+                 max_input_bytes: Optional[int] = None, max_decode_bytes: Optional[int] = None,
+                 resize: Optional[types.Side] = None, resize_long: Optional[int] = None, fit: Optional[types.Side] = None,
+                 crop: Optional[types.Side] = None, pad_color: Optional[Sequence[int]] = None,
+                 resample: Optional[types.Resample] = None, channels: Optional[types.Channels] = None,
+                 sizes: Optional[types.Sizes] = None, max_side: Optional[int] = None, short_side: Optional[int] = None,
+                 store: Optional[types.Store] = None, others: Optional[types.Others] = None, quality: Optional[int] = None,
+                 jpeg_tile: Optional[int] = None, part_samples: Optional[int] = None,
+                 container: Optional[types.Container] = None, layout: Optional[types.Layout] = None,
+                 codec: Optional[str] = None, chunk_samples: Optional[int] = None, chunk_bytes: Optional[int] = None,
+                 part_bytes: Optional[int] = None, order: Optional[types.Order] = None, seed: Optional[int] = None,
+                 split: Optional[Dict[str, float]] = None, on_error: Optional[types.OnError] = None,
+                 max_errors: Optional[types.Amount] = None, on_io_error: Optional[types.OnIoError] = None,
+                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
+        options = given(locals())
+        check_split(split)
         names = list(classes) if isinstance(classes, (list, tuple)) else []
         if not all(isinstance(name, str) for name in names):
             raise TypeError(f"classes: expected names or a path, found {classes!r}")
-        if not isinstance(classes, (list, tuple)):
-            options["classes"] = classes
+        if isinstance(classes, (list, tuple)):
+            del options["classes"]
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
     def add(self, image: Any, label: Any, key: Union[str, int, None] = None) -> None:
@@ -122,8 +141,20 @@ class RatingWriter(Writer):
     thread at a time. An Error of packing is raised by a later call.
     """
 
-    def __init__(self, output: Path, *, progress: Progress = None, **options: Any) -> None:
-        super().__init__(_chunkhit.RatingWriter, output, progress, options)
+    def __init__(self, output: Path, *, progress: Progress = None,
+                 preset: Optional[types.Preset] = None, duplicates: Optional[types.Duplicates] = None,
+                 zeros: Optional[types.Zeros] = None, min_value: Optional[float] = None, above: Optional[float] = None,
+                 binarize: Optional[bool] = None, min_user: Optional[int] = None, min_item: Optional[int] = None,
+                 filter_once: Optional[bool] = None, values: Optional[str] = None, split_by: Optional[types.SplitBy] = None,
+                 validation: Optional[types.Amount] = None, test: Optional[types.Amount] = None,
+                 fold_in: Optional[float] = None, split_order: Optional[types.SplitOrder] = None,
+                 before: Optional[int] = None, validation_users: Optional[Path] = None, test_users: Optional[Path] = None,
+                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None,
+                 order: Optional[types.Order] = None, seed: Optional[int] = None,
+                 container: Optional[types.Container] = None, codec: Optional[str] = None,
+                 storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
+        super().__init__(_chunkhit.RatingWriter, output, progress, given(locals()))
 
     def add(self, users: Any, items: Any, values: Any = None, times: Any = None) -> None:
         """Appends ratings: arrays, lists or pandas columns (n,).
@@ -145,7 +176,8 @@ class RatingWriter(Writer):
         """
         if not hasattr(matrix, "tocsr"):
             raise TypeError(f"matrix: expected one of scipy.sparse, found a {type(matrix).__name__}")
-        row_ids, column_ids = (axis_ids(*axis) for axis in (("users", users, matrix.shape[0]), ("items", items, matrix.shape[1])))
+        row_ids = axis_ids("users", users, matrix.shape[0])
+        column_ids = axis_ids("items", items, matrix.shape[1])
         if matrix.format == "csr":
             self._core.add_rows(row_ids, matrix.indptr.astype(np.uint64), chosen(column_ids, matrix.indices),
                                 numbers_column("values", matrix.data))
@@ -155,10 +187,10 @@ class RatingWriter(Writer):
                        numbers_column("values", entries.data), None)
 
 
-Ids = Union[np.ndarray, List[str]]
+Ids = Union[NDArray[Any], List[str]]
 
 
-def column(name: str, values: Any) -> np.ndarray:
+def column(name: str, values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
         raise Error(f"{name}: expected shape (n,), found {array.shape}", "usage")
@@ -172,7 +204,7 @@ def ids_column(name: str, ids: Any) -> Ids:
         return np.ascontiguousarray(array, np.int64)
     if array.dtype.kind not in "uUO":
         raise Error(f"{name}: expected whole numbers or texts, found {array.dtype}", "usage")
-    found = array.tolist()
+    found: List[Any] = array.tolist()
     for at, each in enumerate(found):
         if type(each) is not str:
             try:
@@ -191,11 +223,11 @@ def axis_ids(name: str, ids: Any, count: int) -> Ids:
     return found
 
 
-def chosen(ids: Ids, indices: np.ndarray) -> Ids:
+def chosen(ids: Ids, indices: NDArray[Any]) -> Ids:
     return ids[indices] if isinstance(ids, np.ndarray) else [ids[index] for index in indices]
 
 
-def numbers_column(name: str, values: Any) -> Optional[np.ndarray]:
+def numbers_column(name: str, values: Any) -> Optional[NDArray[Any]]:
     if values is None:
         return None
     array = column(name, values)
@@ -204,7 +236,7 @@ def numbers_column(name: str, values: Any) -> Optional[np.ndarray]:
     return np.ascontiguousarray(array, np.float32 if array.dtype in (np.float32, np.float16) else np.float64)
 
 
-def times_column(times: Any) -> Optional[np.ndarray]:
+def times_column(times: Any) -> Optional[NDArray[Any]]:
     """int64 (n,); of dates seconds since 1970."""
     if times is None:
         return None
@@ -219,7 +251,7 @@ def times_column(times: Any) -> Optional[np.ndarray]:
     return np.ascontiguousarray(np.floor(array) if array.dtype.kind == "f" else array, np.int64)
 
 
-def image_array(image: Any) -> np.ndarray:
+def image_array(image: Any) -> NDArray[Any]:
     """uint8 (height, width, channels), or an image file as uint8 (n,)."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return np.frombuffer(image, np.uint8)
@@ -255,7 +287,7 @@ def pillow_pixels(image: Any) -> Any:
     raise Error(f"image: expected 8 bits a channel, found Pillow's mode {image.mode}; convert it first", "usage")
 
 
-def label_value(label: Any) -> Union[int, str, np.ndarray]:
+def label_value(label: Any) -> Union[int, str, NDArray[Any]]:
     """An int, a text, or float32 (columns,)."""
     if isinstance(label, str):
         return str(label)
@@ -267,10 +299,12 @@ def label_value(label: Any) -> Union[int, str, np.ndarray]:
         if not -(1 << 63) <= number < 1 << 63:
             raise Error(f"label: expected an id that 64 bits hold, found {number}", "usage")
         return number
+    numbers: NDArray[Any] = np.empty((0, 0))
     try:
-        numbers = np.asarray(label, np.float32) if label is not None else np.empty((0, 0))
+        if label is not None:
+            numbers = np.asarray(label, np.float32)
     except (TypeError, ValueError):
-        numbers = np.empty((0, 0))
+        pass
     if numbers.ndim > 1:
         raise Error(f"label: expected the id or the name of a class, or numbers, found {label!r}", "usage")
     return np.ascontiguousarray(numbers.reshape(-1))
