@@ -66,8 +66,8 @@ void CurlSockets::wait(std::chrono::milliseconds longest) {
   int running = 0;
   for (const epoll_event& event : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
     if (event.data.fd == wakes_.get()) {
-      std::uint64_t wakes = 0;
-      static_cast<void>(::read(wakes_.get(), &wakes, sizeof(wakes)));
+      eventfd_t wakes = 0;
+      static_cast<void>(::eventfd_read(wakes_.get(), &wakes));
       continue;
     }
     int what = 0;
@@ -83,8 +83,7 @@ void CurlSockets::wait(std::chrono::milliseconds longest) {
 }
 
 void CurlSockets::wake() {
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(wakes_.get(), &one, sizeof(one)));
+  static_cast<void>(::eventfd_write(wakes_.get(), 1));
 }
 
 }  // namespace chunkhit
