@@ -119,7 +119,7 @@ TEST(HttpResponse, TakesARangeOnlyWhereItIsTheOneThatWasAskedFor) {
 TEST(HttpResponse, OfTheLastHopCountsAfterARedirect) {
   const HttpResponse response =
       response_of({"HTTP/1.1 302 Found\r\n", "ETag: \"old\"\r\n", "Retry-After: 9\r\n", "HTTP/1.1 200 OK\r\n",
-                 "Content-Length: 12\r\n"});
+                   "Content-Length: 12\r\n"});
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.etag, "");
   EXPECT_EQ(response.retry_after_seconds, 0);

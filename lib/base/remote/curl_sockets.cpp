@@ -82,8 +82,6 @@ void CurlSockets::wait(std::chrono::milliseconds longest) {
   }
 }
 
-void CurlSockets::wake() {
-  static_cast<void>(::eventfd_write(wakes_.get(), 1));
-}
+void CurlSockets::wake() { static_cast<void>(::eventfd_write(wakes_.get(), 1)); }
 
 }  // namespace chunkhit
