@@ -259,6 +259,7 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   spec.split = parse_split("--split", flags.split);
   // A recipe has an empty text where nothing is given.
   std::erase(spec.folders.include, "");
+  std::erase(spec.columns.keep_columns, "");
   std::erase(spec.folders.split_folders, "");
   spec.classes_extra = parse_choice<ClassesExtra>(flags.classes_extra);
   return spec;

@@ -37,15 +37,15 @@ class ImageBatch(Tuple[Any, Any]):
 
     @property
     def keys(self) -> List[str]:
-        return self.core.keys(self._numbers())
+        return list(self.core.keys(self._numbers()))
 
     def column(self, name: str) -> NDArray[Any]:
         """The values of a kept column: int64 or float64 (batch,), NaN where one is missing, or str as objects."""
-        return self.core.column(name, self._numbers())
+        return np.asarray(self.core.column(name, self._numbers()))
 
     def _numbers(self) -> NDArray[Any]:
         samples = self.samples if isinstance(self.samples, np.ndarray) else self.samples.cpu().numpy()
-        return samples.astype(np.uint64, copy=False)
+        return np.asarray(samples, np.uint64)
 
     @classmethod
     def of(cls, core: Any, images: Any, labels: Any, samples: Any, epoch: int, index: int) -> "ImageBatch":

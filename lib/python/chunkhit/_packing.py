@@ -143,7 +143,7 @@ def is_shown() -> bool:
 
 
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
-                plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
+                sheet: Optional[Path] = None, plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
                 label_column: Optional[types.Texts] = None,
                 keep_columns: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
                 classes_extra: Optional[types.ClassesExtra] = None, include: Optional[types.Texts] = None,

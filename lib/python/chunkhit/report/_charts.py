@@ -45,8 +45,8 @@ class Chart:
     """A figure of some axes side by side; `svg()` gives what was drawn on them."""
 
     def __init__(self, name: str, height: float, columns: int = 1, width: float = WIDTH, **options: Any) -> None:
-        import matplotlib
-        from matplotlib.figure import Figure
+        import matplotlib  # type: ignore
+        from matplotlib.figure import Figure  # type: ignore
 
         self._name = name
         style: Dict[Any, Any] = {**STYLE, "svg.hashsalt": name}
@@ -125,7 +125,7 @@ def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_label
 
 
 def ticker(count: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator  # type: ignore
 
     return MaxNLocator(count)
 
@@ -134,7 +134,7 @@ def name_series(axes: Any, all_series: Sequence[Series]) -> None:
     """Writes the names of several series above them, each in its color."""
     if len(all_series) < 2:
         return
-    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea
+    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea  # type: ignore
 
     names = [TextArea(series.name, textprops={"color": series.color, "fontsize": 9}) for series in all_series]
     packed = HPacker(children=names, sep=10, pad=0)
@@ -196,7 +196,7 @@ def share_of(percent: float) -> str:
 
 def density_map(name: str, density: Any, x_label: str, y_label: str) -> str:
     """Shares of 0 to 1 as a color that is the more opaque the larger they are, on a scale of logarithms."""
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_rgb  # type: ignore
 
     chart = Chart(name, 3.6, width=5.2)
     axes = chart.axes[0]

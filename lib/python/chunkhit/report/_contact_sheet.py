@@ -19,7 +19,7 @@ MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 def encode(image: np.ndarray[Any, Any]) -> Tuple[str, bool]:
     """A data URI of the image, and whether it was shrunk. Of other channels than an image has the first is shown."""
-    from PIL import Image
+    from PIL import Image  # type: ignore
 
     channels = image.shape[2]
     mode = MODES.get(channels, "L")

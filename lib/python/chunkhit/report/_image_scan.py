@@ -63,7 +63,7 @@ def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray[Any, Any]:
     room = np.maximum(np.diff(slots) - RUN, 0)
     begins = slots[:-1] + (random.random(runs) * (room + 1)).astype(np.int64)
     chosen = (begins[:, None] + np.arange(RUN)).ravel()
-    return np.unique(np.minimum(chosen, total - 1))[:wanted]
+    return np.asarray(np.unique(np.minimum(chosen, total - 1))[:wanted])
 
 
 def upright(image: np.ndarray[Any, Any], info: Dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -74,15 +74,15 @@ def upright(image: np.ndarray[Any, Any], info: Dict[str, Any]) -> np.ndarray[Any
 def luma(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """float32 (height, width): brightness as ITU-R 601 weighs colors."""
     if image.shape[2] >= 3:
-        return image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
-    return image[..., 0].astype(np.float32)
+        return np.asarray(image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32))
+    return np.asarray(image[..., 0], np.float32)
 
 
 def glance(image: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], near_duplicates: bool) -> Glance:
     """Looks at (height, width, channels); adds how many pixels have each value to `counts` (channels, 256)."""
     height, width, channels = image.shape
     digest = hashlib.blake2b(repr(image.shape).encode(), digest_size=16)
-    digest.update(np.ascontiguousarray(image))
+    digest.update(np.ascontiguousarray(image).data)
     step = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS_COUNTED))))
     some = image[step // 2::step, step // 2::step]
     for channel in range(channels):

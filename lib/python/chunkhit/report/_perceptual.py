@@ -31,7 +31,7 @@ def perceptual_hash(gray: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def different_bits(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Of each pair along the last axis but one."""
-    return BIT_COUNTS[(first ^ second).view(np.uint8)].sum(axis=-1, dtype=np.uint8)
+    return np.asarray(BIT_COUNTS[(first ^ second).view(np.uint8)].sum(axis=-1, dtype=np.uint8))
 
 
 def band_values(hashes: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
