@@ -15,6 +15,7 @@ ROOT, PAGES, DOXYGEN = (pathlib.Path(argument).resolve() for argument in sys.arg
 # Whatever is reached by links from here.
 FIRST = ["README.md", "schemas/README.md", "samples/README.md", "lib/CHANGELOG.md", "tests/failures/README.md"]
 LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
+IMAGE = re.compile(r'(<img src=")([^"]+)(")')
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cpp", ".py": "python", ".sh": "bash", ".yaml": "yaml", ".json": "json"}
 IMAGES = (".svg", ".png")
 
@@ -81,6 +82,7 @@ class Site:
                 fence = None if fence else mark[1]
             elif fence is None:
                 heading = re.match(r"#+ (.*)", line)
+                line = IMAGE.sub(lambda image: image[1] + self.linked(name, image[2]) + image[3], line)
                 line = LINK.sub(lambda link: link[1] + self.linked(name, link[2]) + link[3], line)
                 if heading:
                     line += f" {{#{anchor(heading[1], anchors)}}}"

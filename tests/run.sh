@@ -17,7 +17,7 @@ for argument in "$@"; do
 done
 
 bash samples/install_packages.sh $(cat samples/build_packages.txt) \
-  ccache chromium clang-format clang-tidy curl doxygen fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
+  ccache chromium clang-format clang-tidy curl doxygen dpkg-dev file fish fuse3 groff hdf5-tools iproute2 libavif-dev libbenchmark-dev \
   libgtest-dev libjpeg-turbo-progs libjxl-dev lintian man-db mandoc mkdocs mkdocs-material moosefs-chunkserver moosefs-client \
   moosefs-master mypy nginx-light openssl parallel procps python3-anndata python3-distributed python3-h5py python3-jinja2 \
   python3-jsonschema python3-matplotlib python3-numpy python3-pandas python3-pil python3-pip python3-pytest python3-scipy \

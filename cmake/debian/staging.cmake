@@ -1,4 +1,7 @@
 # Run by CPack over what is staged below /usr: moves files of `cmake --install` to where Debian's packages have them.
+foreach(program dpkg-shlibdeps file gzip)  # without the first two CPack would leave out dependencies
+  find_program(${program} ${program} REQUIRED)
+endforeach()
 set(staged ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
 file(GLOB folder ${staged}/python/usr/lib/python3.*)
 if(folder)

@@ -128,7 +128,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         debs, copy = os.path.join(folder, "debs"), os.path.join(folder, "copy")
         os.mkdir(copy)
-        read("cpack", "-B", debs, cwd=BUILD)
+        # gzip takes a fifth of the time of xz.
+        read("cpack", "-B", debs, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip", cwd=BUILD)
         subprocess.run(["rm", "-r", os.path.join(debs, "_CPack_Packages")], check=True)
         check_packages(debs)
         subprocess.run(["rm", "-r", os.path.join(debs, "files")], check=True)

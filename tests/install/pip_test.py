@@ -4,6 +4,7 @@ libraries, packs and reads with them, and is removed whole. Binaries are those o
 Usage: pip_test.py BUILD_FOLDER ROOT"""
 import glob
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -69,7 +70,8 @@ def main(folder):
     (wheel,) = glob.glob(f"{folder}/wheels/chunkhit-*-cp3*-linux_*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    modules = {f"chunkhit/{name}" for name in os.listdir(f"{ROOT}/lib/python/chunkhit") if name != "__pycache__"}
+    modules = {str(path.relative_to(f"{ROOT}/lib/python")) for path in pathlib.Path(f"{ROOT}/lib/python/chunkhit").rglob("*.*")
+               if "__pycache__" not in path.parts}
     binaries = {name for name in names if ".so" in name}
     check(names - binaries == modules, "the wheel holds", *sorted(names), "expected", *sorted(modules))
     check(len(binaries) == 3 and {"chunkhit/libchunkhit.so.0", "chunkhit/libchunkhit_pack.so.0"} < binaries, *binaries)
