@@ -20,6 +20,26 @@ Names container_names() {
   return names;
 }
 
+void add_decoding_flags(FlagGroup& group, PackImagesFlags& flags) {
+  group.add("--exif", "WORD", flags.exif, "Orientation of EXIF: apply, ignore (apply)")
+      ->check(one_of<Exif>());
+  group
+      .add("--decode", "WORD", flags.decode, "exact: as Pillow; fast: JPEG is scaled while decoding (exact)")
+      ->check(CLI::IsMember(Names{"exact", "fast"}));
+  group
+      .add("--check", "WORD", flags.check,
+           "Decode whole: all of the file; region: JPEG to the last row used (whole)")
+      ->check(one_of<Check>());
+  group.add_switch("--accept-warnings", flags.spec.accept_warnings,
+                   "Accept images that decode with warnings (not PNG)");
+  group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
+            "CPU time limit for decoding; 0: none (10)");
+  group.add("--max-pixels", "N", flags.max_pixels, "Reject images of more pixels (256M)");
+  group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
+  group.add("--max-decode-bytes", "SIZE", flags.max_decode_bytes,
+            "Reject images that need more memory to decode (1G)");
+}
+
 void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   LabelCsvSpec& columns = flags.spec.columns;
   app.add_option("ROOT", flags.options.inputs,
@@ -55,23 +75,7 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add_switch("--follow-symlinks", flags.spec.follow_symlinks,
                    "Follow links to folders and out of ROOT (DVC, git-annex, Hugging Face)");
   group.add("--delimiter", "CHAR", flags.delimiter, "Field delimiter (comma or tab, detected)");
-  group.add("--exif", "WORD", flags.exif, "Orientation of EXIF: apply, ignore (apply)")
-      ->check(one_of<Exif>());
-  group
-      .add("--decode", "WORD", flags.decode, "exact: as Pillow; fast: JPEG is scaled while decoding (exact)")
-      ->check(CLI::IsMember(Names{"exact", "fast"}));
-  group
-      .add("--check", "WORD", flags.check,
-           "Decode whole: all of the file; region: JPEG to the last row used (whole)")
-      ->check(one_of<Check>());
-  group.add_switch("--accept-warnings", flags.spec.accept_warnings,
-                   "Accept images that decode with warnings (not PNG)");
-  group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
-            "CPU time limit for decoding; 0: none (10)");
-  group.add("--max-pixels", "N", flags.max_pixels, "Reject images of more pixels (256M)");
-  group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
-  group.add("--max-decode-bytes", "SIZE", flags.max_decode_bytes,
-            "Reject images that need more memory to decode (1G)");
+  add_decoding_flags(group, flags);
 }
 
 void add_sample_flags(CLI::App& app, PackImagesFlags& flags) {
