@@ -345,6 +345,8 @@ def test_a_damaged_chunk_is_bad_data_and_leaves_nothing(packs, tmp_path):
 def test_says_what_cannot_be_exported(packs, own, ratings, tmp_path):
     for pack, output, words in (
             (packs / "hdf5", "out.csv", "output: expected .tar, .npz or a folder for images"),
+            (packs / "hdf5", "out.zip", "output: expected .tar, .npz or a folder for images"),
+            (packs / "hdf5", "out.tar.gz", "output: expected .tar, .npz or a folder for images"),
             (ratings[0] / "whole", "out", "output: expected .npz or .csv for ratings"),
             (own / "pack", "out.npz", "images of their own sizes make no array"),
             (ratings[0] / "split", "out.npz", "holds the packs test, train; export one of them")):

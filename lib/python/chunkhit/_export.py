@@ -11,6 +11,8 @@ from ._export_ratings import export_ratings
 from ._packing import Progress, pack_info, with_progress
 from ._paths import Path, native_path
 
+# Of files, not of a folder that is named v1.2.
+FILE_ENDINGS = (".tar", ".npz", ".csv", ".gz", ".tgz", ".zst", ".zip", ".7z", ".h5", ".hdf5", ".json", ".parquet", ".npy")
 FORMS = {".tar": export_tar, ".npz": export_arrays, "": export_folder}
 
 
@@ -61,7 +63,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     info = pack_info(source, images=images, labels=labels)
     if "path" not in info:
         raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them", "usage")
-    ending = os.path.splitext(target)[1] if target.endswith((".tar", ".npz", ".csv")) else ""
+    ending = os.path.splitext(target)[1] if target.endswith(FILE_ENDINGS) else ""
     is_ratings = "matrices" in info
     if ending not in ((".npz", ".csv") if is_ratings else FORMS):
         expected = ".npz or .csv for ratings" if is_ratings else ".tar, .npz or a folder for images"
