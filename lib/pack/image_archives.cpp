@@ -341,7 +341,7 @@ SampleList list_archives(const PackImagesSpec& spec, const PackImagesOptions& op
 std::string existing_folder(const std::string& path) {
   fs::path at = fs::absolute(path);
   std::error_code error;
-  while (!fs::exists(at, error) && at.has_relative_path()) at = at.parent_path();
+  while (!fs::is_directory(at, error) && at.has_relative_path()) at = at.parent_path();
   return at.string();
 }
 

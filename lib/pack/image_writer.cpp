@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"
@@ -15,6 +13,7 @@
 #include "base/words.h"
 #include "listing/label_column.h"
 #include "listing/sample_file.h"
+#include "pack/image_archives.h"
 #include "pack/image_input.h"
 #include "pack/image_run.h"
 #include "pack/pack_spec.h"
@@ -45,14 +44,6 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
   for (const auto& [field, is_given] : given)
     if (is_given)
       refuse(std::string(field) + ": has no meaning for an ImageWriter, which is given its images");
-}
-
-/// The nearest folder that exists: the output, or one above it.
-std::string folder_of(const std::string& output) {
-  std::error_code error;
-  std::filesystem::path at = std::filesystem::absolute(output);
-  while (!std::filesystem::is_directory(at, error) && at.has_relative_path()) at = at.parent_path();
-  return at.string();
 }
 
 /// The header of a file that has the pixels as they are: binary PNM, or with alpha PAM.
@@ -87,7 +78,7 @@ struct ImageWriter::Impl {
     if (class_names.empty() && !spec.classes.empty()) class_names = read_classes(spec.classes);
     for (const std::string& name : class_names) add_class_name(name);
     list.label_columns = spec.columns.label_columns;
-    spool = std::make_unique<SpillFile>(folder_of(options.output));
+    spool = std::make_unique<SpillFile>(existing_folder(options.output));
   }
 
   void add_class_name(const std::string& name) {

@@ -113,7 +113,7 @@ def hand_over(made: Any, is_ready: Any, device: Optional[torch.device]) -> None:
 
 
 class DeviceFeed:
-    """Takes batches from a loader, copies them on a stream of their own, and is one batch ahead of who uses them."""
+    """Takes batches from a loader, copies them on a stream of their own, and is one batch ahead of their user."""
 
     MAX_COPIES = 2  # on their way at a time
 

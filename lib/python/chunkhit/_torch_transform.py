@@ -126,7 +126,7 @@ class Steps:
 
 class TransformFeed:
     """Transforms the batches of another feed: each when it is asked for, or on a thread that is up to `ahead` batches
-    ahead of who uses them."""
+    ahead of their user."""
 
     def __init__(self, feed: Feed, transform: Transform, ahead: int, device: Optional[torch.device]) -> None:
         self._thread: Optional[concurrent.futures.ThreadPoolExecutor] = None
