@@ -100,6 +100,18 @@ std::string advice(const LoaderStats& stats) {
          "leave them a CPU that training does not take";
 }
 
+/// Names how long the transform took, and what makes it faster.
+std::string transform_advice(const LoaderStats& stats) {
+  std::array<char, 64> seconds{};
+  std::snprintf(seconds.data(), seconds.size(), "%.3f s, %.3f s of waiting for the loader",
+                stats.transform_seconds, stats.transform_wait_seconds);
+  const std::string begin = std::string("the transform takes longest (") + seconds.data() +
+                            "): change the whole batch by tensor operations instead of image by image, leave "
+                            "flips and crops to augment, move it to the GPU (device=\"cuda\"), or ";
+  return begin + (stats.transform_ahead == 0 ? "run it ahead of training on a thread (transform_ahead=2)"
+                                             : "leave its thread a CPU that training does not take");
+}
+
 }  // namespace
 
 LoaderStats LoaderStats::since(const LoaderStats& earlier) const {
@@ -108,7 +120,7 @@ LoaderStats LoaderStats::since(const LoaderStats& earlier) const {
   for (double LoaderStats::*const each :
        {&LoaderStats::seconds, &LoaderStats::wait_seconds, &LoaderStats::step_seconds,
         &LoaderStats::fetch_seconds, &LoaderStats::decode_seconds, &LoaderStats::assemble_seconds,
-        &LoaderStats::idle_seconds})
+        &LoaderStats::idle_seconds, &LoaderStats::transform_seconds, &LoaderStats::transform_wait_seconds})
     since.*each -= earlier.*each;
   for (std::uint64_t LoaderStats::*const each :
        {&LoaderStats::batches, &LoaderStats::samples, &LoaderStats::batch_bytes, &LoaderStats::stored_bytes,
@@ -131,7 +143,7 @@ std::string LoaderStats::verdict() const {
   if (!tuning.empty()) lacking += "; tuning: " + tuning.back();
   if (share < kNotInputBound) return "not input-bound: " + waited + lacking;
   return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
-         advice(*this) + lacking;
+         (transform_seconds > transform_wait_seconds ? transform_advice(*this) : advice(*this)) + lacking;
 }
 
 std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
@@ -151,7 +163,14 @@ std::ostream& operator<<(std::ostream& out, const LoaderStats& stats) {
       static_cast<unsigned long long>(stats.chunk_fetches), static_cast<double>(stats.stored_bytes) / 1e6,
       static_cast<unsigned long long>(stats.corrupt_chunks),
       static_cast<unsigned long long>(stats.corrupt_samples));
-  out << text.data() << stats.verdict() << '\n';
+  out << text.data();
+  if (stats.transform_seconds > 0) {
+    std::snprintf(text.data(), text.size(),
+                  "transform: busy %.3f s, waited for the loader %.3f s; %u ahead\n", stats.transform_seconds,
+                  stats.transform_wait_seconds, stats.transform_ahead);
+    out << text.data();
+  }
+  out << stats.verdict() << '\n';
   for (const std::string& each : stats.tuning) out << "tuning: " << each << '\n';
   for (const std::string& notice : stats.notices) out << "note: " << notice << '\n';
   return out;

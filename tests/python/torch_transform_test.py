@@ -1,5 +1,6 @@
 """transform= of chunkhit.torch.ImageLoader: where batches are asked for, and ahead on a thread."""
 import gc
+import re
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ transforms = pytest.importorskip("torchvision").transforms
 
 import chunkhit  # noqa: E402
 import chunkhit.torch  # noqa: E402
+from chunkhit._torch_feed import HostFeed  # noqa: E402
 from torch_feed_test import stand_in  # noqa: E402, F401
 
 OPTIONS = dict(batch_size=16, shuffle="window", seed=3)
@@ -344,18 +346,59 @@ def test_says_what_a_transform_ought_to_return(packs, transform, found, ahead):
         next(iter(loader_of(packs, transform, ahead)))
 
 
-def test_statistics_count_what_training_waited_for_the_thread(packs):
-    loader = loader_of(packs, lambda images: time.sleep(0.02) or images, 1)
-    assert len(list(loader)) == 7
+def outlasting(begin):
+    """A function that takes three times as long as all that came before it, however slow the machine is."""
+    def sleep(*_):
+        time.sleep(max(0.02, 3 * (time.perf_counter() - begin)))
+    return sleep
+
+
+@pytest.mark.parametrize("ahead, advice", [(0, "or run it ahead of training on a thread (transform_ahead=2)"),
+                                           (2, "or leave its thread a CPU that training does not take")])
+def test_the_verdict_blames_a_transform_that_takes_longest(packs, ahead, advice):
+    sleep = outlasting(time.perf_counter())
+    loader = loader_of(packs, lambda images: sleep() or images, ahead, batch_size=40)
+    assert len(list(loader)) == 3
     stats = loader.stats()
-    notice, = stats.notices
-    # Seven transforms of 0.02 s, of which training waits for all but what it does itself, which is nothing.
-    assert 0.12 < stats.wait_seconds < 10 and stats.wait_fraction > 0.5
+    assert stats.transform_seconds >= 0.02 + 0.06 + 0.24 and stats.transform_seconds > stats.transform_wait_seconds > 0
+    assert stats.wait_fraction > 0.5 and stats.transform_ahead == ahead
     assert abs(stats.seconds - stats.wait_seconds - stats.step_seconds) < 1e-9
-    assert float(notice.split("its thread waited ")[1].split()[0]) < stats.wait_seconds
+    assert re.fullmatch(r"highly input-bound: training waited [\d.]+ % of the time for data; the transform takes longest \(.* s, "
+                        r".* s of waiting for the loader\): change the whole batch .*" + re.escape(advice), stats.verdict())
+    assert f"\ntransform: busy {stats.transform_seconds:.3f} s, waited for the loader " in str(stats)
     loader.reset_stats()
-    assert loader.stats().wait_seconds == loader.stats().seconds == 0
+    assert [getattr(loader.stats(), name) for name in ("seconds", "transform_seconds", "transform_wait_seconds")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_the_verdict_blames_no_transform_that_waits_for_the_loader(packs, ahead, monkeypatch):
+    take, sleep = HostFeed.take, outlasting(time.perf_counter())
+    monkeypatch.setattr(HostFeed, "take", lambda self, core: sleep() or take(self, core))
+    loader = loader_of(packs, torch.clone, ahead, batch_size=40)
+    assert len(list(loader)) == 3
+    stats = loader.stats()
+    assert stats.transform_wait_seconds >= 0.02 + 0.06 + 0.24 and stats.wait_fraction > 0.5
+    assert stats.verdict().startswith("highly input-bound") and "transform" not in stats.verdict()
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_the_verdict_blames_no_transform_that_training_does_not_wait_for(packs, ahead):
+    step = outlasting(time.perf_counter())
+    loader = loader_of(packs, torch.clone, ahead, batch_size=40)
     for _ in loader:
-        time.sleep(0.1)
-    assert loader.stats().wait_fraction < 0.5 and loader.stats().step_seconds >= 0.7
-    assert loader_of(packs, torch.clone).stats().notices == []
+        step()
+    stats = loader.stats()
+    assert stats.transform_seconds > 0 and stats.wait_fraction < 0.5 and stats.notices == []
+    assert loader_of(packs).stats().transform_seconds == 0
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_what_a_failing_transform_took_counts(packs, ahead):
+    def failing(images):
+        time.sleep(0.02)
+        raise ValueError
+
+    loader = loader_of(packs, failing, ahead)
+    with pytest.raises(ValueError):
+        next(iter(loader))
+    assert loader.stats().transform_seconds >= 0.02

@@ -36,8 +36,11 @@ bool says(const LoaderStats& stats, const std::string& words) {
 }
 
 TEST(StatisticsSince, AreThoseOfTheTimeBetween) {
-  const LoaderStats before = ten_seconds(1);
+  LoaderStats before = ten_seconds(1);
+  before.transform_seconds = before.transform_wait_seconds = 1;
   LoaderStats now = ten_seconds(3);
+  now.transform_seconds = 1.5;
+  now.transform_wait_seconds = 2;
   now.seconds = 14;
   now.batches = 150;
   const LoaderStats since = now.since(before);
@@ -45,6 +48,8 @@ TEST(StatisticsSince, AreThoseOfTheTimeBetween) {
   EXPECT_DOUBLE_EQ(since.wait_fraction(), 0.5);
   EXPECT_TRUE(since.verdict().starts_with("highly input-bound"));
   EXPECT_EQ(since.threads, 2u);
+  EXPECT_DOUBLE_EQ(since.transform_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(since.transform_wait_seconds, 1);
 }
 
 TEST(StatisticsSince, AreAllThatAResetLeft) {
@@ -82,6 +87,36 @@ TEST(Verdict, BlamesNoStageWhereBatchesWereReadyOrThreadsWaited) {
   stats.idle_seconds = 2;
   EXPECT_TRUE(says(stats, "waited for one another")) << stats.verdict();
   EXPECT_FALSE(says(stats, "idle")) << stats.verdict();
+}
+
+TEST(Verdict, BlamesATransformThatTakesLongerThanItWaitsForTheLoader) {
+  LoaderStats stats = ten_seconds(6);
+  stats.decode_seconds = 15;
+  stats.transform_seconds = 4;
+  stats.transform_wait_seconds = 2;
+  EXPECT_TRUE(says(stats,
+                   "highly input-bound: training waited 60.0 % of the time for data; the transform takes "
+                   "longest (4.000 s, 2.000 s of waiting for the loader): change the whole batch"))
+      << stats.verdict();
+  EXPECT_TRUE(says(stats, "transform_ahead=2")) << stats.verdict();
+  stats.transform_ahead = 2;
+  EXPECT_FALSE(says(stats, "transform_ahead=2")) << stats.verdict();
+  EXPECT_TRUE(says(stats, "leave its thread a CPU")) << stats.verdict();
+  stats.transform_wait_seconds = 5;
+  EXPECT_TRUE(says(stats, "decompressing takes longest")) << stats.verdict();
+  EXPECT_FALSE(says(stats, "the transform")) << stats.verdict();
+}
+
+TEST(Verdict, BlamesNoTransformThatTrainingDoesNotWaitFor) {
+  LoaderStats stats = ten_seconds(0.3);
+  stats.transform_seconds = 9;
+  stats.transform_ahead = 2;
+  EXPECT_EQ(stats.verdict(), "not input-bound: training waited 3.0 % of the time for data");
+  std::ostringstream text;
+  text << stats;
+  EXPECT_NE(text.str().find("\ntransform: busy 9.000 s, waited for the loader 0.000 s; 2 ahead\n"),
+            std::string::npos)
+      << text.str();
 }
 
 /// Writes a raw part of noise; gives its path.

@@ -124,6 +124,10 @@ struct LoaderStats {
   double decode_seconds = 0;    ///< time spent decompressing
   double assemble_seconds = 0;  ///< time spent copying, augmenting and converting into batches
   double idle_seconds = 0;      ///< time worker threads had nothing to do: all prefetched batches were ready
+  /// Time a transform of whole batches took, and time it waited for the loader's batches: chunkhit.torch
+  /// counts them, in Python. Both are 0 where there is no transform.
+  double transform_seconds = 0;
+  double transform_wait_seconds = 0;
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
   std::uint64_t batch_bytes = 0;     ///< bytes of pixels returned in batches
@@ -139,8 +143,9 @@ struct LoaderStats {
   std::uint64_t decoded_images =
       0;  ///< images of their own sizes whose pixels are kept once they are decoded
   Cache cache = Cache::none;
-  std::uint32_t threads = 0;   ///< worker threads that are active now
-  std::uint32_t prefetch = 0;  ///< batches that are prepared in advance now
+  std::uint32_t threads = 0;          ///< worker threads that are active now
+  std::uint32_t prefetch = 0;         ///< batches that are prepared in advance now
+  std::uint32_t transform_ahead = 0;  ///< batches that a thread transforms in advance; 0: when asked for
   /// What automatic threads and prefetch tried, and why, up to the last 64 tries; reset_stats keeps it.
   std::vector<std::string> tuning{};
   /// Likely mistakes in the choice of data, e.g. a validation pack normalized by its own statistics.

@@ -18,10 +18,11 @@ from ._loaders import ImageLoader, SparseLoader
 from ._pack_dataset import pack_dataset
 from ._packing import merge_packs, pack_images, pack_info, pack_sparse, plan_status, run_plan, verify_pack
 from ._sampling import PopularitySampler
+from ._types import EpochRecord
 from ._writers import ImageWriter, RatingWriter
 
 __all__ = [
-    "CsrRows", "Epoch", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "ImageWriter", "LoaderStats", "MixingInfo",
-    "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
+    "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "ImageWriter", "LoaderStats",
+    "MixingInfo", "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
     "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
 ]

@@ -11,6 +11,9 @@ class LoaderStats:
     seconds: float
     wait_seconds: float
     step_seconds: float
+    transform_seconds: float
+    transform_wait_seconds: float
+    transform_ahead: int
     @property
     def fetch_seconds(self) -> float: ...
     @property

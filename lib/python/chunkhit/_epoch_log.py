@@ -4,23 +4,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from ._chunkhit import LoaderStats
 from ._error import Error
 from ._paths import Path
+from ._types import EpochRecord
 
-Target = Union[Path, Callable[[Dict[str, Any]], object], Any]
-SCALARS = ("seconds", "wait_seconds", "wait_fraction", "samples_per_second")
+Target = Union[Path, Callable[[EpochRecord], object], Any]
+SCALARS = ("seconds", "wait_seconds", "wait_fraction", "transform_seconds", "samples_per_second")
 
 
-def line_of(record: Dict[str, Any]) -> str:
+def line_of(record: EpochRecord) -> str:
     whole = "" if record["complete"] else ", stopped"
     return (f"epoch {record['epoch']}{whole}: {record['batches']:,} batches, {record['samples']:,} samples in "
             f"{record['seconds']:.3f} s ({record['samples_per_second']:,.0f} samples/s); {record['verdict']}")
 
 
-def append_line(path: Path, record: Dict[str, Any]) -> None:
+def append_line(path: Path, record: EpochRecord) -> None:
     """One write, so that lines of several processes stay whole."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -58,12 +59,13 @@ class EpochLog:
             self._write({
                 "epoch": epoch, "rank": rank, "complete": complete, "batches": found.batches, "samples": found.samples,
                 "seconds": found.seconds, "wait_seconds": found.wait_seconds, "wait_fraction": found.wait_fraction,
+                "transform_seconds": found.transform_seconds,
                 "samples_per_second": found.samples / found.seconds if found.seconds else 0.0, "verdict": found.verdict()})
 
-    def _write(self, record: Dict[str, Any]) -> None:
+    def _write(self, record: EpochRecord) -> None:
         if hasattr(self._target, "add_scalar"):
             for name in SCALARS:
-                self._target.add_scalar(f"chunkhit/{name}", record[name], record["epoch"])
+                self._target.add_scalar(f"chunkhit/{name}", dict(record)[name], record["epoch"])
         elif callable(self._target):
             self._target(record)
         elif self._target == "stderr":

@@ -122,7 +122,7 @@ class Loader(Generic[Core, Batch]):
 
     def stats(self) -> _chunkhit.LoaderStats:
         """Who waited for whom since the loader was made or `reset_stats` was called; print it. Its `verdict()` alone says
-        whether training waits for data, and what to change."""
+        whether training waits for data, and what to change: the loader, or the transform of chunkhit.torch."""
         return self._core.stats()
 
     def reset_stats(self) -> None:
@@ -136,12 +136,12 @@ class Loader(Generic[Core, Batch]):
         path                appends a line of JSON to this file
         function            is called with a dict
         object with add_scalar
-                            a SummaryWriter of TensorBoard: chunkhit/seconds, wait_seconds, wait_fraction and
-                            samples_per_second by epoch
+                            a SummaryWriter of TensorBoard: chunkhit/seconds, wait_seconds, wait_fraction,
+                            transform_seconds and samples_per_second by epoch
 
         A record has epoch, rank, complete (False: it was left), batches, samples, seconds (without what came between
-        epochs), wait_seconds, wait_fraction, samples_per_second and verdict, of this epoch alone, as stats() counts them. A
-        batch that was taken ahead (device=, transform_ahead=) is counted also where it was not handed out."""
+        epochs), wait_seconds, wait_fraction, transform_seconds, samples_per_second and verdict, of this epoch alone, as
+        stats() counts them. A batch that was taken ahead (device=, transform_ahead=) is counted also where it was not handed out."""
         self._end_record(complete=False)
         self._log = None if target is None else EpochLog(target)
 

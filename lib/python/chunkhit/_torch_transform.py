@@ -12,6 +12,7 @@ from typing import Any, Callable, Deque, Iterator, Optional, Tuple
 import torch
 
 from ._batches import ImageBatch
+from ._chunkhit import LoaderStats
 from ._error import Error
 from ._torch_cuda import cuda, hand_over
 from ._torch_feed import Feed
@@ -79,6 +80,10 @@ class Steps:
         self._left: Optional[Tuple[ImageBatch, str]] = None
         # After an error and at the end the thread does nothing before the caller has seen it.
         self.is_stopped = False
+        self.reset_times()
+
+    def reset_times(self) -> None:
+        self.wait_seconds = self.transform_seconds = 0.0
 
     def forget(self) -> None:
         self._left = None
@@ -90,13 +95,19 @@ class Steps:
 
     def run(self, core: Any) -> Optional[Tuple[ImageBatch, str]]:
         """The next batch and the state after it, or None at the end. A batch whose transform failed is the next again."""
+        begin = time.perf_counter()
         if self._left is None:
             batch = self._feed.take(core)
-            if batch is None:
-                return None
-            self._left = batch, self.state(core)
+            self._left = None if batch is None else (batch, self.state(core))
+        taken = time.perf_counter()
+        self.wait_seconds += taken - begin
+        if self._left is None:
+            return None
         batch, state = self._left
-        made = self._transform(batch)
+        try:
+            made = self._transform(batch)
+        finally:
+            self.transform_seconds += time.perf_counter() - taken
         self._left = None
         return made, state
 
@@ -137,8 +148,8 @@ class TransformFeed:
         # The state after the batch that was handed out last; None: as the feed says itself.
         self._state: Optional[str] = None
         self._turn = threading.Lock()
-        # What training waited, and used batches: with `ahead` the loader counts what the thread does.
-        self.wait_seconds = self.step_seconds = 0.0
+        # What training waited, the transform included, and used batches: the loader counts what the steps do.
+        self._wait_seconds = self._step_seconds = 0.0
         self._handed_out: Optional[float] = None  # when the batch was that training has now
 
     def __del__(self) -> None:
@@ -152,7 +163,15 @@ class TransformFeed:
         self._state = self._handed_out = None
 
     def reset_times(self) -> None:
-        self.wait_seconds = self.step_seconds = 0.0
+        self._wait_seconds = self._step_seconds = 0.0
+        self._steps.reset_times()
+
+    def add_to(self, stats: LoaderStats) -> None:
+        """Puts the times of training in the place of those of the loader, whose batches the transform waits for."""
+        stats.wait_seconds, stats.step_seconds = self._wait_seconds, self._step_seconds
+        stats.seconds = stats.wait_seconds + stats.step_seconds
+        stats.transform_seconds, stats.transform_wait_seconds = self._steps.transform_seconds, self._steps.wait_seconds
+        stats.transform_ahead = self._ahead
 
     def state_before(self, state: Callable[[], str]) -> str:
         """The loader's state before the batches that are ahead."""
@@ -163,7 +182,7 @@ class TransformFeed:
             raise Error("another thread is using this loader; make one for each", "usage")
         begin = time.perf_counter()
         if self._handed_out is not None:
-            self.step_seconds += begin - self._handed_out
+            self._step_seconds += begin - self._handed_out
         try:
             if self._state is None:
                 self._state = self._steps.state(core)
@@ -172,7 +191,7 @@ class TransformFeed:
             return batch
         finally:
             end = time.perf_counter()
-            self.wait_seconds += end - begin
+            self._wait_seconds += end - begin
             self._handed_out = None if self._state is None else end
             self._turn.release()
 

@@ -83,6 +83,22 @@ class Normalize(TypedDict, total=False):
     std: Sequence[float]
 
 
+class EpochRecord(TypedDict):
+    """What `log_epochs` says of an epoch, of that one alone; times in seconds."""
+
+    epoch: int
+    rank: int
+    complete: bool  #: False: it was left, and another begun or the loader closed
+    batches: int
+    samples: int
+    seconds: float  #: without what came between epochs
+    wait_seconds: float  #: training waited for batches, and for a transform of them
+    wait_fraction: float  #: wait_seconds / seconds
+    transform_seconds: float  #: a transform took, in training's wait or ahead of it
+    samples_per_second: float
+    verdict: str  #: as stats().verdict()
+
+
 class SupportsArray(Protocol):
     """An array, or a tensor on the CPU."""
 

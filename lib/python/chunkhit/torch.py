@@ -21,6 +21,7 @@ import torch.distributed
 from . import _loaders
 from . import _types as types
 from ._batches import ImageBatch, SparseBatch
+from ._chunkhit import LoaderStats
 from ._error import Error, whole_number
 from ._loaders import keywords
 from ._packing import pack_info
@@ -122,8 +123,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             epoch and index, to seed by. What it raises is raised where the batch is asked for, which is the next again
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
-            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader; a notice of
-            stats() says how long it waited for the loader
+            none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
     """
 
     @refuses_data_loader_options
@@ -180,15 +180,14 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
         self._notices: List[str] = []
-        self._waits_for: Optional[TransformFeed] = None
+        self._transform: Optional[TransformFeed] = None
         self._feed = HostFeed(functools.partial(image_batch, self._core))
         if target:
             stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
             self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats),
                                     functools.partial(ImageBatch.of, self._core))
         if applied:
-            feed = self._feed = TransformFeed(self._feed, applied, ahead, target)
-            self._waits_for = feed if ahead else None
+            self._feed = self._transform = TransformFeed(self._feed, applied, ahead, target)
 
     def _stats_to_normalize(self, normalize: Optional[types.Normalize], like: Optional[Path]) -> Dict[str, Any]:
         """The mean and std that the loader itself would take where it does not normalise on the device."""
@@ -202,21 +201,17 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
                              "normalize_like=TRAIN_PACK"]
         return info.get("normalize", info)
 
-    def stats(self) -> Any:
+    def stats(self) -> LoaderStats:
         found = super().stats()
-        notices = [*found.notices, *self._notices]
-        if self._waits_for:
-            notices.append(f"transform_ahead: its thread waited {found.wait_seconds:.3f} s for the loader; what training waited "
-                           "beyond that, it waited for the transform")
-            found.wait_seconds, found.step_seconds = self._waits_for.wait_seconds, self._waits_for.step_seconds
-            found.seconds = found.wait_seconds + found.step_seconds
-        found.notices = notices
+        found.notices = [*found.notices, *self._notices]
+        if self._transform:
+            self._transform.add_to(found)
         return found
 
     def reset_stats(self) -> None:
         super().reset_stats()
-        if self._waits_for:
-            self._waits_for.reset_times()
+        if self._transform:
+            self._transform.reset_times()
 
 
 class SparseRows:
