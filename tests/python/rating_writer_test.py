@@ -1,5 +1,7 @@
 """RatingWriter: ratings in memory become the packs that pack_sparse makes of files."""
+import datetime
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -86,6 +88,53 @@ def test_columns_of_pandas_are_taken(tmp_path):
     assert (x.tolist(), held_out.tolist()) == ([[1, 0]], [[0, 3]])
 
 
+def test_nullable_numbers_of_pandas_are_those_numbers(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"user": USERS, "item": ITEMS, "rating": VALUES}).astype(
+        {"user": "Int64", "item": "UInt32", "rating": "Float64"})
+    for name, values in (("out", table["rating"]), ("whole", table["rating"].round().astype("Int64"))):
+        with chunkhit.RatingWriter(tmp_path / name) as writer:
+            writer.add(table["user"], table["item"], values)
+    assert dense(tmp_path / "out", [3, 7, 9], [10, 20, 30]) == [[2, 3, 1], [0, 5, 4], [4.5, 0, 0]]
+    assert dense(tmp_path / "whole", [3, 7, 9], [10, 20, 30]) == [[2, 3, 1], [0, 5, 4], [4, 0, 0]]
+
+
+@pytest.mark.parametrize("name", ["users", "items", "values", "times"])
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "float64"])
+def test_a_missing_value_of_pandas_is_named(tmp_path, name, dtype):
+    pandas = pytest.importorskip("pandas")
+    columns = {column: [1, 2, 3] for column in ("users", "items", "values", "times")}
+    columns[name] = pandas.Series([1, None, 3], index=[7, 8, 9], dtype=dtype)
+    with chunkhit.RatingWriter(tmp_path / "out") as writer:
+        with pytest.raises(chunkhit.Error) as caught:
+            writer.add(**columns)
+        assert caught.value.code == "bad_data"
+        assert re.match({("values", "float64"): "entry 1, counted from 0: value: expected a finite number",
+                         ("times", "float64"): r"times\[1\]: expected a time, found nan"}.get(
+                             (name, dtype), rf"{name}\[1\]: expected a value, found a missing one"), str(caught.value))
+        writer.add([1], [1])
+
+
+@pytest.mark.parametrize("times", [["2020-01-02", "2020-01-03"], [datetime.date(2020, 1, 2), datetime.date(2020, 1, 3)]])
+def test_an_error_over_texts_as_times_says_what_makes_times_of_them(tmp_path, times):
+    pandas = pytest.importorskip("pandas")
+    with chunkhit.RatingWriter(tmp_path / "out", split_by="leave-one-out") as writer:
+        with pytest.raises(chunkhit.Error, match=r"times: expected numbers or datetime64, found .*; pandas.to_datetime\(times\)"):
+            writer.add([1, 1], [1, 2], times=times)
+        writer.add([1, 1, 2, 2], [1, 2, 2, 1], times=pandas.to_datetime(times * 2))
+
+
+def test_times_with_a_time_zone_are_those_of_utc(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    times = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"] * 2))
+    packs = []
+    for name, column in (("plain", times), ("zone", times.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"))):
+        with chunkhit.RatingWriter(tmp_path / name, split_by="leave-one-out") as writer:
+            writer.add([1, 1, 2, 2], [1, 2, 2, 1], times=column)
+        packs.append(chunkhit.pack_info(tmp_path / name)["test"]["pack_id"])
+    assert packs[0] == packs[1]
+
+
 def test_times_decide_what_is_held_out_and_which_pack_it_is(tmp_path):
     options = dict(split_by="leave-one-out", order="input", id_order="sorted")
     ids = []
@@ -102,6 +151,8 @@ def test_times_decide_what_is_held_out_and_which_pack_it_is(tmp_path):
     ("usage", "items: found 2, expected 3", lambda w: w.add([1, 2, 3], [1, 2])),
     ("usage", "values: found 1, expected 2", lambda w: w.add([1, 2], [1, 2], [1.0])),
     ("usage", r"users: expected whole numbers or texts, found float64", lambda w: w.add([1.5], [1])),
+    ("usage", r'users: expected whole numbers or texts, found float64; .astype\("int64"\) makes', lambda w: w.add([1.0], [1])),
+    ("bad_data", r"items\[1\]: expected a value, found a missing one", lambda w: w.add([1, 2], [1, np.nan])),
     ("usage", r"users: expected shape \(n,\), found \(1, 2\)", lambda w: w.add([[1, 2]], [1])),
     ("bad_data", r"users\[1\]: expected a text or a whole number, found None", lambda w: w.add(["a", None], [1, 2])),
     ("bad_data", 'entry 1, counted from 0: item: expected an id, found "NaN"', lambda w: w.add([1, 2], ["a", "NaN"])),

@@ -159,9 +159,9 @@ class RatingWriter(Writer):
     def add(self, users: Any, items: Any, values: Any = None, times: Any = None) -> None:
         """Appends ratings: arrays, lists or pandas columns (n,).
 
-        users, items  whole numbers or texts; a number and its decimal digits are the same id
-        values        numbers; None: every rating is 1
-        times         numbers since 1970, in one unit, or datetime64; None: there are none
+        users, items  whole numbers or texts, also pandas' Int64; a number and its decimal digits are the same id
+        values        numbers, also pandas' Int64 and Float64; None: every rating is 1
+        times         numbers since 1970, in one unit, or datetime64, which pandas.to_datetime makes of texts; None: none
 
         Raises Error "usage" where they do not fit together, and "bad_data", naming the entry, for a missing id or a value
         that is not finite: nothing of this block is added then.
@@ -191,10 +191,20 @@ Ids = Union[NDArray[Any], List[str]]
 
 
 def column(name: str, values: Any) -> NDArray[Any]:
+    """(n,); raises Error "bad_data" for a missing value of pandas' nullable types."""
+    kind = getattr(getattr(values, "dtype", None), "numpy_dtype", None)  # of Int64, Float64, boolean
+    if kind is not None:
+        check_missing(name, np.asarray(values.isna()))
+        values = values.to_numpy(kind)
     array = np.asarray(values)
     if array.ndim != 1:
         raise Error(f"{name}: expected shape (n,), found {array.shape}", "usage")
     return array
+
+
+def check_missing(name: str, is_missing: NDArray[Any]) -> None:
+    if is_missing.any():
+        raise Error(f"{name}[{is_missing.argmax()}]: expected a value, found a missing one (NaN, <NA>)", "bad_data")
 
 
 def ids_column(name: str, ids: Any) -> Ids:
@@ -202,8 +212,12 @@ def ids_column(name: str, ids: Any) -> Ids:
     array = column(name, ids)
     if array.size == 0 or array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max() < 1 << 63):
         return np.ascontiguousarray(array, np.int64)
+    if array.dtype.kind == "f":  # what pandas makes of whole numbers where one is missing
+        check_missing(name, np.isnan(array))
     if array.dtype.kind not in "uUO":
-        raise Error(f"{name}: expected whole numbers or texts, found {array.dtype}", "usage")
+        is_whole = array.dtype.kind == "f" and bool((array == np.floor(array)).all())
+        hint = '; .astype("int64") makes whole numbers of these' if is_whole else ""
+        raise Error(f"{name}: expected whole numbers or texts, found {array.dtype}{hint}", "usage")
     found: List[Any] = array.tolist()
     for at, each in enumerate(found):
         if type(each) is not str:
@@ -240,9 +254,11 @@ def times_column(times: Any) -> Optional[NDArray[Any]]:
     """int64 (n,); of dates seconds since 1970."""
     if times is None:
         return None
-    array = column("times", times)
+    has_zone = getattr(getattr(times, "dtype", None), "tz", None) is not None  # of pandas
+    array = column("times", np.asarray(times, "datetime64[ns]") if has_zone else times)
     if array.dtype.kind not in "iufM":
-        raise Error(f"times: expected numbers or datetime64, found {array.dtype}", "usage")
+        raise Error(f"times: expected numbers or datetime64, found {array.dtype}; pandas.to_datetime(times) makes "
+                    "datetime64 of texts and dates", "usage")
     missing = np.isnat(array) if array.dtype.kind == "M" else ~np.isfinite(array)
     if missing.any():
         raise Error(f"times[{missing.argmax()}]: expected a time, found {array[missing.argmax()]}", "bad_data")
