@@ -56,7 +56,9 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
            "CSV column of the labels, or their key in a tar's .json; repeat it for float labels (label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
-  group.add("--keep-columns", "NAMES", columns.keep_columns, "Further CSV columns to keep: a,b (none)")
+  group
+      .add("--keep-columns", "NAMES", columns.keep_columns,
+           "Further CSV columns, or keys of a tar's .json, to keep: a,b (none)")
       ->default_str("")
       ->delimiter(',')
       ->allow_extra_args(false);

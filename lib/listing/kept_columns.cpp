@@ -72,21 +72,25 @@ std::vector<Value> by_sample(const std::vector<Value>& values, const std::vector
 
 }  // namespace
 
-std::string KeptColumns::problem(std::span<const std::string_view> texts) const {
-  for (std::size_t column = 0; column < texts.size(); ++column) {
+std::string KeptColumns::problem(std::span<const KeptValue> values) const {
+  for (std::size_t column = 0; column < values.size(); ++column) {
+    const std::string& text = values[column].text;
     const std::string name = "column \"" + names_[column] + "\": ";
-    if (!is_utf8(texts[column])) return name + "is not UTF-8";
-    if (texts[column].find('\0') != std::string_view::npos) return name + "holds a zero byte";
-    if (texts[column].size() > kMaxTextBytes)
-      return name + "has " + count_text(texts[column].size(), "byte") + ", expected at most " +
+    if (!is_utf8(text)) return name + "is not UTF-8";
+    if (text.find('\0') != std::string::npos) return name + "holds a zero byte";
+    if (text.size() > kMaxTextBytes)
+      return name + "has " + count_text(text.size(), "byte") + ", expected at most " +
              count_text(kMaxTextBytes);
   }
   return "";
 }
 
-void KeptColumns::add(std::span<const std::string_view> texts) {
-  for (std::size_t column = 0; column < texts.size(); ++column)
-    columns_[column].by_sample.push_back(columns_[column].texts.add(texts[column]));
+void KeptColumns::add(std::span<const KeptValue> values) {
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    Column& column = columns_[index];
+    column.by_sample.push_back(column.texts.add(values[index].text));
+    column.has_text = column.has_text || values[index].is_text;
+  }
 }
 
 /// Leaves out samples that were rejected meanwhile; their texts go to their rejects.
@@ -111,9 +115,11 @@ void KeptColumns::finish(SampleList& list, const std::vector<std::uint32_t>& row
   for (std::size_t index = 0; index < columns_.size(); ++index) {
     const Column& column = columns_[index];
     SampleColumn& made = list.columns.emplace_back(SampleColumn{names_[index], {}});
-    if (const auto integers = integers_of(column.texts)) {
+    const auto integers = column.has_text ? std::nullopt : integers_of(column.texts);
+    const auto numbers = column.has_text || integers ? std::nullopt : numbers_of(column.texts);
+    if (integers) {
       made.values = by_sample(*integers, column.by_sample);
-    } else if (const auto numbers = numbers_of(column.texts)) {
+    } else if (numbers) {
       made.values = by_sample(*numbers, column.by_sample);
     } else {
       TextList& texts = made.values.emplace<TextList>();

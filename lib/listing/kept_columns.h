@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,18 +12,24 @@
 
 namespace chunkhit {
 
-/// Gathers the texts of the columns of samples, four bytes each beside their different texts, until all are
+/// Value of a column as text; empty: it is missing.
+struct KeptValue {
+  std::string text;
+  bool is_text = false;  ///< its column is one of texts, whatever this text looks like
+};
+
+/// Gathers the values of the columns of samples, four bytes each beside their different texts, until all are
 /// known.
 class KeptColumns {
  public:
   explicit KeptColumns(std::vector<std::string> names) : names_(std::move(names)), columns_(names_.size()) {}
   [[nodiscard]] bool empty() const { return names_.empty(); }
   /// Returns why a row cannot be a sample, or nothing: not UTF-8, or longer than a text may be.
-  [[nodiscard]] std::string problem(std::span<const std::string_view> texts) const;
-  /// Takes the texts of the next sample.
-  void add(std::span<const std::string_view> texts);
-  /// Gives the list its columns. `rows_before`: SampleList::rows when the texts were added, of which the
-  /// list's samples have some. A column is int64 where each text is an integer as these are written
+  [[nodiscard]] std::string problem(std::span<const KeptValue> values) const;
+  /// Takes the values of the next sample.
+  void add(std::span<const KeptValue> values);
+  /// Gives the list its columns. `rows_before`: SampleList::rows when the values were added, of which the
+  /// list's samples have some. A column is int64 where each value is an integer as these are written
   /// (parse_integer_id); float64 where each is a number without leading zeros, blank or "nan" (which are
   /// missing) and no integer is rounded; else text.
   void finish(SampleList& list, const std::vector<std::uint32_t>& rows_before);
@@ -33,6 +38,7 @@ class KeptColumns {
   struct Column {
     TextPool texts;
     std::vector<std::uint32_t> by_sample;  ///< numbers of the texts
+    bool has_text = false;
   };
   void keep(SampleList& list, const std::vector<std::uint32_t>& rows_before);
 

@@ -29,16 +29,6 @@ struct UsedFields {
   bool of_pack = false;          // the header is that of a rejects.csv or warnings.csv
 };
 
-void check_spec(const LabelCsvSpec& spec) {
-  std::vector<std::string> names = spec.label_columns;
-  if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
-  names.push_back(spec.file_column);
-  names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
-}
-
 std::string columns_text(const Fields& header) {
   std::string text;
   for (std::size_t column = 0; column < std::min(header.size(), kColumnsToName); ++column)
@@ -168,7 +158,8 @@ class TableRows {
              " as in the header; quote fields that hold the delimiter";
     for (std::size_t column = 0; column < labels_.size(); ++column)
       labels_[column] = fields[used_.labels[column]];
-    for (std::size_t column = 0; column < kept_.size(); ++column) kept_[column] = fields[used_.kept[column]];
+    for (std::size_t column = 0; column < kept_.size(); ++column)
+      kept_[column].text.assign(fields[used_.kept[column]]);
     return rows_.take(fields[used_.file], labels_, kept_);
   }
 
@@ -182,14 +173,24 @@ class TableRows {
 
   LabelRows rows_;
   UsedFields used_;
-  Fields labels_;  // of the row in hand
-  Fields kept_;    // the same
+  Fields labels_;                // of the row in hand
+  std::vector<KeptValue> kept_;  // the same
 };
 
 }  // namespace
 
+void check_columns(const LabelCsvSpec& spec) {
+  std::vector<std::string> names = spec.label_columns;
+  if (names.empty()) throw Error(ErrorCode::usage, "`label_column`: at least one is needed");
+  names.push_back(spec.file_column);
+  names.insert(names.end(), spec.keep_columns.begin(), spec.keep_columns.end());
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) throw Error(ErrorCode::usage, "column \"" + *twice + "\" is given twice");
+}
+
 SampleList list_label_rows(CsvReader& table, const LabelCsvSpec& spec) {
-  check_spec(spec);
+  check_columns(spec);
   SampleList list;
   list.file_column = spec.file_column;
   list.label_columns = spec.label_columns;

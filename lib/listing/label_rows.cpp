@@ -15,11 +15,20 @@ std::string form_error(LabelForm form) {
 }  // namespace
 
 std::string LabelRows::take(std::string_view file, std::span<const std::string_view> labels,
-                            std::span<const std::string_view> kept) {
+                            std::span<const KeptValue> kept) {
   if (file.empty()) return "file name is missing";
   if (!is_utf8(file)) return "file name is not UTF-8";
   std::string error = kept_.problem(kept);
   if (error.empty()) error = labels.size() == 1 ? take_label(labels[0]) : take_numbers(labels);
+  if (!error.empty()) return error;
+  rows_.add(file);
+  kept_.add(kept);
+  return "";
+}
+
+std::string LabelRows::take_unlabelled(std::string_view file, std::span<const KeptValue> kept) {
+  if (!is_utf8(file)) return "file name is not UTF-8";
+  std::string error = kept_.problem(kept);
   if (!error.empty()) return error;
   rows_.add(file);
   kept_.add(kept);
@@ -53,6 +62,11 @@ void LabelRows::finish() {
     list_.label_kind = LabelKind::numbers;
   kept_.finish(list_, rows);
   rounded_.add_notice(list_);
+  list_.xxh3 = hash_.value();
+}
+
+void LabelRows::finish_unlabelled() {
+  kept_.finish(list_, list_.rows);
   list_.xxh3 = hash_.value();
 }
 

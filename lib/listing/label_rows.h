@@ -19,10 +19,12 @@ class LabelRows {
  public:
   LabelRows(SampleList& list, bool labels_are_names, std::vector<std::string> keep_columns = {})
       : list_(list), rows_(list), labels_are_names_(labels_are_names), kept_(std::move(keep_columns)) {}
-  /// Adds the next row as a sample, one label per column and a text for each of `keep_columns`; gives what is
-  /// wrong with it where it can be none: it is the caller's to reject then.
+  /// Adds the next row as a sample, one label per column and a value for each of `keep_columns`; gives what
+  /// is wrong with it where it can be none: it is the caller's to reject then.
   [[nodiscard]] std::string take(std::string_view file, std::span<const std::string_view> labels,
-                                 std::span<const std::string_view> kept = {});
+                                 std::span<const KeptValue> kept = {});
+  /// The same for a sample whose label is the caller's to add, as those of all others are.
+  [[nodiscard]] std::string take_unlabelled(std::string_view file, std::span<const KeptValue> kept);
   /// Adds the next row as a reject.
   void reject(std::string_view file, std::vector<std::string> labels, std::string reason) {
     rows_.reject(file, std::move(labels), std::move(reason));
@@ -31,6 +33,8 @@ class LabelRows {
   [[nodiscard]] TextHash& hash() { return hash_; }
   /// Gives all samples their labels, and the list its hash.
   void finish();
+  /// Gives the list its hash, and the samples that were taken without labels their columns.
+  void finish_unlabelled();
 
  private:
   [[nodiscard]] std::string take_label(std::string_view text);

@@ -91,6 +91,9 @@ struct SampleList {
 [[nodiscard]] SampleList list_label_csv(const std::string& path, const LabelCsvSpec& spec,
                                         const std::atomic<bool>* stop = nullptr);
 
+/// Throws usage for a column that is named twice, and where there is none of labels.
+void check_columns(const LabelCsvSpec& spec);
+
 /// Takes the rows of an input list in their order: each is a sample or a reject.
 class SampleRows {
  public:

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/near_name.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
@@ -66,14 +67,14 @@ std::string kind_error(TarKind kind) {
 /// Gathers the members of one tar by their keys.
 class TarGroups {
  public:
-  TarGroups(const SampleContainer& container, const TarInput& input, std::span<const std::string> keys)
-      : container_(container), input_(input), keys_(keys) {}
+  TarGroups(const SampleContainer& container, const TarInput& input, const LabelCsvSpec& columns)
+      : container_(container), input_(input), keys_(columns.label_columns), keep_(columns.keep_columns) {}
 
   void take(const TarMember& member) {
     if (member.kind == TarKind::folder || member.name.empty() || is_hidden(member.name)) return;
     const auto [key, extension] = split_name(member.name);
     const auto [found, is_new] = by_key_.try_emplace(std::string(key), groups_.size());
-    if (is_new) groups_.push_back({std::string(key), {}, "", {}});
+    if (is_new) groups_.push_back({std::string(key), {}, "", {}, {}});
     TarGroup& group = groups_[found->second];
     const bool takes_cls = keys_.size() == 1 && keys_[0] == LabelCsvSpec().label_columns[0];
     if (member.kind == TarKind::file && (extension == "json" || (takes_cls && extension == "cls")))
@@ -85,23 +86,29 @@ class TarGroups {
   std::vector<TarGroup> finish() { return std::move(groups_); }
 
  private:
-  /// A .cls goes before a .json.
+  /// A .cls goes before a .json, but for kept columns.
   void take_label(const TarMember& member, const std::string& extension, TarGroup& group) const {
-    if (group.label_from == "cls" && extension == "json") return;
-    group.label = group.label_from == extension ? LabelTexts{{}, "the tar holds its ." + extension + " twice"}
-                                                : read_label(member, extension == "cls");
+    const bool is_json = extension == "json";
+    const bool is_label = group.label_from != "cls" || !is_json;
+    if (!is_label && keep_.empty()) return;
+    const bool is_second = group.label_from == extension || (is_json && !group.kept.values.empty());
+    std::string error = is_second ? "the tar holds its ." + extension + " twice" : "";
+    if (member.bytes > kMaxLabelBytes)
+      error = "its label has " + count_text(member.bytes, "byte") + ", expected at most " +
+              count_text(kMaxLabelBytes);
+    ByteBuffer bytes(error.empty() ? member.bytes : 0);
+    container_.file.read_at(input_.begin + member.offset, bytes);
+    const std::string_view text = as_text(bytes);
+    if (is_json && !keep_.empty()) group.kept = json_columns(text, keep_);
+    if (is_json && !error.empty()) group.kept.error = error;
+    if (!is_label) return;
     group.label_from = extension;
+    group.label = !error.empty() ? LabelTexts{{}, error}
+                  : is_json      ? json_labels(text, keys_)
+                                 : cls_label(text);
   }
 
-  [[nodiscard]] LabelTexts read_label(const TarMember& member, bool is_cls) const {
-    if (member.bytes > kMaxLabelBytes)
-      return {{},
-              "its label has " + count_text(member.bytes, "byte") + ", expected at most " +
-                  count_text(kMaxLabelBytes)};
-    ByteBuffer bytes(member.bytes);
-    container_.file.read_at(input_.begin + member.offset, bytes);
-    std::string_view text = as_text(bytes);
-    if (!is_cls) return json_labels(text, keys_);
+  [[nodiscard]] static LabelTexts cls_label(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     return {{std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1))}, ""};
   }
@@ -126,6 +133,7 @@ class TarGroups {
   const SampleContainer& container_;
   const TarInput& input_;
   std::span<const std::string> keys_;
+  std::span<const std::string> keep_;
   std::unordered_map<std::string, std::size_t> by_key_;
   std::unordered_map<std::string, FileRange> ranges_;  // of files, by name
   std::vector<TarGroup> groups_;
@@ -134,9 +142,9 @@ class TarGroups {
 }  // namespace
 
 std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
-                               std::span<const std::string> keys) {
+                               const LabelCsvSpec& columns) {
   TarReader reader(container.file, input.begin, input.bytes, container.file.path());
-  TarGroups groups(container, input, keys);
+  TarGroups groups(container, input, columns);
   for (TarMember member; reader.next(member);) groups.take(member);
   return groups.finish();
 }
@@ -145,8 +153,10 @@ TarSamples::TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vecto
     : list_(list),
       include_(std::move(include)),
       file_names_(include_),
-      rows_(list, columns.labels_are_names),
-      unlabelled_(list) {
+      rows_(list, columns.labels_are_names, columns.keep_columns),
+      keep_columns_(columns.keep_columns),
+      has_kept_(columns.keep_columns.size()) {
+  check_columns(columns);
   list_.label_columns = columns.label_columns;
 }
 
@@ -154,11 +164,34 @@ void TarSamples::add(const TarInput& input, const std::vector<TarGroup>& groups)
   inputs_.push_back(input.name);
   find_source(input, groups);
   for (const TarGroup& group : groups) {
+    take_kept(group);
     if (source_ == Source::members)
       add_labelled(input, group);
     else
       add_listed(input, group);
   }
+}
+
+/// Takes the columns of a group; those that it lacks are missing.
+void TarSamples::take_kept(const TarGroup& group) {
+  kept_ = group.kept.values;
+  kept_.resize(keep_columns_.size());
+  for (std::size_t column = 0; column < group.kept.values.size(); ++column)
+    if (group.kept.lacks.empty() || !group.kept.lacks[column]) has_kept_[column] = true;
+  if (json_keys_.empty()) json_keys_ = group.kept.keys;
+}
+
+/// A column that is missing in every sample is a misspelt one.
+void TarSamples::check_kept() const {
+  const auto lacking = std::ranges::find(has_kept_, false);
+  if (lacking == has_kept_.end()) return;
+  const std::string& name = keep_columns_[static_cast<std::size_t>(lacking - has_kept_.begin())];
+  std::string found;
+  for (const std::string& key : json_keys_)
+    found += (found.empty() ? "; one has " : ", ") + ('"' + printable_text(key) + '"');
+  throw Error(ErrorCode::bad_data, "`keep_columns`: no image has a .json with the key \"" +
+                                       printable_text(name) + "\" beside it" + found +
+                                       did_you_mean(name, json_keys_));
 }
 
 /// Labels lie beside images where one image has a label that can be read: a lone .json, or one that describes
@@ -217,10 +250,12 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
   if (group.label_from.empty())
     return reject(file, {}, "has no label: expected .cls or .json of the same name beside it");
   if (!group.label.error.empty()) return reject(file, {}, group.label.error);
+  if (!group.kept.error.empty()) return reject(file, group.label.labels, group.kept.error);
   rows_.hash().add(file);
   for (const std::string& label : group.label.labels) rows_.hash().add(label);
+  for (const KeptValue& value : kept_) rows_.hash().add(value.text);
   const std::vector<std::string_view> labels(group.label.labels.begin(), group.label.labels.end());
-  std::string error = rows_.take(file, labels);
+  std::string error = rows_.take(file, labels, kept_);
   if (error.empty()) return list_.ranges.push_back(image.range);
   rows_.reject(file, group.label.labels, std::move(error));
 }
@@ -230,16 +265,17 @@ void TarSamples::add_listed(const TarInput& input, const TarGroup& group) {
     if (!file_names_.take(image.name)) continue;
     const std::string file = input.name + "/" + image.name;
     const bool has_class = image.name.find('/') != std::string::npos;
-    const std::string error = !image.error.empty()   ? image.error
-                              : !is_utf8(image.name) ? "file name is not UTF-8"
-                              : !has_class ? "has no class: neither a label beside it nor a folder above it"
-                                           : "";
+    std::string error = !image.error.empty()        ? image.error
+                        : !group.kept.error.empty() ? group.kept.error
+                        : !has_class ? "has no class: neither a label beside it nor a folder above it"
+                                     : "";
+    if (error.empty()) error = rows_.take_unlabelled(file, kept_);
     if (!error.empty()) {
       reject(file, {}, error);
       continue;
     }
     rows_.hash().add(file);
-    unlabelled_.add(file);
+    for (const KeptValue& value : kept_) rows_.hash().add(value.text);
     list_.ranges.push_back(image.range);
   }
 }
@@ -250,6 +286,7 @@ void TarSamples::reject(const std::string& file, std::vector<std::string> labels
 }
 
 void TarSamples::finish() {
+  check_kept();
   if (source_ == Source::members) rows_.finish();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
   const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
@@ -303,7 +340,7 @@ void TarSamples::number_classes() {
   list_.class_ids.reserve(list_.size());
   for (std::size_t index = 0; index < list_.size(); ++index)
     list_.class_ids.push_back(ids.find(class_of(index))->second);
-  list_.xxh3 = rows_.hash().value();
+  rows_.finish_unlabelled();
 }
 
 }  // namespace chunkhit

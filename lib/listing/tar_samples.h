@@ -37,26 +37,30 @@ struct TarGroup {
   std::vector<TarImage> images;
   std::string label_from;  ///< "cls", "json"; empty: there is no label
   LabelTexts label;
+  ColumnTexts kept;  ///< without values where there is no .json
 };
 
-/// Reads the headers of a tar, and the labels in it; `keys` are those of a .json. Throws as TarReader.
+/// Reads the headers of a tar, and the labels and kept columns in it, whose names are keys of a .json. Throws
+/// as TarReader.
 [[nodiscard]] std::vector<TarGroup> read_tar(const SampleContainer& container, const TarInput& input,
-                                             std::span<const std::string> keys);
+                                             const LabelCsvSpec& columns);
 
 /// Makes rows of a list from the groups of tars, in their order.
 class TarSamples {
  public:
-  /// `list` has no rows yet. `columns.label_columns` are the keys of labels in a .json.
+  /// `list` has no rows yet. `columns` has the keys of labels and kept columns in a .json.
   TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vector<std::string> include);
   /// Adds the rows of the next tar. Throws bad_data where labels lie beside the images of one tar and not of
   /// another.
   void add(const TarInput& input, const std::vector<TarGroup>& groups);
-  /// Gives all samples their labels. Throws bad_data where there are none.
+  /// Gives all samples their labels. Throws bad_data where there are none, or no .json has a kept column.
   void finish();
 
  private:
   enum class Source { unknown, members, folders };
   void find_source(const TarInput& input, const std::vector<TarGroup>& groups);
+  void take_kept(const TarGroup& group);
+  void check_kept() const;
   [[nodiscard]] bool is_image(const TarImage& image) const;
   void add_labelled(const TarInput& input, const TarGroup& group);
   void add_listed(const TarInput& input, const TarGroup& group);
@@ -69,7 +73,10 @@ class TarSamples {
   std::vector<std::string> include_;
   FileNames file_names_;
   LabelRows rows_;
-  SampleRows unlabelled_;  ///< of class folders, whose labels follow
+  std::vector<std::string> keep_columns_;
+  std::vector<KeptValue> kept_;         ///< of the sample in hand
+  std::vector<bool> has_kept_;          ///< by column: a .json has it
+  std::vector<std::string> json_keys_;  ///< of the first .json that lacks one
   Source source_ = Source::unknown;
   std::vector<std::string> inputs_;  ///< names, by container
 };

@@ -245,9 +245,8 @@ class TarList {
     tbb::task_arena arena(static_cast<int>(options_.threads > 0 ? options_.threads : allowed_cpus()));
     arena.execute([&] {
       tbb::parallel_for(std::size_t{0}, inputs.size(), [&](std::size_t at) {
-        groups[at] = with_retries([&] {
-          return read_tar(list_.containers[inputs[at].container], inputs[at], columns_.label_columns);
-        });
+        groups[at] = with_retries(
+            [&] { return read_tar(list_.containers[inputs[at].container], inputs[at], columns_); });
       });
     });
     for (std::size_t at = 0; at < inputs.size(); ++at) take(inputs[at], groups[at]);
@@ -294,6 +293,8 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   if (options.inputs.size() > 1)
     throw Error(ErrorCode::usage,
                 "`labels`: belongs to one IDX file, found " + count_text(options.inputs.size(), "input"));
+  if (!spec.columns.keep_columns.empty())
+    throw Error(ErrorCode::usage, "`keep_columns`: is for a CSV or for .json files in tars, found IDX");
   const std::string& path = options.inputs.front();
   const FileStamp source = stamp_of_input(path);
   IdxReader images(path, options.stop);

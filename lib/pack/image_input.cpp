@@ -332,6 +332,19 @@ std::vector<std::string> find_stale_shares(const SampleList& list, const PackIma
   return stale;
 }
 
+/// Throws usage for columns where class folders have the labels.
+void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& options) {
+  if (!options.inputs.empty() || !spec.labels.empty()) return;
+  const LabelCsvSpec plain;
+  const char* given = spec.columns.label_columns != plain.label_columns ? "`label_column`"
+                      : !spec.columns.keep_columns.empty()              ? "`keep_columns`"
+                                                                        : nullptr;
+  if (given == nullptr) return;
+  throw Error(ErrorCode::usage, std::string(given) +
+                                    ": is for a CSV or for .json files in tars, found class folders: give "
+                                    "the CSV with `labels`");
+}
+
 }  // namespace
 
 PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions options) {
@@ -347,10 +360,7 @@ PackImagesOptions checked_options(const PackImagesSpec& spec, PackImagesOptions 
   // An output below ROOT would be a class of the next run.
   if (spec.labels.empty() && options.inputs.empty()) check_outside_root(options);
   if (options.inputs.empty() && spec.labels.empty()) options.inputs = find_tars(spec, options.root);
-  const LabelCsvSpec plain;
-  if (options.inputs.empty() && spec.labels.empty() && spec.columns.label_columns != plain.label_columns)
-    throw Error(ErrorCode::usage,
-                "`label_column`: is for a CSV or for labels in tars: give the CSV with `labels`");
+  check_folder_columns(spec, options);
   return options;
 }
 

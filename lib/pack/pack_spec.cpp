@@ -412,9 +412,8 @@ std::string pack_difference(const EarlierPack& before, const WantedPack& now) {
 void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec plain;
   const LabelCsvSpec& columns = spec.columns;
-  if (spec.labels.empty() &&
-      (columns.file_column != plain.file_column || columns.delimiter != 0 || !columns.keep_columns.empty()))
-    refuse("`file_column`, `keep_columns` and `delimiter` are for a CSV: give it with `labels`");
+  if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0))
+    refuse("`file_column` and `delimiter` are for a CSV: give it with `labels`");
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       refuse("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");

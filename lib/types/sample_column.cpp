@@ -33,7 +33,9 @@ std::string SampleColumn::value_text(std::size_t index) const {
     return shortest_text((*integers)[index]);
   if (const auto* const texts = std::get_if<TextList>(&values)) return std::string((*texts)[index]);
   const double number = std::get<std::vector<double>>(values)[index];
-  return std::isnan(number) ? "" : shortest_text(number);
+  if (std::isnan(number)) return "";
+  const std::string text = shortest_text(number);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
 SampleColumn empty_column(const PackColumn& column) {

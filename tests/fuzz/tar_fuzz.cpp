@@ -47,7 +47,7 @@ void list_tar(const InputFile& file, const LabelCsvSpec& columns, const std::vec
     list.containers.push_back(make_container(file, {}));
     const TarInput input{"fuzz.tar", 0, 0, file.byte_count()};
     TarSamples samples(list, columns, include);
-    samples.add(input, read_tar(list.containers[0], input, columns.label_columns));
+    samples.add(input, read_tar(list.containers[0], input, columns));
     samples.finish();
     check_list(list, file.byte_count());
   } catch (const Error& error) {
@@ -62,6 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   list_tar(file, {}, {});
   LabelCsvSpec several;
   several.label_columns = {"x", "y"};
+  several.keep_columns = {"age"};
   list_tar(file, several, {"*.png", "cat/*"});
   return 0;
 }

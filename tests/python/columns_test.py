@@ -162,6 +162,19 @@ def test_list_and_rejects_pack_again_with_columns(packs, table, pack, tmp_path):
     assert {name: rejects[0][name] for name in COLUMNS} == {name: of(3)[0] for name, of in COLUMNS.items()}
 
 
+def test_listed_numbers_stay_numbers(packs, tmp_path):
+    texts = ["1.0", "1e300"]
+    rows = [f"{file_of(n)},{n % 2},{texts[n % 2]}" for n in range(10)]
+    (tmp_path / "rows.csv").write_text("file,label,value\n" + "\n".join(rows))
+    chunkhit.pack_images(packs / "images", tmp_path / "pack", labels=tmp_path / "rows.csv", keep_columns=["value"])
+    command = os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info")
+    (tmp_path / "list.csv").write_bytes(subprocess.check_output([command, tmp_path / "pack", "--list"]))
+    chunkhit.pack_images(packs / "images", tmp_path / "again", labels=tmp_path / "list.csv", keep_columns=["value"])
+    dataset = chunkhit.ImageDataset(tmp_path / "again")
+    assert dataset.info["columns"] == [{"name": "value", "type": "float64"}]
+    assert dataset.column("value").tolist() == [float(texts[n % 2]) for n in numbers_of(dataset.keys())]
+
+
 def test_rejects_of_the_list_have_their_columns(packs, tmp_path):
     rows = [f"{file_of(n)},{n % 2},{n}" for n in NUMBERS] * 3
     rows[5] = rows[5].replace(",1,", ",odd,")  # under 1 % of the labels are no integers: a reject
@@ -195,7 +208,7 @@ def test_values_decide_the_type(packs, tmp_path, texts, kind):
     (dict(keep_columns=["label"]), 'column "label" is given twice'),
     (dict(keep_columns=["a/b"]), "keep_columns: 'a/b' is no name for a dataset"),
     (dict(keep_columns=["agee"]), 'expected a header with a column "agee".*did you mean "?age'),
-    (dict(keep_columns=["age"], labels=None), "keep_columns and delimiter are for a CSV"),
+    (dict(keep_columns=["age"], labels=None), "keep_columns: is for a CSV or for .json files in tars, found class folders"),
 ])
 def test_wrong_columns_are_errors(packs, table, tmp_path, options, message):
     with pytest.raises(chunkhit.Error, match=message):

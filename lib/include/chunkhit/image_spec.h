@@ -11,7 +11,7 @@
 
 namespace chunkhit {
 
-/// Columns of a CSV that names the samples.
+/// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";                 ///< paths, relative to the root
   std::vector<std::string> label_columns{"label"};  ///< several columns are float labels

@@ -175,7 +175,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
               finished packs `pack_info`
 
     The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
-    input     labels, file_column, label_column (a name or a list), keep_columns (a list), delimiter, classes,
+    input     labels, file_column, label_column (a name or a list), keep_columns (a list; of tars, keys of the .json), delimiter, classes,
               classes_extra, include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
