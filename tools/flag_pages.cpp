@@ -5,6 +5,7 @@
 #include <cctype>
 #include <functional>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -255,8 +256,8 @@ std::string man_page(const CLI::App& app) {
   return ".TH " + roff(title) + " 1 " CHUNKHIT_RELEASE_DATE " \"chunkhit " + version() + "\" chunkhit\n" +
          ".SH NAME\n" + roff(app.get_name()) + " \\- " + roff(about) + "\n" + man_synopsis(app) +
          ".SH DESCRIPTION\n" + roff_lines(app.get_description() + "\n" + footer.substr(0, examples)) +
-         man_options(app) + kManStatus + ".SH EXAMPLES\n" + roff_lines(footer.substr(first)) +
-         man_see_also(app);
+         man_options(app) + kManStatus +
+         (footer.empty() ? "" : ".SH EXAMPLES\n" + roff_lines(footer.substr(first))) + man_see_also(app);
 }
 
 std::string bash_completion(const CLI::App& app) {
@@ -306,13 +307,19 @@ std::string fish_completion(const CLI::App& app) {
   return text;
 }
 
+std::string flag_page(const std::string& form, const CLI::App& app) {
+  const auto* const page =
+      std::ranges::find(kPages, form, [](const Page& each) { return std::string(each.name); });
+  if (page == kPages.end())
+    throw std::invalid_argument("found the form " + form + ", expected man, bash, zsh or fish");
+  return page->text(app);
+}
+
 void add_flag_page(CLI::App& app) {
   Words names;
   for (const Page& page : kPages) names.emplace_back(page.name);
-  const auto print = [&app](const std::string& name) {
-    const auto* const page =
-        std::ranges::find(kPages, name, [](const Page& each) { return std::string(each.name); });
-    std::string text = page->text(app);
+  const auto print = [&app](const std::string& form) {
+    std::string text = flag_page(form, app);
     text.pop_back();  // the line's end is printed behind it
     throw CLI::CallForVersion(text, 0);
   };

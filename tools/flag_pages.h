@@ -9,6 +9,9 @@ namespace chunkhit {
 /// Adds --flag-page, which the help does not show: it prints one of the pages, for the build to install.
 void add_flag_page(CLI::App& app);
 
+/// Returns a page by its form: man, bash, zsh or fish. Throws std::invalid_argument for another form.
+[[nodiscard]] std::string flag_page(const std::string& form, const CLI::App& app);
+
 /// Returns the man page of a command in roff; its sources are the command's description, flags and footer.
 [[nodiscard]] std::string man_page(const CLI::App& app);
 

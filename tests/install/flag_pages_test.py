@@ -12,7 +12,8 @@ import tempfile
 import time
 
 TOOLS = os.path.abspath(sys.argv[1])
-COMMANDS = ["pack-bench", "pack-images", "pack-info", "pack-merge", "pack-run", "pack-sparse", "pack-verify"]
+COMMANDS = ["pack-bench", "pack-export", "pack-images", "pack-info", "pack-merge", "pack-report", "pack-run", "pack-sparse",
+            "pack-verify"]
 # What is typed, and all that may follow; the working folder has the file labels.csv and the folder photos.
 CASES = {
     "pack-images --cont": {"--container"},
@@ -29,6 +30,10 @@ CASES = {
     "pack-bench --shuffle ": {"none", "window", "global"},
     "pack-run --st": {"--stage"},
     "pack-verify --qu": {"--quick"},
+    "pack-export --cl": {"--classes"},
+    "pack-export ": {"photos"},
+    "pack-report --near": {"--near-duplicates"},
+    "pack-report --bench ": {"labels.csv", "photos"},
 }
 SET_UP = {
     "bash": ["--norc", "--noprofile", "-i"],
@@ -56,7 +61,7 @@ def check_man(command):
     help_text = run(f"{TOOLS}/{command}", "--help").stdout
     with open(page) as file:
         entries = re.findall(r"^\.TP\n(.*)", file.read().replace("\\-", "-"), re.MULTILINE)
-    flags = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", help_text, re.MULTILINE))
+    flags = set(re.findall(r"^ +(?:-\w(?: [A-Z]\S*)?, ?)?(--[a-z-]+)", help_text, re.MULTILINE))
     in_page = set(re.findall(r"\\fB(--[a-z-]+)", "\n".join(entries)))
     check(flags and flags == in_page, command, "--help and page differ in", *(flags ^ in_page))
 
