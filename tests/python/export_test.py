@@ -70,14 +70,15 @@ def test_a_tar_has_each_sample_in_the_order_of_the_pack(packs, tmp_path, pack):
     assert list(groups) == [os.path.splitext(key)[0] for key in dataset.keys()]
     for (image, label), parts in zip(dataset, groups.values(), strict=True):
         np.testing.assert_array_equal(pixels(parts["png"]), image)
-        assert int(parts["cls"]) == label and set(parts) == {"png", "cls"}
+        assert int(parts["cls"]) == label and set(parts) == {"png", "cls", "json"}
 
 
 def test_numbers_as_labels_are_json_in_a_tar(packs, tmp_path):
     chunkhit.export_pack(packs / "numbers", tmp_path / "out.tar")
     labels = chunkhit.ImageDataset(packs / "numbers").labels()
     numbers = [json.loads(parts["json"]) for parts in groups_of(tmp_path / "out.tar").values()]
-    assert numbers == [{"x": x, "y": y} for x, y in labels.tolist()]
+    keys = chunkhit.ImageDataset(packs / "numbers").keys()
+    assert numbers == [{"x": x, "y": y, "key": key} for (x, y), key in zip(labels.tolist(), keys, strict=True)]
 
 
 @pytest.mark.parametrize("pack", ["pack", "bytes"])
@@ -85,7 +86,7 @@ def test_jpeg_stays_jpeg_and_upright(own, tmp_path, pack):
     chunkhit.export_pack(own / pack, tmp_path / "out.tar")
     dataset, kinds = chunkhit.ImageDataset(own / pack), []
     for (image, _), parts, sample in zip(dataset, groups_of(tmp_path / "out.tar").values(), range(24), strict=True):
-        kind, = set(parts) - {"cls"}
+        kind, = set(parts) - {"cls", "json"}
         np.testing.assert_array_equal(pixels(parts[kind]), image)
         kinds.append(kind)
         if kind == "jpg" and pack == "bytes":

@@ -43,9 +43,10 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
                 labels: Optional[str] = None) -> Dict[str, Any]:
     """Writes a pack, in its order, as files that other tools read. The ending of `output` says which:
 
-    images    ".tar": WebDataset's KEY.png, or KEY.jpg where images of their own sizes are stored as JPEG, and KEY.cls
-              (class id) or KEY.json (numbers by column); ".npz": arrays images (n, height, width, channels), labels and
-              classes; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv, which pack_images takes back
+    images    ".tar": WebDataset's KEY.png, or KEY.jpg where images of their own sizes are stored as JPEG, KEY.cls (class id)
+              and KEY.json (label, class, key, kept columns); ".npz": arrays images (n, height, width, channels), labels,
+              classes, keys and columns/NAME; without an ending a folder: CLASS/NAME.png or .jpg and labels.csv (label, key,
+              columns). pack_images takes tars and folders back
     ratings   ".npz": scipy.sparse.load_npz reads it, with the ids in OUTPUT.users.csv and OUTPUT.items.csv; ".csv":
               user,item,value. What is held out is in OUTPUT.held_out.npz or .csv
 
@@ -62,7 +63,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     source, target = os.fsdecode(native_path(pack, "pack")), os.fsdecode(native_path(output, "output")).rstrip("/")
     info = pack_info(source, images=images, labels=labels)
     if "path" not in info:
-        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them", "usage")
+        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them, {os.path.join(source, next(iter(info)))} say", "usage")
     ending = os.path.splitext(target)[1] if target.endswith(FILE_ENDINGS) else ""
     is_ratings = "matrices" in info
     if ending not in ((".npz", ".csv") if is_ratings else FORMS):

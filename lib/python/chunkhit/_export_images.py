@@ -142,27 +142,54 @@ def encoded_images(export: Export) -> Generator[Tuple[int, EncodedImage], None, 
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Labels:
-    """What the samples' labels are, by their numbers."""
+class Fields:
+    """What a pack has of its samples beside pixels, by their numbers: labels, classes, keys and kept columns."""
 
     def __init__(self, export: Export) -> None:
         info = export.info
-        self.values = export.dataset.labels()
-        self.are_numbers = self.values.ndim == 2
-        self.columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
-        self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"])
-                                      for each in info.get("classes") or []}
+        self.labels = export.dataset.labels()
+        self.are_numbers = self.labels.ndim == 2
+        self.label_columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
+        records = info.get("classes") or []
+        self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in records}
+        self.has_names = not self.are_numbers and any(each.get("name") for each in records)
+        self._dataset = export.dataset
+        self.columns = {each["name"]: export.dataset.column(each["name"]) for each in info.get("columns") or []}
+        names = Names()  # what a column has as name gets another one: "key-2"
+        for name in [*self.label_columns, *self.columns]:
+            names.unused(name)
+        self.file_name, self.key_name, self.class_name = map(names.unused, ("file", "key", "class"))
 
-    def class_name(self, sample: int) -> Optional[str]:
+    def key(self, sample: int) -> str:
+        """The sample's file; empty where the pack names none."""
+        return self._dataset.keys([sample])[0]
+
+    def class_of(self, sample: int) -> Optional[str]:
         """None for a sample without a class."""
-        label = int(self.values[sample])
-        return None if label < 0 else self.names.get(label, str(label))
+        label = int(self.labels[sample])
+        return self.names.get(label, None if label < 0 else str(label))
 
-    def texts(self, sample: int) -> List[str]:
-        """As a label CSV has them."""
+    def row(self, sample: int) -> List[str]:
+        """Labels, key and columns, as a label CSV has them; a missing number is empty."""
+        labels = [str(value) for value in self.labels[sample]] if self.are_numbers else [self.class_of(sample) or ""]
+        values = (column[sample] for column in self.columns.values())
+        return [*labels, self.key(sample), *("" if value != value else str(value) for value in values)]
+
+    def json(self, sample: int) -> Dict[str, Any]:
+        """The same by their names, the label of a class as its id, and its name."""
+        found: Dict[str, Any] = {}
         if self.are_numbers:
-            return [str(value) for value in self.values[sample]]
-        return [self.class_name(sample) or ""]
+            found.update(zip(self.label_columns, (float(str(value)) for value in self.labels[sample])))
+        elif self.class_of(sample) is not None:
+            found[self.label_columns[0]] = int(self.labels[sample])
+        if self.has_names:
+            found[self.class_name] = self.class_of(sample)
+        if self.key(sample):
+            found[self.key_name] = self.key(sample)
+        for name, column in self.columns.items():
+            value = column[sample] if column.dtype == object else column[sample].item()
+            found[name] = None if value != value else value
+        return found
 
     def class_list(self) -> NDArray[Any]:
         """Names by id."""
@@ -182,8 +209,8 @@ def tar_key(key: str, sample: int) -> str:
 
 
 def export_tar(export: Export, output: str, force: bool) -> None:
-    """KEY.png or KEY.jpg of each sample, then KEY.cls with its class id, or KEY.json with its numbers by column."""
-    labels, names = Labels(export), Names()
+    """KEY.png or KEY.jpg of each sample, KEY.cls with its class id, and KEY.json with label, class, key and columns."""
+    fields, names = Fields(export), Names()
 
     def append(tar: tarfile.TarFile, name: str, content: bytes) -> None:
         member = tarfile.TarInfo(name)
@@ -193,27 +220,25 @@ def export_tar(export: Export, output: str, force: bool) -> None:
     with new_file(output, force) as file, contextlib.closing(encoded_images(export)) as images:
         tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8")
         for sample, image in images:
-            key = names.unused(tar_key(export.dataset.keys([sample])[0], sample))
+            key = names.unused(tar_key(fields.key(sample), sample))
             append(tar, f"{key}.{image.suffix}", image.content)
-            if labels.are_numbers:
-                numbers = dict(zip(labels.columns, map(float, labels.texts(sample))))
-                append(tar, f"{key}.json", json.dumps(numbers).encode())
-            elif labels.values[sample] >= 0:
-                append(tar, f"{key}.cls", str(labels.values[sample]).encode())
+            if not fields.are_numbers and fields.labels[sample] >= 0:
+                append(tar, f"{key}.cls", str(fields.labels[sample]).encode())
+            append(tar, f"{key}.json", json.dumps(fields.json(sample), ensure_ascii=False, allow_nan=False).encode())
             export.done(1)
         tar.close()
 
 
 def export_folder(export: Export, output: str, force: bool) -> None:
-    """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with their labels."""
-    labels, names = Labels(export), Names()
+    """CLASS/NAME.png, or .jpg where stored so, and labels.csv, which names them in order with labels, keys and columns."""
+    fields, names = Fields(export), Names()
     with new_folder(output, force) as folder, contextlib.closing(encoded_images(export)) as images:
         with open(os.path.join(folder, LIST), "w", newline="", encoding="utf-8") as file:
             rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(["file", *labels.columns])
+            rows.writerow([fields.file_name, *fields.label_columns, fields.key_name, *fields.columns])
             for sample, image in images:
-                kind = None if labels.are_numbers else labels.class_name(sample)
-                stem = stem_of(export.dataset.keys([sample])[0], sample).strip("/")
+                kind = None if fields.are_numbers else fields.class_of(sample)
+                stem = stem_of(fields.key(sample), sample).strip("/")
                 if kind is not None:
                     stem = stem[len(kind) + 1 :] if stem.startswith(kind + "/") else stem
                     os.makedirs(os.path.join(folder, safe_name(kind)), exist_ok=True)
@@ -221,13 +246,18 @@ def export_folder(export: Export, output: str, force: bool) -> None:
                 name = f"{names.unused(place + safe_name(stem.replace('/', '_')))}.{image.suffix}"
                 with open(os.path.join(folder, name), "wb") as written:
                     written.write(image.content)
-                rows.writerow([name, *labels.texts(sample)])
+                rows.writerow([name, *fields.row(sample)])
                 export.done(1)
 
 
+def text_array(texts: Any) -> NDArray[Any]:
+    """Unicode (n,), also of none."""
+    return np.array(texts, dtype=np.str_) if len(texts) else np.empty(0, "<U1")
+
+
 def export_arrays(export: Export, output: str, force: bool) -> None:
-    """images, uint8 (n, height, width, channels); labels; classes, their names by id where there are any."""
-    info, labels = export.info, Labels(export)
+    """images, uint8 (n, height, width, channels); labels; classes, their names by id where there are any; keys; columns/NAME."""
+    info, fields = export.info, Fields(export)
     if info.get("own_sizes"):
         raise Error(f"{output}: images of their own sizes make no array; expected a .tar or a folder as output", "usage")
     sample = info["sample"]
@@ -240,6 +270,10 @@ def export_arrays(export: Export, output: str, force: bool) -> None:
     with new_file(output, force) as file, ArrayArchive(file) as archive:
         shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
         archive.append_pieces("images", np.uint8, shape, read())
-        archive.append("labels", labels.values[export.samples])
-        if labels.names and not labels.are_numbers:
-            archive.append("classes", labels.class_list())
+        archive.append("labels", fields.labels[export.samples])
+        if fields.names and not fields.are_numbers:
+            archive.append("classes", fields.class_list())
+        archive.append("keys", text_array(export.dataset.keys(export.samples)))
+        for name, column in fields.columns.items():
+            values = column[export.samples]
+            archive.append(f"columns/{name}", text_array(values) if column.dtype == object else values)
