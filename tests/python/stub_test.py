@@ -1,8 +1,11 @@
 """The type stubs say what the binding has, and signatures all that may be asked for."""
 import importlib.util
 import inspect
+import pydoc
+import re
 import subprocess
 import sys
+import typing
 
 import pytest
 
@@ -41,8 +44,78 @@ def test_loaders_of_tensors_have_the_options_and_defaults_of_those_of_arrays(nam
                        for kind in (getattr(chunkhit, name), getattr(torch, name)))
     differing = {option for option, found in tensors.items() if arrays.get(option) != found}
     assert differing == {"device", "rank", "world_size"} | {
-        "ImageLoader": {"layout", "transform", "transform_ahead"}, "SparseLoader": {"writable"}}[name]
+        "ImageLoader": {"dtype", "layout", "transform", "transform_ahead"}, "SparseLoader": {"writable"}}[name]
     assert not set(arrays) - set(tensors)
+
+
+LOADERS = ["ImageLoader", "SparseLoader"]
+
+
+@pytest.mark.parametrize("module, name", [*(("chunkhit", each) for each in [*LOADERS, "ImageDataset", "SparseDataset"]),
+                                          *(("chunkhit.torch", each) for each in LOADERS)])
+def test_help_explains_every_option_with_its_default(module, name):
+    kind = getattr(pytest.importorskip(module), name)
+    entries = re.findall(r"^(\w+(?:=.*?)?(?:, \w+=.*?)*)\n((?:    .*\n)+)", inspect.getdoc(kind) + "\n", re.M)
+    heads = [head for line, _ in entries for head in line.split(", ")]
+    parameters = inspect.signature(kind).parameters.values()
+    assert heads == [each.name + ("" if each.default is each.empty else f"={each.default!r}".replace("'", '"'))
+                     for each in parameters]
+    assert all(len(text.split()) >= 3 for _, text in entries)
+    page = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+    assert all(f" |  {line}\n" in page for line, _ in entries)
+
+
+def test_help_names_every_word_that_an_option_takes():
+    for kind in (chunkhit.ImageLoader, chunkhit.SparseLoader, chunkhit.ImageDataset, chunkhit.SparseDataset):
+        texts = dict(re.findall(r"^(\w+)=.*\n((?:    .*\n)+)", inspect.getdoc(kind) + "\n", re.M))
+        for name, hint in typing.get_type_hints(kind.__init__).items():
+            for literal in (hint, *typing.get_args(hint)):
+                if typing.get_origin(literal) is typing.Literal:
+                    assert all(f'"{word}"' in texts[name] for word in typing.get_args(literal)), (kind, name)
+
+
+@pytest.mark.parametrize("options, hint", [
+    (dict(shufle="window"), 'shufle: no such option; did you mean "shuffle"?'),
+    (dict(batchsize=8), 'batchsize: no such option; did you mean "batch_size"?'),
+    (dict(Cache="none"), 'Cache: no such option; did you mean "cache"?'),
+    (dict(banana=1), "banana: no such option; help({name}) lists what there is")])
+def test_a_misspelt_option_is_told_what_was_meant(tmp_path, options, hint):
+    torch = pytest.importorskip("chunkhit.torch")
+    for kind in (chunkhit.ImageLoader, chunkhit.SparseLoader, torch.ImageLoader, torch.SparseLoader):
+        for error in (TypeError, chunkhit.Error):  # both may be caught
+            with pytest.raises(error) as caught:
+                kind(tmp_path, **options)
+            assert (str(caught.value), caught.value.code) == (hint.format(name=kind.__name__), "usage")
+
+
+def test_a_misspelt_option_of_a_function_is_told_what_was_meant(tmp_path):
+    for call, options, meant in (
+            (chunkhit.pack_images, dict(reszie=8), "resize"), (chunkhit.pack_sparse, dict(splitby="users"), "split_by"),
+            (chunkhit.ImageDataset, dict(cach="none"), "cache"), (chunkhit.pack_info, dict(label="x"), "labels"),
+            (chunkhit.verify_pack, dict(quik=True), "quick"), (chunkhit.run_plan, dict(tasks=3), "task")):
+        with pytest.raises(chunkhit.Error, match=f'no such option; did you mean "{meant}"'):
+            call(*[tmp_path] * (2 if call in (chunkhit.pack_images, chunkhit.pack_sparse) else 1), **options)
+
+
+def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):
+    chunkhit.pack_images(packs / "images", tmp_path / "own", sizes="own")
+    chunkhit.pack_images(packs / "images", tmp_path / "split", split={"a": 0.5, "b": 0.5})
+    chunkhit.pack_images(packs / "images", tmp_path / "kept", labels=packs / "numbers.csv", label_column="x", keep_columns=["y"])
+    chunkhit.merge_packs([packs / "hdf5", tmp_path / "split/a"], tmp_path / "merged")
+    images = [packs / "hdf5", packs / "shard", packs / "hdf5/part-00000.h5", tmp_path / "own", tmp_path / "split/a",
+              tmp_path / "kept", tmp_path / "merged"]
+    for paths, info, reader in ((images, chunkhit.ImageInfo, chunkhit.ImageDataset),
+                                ([ratings[0] / "whole", ratings[0] / "split/test"], chunkhit.RatingInfo, chunkhit.SparseDataset)):
+        documented = typing.get_type_hints(info)
+        found = {key for path in paths for key in chunkhit.pack_info(path)}
+        assert found - set(documented) == set()
+        # Of ratings nothing is merged here.
+        assert set(documented) - found == (set() if info is chunkhit.ImageInfo else {"sources"})
+        text = inspect.getdoc(info) + inspect.getdoc(chunkhit.PackInfo)
+        assert [key for key in documented if not re.search(rf"\b{key}\b", text)] == []
+        assert reader(paths[0]).info == chunkhit.pack_info(paths[0])
+    classes = chunkhit.ImageLoader(packs / "hdf5").info["classes"]
+    assert classes == [{"id": 0, "name": "a", "samples": 50}, {"id": 1, "name": "b", "samples": 50}]
 
 
 def test_every_option_of_the_binding_is_a_keyword(packs, ratings):

@@ -38,6 +38,22 @@ def test_float_images_are_normalised(packs):
     torch.testing.assert_close(images.std((0, 2, 3), unbiased=False), torch.ones(3), atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, np.float32, np.dtype("float32"), "float32"])
+def test_a_dtype_is_as_good_as_its_name(packs, dtype):
+    kinds = [chunkhit.torch.ImageLoader] + ([] if isinstance(dtype, torch.dtype) else [chunkhit.ImageLoader])
+    for kind in kinds:
+        images, _ = next(iter(kind(packs / "hdf5", dtype=dtype, layout="nchw", normalize=dict(mean=[0, 0, 0], std=[1, 1, 1]))))
+        assert "float32" in str(images.dtype) and 0.9 < float(images.max()) <= 1
+    assert next(iter(chunkhit.torch.ImageLoader(packs / "hdf5", dtype=torch.uint8))).images.dtype == torch.uint8
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, "float16", np.int64, float, 3])
+def test_a_dtype_that_loaders_do_not_make_is_named(packs, dtype):
+    with pytest.raises(chunkhit.Error, match="dtype: expected uint8, float32, found ") as caught:
+        chunkhit.torch.ImageLoader(packs / "hdf5", dtype=dtype)
+    assert caught.value.code == "usage"
+
+
 def test_held_tensors_keep_their_pixels(packs):
     loader = chunkhit.torch.ImageLoader(packs / "hdf5", batch_size=16, layout=None, prefetch=1, threads=1)
     parts = [images[:2] for epoch in range(3) for images, _ in loader.epoch(epoch)]

@@ -91,7 +91,16 @@ loader = chunkhit.ImageLoader("train", batch_size=8, shuffle="window", threads="
                               augment=dict(flip_horizontal=0.5, resized_crop=dict(height=5, width=5, area=[0.1, 1])))
 loader = chunkhit.ImageLoader({"a": 0.7, "b": 0.3}, shares="epoch", augment={"resize_short": 256, "resample": "box"})
 loader = chunkhit.ImageLoader([pathlib.Path("a"), pathlib.Path("b")], dtype="float32", normalize=dict(mean=(0, 0, 0)))
-chunkhit.ImageLoader("a", sampler=[1.0, 2], subset=[1, 2])
+chunkhit.ImageLoader("a", sampler=[1.0, 2], subset=[1, 2], dtype=np.float32)
+chunkhit.torch.ImageLoader("a", dtype=torch.float32)
+print(loader.info["classes"][0]["name"].upper(), chunkhit.SparseDataset("b").info["matrices"][0]["nnz"])
+
+
+def show(record: chunkhit.EpochRecord) -> None:
+    print(record["epoch"] + 1, record["transform_seconds"] / record["seconds"], record["verdict"].upper())
+
+
+loader.log_epochs(show)
 chunkhit.ImageLoader("a", sampler=np.ones(2), subset=np.arange(2))
 chunkhit.ImageLoader("a", sampler=torch.ones(2), subset=(0.5, 1))
 chunkhit.ImageLoader("a", sampler={"cat": 1, "dog": 0.5}, subset=["cat", "dog"])
@@ -125,6 +134,9 @@ print(chunkhit.run_plan("out", stage="count", task=range(3)), chunkhit.merge_pac
 """
 
 WRONG = """
+import numpy as np
+import torch
+
 import chunkhit
 import chunkhit.torch
 
@@ -143,12 +155,16 @@ chunkhit.ImageLoader("a", augment={"resample": "cubic"})
 chunkhit.ImageLoader("a", normalize={"average": [0, 0, 0]})
 chunkhit.ImageLoader("a", layout="NCHW")
 chunkhit.ImageLoader("a", dtype="float16")
+chunkhit.ImageLoader("a", dtype=np.int64)
+chunkhit.torch.ImageLoader("a", dtype=torch.float16, layout="NCHW")
+chunkhit.ImageLoader("a").info["clases"]
 chunkhit.ImageLoader({"a": "much"})
 chunkhit.torch.ImageLoader("a", num_workers=2)
 chunkhit.torch.ImageLoader("a", shuffle=True)
 chunkhit.torch.ImageLoader("a", transform="flip")
 chunkhit.torch.SparseLoader("a", format="coo")
 chunkhit.SparseLoader("a", normalize="l3")
+chunkhit.SparseLoader("a", sampler="balanced")
 chunkhit.SparseDataset("a", format="dense_u8")
 chunkhit.ImageDataset("a", shuffle="none")
 chunkhit.pack_images("a", "b", container="tar")
@@ -188,5 +204,5 @@ def test_the_package_and_right_uses_of_it_pass_mypy_strict(findings):
 
 def test_mypy_finds_each_wrong_use(findings):
     uses = [number for number, line in enumerate(WRONG.splitlines(), 1) if line.startswith("chunkhit")]
-    assert len(uses) == 36
+    assert len(uses) == 40
     assert sorted({int(line) for file, line, _ in findings if file == "wrong.py"}) == uses

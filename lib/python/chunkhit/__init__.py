@@ -13,6 +13,7 @@ from ._chunkhit import LoaderStats, MixingInfo, __version__
 from ._datasets import ImageDataset, SparseDataset
 from ._error import Error
 from ._export import export_pack
+from ._info import ImageInfo, PackInfo, RatingInfo
 from ._loader import Epoch
 from ._loaders import ImageLoader, SparseLoader
 from ._pack_dataset import pack_dataset
@@ -22,7 +23,8 @@ from ._types import EpochRecord
 from ._writers import ImageWriter, RatingWriter
 
 __all__ = [
-    "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageLoader", "ImageWriter", "LoaderStats",
-    "MixingInfo", "PopularitySampler", "RatingWriter", "SparseBatch", "SparseDataset", "SparseLoader", "__version__", "export_pack",
-    "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse", "plan_status", "run_plan", "verify_pack",
+    "CsrRows", "Epoch", "EpochRecord", "Error", "ImageBatch", "ImageDataset", "ImageInfo", "ImageLoader", "ImageWriter",
+    "LoaderStats", "MixingInfo", "PackInfo", "PopularitySampler", "RatingInfo", "RatingWriter", "SparseBatch", "SparseDataset",
+    "SparseLoader", "__version__", "export_pack", "merge_packs", "pack_dataset", "pack_images", "pack_info", "pack_sparse",
+    "plan_status", "run_plan", "verify_pack",
 ]

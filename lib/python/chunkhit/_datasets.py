@@ -1,5 +1,4 @@
 """Map-style datasets: samples by their numbers, for DataLoader and for looking around."""
-import json
 import os
 import sys
 from typing import Any, Dict, List, Optional, Tuple
@@ -12,7 +11,9 @@ from . import _types as types
 from ._batches import CsrRows
 from ._error import Error
 from ._ids import Ids
-from ._loaders import keywords
+from ._info import OfImages, OfRatings
+from ._loaders import ImageLoader, SparseLoader, keywords
+from ._options import has_options
 from ._paths import Path, Paths, native_paths, path_list, with_native_paths
 
 
@@ -71,12 +72,6 @@ class Dataset:
     def _summary(self) -> str:
         raise NotImplementedError
 
-    @property
-    def info(self) -> Dict[str, Any]:
-        """What the (first) pack holds, as `chunkhit.pack_info` gives it."""
-        info: Dict[str, Any] = json.loads(self._core.info_json())
-        return info
-
     def __getitem__(self, key: Any) -> Any:
         """The sample of a number, or several: of a slice, a list or array of numbers, or an array of truths."""
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
@@ -112,7 +107,8 @@ class Dataset:
         raise NotImplementedError
 
 
-class ImageDataset(Dataset):
+@has_options(ImageLoader)
+class ImageDataset(OfImages, Dataset):
     """The samples of a pack, a part, or another HDF5 file with a uint8 array (n, ...), in the order of the pack.
 
     dataset[3]                 (image, label): uint8 as stored, (height, width, channels) or (channels, height, width);
@@ -120,7 +116,14 @@ class ImageDataset(Dataset):
     dataset[3:9], [[1, 5]]     (images, labels) of all of them, with one axis more; images are a list where each has its
                                own size
 
-    The options are those of ImageLoader of the same name. Raises Error "bad_data" for a damaged pack, IndexError for a number that is
+    paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined
+                    by name, as by ImageLoader
+    cache           "decoded", "compressed" (in memory), or "none" (read from the files each time); "automatic": the first
+                    of these that fits cache_bytes
+    cache_bytes     memory for chunks and decoding; 0: half of the memory available to the process, of which each worker of a
+                    DataLoader takes its share
+
+    Raises Error "bad_data" for a damaged pack, IndexError for a number that is
     none of a sample.
     """
 
@@ -175,7 +178,8 @@ class ImageDataset(Dataset):
         return list(zip(images, labels.tolist() if labels.ndim == 1 else labels))
 
 
-class SparseDataset(Ids, Dataset):
+@has_options(SparseLoader)
+class SparseDataset(OfRatings, Ids, Dataset):
     """The rows of a pack of pack-sparse, a part of one, or an AnnData file.
 
     dataset[3]                 float32 (columns,); with format="csr" CsrRows of one row
@@ -184,9 +188,12 @@ class SparseDataset(Ids, Dataset):
     Where the source has held-out ratings (and held_out is True) or labels, it is a tuple: (x, held_out), (x, labels)
     or (x, held_out, labels).
 
-    format                                     "dense_f32" or "csr"; the loader's other forms are the loader's alone
-    held_out                                give the held-out matrix, too, where the pack has one
-    cache, cache_bytes, cache_dir, cache_disk_bytes, check_hashes, check_external   as of SparseLoader
+    format          "dense_f32" or "csr"; the loader's other forms are the loader's alone
+    held_out        give the held-out matrix, too, where the pack has one
+    cache           "decoded", "compressed" (in memory), or "none" (read from the files each time); "automatic": the first
+                    of these that fits cache_bytes
+    cache_bytes     memory for chunks; 0: half of the memory available to the process, of which each worker of a DataLoader
+                    takes its share
 
     A DataLoader cannot stack rows of CSR: collate_fn=list leaves them as they are, and
     DataLoader(dataset, batch_size=None, sampler=BatchSampler(RandomSampler(dataset), 500, drop_last=False),

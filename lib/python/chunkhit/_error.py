@@ -34,6 +34,10 @@ class UsageError(Error):
     code = "usage"
 
 
+class ArgumentError(UsageError, TypeError):
+    """An argument of another type than expected, or a keyword that there is not: a TypeError, too."""
+
+
 class BadDataError(Error):
     code = "bad_data"
 

@@ -1,6 +1,6 @@
 """Packs as files that other tools read."""
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, cast
 
 import numpy as np
 
@@ -81,5 +81,5 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
     count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("threads", threads))
     with_progress(progress, lambda on_progress: FORMS[ending](
-        Export(dataset, dataset.info, samples, count, Counter(len(samples), on_progress)), target, force))
+        Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress)), target, force))
     return {"samples": len(samples), "files": [target]}

@@ -7,7 +7,7 @@ from typing import Any, Dict, Generic, Iterator, Optional, TypeVar
 
 from . import _chunkhit
 from ._epoch_log import EpochLog, Target
-from ._error import Error, whole_number
+from ._error import ArgumentError, Error, whole_number
 
 Batch = TypeVar("Batch")
 Self = TypeVar("Self", bound="Loader[Any, Any]")
@@ -74,7 +74,7 @@ class Loader(Generic[Core, Batch]):
 
     def __getitem__(self, key: Any) -> Any:
         name = type(self).__name__
-        raise TypeError(f"{name} gives whole batches: iterate over it, without a DataLoader; samples by their numbers are "
+        raise ArgumentError(f"{name} gives whole batches: iterate over it, without a DataLoader; samples by their numbers are "
                         f"chunkhit.{name.replace('Loader', 'Dataset')}'s")
 
     def epoch(self, epoch: int) -> Epoch[Batch]:
@@ -187,12 +187,6 @@ class Loader(Generic[Core, Batch]):
     def epoch_samples(self) -> int:
         """Samples (rows) of an epoch, of all ranks: `size`, where no sampler says otherwise."""
         return self._core.epoch_samples
-
-    @property
-    def info(self) -> Dict[str, Any]:
-        """What the (first) pack holds, as `pack_info` gives it."""
-        info: Dict[str, Any] = json.loads(self._core.info_json())
-        return info
 
     def _next_of(self, epoch: Epoch[Batch]) -> Batch:
         if epoch._turn != self._turn:

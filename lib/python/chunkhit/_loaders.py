@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from . import _chunkhit
 from . import _types as types
 from ._batches import CsrRows, ImageBatch, SparseBatch
+from ._error import ArgumentError
 from ._ids import Ids
+from ._info import OfImages, OfRatings
 from ._loader import Loader
+from ._options import has_options
 from ._paths import Path, Paths, native_path, native_paths, with_native_paths
 
 
@@ -25,9 +28,9 @@ def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
     if not isinstance(paths, dict):
         return paths, None
     if not all(isinstance(weight, (int, float)) and not isinstance(weight, bool) for weight in paths.values()):
-        raise TypeError(f"paths: expected weights that are numbers, found {reprlib.repr(paths)}")
+        raise ArgumentError(f"paths: expected weights that are numbers, found {reprlib.repr(paths)}")
     if not paths:
-        raise TypeError("paths: expected a path or several, found an empty dict")
+        raise ArgumentError("paths: expected a path or several, found an empty dict")
     return list(paths), [float(weight) for weight in paths.values()]
 
 
@@ -36,11 +39,23 @@ def subset_option(subset: Any) -> Any:
     return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
-class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
+def dtype_name(dtype: Any) -> Any:
+    """The name of a dtype of NumPy or torch; all else as it is."""
+    name = str(dtype)
+    if name.startswith("torch."):
+        return name[len("torch."):]
+    return np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else dtype
+
+
+@has_options()
+class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
-    paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined by name: ids of the first path
-                    stay, new names are appended (info["classes"]); class names in only some of them are an error
+    paths           one path or URL (https://, http://, s3://), or several that are concatenated; their classes are joined
+                    by name: ids of the first path stay, new names are appended (info["classes"]); class names in only some
+                    of them are an error. A dict of a weight by path is a mixture: each path gives its share of an epoch
+    shares          of a mixture: "batch" has the shares in every batch, to within one sample; "epoch" in every 4,096
+                    samples, within which samples of all paths are shuffled
     batch_size      samples per batch
     shuffle         "none": packing order; "window": permutes chunks, and samples within windows of chunks; "global":
                     permutes all samples, for data in memory or stored uncompressed
@@ -58,12 +73,13 @@ class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
     replacement     True: a sample comes as often as its weight asks for; False: at most once; with weights this needs epoch_samples
     epoch_samples   samples of an epoch; None: as many as the subset has
     echo            data echoing: uses of each fetched block of echo * batch_size samples
-    augment         dict(flip_horizontal=0..1, crop_height=, crop_width=, random_crop=bool, crop_padding=);
-                    random resized crop: dict(resized_crop=dict(height=, width=, area=(0.08, 1), aspect=(3/4, 4/3)));
-                    evaluation: dict(resize_short=256, crop_height=224, crop_width=224). resample="bilinear", "bicubic",
-                    "lanczos", "box", "hamming" or "nearest" is the filter of the last two; pixels equal those of
-                    torchvision on PIL images
-    dtype           "uint8", or "float32": (x / 255 - mean) / std
+    augment         a dict: flip_horizontal=0.5 is the probability of mirroring an image; crop_height=, crop_width= crop to so
+                    many pixels, from the center, or with random_crop=True anywhere, after crop_padding= pixels of zeros were
+                    added on each side; resized_crop=dict(height=224, width=224, area=(0.08, 1), aspect=(3/4, 4/3)) is
+                    torchvision's RandomResizedCrop; resize_short=256 with crop_height and crop_width is Resize and CenterCrop,
+                    for evaluation. resample="bilinear", "bicubic", "lanczos", "box", "hamming" or "nearest" is the filter of
+                    the last two, whose pixels equal those of torchvision on PIL images
+    dtype           "uint8", or "float32": (x / 255 - mean) / std. Also numpy.float32 or torch.float32
     normalize       dict(mean=[...], std=[...]) per channel in 0..1, for float32; mean 0 and std 1 give x / 255. By
                     default the statistics that the packs of a split share, those of its first pack; a pack without a
                     split uses its own, which stats() notes
@@ -123,7 +139,7 @@ class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
         epoch_samples: Optional[int] = None,
         echo: int = 1,
         augment: Optional[types.Augment] = None,
-        dtype: types.Dtype = "uint8",
+        dtype: types.DtypeLike = "uint8",
         normalize: Optional[types.Normalize] = None,
         normalize_like: Optional[Path] = None,
         layout: Optional[types.Layout] = None,
@@ -142,6 +158,7 @@ class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
         check_external: bool = True,
     ) -> None:
         options = keywords(locals())
+        options["dtype"] = dtype_name(dtype)
         names, options["mixture"] = mixture_option(paths)
         options["subset"] = subset_option(subset)
         with_native_paths(options, "normalize_like", "cache_dir")
@@ -153,18 +170,36 @@ class ImageLoader(Loader[_chunkhit.ImageLoader, ImageBatch]):
     @property
     def batch_shape(self) -> Tuple[int, ...]:
         """The shape of a full batch's images."""
-        return self._core.batch_shape
+        shape: Tuple[int, ...] = self._core.batch_shape
+        return shape
 
     def _take(self) -> Optional[ImageBatch]:
         found = self._core.next()
         return None if found is None else ImageBatch.of(self._core, *found)
 
 
-class SparseLoader(Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
+@has_options(ImageLoader)
+class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     """Batches of rows from a pack of pack-sparse, one of its parts, or an AnnData file.
 
-    The options are those of ImageLoader (also `itertools.islice(loader.epoch(epoch), 100)` to limit batches), and those
-    below. Rows have no classes: `sampler` is an array of a weight per row, `subset` an array, a tuple or a CSV of rows.
+    paths       one path or URL (https://, http://, s3://), or several that are concatenated: their columns are the same
+    batch_size  rows per batch
+    sampler     which rows an epoch draws: array of a weight for each row of the source, finite and from 0
+    subset      rows that are used: array of row numbers; tuple of the least and the greatest label, both included, where
+                rows have one label; path of a CSV with a column "sample" (numbers)
+    shuffle     "none": packing order; "window": permutes chunks, and rows within windows of chunks; "global": permutes
+                all rows, for data in memory or stored uncompressed
+    seed        seed of the order; the same batches for any number of threads
+    replacement
+                True: a row comes as often as its weight asks for; False: at most once; with weights this needs
+                epoch_samples
+    epoch_samples
+                rows of an epoch; None: as many as the subset has
+    cache       "decoded", "compressed" (in memory), or "none" (read from the files in every epoch); "automatic": the first
+                of these that fits cache_bytes
+    cache_bytes
+                memory for chunks; 0: half of the memory available to the process
+    allocator   function of a number of bytes that returns a writable, 64-byte aligned buffer for a batch's matrices
     format      "dense_f32", "dense_f16" (values above 65504 are an error), "dense_u8" (numbers as stored: a rating is
                 the number times `value_scale`), "csr"
     binarize    replace every entry by 1
@@ -173,6 +208,9 @@ class SparseLoader(Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     held_out    also return the held-out matrix, if the pack has one
     writable    make dense arrays writable. By default they are read-only, and only the cells that the batch set are
                 cleared for the next one; a writable array is cleared as a whole, which takes several times longer
+
+    Each `for` loop reads the next epoch if the previous one was read to its end; after a `break` it restarts the same
+    epoch. `itertools.islice(loader.epoch(epoch), 100)` limits the batches of an epoch. Raises what ImageLoader raises.
     """
 
     def __init__(
@@ -187,8 +225,8 @@ class SparseLoader(Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
         world_size: int = 1,
         rank_remainder: types.RankRemainder = "pad",
         drop_last: bool = False,
-        sampler: types.Sampler = None,
-        subset: types.Subset = None,
+        sampler: types.RowSampler = None,
+        subset: types.RowSubset = None,
         replacement: bool = True,
         epoch_samples: Optional[int] = None,
         echo: int = 1,

@@ -6,7 +6,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _chunkhit
 from . import _types as types
-from ._error import Error, whole_number
+from ._error import ArgumentError, Error, whole_number
+from ._options import checks_keywords
 from ._paths import Path, Paths, native_path, native_paths
 
 Info = Dict[str, Any]
@@ -43,21 +44,13 @@ def packs_in(path: Path) -> List[str]:
     return sorted(name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "manifest.json")))
 
 
+@checks_keywords
 def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = None) -> Info:
     """What a pack (its folder or manifest.json) or a part holds, or an HDF5 file that no pack-* wrote, whose datasets
     `images` and `labels` name (as in ImageLoader); as `pack-info --json` prints it. `info` of loaders and datasets is the same.
 
-    all       path, single_part, external (no pack-* wrote it), container, codec, parts (each file), problems (of parts that
-              are missing or have another size than recorded), raw_bytes, stored_bytes,
-              spec (the options it was made with), tool, pack_id, input_xxh3, and of a merged pack sources (pack_id, tool, root,
-              spec, input_xxh3, rows, samples, parts, codec, chunk_samples of each pack in it)
-    images  samples, sample (height, width, channels, layout, dtype), labels (kind, columns), classes, mean and std of
-              each channel (pixels scaled to 0..1), rows and rejected of the input, warned (samples packed with warnings),
-              columns (kept ones: name, type), chunk_samples, chunk_bytes; hdf5 of one shape: default_cache and advised_cache, what h5py's rdcc_* are best set to;
-              where each image has its own size: own_sizes (True), sizes (min, median, max of height, width, stored_bytes;
-              jpeg and raw, the numbers of images stored so); height, width and chunk_samples are missing or 0
-    ratings   rows, columns, matrices (each with nnz and longest_row), values (type, scale), split_name, label_columns,
-              chunk_rows, stats (what became of each rating of the input)
+    The keys are those of chunkhit.ImageInfo, or of ratings chunkhit.RatingInfo, which help() explains: `info["classes"]` is a list
+    of dicts with id, name and samples.
 
     Of the folder of a split a dict of these by the packs' names, as the command prints it. Raises Error "bad_data" when
     it is none, is unfinished, or its manifest is damaged.
@@ -69,6 +62,7 @@ def pack_info(path: Path, *, images: str = "images", labels: Optional[str] = Non
     return info
 
 
+@checks_keywords
 def verify_pack(path: Path, *, quick: bool = False, threads: Optional[int] = None, images: str = "images",
                 labels: Optional[str] = None) -> Info:
     """Checks a pack, a part, or an external HDF5 file from end to end.
@@ -108,7 +102,7 @@ def given(arguments: Dict[str, Any]) -> Info:
 def progress_shower(progress: Progress) -> Optional[Callable[[Info], None]]:
     """The function that shows the progress, or None."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise TypeError(f"progress: expected True, False, None or a function, found {progress!r}")
+        raise ArgumentError(f"progress: expected True, False, None or a function, found {progress!r}")
     if callable(progress):
         return progress
     return ProgressLine() if progress is True or (progress is None and is_shown()) else None
@@ -142,6 +136,7 @@ def is_shown() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
+@checks_keywords
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 sheet: Optional[Path] = None, plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
                 label_column: Optional[types.Texts] = None,
@@ -207,7 +202,7 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
 def check_split(split: Any) -> None:
     if split is not None and not (isinstance(split, dict) and all(
             isinstance(name, str) and isinstance(share, (int, float)) for name, share in split.items())):
-        raise TypeError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
+        raise ArgumentError(f'split: expected shares by name like {{"train": 0.9, "val": 0.1}}, found {split!r}')
 
 
 def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
@@ -218,6 +213,7 @@ def plan_status(folder: Path) -> Optional[Dict[str, Any]]:
     return None if status is None else json.loads(status)
 
 
+@checks_keywords
 def run_plan(folder: Path, *, task: Union[int, Sequence[int], None] = None, stage: Optional[types.PlanStage] = None,
              root: Optional[Path] = None, on_io_error: Optional[types.OnIoError] = None, threads: Optional[int] = None,
              memory_bytes: Optional[int] = None, progress: Progress = None) -> Info:
@@ -249,6 +245,7 @@ def task_numbers(task: Union[int, Sequence[int]]) -> List[int]:
     return tasks
 
 
+@checks_keywords
 def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 plan: Optional[int] = None, format: Optional[types.RatingFormat] = None, delimiter: Optional[str] = None,
                 header: Optional[bool] = None, user: Union[str, int, None] = None, item: Union[str, int, None] = None,
@@ -293,7 +290,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     """
     options = given(locals())
     if hasattr(inputs, "tocsr") or hasattr(inputs, "__array__"):
-        raise TypeError(f"inputs: expected files, found a {type(inputs).__name__}; RatingWriter packs what is in "
+        raise ArgumentError(f"inputs: expected files, found a {type(inputs).__name__}; RatingWriter packs what is in "
                         "memory")
     if inputs is not None:
         options["inputs"] = native_paths(inputs, "inputs")
@@ -308,6 +305,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
     return plan_status(output) or pack_info(output)
 
 
+@checks_keywords
 def merge_packs(packs: Paths, output: Path) -> Info:
     """Merges finished packs into one without copying: their parts are hard-linked (copied where that cannot be).
 

@@ -3,6 +3,8 @@ import os
 import reprlib
 from typing import Any, Dict, List, Sequence, Union
 
+from ._error import ArgumentError
+
 Path = Union[str, os.PathLike[str]]
 Paths = Union[Path, Sequence[Path]]
 
@@ -12,7 +14,7 @@ def path_list(paths: Paths, name: str = "paths") -> List[str]:
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
-        raise TypeError(f"{name}: expected a path or a list of paths, found {reprlib.repr(paths)}")
+        raise ArgumentError(f"{name}: expected a path or a list of paths, found {reprlib.repr(paths)}")
     return [os.fsdecode(path) for path in paths]
 
 
@@ -23,7 +25,7 @@ def native_paths(paths: Paths, name: str = "paths") -> List[bytes]:
 
 def native_path(path: Path, name: str) -> bytes:
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{name}: expected a path, found {reprlib.repr(path)}")
+        raise ArgumentError(f"{name}: expected a path, found {reprlib.repr(path)}")
     return os.fsencode(path)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 import torch
 
 from ._error import Error
+from ._info import ImageInfo
 from ._types import Normalize
 
 cuda: Any = torch.cuda  # which has no types in every version of PyTorch
@@ -31,11 +32,11 @@ class DeviceImages:
     """Copies (images, labels, samples) and makes float32 of the images there: (x / 255 - mean) / std. `stats`: mean and std
     where `normalize` gives none."""
 
-    def __init__(self, device: torch.device, dtype: str, info: Dict[str, Any], layout: Optional[str],
+    def __init__(self, device: torch.device, is_float: bool, info: ImageInfo, layout: Optional[str],
                  normalize: Optional[Normalize], stats: Dict[str, Any]) -> None:
         self._device = device
-        self._is_float = dtype == "float32"
-        if not self._is_float:
+        self._is_float = is_float
+        if not is_float:
             return
         shape = (1, -1, 1, 1) if (layout or info["sample"]["layout"]) == "nchw" else (1, 1, 1, -1)
         given: Normalize = normalize or {}

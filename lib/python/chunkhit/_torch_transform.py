@@ -13,7 +13,7 @@ import torch
 
 from ._batches import ImageBatch
 from ._chunkhit import LoaderStats
-from ._error import Error
+from ._error import ArgumentError, Error
 from ._torch_cuda import cuda, hand_over
 from ._torch_feed import Feed
 
@@ -42,7 +42,7 @@ class Transform:
 
     def __init__(self, function: Any) -> None:
         if not callable(function):
-            raise TypeError(f"transform: expected a function, found {function!r}")
+            raise ArgumentError(f"transform: expected a function, found {function!r}")
         self._function = function
         self._tensors, self._takes_batch = signature_of(function)
 

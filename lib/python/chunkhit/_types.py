@@ -3,7 +3,9 @@
 tests/python/types_test.py compares them with what the binding takes."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Literal, Protocol, Sequence, Tuple, TypedDict, Union
+from typing import Any, Callable, Dict, List, Literal, Protocol, Sequence, Tuple, Type, TypedDict, Union
+
+import numpy as np
 
 from ._paths import Path, Paths
 
@@ -21,6 +23,8 @@ SparseFormat = Literal["dense_f32", "dense_f16", "dense_u8", "csr"]
 RowFormat = Literal["dense_f32", "csr"]  # of SparseDataset
 Resample = Literal["bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"]  # also of packing
 CountOrAuto = Union[int, Literal["auto"]]
+
+DtypeLike = Union[Dtype, Type[np.uint8], Type[np.float32], np.dtype[Any]]
 
 # Of packing.
 Channels = Literal["rgb", "gray", "rgba", "keep"]
@@ -108,4 +112,6 @@ class SupportsArray(Protocol):
 Allocator = Callable[[int], Any]  # of a number of bytes: a writable, 64-byte aligned buffer
 Sampler = Union[Literal["balanced"], Dict[str, float], Sequence[float], SupportsArray, None]
 Subset = Union[Path, Sequence[int], List[str], Tuple[float, float], SupportsArray, None]
+RowSampler = Union[Sequence[float], SupportsArray, None]  # rows have no classes
+RowSubset = Union[Path, Sequence[int], Tuple[float, float], SupportsArray, None]
 Sources = Union[Paths, Dict[str, float], Dict[Path, float]]  # a mixture is a dict of weights by path

@@ -13,7 +13,7 @@ lives. chunkhit.ImageDataset and chunkhit.SparseDataset are for those who keep t
 """
 import functools
 import json
-from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union, cast
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import torch
 import torch.distributed
@@ -23,7 +23,8 @@ from . import _types as types
 from ._batches import ImageBatch, SparseBatch
 from ._chunkhit import LoaderStats
 from ._error import Error, whole_number
-from ._loaders import keywords
+from ._loaders import dtype_name, keywords
+from ._options import has_options
 from ._packing import pack_info
 from ._paths import Path, Paths
 from ._torch_cuda import DeviceFeed, DeviceImages, DeviceRows, pinned_memory
@@ -31,7 +32,7 @@ from ._torch_feed import Feed, HostFeed, tensor
 from ._torch_transform import Transform, TransformFeed
 
 Device = Union[str, torch.device, None]
-Init = TypeVar("Init", bound=Callable[..., None])
+DtypeLike = Union[types.DtypeLike, torch.dtype]
 
 
 def share_of_work(options: Dict[str, Any]) -> None:
@@ -47,18 +48,6 @@ def share_of_work(options: Dict[str, Any]) -> None:
 ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
              "pin_memory": 'device="cuda"', "batch_sampler": "shuffle= and batch_size=",
              "generator": "seed="}
-
-
-def refuses_data_loader_options(init: Init) -> Init:
-    """A constructor that says what is in the place of a DataLoader's options."""
-    @functools.wraps(init)
-    def checked(*arguments: Any, **options: Any) -> None:
-        for name in options:
-            if name in ELSEWHERE:
-                raise TypeError(f"{name}: no such option; {ELSEWHERE[name]} is in its place")
-        init(*arguments, **options)
-
-    return cast(Init, checked)
 
 
 def cuda_device(device: Device) -> Optional[torch.device]:
@@ -110,12 +99,16 @@ def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, i
     return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index)
 
 
+@has_options(_loaders.ImageLoader, elsewhere=ELSEWHERE)
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
     """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
 
-    layout  "nchw" here, which PyTorch's layers expect
     device  a CUDA device: batches are made in pinned memory, copied on a stream of their own one batch ahead, always as
             uint8, and made float32 and normalised there where dtype is "float32"
+    layout  "nchw", which PyTorch's layers expect, or "nhwc"; None: as stored
+    rank, world_size
+            this reader's rank, and the number of ranks that share an epoch; None: those of torch.distributed where it is
+            initialised, else 0 of 1
     transform
             function of a batch's (images), which returns images, or of (images, labels), which returns both; *args gets
             both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
@@ -126,7 +119,6 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
     """
 
-    @refuses_data_loader_options
     def __init__(
         self,
         paths: types.Sources,
@@ -149,7 +141,7 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
         epoch_samples: Optional[int] = None,
         echo: int = 1,
         augment: Optional[types.Augment] = None,
-        dtype: types.Dtype = "uint8",
+        dtype: DtypeLike = "uint8",
         normalize: Optional[types.Normalize] = None,
         normalize_like: Optional[Path] = None,
         layout: Optional[types.Layout] = "nchw",
@@ -173,18 +165,19 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             raise Error("transform_ahead: is for transform, which is None", "usage")
         applied = None if transform is None else Transform(transform)
         share_of_work(options)
+        is_float = dtype_name(dtype) == "float32"
         target = cuda_device(device)
         if target:
             options["allocator"] = allocator or pinned_memory
-            if dtype == "float32":
+            if is_float:
                 options.update(dtype="uint8", normalize=None, normalize_like=None)
         super().__init__(paths, **options)
         self._notices: List[str] = []
         self._transform: Optional[TransformFeed] = None
         self._feed = HostFeed(functools.partial(image_batch, self._core))
         if target:
-            stats = self._stats_to_normalize(normalize, normalize_like) if dtype == "float32" else {}
-            self._feed = DeviceFeed(target, DeviceImages(target, dtype, self.info, layout, normalize, stats),
+            stats = self._stats_to_normalize(normalize, normalize_like) if is_float else {}
+            self._feed = DeviceFeed(target, DeviceImages(target, is_float, self.info, layout, normalize, stats),
                                     functools.partial(ImageBatch.of, self._core))
         if applied:
             self._feed = self._transform = TransformFeed(self._feed, applied, ahead, target)
@@ -231,6 +224,7 @@ class SparseRows:
                            epoch, index)
 
 
+@has_options(_loaders.SparseLoader, elsewhere=ELSEWHERE)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
     """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with format="csr".
 
@@ -239,9 +233,11 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
               what was written
     device    a CUDA device: entries are made in pinned memory, copied on a stream of their own one batch ahead, and made
               dense there
+    rank, world_size
+              this reader's rank, and the number of ranks that share an epoch; None: those of torch.distributed where it is
+              initialised, else 0 of 1
     """
 
-    @refuses_data_loader_options
     def __init__(
         self,
         paths: Paths,
@@ -255,8 +251,8 @@ class SparseLoader(TensorLoader, _loaders.SparseLoader):
         world_size: Optional[int] = None,
         rank_remainder: types.RankRemainder = "pad",
         drop_last: bool = False,
-        sampler: types.Sampler = None,
-        subset: types.Subset = None,
+        sampler: types.RowSampler = None,
+        subset: types.RowSubset = None,
         replacement: bool = True,
         epoch_samples: Optional[int] = None,
         echo: int = 1,

@@ -119,7 +119,7 @@ def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray[Any
 def scan_images(name: str, path: str, samples: int, seed: int, near_duplicates: bool) -> ImageScan:
     """Looks at `samples` images of a pack, or all for 0."""
     dataset = ImageDataset(path, cache_bytes=CACHE_BYTES)
-    info = dataset.info
+    info: Any = dataset.info
     looked = spread_samples(len(dataset), samples, seed)
     seen, counts = glances(dataset, info, looked, near_duplicates)
     sizes = np.array([(one.height, one.width) for one in seen])

@@ -59,7 +59,7 @@ def spread_rows(info: Dict[str, Any], samples: int, seed: int) -> np.ndarray[Any
 def scan_ratings(name: str, path: str, samples: int, seed: int) -> RatingScan:
     """Looks at `samples` users; 0: all, below 0: as many as have about DEFAULT_RATINGS."""
     dataset = SparseDataset(path, format="csr", cache="none")  # each row is read once
-    info = dataset.info
+    info: Any = dataset.info
     looked = spread_rows(info, samples, seed)
     held_counts = np.zeros(len(looked) if dataset.has_held_out else 0, np.int64)
     cells = np.zeros((min(CELLS, len(looked)), min(CELLS, dataset.column_count)), np.int64)

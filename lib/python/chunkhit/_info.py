@@ -1,0 +1,147 @@
+"""What packs hold, as `pack_info` and `info` of loaders and datasets give it."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, TypedDict
+
+
+class Shape(TypedDict):
+    """Of a sample; where each image has its own size, height and width are 0."""
+
+    height: int
+    width: int
+    channels: int
+    layout: str
+    dtype: str
+
+
+class Class(TypedDict):
+    """`id` is the label; -1: samples without one."""
+
+    id: int
+    name: str
+    samples: int
+
+
+class PackInfo(TypedDict, total=False):
+    """What a pack of either kind holds; chunkhit.ImageInfo and chunkhit.RatingInfo have the keys that the kinds add.
+
+    path         its folder or file
+    single_part  True for a part of a pack
+    external     True where no pack-* wrote it
+    container, codec
+                 how it is stored
+    parts        a list of a dict for each file
+    problems     texts: parts that are missing or have another size than recorded
+    raw_bytes, stored_bytes
+                 of samples, and of these as stored
+    rows         rows of the input of images; users of ratings
+    spec         the options that it was made with
+    tool, pack_id, input_xxh3
+                 the command and its version; hashes of the pack and of its input
+    sources      of a merged pack: a dict for each pack in it, with pack_id, tool, root, spec, input_xxh3, rows, samples, parts,
+                 codec, chunk_samples
+    """
+
+    path: str
+    single_part: bool
+    external: bool
+    container: str
+    codec: str
+    parts: List[Dict[str, Any]]
+    problems: List[str]
+    raw_bytes: int
+    stored_bytes: int
+    rows: int
+    spec: Dict[str, Any]
+    tool: str
+    pack_id: str
+    input_xxh3: str
+    sources: List[Dict[str, Any]]
+
+
+class ImageInfo(PackInfo, total=False):
+    """What a pack of images holds.
+
+    samples    their number
+    sample     a dict: height, width, channels, layout, dtype
+    labels     a dict: kind ("class_id", or of numbers), columns
+    classes    a list of dicts: id (the label), name, samples (their number)
+    mean, std  lists of a number a channel, of pixels scaled to 0..1
+    normalize  of a pack of a split: mean and std of its first pack, named by `from`, which normalise all of them
+    columns    the columns that were kept: a list of dicts: name, type
+    rejected   rows of the input that could not be packed
+    warned     samples packed with warnings
+    chunk_samples, chunk_bytes
+               of a chunk
+    default_cache, advised_cache
+               of HDF5 files: what h5py's rdcc_* are, and what they are best set to
+    own_sizes  True where each image has its own size; height, width and chunk_samples are missing or 0 then
+    sizes      min, median and max of height, width, stored_bytes; jpeg and raw, the numbers of images stored so
+
+    And the keys of chunkhit.PackInfo. Keys that do not apply are missing.
+    """
+
+    samples: int
+    sample: Shape
+    labels: Dict[str, Any]
+    classes: List[Class]
+    mean: List[float]
+    std: List[float]
+    normalize: Dict[str, Any]
+    columns: List[Dict[str, str]]
+    rejected: int
+    warned: int
+    chunk_samples: int
+    chunk_bytes: int
+    default_cache: Dict[str, float]
+    advised_cache: Dict[str, float]
+    own_sizes: bool
+    sizes: Dict[str, Any]
+
+
+class RatingInfo(PackInfo, total=False):
+    """What a pack of ratings holds.
+
+    columns        items
+    matrices       a list of dicts: name ("X", "held_out"), nnz, longest_row
+    values         a dict: type (as stored), scale
+    split_name     "train", "validation", "test", or ""
+    label_columns  names of the columns of row labels
+    chunk_rows     rows of a chunk
+    stats          what became of each rating of the input
+
+    And the keys of chunkhit.PackInfo. Keys that do not apply are missing.
+    """
+
+    columns: int
+    matrices: List[Dict[str, Any]]
+    values: Dict[str, Any]
+    split_name: str
+    label_columns: List[str]
+    chunk_rows: int
+    stats: Dict[str, Any]
+
+
+class OfImages:
+    """A loader or dataset of images."""
+
+    _core: Any
+
+    @property
+    def info(self) -> ImageInfo:
+        """What the (first) pack holds, as `chunkhit.pack_info` gives it; help(chunkhit.ImageInfo) explains the keys."""
+        info: ImageInfo = json.loads(self._core.info_json())
+        return info
+
+
+class OfRatings:
+    """A loader or dataset of ratings."""
+
+    _core: Any
+
+    @property
+    def info(self) -> RatingInfo:
+        """What the (first) pack holds, as `chunkhit.pack_info` gives it; help(chunkhit.RatingInfo) explains the keys."""
+        info: RatingInfo = json.loads(self._core.info_json())
+        return info
