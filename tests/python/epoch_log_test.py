@@ -1,6 +1,10 @@
 """log_epochs: a record of each epoch, of that epoch alone."""
+import ast
+import importlib.util
+import inspect
 import itertools
 import json
+import pathlib
 import time
 import typing
 
@@ -70,6 +74,10 @@ def test_a_file_gets_lines_of_json_and_keeps_those_that_it_has(packs, tmp_path):
             list(loader.epoch(epoch))
     records = [json.loads(line) for line in (tmp_path / "epochs.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == [0, 1, 2, 0, 1, 2] and all(list(record) == KEYS for record in records)
+    if importlib.util.find_spec("pandas"):
+        import pandas
+        table = pandas.read_json(tmp_path / "epochs.jsonl", lines=True)
+        assert (list(table), table["batches"].tolist()) == (KEYS, [7] * 6)
     loader.log_epochs(tmp_path / "gone" / "epochs.jsonl")
     assert str(tmp_path / "gone") in raised("cannot_write", list, loader.epoch(3))
 
@@ -84,19 +92,24 @@ def test_standard_error_gets_a_line(ratings, capfd):
     assert text.startswith("epoch 7: 9 batches, 211 samples in ") and "training waited" in text
 
 
-def test_a_summary_writer_gets_scalars_by_epoch(packs):
-    class Writer:
-        found = []
+class Writer:
+    """Takes what torch.utils.tensorboard.SummaryWriter takes."""
 
-        def add_scalar(self, tag, value, step):
-            self.found.append((tag, step, value >= 0))
+    def __init__(self):
+        self.found = []
 
-    loader = chunkhit.ImageLoader(packs / "hdf5")
-    loader.log_epochs(Writer())
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
+        self.found.append((tag, global_step, scalar_value >= 0))
+
+
+@pytest.mark.parametrize("target_of", [lambda writer: writer, lambda writer: writer.add_scalar])
+def test_a_summary_writer_gets_scalars_by_epoch(packs, target_of):
+    loader, writer = chunkhit.ImageLoader(packs / "hdf5"), Writer()
+    loader.log_epochs(target_of(writer))
     for epoch in (3, 4):
         list(loader.epoch(epoch))
     names = ("seconds", "wait_seconds", "wait_fraction", "transform_seconds", "samples_per_second")
-    assert Writer.found == [(f"chunkhit/{name}", epoch, True) for epoch in (3, 4) for name in names]
+    assert writer.found == [(f"chunkhit/{name}", epoch, True) for epoch in (3, 4) for name in names]
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
@@ -116,6 +129,16 @@ def test_counts_what_training_waited_for_a_transform(packs, ahead):
     for record in records:
         assert record["transform_seconds"] >= 7 * 0.05 and record["wait_fraction"] > 0.5
         assert "the transform takes longest" in record["verdict"]
+
+
+def test_the_writer_of_torch_takes_what_the_one_here_takes():
+    """TensorBoard, which torch's SummaryWriter needs to be imported, is not in Debian 12: its source says what it takes."""
+    torch = pytest.importorskip("torch")
+    path = pathlib.Path(torch.__file__).parent / "utils/tensorboard/writer.py"
+    writer, = (each for each in ast.walk(ast.parse(path.read_text()))
+               if isinstance(each, ast.ClassDef) and each.name == "SummaryWriter")
+    method, = (each for each in writer.body if getattr(each, "name", "") == "add_scalar")
+    assert [each.arg for each in method.args.args] == list(inspect.signature(Writer.add_scalar).parameters)
 
 
 @pytest.mark.parametrize("target", [5, [], object()])

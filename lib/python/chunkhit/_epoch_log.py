@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable, Optional, Union
 
 from ._chunkhit import LoaderStats
-from ._error import Error
+from ._error import ArgumentError, Error
 from ._paths import Path
 from ._types import EpochRecord
 
@@ -38,8 +38,11 @@ class EpochLog:
 
     def __init__(self, target: Target) -> None:
         is_path = isinstance(target, (str, os.PathLike))
-        if not (is_path or callable(target) or hasattr(target, "add_scalar")):
-            raise TypeError("log_epochs: expected \"stderr\", the path of a file, a function or a SummaryWriter, "
+        # The method of a SummaryWriter is as good as itself.
+        is_method = getattr(target, "__name__", "") == "add_scalar"
+        self._add_scalar: Any = target if is_method else getattr(target, "add_scalar", None)
+        if not (is_path or callable(target) or self._add_scalar):
+            raise ArgumentError("log_epochs: expected \"stderr\", the path of a file, a function or a SummaryWriter, "
                             f"found {target!r}")
         self._target = target
         self._epoch: Optional[int] = None  # that runs
@@ -63,12 +66,12 @@ class EpochLog:
                 "samples_per_second": found.samples / found.seconds if found.seconds else 0.0, "verdict": found.verdict()})
 
     def _write(self, record: EpochRecord) -> None:
-        if hasattr(self._target, "add_scalar"):
+        if self._add_scalar:
             for name in SCALARS:
-                self._target.add_scalar(f"chunkhit/{name}", dict(record)[name], record["epoch"])
-        elif callable(self._target):
-            self._target(record)
+                self._add_scalar(f"chunkhit/{name}", dict(record)[name], record["epoch"])
         elif self._target == "stderr":
             print(line_of(record), file=sys.stderr, flush=True)
-        else:
+        elif isinstance(self._target, (str, os.PathLike)):
             append_line(self._target, record)
+        else:
+            self._target(record)

@@ -135,8 +135,8 @@ class Loader(Generic[Core, Batch]):
         "stderr"            a line
         path                appends a line of JSON to this file
         function            is called with a dict
-        object with add_scalar
-                            a SummaryWriter of TensorBoard: chunkhit/seconds, wait_seconds, wait_fraction,
+        object with add_scalar(tag, value, step), or that method
+                            such as a SummaryWriter of TensorBoard: chunkhit/seconds, wait_seconds, wait_fraction,
                             transform_seconds and samples_per_second by epoch
 
         A record has epoch, rank, complete (False: it was left), batches, samples, seconds (without what came between
