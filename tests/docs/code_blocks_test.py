@@ -15,8 +15,8 @@ from PIL import Image
 
 ROOT, TOOLS = map(os.path.abspath, sys.argv[1:3])
 PAGES = ["README.md", "lib/python/README.md"]
-# Blocks of Python that download a dataset, or ask a database, are only compiled.
-COMPILED = re.compile(r"load_dataset|read_sql")
+# Blocks of Python that download a dataset, ask a database, or need a torchvision that Debian 12 has not, are only compiled.
+COMPILED = re.compile(r"load_dataset|read_sql|import v2")
 # Begin a line that is only parsed.
 PARSED = re.compile(r"(bash|cmake|apt|pip) ")
 USERS = 20_200  # vae-cf holds out 10,000 twice

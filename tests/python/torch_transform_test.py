@@ -313,6 +313,32 @@ def test_torchvision_draws_once_a_batch_and_a_loop_once_an_image(packs):
     assert 30 < sum(flipped(lambda images: torch.stack([flip(image) for image in images]))) < 70
 
 
+UINT8_TRANSFORMS = ["RandomHorizontalFlip(1)", "RandomCrop(5)", "RandomResizedCrop(5)", "RandomAffine(20)", "ColorJitter(0.4, 0.4, 0.4)",
+                    "RandomErasing(1)", "AutoAugment()", "RandAugment()", "TrivialAugmentWide()", "GaussianBlur(3)", "Grayscale(3)"]
+
+
+@pytest.mark.parametrize("dtype, text", [*(("uint8", text) for text in UINT8_TRANSFORMS), ("float32", "Normalize((0, 0, 0), (2, 2, 2))"),
+                                         ("float32", "RandomErasing(1)"), ("float32", "ColorJitter(0.4)")])
+def test_torchvision_takes_batches_and_parts_of_them(packs, dtype, text):
+    transform = eval(f"transforms.{text}", {"transforms": transforms})
+    for each in (transform, lambda images: torch.cat([transform(part) for part in images.split(16)])):
+        images, labels = next(iter(loader_of(packs, each, batch_size=40, dtype=dtype, normalize=(
+            dict(mean=[0, 0, 0], std=[1, 1, 1]) if dtype == "float32" else None))))
+        assert images.shape[:2] == (40, 3) and str(images.dtype) == f"torch.{dtype}" and labels.shape == (40,)
+
+
+def test_transforms_v2_take_batches_and_mix_labels(packs):
+    v2 = pytest.importorskip("torchvision.transforms.v2")  # torchvision 0.15, which Debian 12 has not
+    plain = next(iter(loader_of(packs)))
+    images, labels = next(iter(loader_of(packs, v2.Compose([v2.RandomHorizontalFlip(1), v2.ColorJitter(0)]))))
+    assert torch.equal(images, plain.images.flip(-1)) and torch.equal(labels, plain.labels)
+    mixes = getattr(v2, "MixUp", None) or v2.Mixup, getattr(v2, "CutMix", None) or v2.Cutmix
+    for mix, dtype in zip(mixes, ("float32", "uint8")):
+        images, labels = next(iter(loader_of(packs, mix(alpha=1.0, num_classes=2), dtype=dtype)))
+        assert str(images.dtype) == f"torch.{dtype}" and images.shape == plain.images.shape
+        torch.testing.assert_close(labels.sum(1), torch.ones(len(images)))
+
+
 def test_vmap_draws_once_an_image(packs):
     vmap = pytest.importorskip("functorch").vmap
     factors = vmap(lambda image: (image.float() + 1) * torch.rand(()), randomness="different")
