@@ -101,6 +101,12 @@ def test_packing_refuses_what_would_mean_something_else(tmp_path, pack, options,
     assert raised("usage", lambda: pack(tmp_path, tmp_path / "out", **options)).startswith(message)
 
 
+def test_a_mask_is_no_subset_and_the_error_says_what_makes_one_of_it(packs):
+    mask = chunkhit.ImageDataset(packs / "hdf5").labels() == 1
+    assert "numpy.flatnonzero(mask)" in raised("usage", chunkhit.ImageLoader, packs / "hdf5", subset=mask)
+    assert chunkhit.ImageLoader(packs / "hdf5", subset=np.flatnonzero(mask)).epoch_samples == 50
+
+
 def test_a_misspelt_option_of_packing_is_a_type_error(tmp_path):
     for pack in (chunkhit.pack_images, chunkhit.pack_sparse):
         with pytest.raises(TypeError, match="no_such_option"):

@@ -88,6 +88,21 @@ def test_a_misspelt_option_is_told_what_was_meant(tmp_path, options, hint):
             assert (str(caught.value), caught.value.code) == (hint.format(name=kind.__name__), "usage")
 
 
+@pytest.mark.parametrize("kind, option, place", [
+    (chunkhit.ImageLoader, "num_workers", "threads="), (chunkhit.ImageLoader, "device", "a loader of chunkhit.torch"),
+    (chunkhit.ImageLoader, "transform", "chunkhit.torch.ImageLoader"), (chunkhit.SparseLoader, "dtype", "format="),
+    (chunkhit.SparseLoader, "transform", "a function of your own, on batch.x,")])
+def test_an_option_of_another_loader_is_named_as_here(tmp_path, kind, option, place):
+    with pytest.raises(chunkhit.Error, match=f"^{option}: no such option; {re.escape(place)} is in its place$"):
+        kind(tmp_path, **{option: None})
+
+
+def test_the_statistics_are_explained_by_help():
+    text = inspect.getdoc(chunkhit.ImageLoader.stats)
+    fields = [name for name, each in vars(chunkhit.LoaderStats).items() if isinstance(each, property)]
+    assert len(fields) > 20 and [name for name in fields if not re.search(rf"\b{name}\b", text)] == []
+
+
 def test_a_misspelt_option_of_a_function_is_told_what_was_meant(tmp_path):
     for call, options, meant in (
             (chunkhit.pack_images, dict(reszie=8), "resize"), (chunkhit.pack_sparse, dict(splitby="users"), "split_by"),

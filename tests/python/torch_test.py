@@ -21,9 +21,10 @@ def test_gives_the_tensors_of_the_numpy_loader(packs):
         np.testing.assert_array_equal(labels.numpy(), batch.labels)
 
 
-def test_names_the_device_that_it_cannot_serve(packs):
-    with pytest.raises(chunkhit.Error, match="device: expected cpu or cuda, found meta"):
-        chunkhit.torch.ImageLoader(packs / "hdf5", device="meta")
+@pytest.mark.parametrize("device", ["meta", "gpu", 1.5])
+def test_names_the_device_that_it_cannot_serve(packs, device):
+    with pytest.raises(chunkhit.Error, match=f"device: expected cpu or cuda, found {device}"):
+        chunkhit.torch.ImageLoader(packs / "hdf5", device=device)
 
 
 def test_says_the_samples_as_int64(packs):

@@ -122,7 +122,31 @@ class Loader(Generic[Core, Batch]):
 
     def stats(self) -> _chunkhit.LoaderStats:
         """Who waited for whom since the loader was made or `reset_stats` was called; print it. Its `verdict()` alone says
-        whether training waits for data, and what to change: the loader, or the transform of chunkhit.torch."""
+        whether training waits for data, and what to change: the loader, or the transform of chunkhit.torch. Of two of
+        them `now.since(before)` are the statistics between. Times are seconds, those of threads are sums over them:
+
+        seconds             wait_seconds + step_seconds, without pauses between epochs; wait_fraction is the share of waiting
+        wait_seconds        training waited for a batch, and for the transform of it
+        step_seconds        training used batches
+        fetch_seconds, decode_seconds, assemble_seconds
+                            threads read stored bytes, decompressed them, copied samples into batches
+        idle_seconds        threads had nothing to do: all batches that they may prepare were ready
+        transform_seconds, transform_wait_seconds
+                            the transform took, and waited for the loader's batches
+        batches, samples, batch_bytes
+                            were handed out
+        stored_bytes, remote_bytes, disk_chunks
+                            were fetched, of these from servers, and chunks of remote packs from cache_dir
+        chunk_hits, chunk_misses, chunk_fetches
+                            a batch found its chunk loaded, or had to wait for it; chunks that were loaded
+        corrupt_chunks, corrupt_samples
+                            were left out (on_corrupt="skip")
+        retained_batches    the caller kept, so that later ones took other memory
+        decoded_images      images of their own sizes that are kept decoded
+        cache, threads, prefetch, transform_ahead
+                            are in use now
+        tuning, notices     texts: what "auto" tried, and what may be wrong with the data as it is asked for
+        """
         return self._core.stats()
 
     def reset_stats(self) -> None:

@@ -36,6 +36,9 @@ def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
 
 def subset_option(subset: Any) -> Any:
     """The path of a CSV as the system has it; other subsets as they are."""
+    if str(getattr(subset, "dtype", "")) in ("bool", "torch.bool"):
+        raise ArgumentError("subset: expected sample numbers, found an array of bool; numpy.flatnonzero(mask) gives the numbers "
+                            "of a mask")
     return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
@@ -47,7 +50,15 @@ def dtype_name(dtype: Any) -> Any:
     return np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else dtype
 
 
-@has_options()
+# What belongs to a DataLoader, or to the loaders of chunkhit.torch, and what is in its place here.
+ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
+             "pin_memory": 'device="cuda" of chunkhit.torch', "batch_sampler": "shuffle= and batch_size=", "generator": "seed=",
+             "device": "a loader of chunkhit.torch", "transform": "chunkhit.torch.ImageLoader",
+             "transform_ahead": "chunkhit.torch.ImageLoader"}
+OF_ROWS = {**ELSEWHERE, "dtype": "format=", "transform": "a function of your own, on batch.x,"}
+
+
+@has_options(elsewhere=ELSEWHERE)
 class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
     """Batches of images from a pack, a part, or an external HDF5 file with a uint8 array (n, ...).
 
@@ -178,7 +189,7 @@ class ImageLoader(OfImages, Loader[_chunkhit.ImageLoader, ImageBatch]):
         return None if found is None else ImageBatch.of(self._core, *found)
 
 
-@has_options(ImageLoader)
+@has_options(ImageLoader, elsewhere=OF_ROWS)
 class SparseLoader(OfRatings, Ids, Loader[_chunkhit.SparseLoader, SparseBatch]):
     """Batches of rows from a pack of pack-sparse, one of its parts, or an AnnData file.
 

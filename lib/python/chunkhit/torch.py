@@ -44,19 +44,16 @@ def share_of_work(options: Dict[str, Any]) -> None:
             options[name] = own()
 
 
-# What belongs to a DataLoader, and what is in its place here.
-ELSEWHERE = {"num_workers": "threads=", "persistent_workers": "threads=", "prefetch_factor": "prefetch=",
-             "pin_memory": 'device="cuda"', "batch_sampler": "shuffle= and batch_size=",
-             "generator": "seed="}
-
-
 def cuda_device(device: Device) -> Optional[torch.device]:
     """The device with its number, which is the current one's where none is said; None for the CPU."""
-    found = torch.device("cpu" if device is None else device)
+    try:
+        found = torch.device("cpu" if device is None else device)
+    except (RuntimeError, TypeError):
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise Error(f"device: expected cpu or cuda, found {device}", "usage")
     if found.type == "cpu":
         return None
-    if found.type != "cuda":
-        raise Error(f"device: expected cpu or cuda, found {found}", "usage")
     if not torch.cuda.is_available():
         raise Error(f"device: {found} is asked for, and PyTorch finds no CUDA device", "usage")
     return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
@@ -99,7 +96,7 @@ def image_batch(core: Any, images: Any, labels: Any, samples: Any, epoch: int, i
     return ImageBatch.of(core, tensor(images), tensor(labels), tensor(samples), epoch, index)
 
 
-@has_options(_loaders.ImageLoader, elsewhere=ELSEWHERE)
+@has_options(_loaders.ImageLoader, elsewhere=_loaders.ELSEWHERE)
 class ImageLoader(TensorLoader, _loaders.ImageLoader):
     """chunkhit.ImageLoader, whose batches are tensors: images uint8 or float32, labels int64 or float32, samples int64.
 
@@ -224,7 +221,7 @@ class SparseRows:
                            epoch, index)
 
 
-@has_options(_loaders.SparseLoader, elsewhere=ELSEWHERE)
+@has_options(_loaders.SparseLoader, elsewhere=_loaders.OF_ROWS)
 class SparseLoader(TensorLoader, _loaders.SparseLoader):
     """chunkhit.SparseLoader, whose batches are tensors: x and held_out dense, or torch.sparse_csr_tensor with format="csr".
 
