@@ -107,9 +107,11 @@ def test_a_misspelt_option_of_a_function_is_told_what_was_meant(tmp_path):
     for call, options, meant in (
             (chunkhit.pack_images, dict(reszie=8), "resize"), (chunkhit.pack_sparse, dict(splitby="users"), "split_by"),
             (chunkhit.ImageDataset, dict(cach="none"), "cache"), (chunkhit.pack_info, dict(label="x"), "labels"),
-            (chunkhit.verify_pack, dict(quik=True), "quick"), (chunkhit.run_plan, dict(tasks=3), "task")):
+            (chunkhit.verify_pack, dict(quik=True), "quick"), (chunkhit.run_plan, dict(tasks=3), "task"),
+            (chunkhit.ImageWriter, dict(reszie=8), "resize"), (chunkhit.RatingWriter, dict(splitby="users"), "split_by"),
+            (chunkhit.pack_dataset, dict(worker=2), "workers")):
         with pytest.raises(chunkhit.Error, match=f'no such option; did you mean "{meant}"'):
-            call(*[tmp_path] * (2 if call in (chunkhit.pack_images, chunkhit.pack_sparse) else 1), **options)
+            call(tmp_path, **options)
 
 
 def test_infos_have_the_keys_that_help_explains(packs, ratings, tmp_path):

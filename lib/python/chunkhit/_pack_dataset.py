@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from . import _types as types
 from ._error import Error, whole_number
+from ._options import checks_keywords
 from ._packing import Info, Progress, given
 from ._paths import Path
 from ._writers import ImageWriter, image_array, key_text, label_value
@@ -52,7 +53,8 @@ class Samples:
             image, label, key = self.fields(sample)
             return image_array(stored_image(image)), label_value(label), key_text(key)
         except (Error, TypeError, OSError) as error:
-            raise Error(f"sample {index}: {error}", getattr(error, "code", "bad_data")) from error
+            code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
+            raise Error(f"sample {index}: {error}", code) from error
 
     def fields(self, sample: Any) -> Tuple[Any, Any, Any]:
         image, label, key = self.names
@@ -121,6 +123,7 @@ def class_names(source: Any, label: str) -> List[str]:
     return []
 
 
+@checks_keywords
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
                  key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
                  label_column: Optional[types.Texts] = None, classes_extra: Optional[types.ClassesExtra] = None,

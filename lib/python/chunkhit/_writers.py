@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from . import _chunkhit
 from . import _types as types
-from ._error import Error
+from ._error import ArgumentError, Error
 from ._ids import id_text
+from ._options import checks_keywords
 from ._packing import Progress, ProgressLine, check_split, given, pack_info, pack_options, progress_shower
 from ._paths import Path, native_path
 
@@ -24,6 +25,9 @@ class Writer:
     """What writers have in common; a context manager that finishes unless its body raised."""
 
     _core: Any
+
+    def __init_subclass__(cls) -> None:
+        setattr(cls, "__init__", checks_keywords(getattr(cls, "__init__")))
 
     def __init__(self, make: Any, output: Path, progress: Progress, options: Dict[str, Any]) -> None:
         self._output = native_path(output, "output")
@@ -104,7 +108,7 @@ class ImageWriter(Writer):
         check_split(split)
         names = list(classes) if isinstance(classes, (list, tuple)) else []
         if not all(isinstance(name, str) for name in names):
-            raise TypeError(f"classes: expected names or a path, found {classes!r}")
+            raise ArgumentError(f"classes: expected names or a path, found {classes!r}")
         if isinstance(classes, (list, tuple)):
             del options["classes"]
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
@@ -175,7 +179,7 @@ class RatingWriter(Writer):
         users, items  ids of its rows and of its columns; None: their numbers from 0
         """
         if not hasattr(matrix, "tocsr"):
-            raise TypeError(f"matrix: expected one of scipy.sparse, found a {type(matrix).__name__}")
+            raise ArgumentError(f"matrix: expected one of scipy.sparse, found a {type(matrix).__name__}")
         row_ids = axis_ids("users", users, matrix.shape[0])
         column_ids = axis_ids("items", items, matrix.shape[1])
         if matrix.format == "csr":
@@ -279,7 +283,7 @@ def image_array(image: Any) -> NDArray[Any]:
     elif isinstance(image, np.ndarray):
         array = image
     else:
-        raise TypeError("image: expected a NumPy array, a torch tensor, an image of Pillow or bytes, "
+        raise ArgumentError("image: expected a NumPy array, a torch tensor, an image of Pillow or bytes, "
                         f"found a {type(image).__name__}")
     if array.dtype != np.uint8:
         raise Error(f"image: expected uint8, found {array.dtype}; add it before it is converted", "usage")
