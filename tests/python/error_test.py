@@ -38,8 +38,10 @@ def test_names_the_option_that_makes_no_sense(packs, options, message):
 
 
 def test_a_misspelt_option_is_a_type_error(packs):
-    with pytest.raises(TypeError, match="batchsize"):
+    with pytest.raises(TypeError, match="batchsize") as caught:
         chunkhit.ImageLoader(packs / "hdf5", batchsize=1)
+    for copy in (caught.value, pickle.loads(pickle.dumps(caught.value)), type(caught.value)("again")):
+        assert isinstance(copy, TypeError) and isinstance(copy, chunkhit.Error) and copy.code == "usage"
 
 
 def test_says_which_class_reads_the_other_kind(packs, ratings):

@@ -88,7 +88,8 @@ class Normalize(TypedDict, total=False):
 
 
 class EpochRecord(TypedDict):
-    """What `log_epochs` says of an epoch, of that one alone; times in seconds."""
+    """What `log_epochs` says of an epoch, of that one alone; times in seconds. help(chunkhit.ImageLoader.log_epochs) has
+    the keys."""
 
     epoch: int
     rank: int
