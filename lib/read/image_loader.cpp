@@ -69,12 +69,14 @@ std::vector<std::string> normalize_notices(const ImageLoaderOptions& options, co
 
 /// Checks and completes the options: dtype, layout, mean and std of the samples in a batch.
 SampleFormat sample_format(const ImageLoaderOptions& options, const ImageSource& source) {
-  const bool normalizes =
-      !options.normalize.mean.empty() || !options.normalize.std.empty() || !options.normalize_like.empty();
+  const bool normalizes = !options.normalize.mean.empty() || !options.normalize.std.empty();
   require_option(options.dtype == Dtype::float32 || !normalizes,
                  "normalize: is for dtype float32; uint8 batches have the pixels as they are");
-  SampleFormat format{source.chunks().sample(), options.augment, options.dtype,
-                      options.layout.value_or(source.chunks().sample().layout), options.normalize};
+  require_option(options.dtype == Dtype::float32 || options.normalize_like.empty(),
+                 "normalize_like: is for dtype float32; uint8 batches have the pixels as they are");
+  SampleFormat format{source.chunks().sample(), options.applies_augment ? options.augment : AugmentSpec{},
+                      options.dtype, options.layout.value_or(source.chunks().sample().layout),
+                      options.normalize};
   if (options.dtype != Dtype::float32) return format;
   require_option(
       options.normalize_like.empty() || (options.normalize.mean.empty() && options.normalize.std.empty()),
@@ -152,7 +154,7 @@ ImageLoader::ImageLoader(const std::vector<std::string>& paths, const ImageLoade
     : impl_(with_memory(kNoMemory, [&] {
         EpochReaderSpec spec = epoch_reader_spec(options);
         spec.augment = augment_fields(options.augment);
-        if (resizes(options.augment)) spec.slice_samples = kSliceSamples;
+        if (options.applies_augment && resizes(options.augment)) spec.slice_samples = kSliceSamples;
         return std::make_unique<Impl>(paths, options, spec);
       })) {}
 

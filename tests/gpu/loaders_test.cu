@@ -212,6 +212,36 @@ void check_states(const std::string& pack) {
   }
 }
 
+/// A state names the flip and crop that the device does, as that of the CPU's loader does, which resumes from
+/// it.
+void check_augmented_states(const std::string& pack) {
+  const ImageLoaderOptions options{
+      .batch_size = 5,
+      .shuffle = Shuffle::window,
+      .seed = 3,
+      .augment = {.flip_horizontal = 0.5, .crop_height = 3, .crop_width = 2, .random_crop = true}};
+  const cuda::Stream stream;
+  ImageLoader here(pack, options);
+  cuda::DeviceImageLoader there(pack, options, DeviceDtype::uint8, {stream.get()});
+  for (int i = 0; i < 2; ++i) expect(there.next() != nullptr && here.next() != nullptr, "a batch");
+  expect(there.state() == here.state(), "the state of the CPU's loader");
+  ImageLoader resumed(pack, options);
+  resumed.restore(there.state());
+  cuda::DeviceImageLoader other(pack, options, DeviceDtype::uint8, {stream.get()});
+  other.restore(here.state());
+  expect(batches_of(other, 0, stream) == batches_of(resumed, 0, DeviceDtype::uint8), "the rest, augmented");
+  ImageLoaderOptions changed = options;
+  changed.augment.flip_horizontal = 0.25;
+  cuda::DeviceImageLoader flips_less(pack, changed, DeviceDtype::uint8, {stream.get()});
+  try {
+    flips_less.restore(there.state());
+    expect(false, "an error for a state of another augmentation");
+  } catch (const chunkhit::Error& error) {
+    expect(std::string(error.what()).find("augment.flip_horizontal: 0.5, expected 0.25") != std::string::npos,
+           error.what());
+  }
+}
+
 /// Copies a part with one byte of its third chunk changed (schemas/shard.md: chunks begin at multiples of
 /// 4,096).
 std::string damaged_part(const std::string& packs) {
@@ -379,6 +409,7 @@ void run_all(const std::string& packs) {
   check_repeats(packs);
   check_statistics(packs);
   check_states(packs + "/hdf5");
+  check_augmented_states(packs + "/hdf5");
   check_damage(packs);
   for (const std::string name : {"/ratings-shard", "/ratings-hdf5"})
     for (const std::string part : {"/train", "/test"}) {

@@ -1,6 +1,7 @@
 // What a loader makes of its options, and says of those that it cannot serve.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <string>
@@ -46,9 +47,25 @@ TEST(LoaderOptions, RefuseToNormalizeBytes) {
   expect_error(ErrorCode::usage, "normalize: is for dtype float32", [&] {
     ImageLoader(path, {.normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
   });
+  expect_error(ErrorCode::usage, "normalize_like: is for dtype float32",
+               [&] { ImageLoader(path, {.normalize_like = path}); });
   expect_error(ErrorCode::usage, "normalize: mean goes with std, both or neither", [&] {
     ImageLoader(path, {.dtype = Dtype::float32, .normalize = {.mean = {0.5F, 0.5F, 0.5F}}});
   });
+}
+
+TEST(LoaderOptions, LeaveAugmentingToACallerWhoseStatesRecordIt) {
+  const TemporaryFolder folder;
+  const std::string path = write_part(folder, "hdf5", "none");
+  const AugmentSpec flip{.flip_horizontal = 1};
+  ImageLoader plain(path, {}), flips(path, {.augment = flip}),
+      leaves(path, {.augment = flip, .applies_augment = false});
+  const ImageBatch *const stored = plain.next(), *const flipped = flips.next(), *const left = leaves.next();
+  EXPECT_TRUE(std::ranges::equal(left->pixels, stored->pixels));
+  EXPECT_FALSE(std::ranges::equal(left->pixels, flipped->pixels));
+  EXPECT_EQ(leaves.state(), flips.state());
+  expect_error(ErrorCode::usage, "augment.flip_horizontal: 0, expected 1",
+               [&] { leaves.restore(plain.state()); });
 }
 
 TEST(LoaderOptions, KeepSamplesDecodedWhereMemorySuffices) {

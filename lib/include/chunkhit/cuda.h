@@ -115,8 +115,7 @@ class DeviceImageLoader {
   }
   [[nodiscard]] BatchShape batch_shape() const { return shape_; }  ///< shape of a full batch
   [[nodiscard]] std::string state() const { return feed_.state(); }
-  /// Resumes from a `state()` of a loader with the same options, as ImageLoader::restore. A flip or crop on
-  /// the device is not in the state.
+  /// Resumes from a `state()` of a loader with the same options, as ImageLoader::restore.
   void restore(const std::string& state) { feed_.restore(state); }
   /// The loader that makes the batches: its info, number of batches, statistics. Where training waits for
   /// data, its `step_seconds` lack a part.
@@ -146,7 +145,7 @@ class DeviceImageLoader {
       options.normalize = {};
       options.normalize_like.clear();
     }
-    if (augments_on_device(options)) options.augment = {};
+    if (augments_on_device(options)) options.applies_augment = false;
     options.layout.reset();  // as stored
     if (!options.allocator.allocate && !options.allocator.release) options.allocator = pinned_allocator();
     return options;

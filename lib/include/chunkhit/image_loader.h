@@ -69,6 +69,9 @@ struct ImageLoaderOptions {
   MixtureSpec mixture{};   ///< shares of the paths, where they are mixed instead of concatenated
   std::uint32_t echo = 1;  ///< data echoing: uses of each fetched block of echo · batch_size samples
   AugmentSpec augment{};
+  /// False: batches have the samples as stored, and the caller augments them, e.g. on a GPU. States record
+  /// `augment` either way.
+  bool applies_augment = true;
   Dtype dtype = Dtype::uint8;
   NormalizeSpec normalize{};  ///< requires Dtype::float32
   /// Pack whose mean and std normalize this one, e.g. the training pack; requires Dtype::float32.
