@@ -66,11 +66,10 @@ void print_labels(const PackInfo& info) {
                 count_text(images.classes.size() - kShownClasses).c_str());
 }
 
-void print_columns(const ImagesInfo& images) {
-  for (std::size_t index = 0; index < images.columns.size(); ++index)
-    std::printf("%-10s %s, %s\n", index == 0 ? "columns" : "",
-                printable_text(images.columns[index].name).c_str(),
-                name_of(images.columns[index].type).c_str());
+void print_columns(const char* title, const std::vector<PackColumn>& columns) {
+  for (std::size_t index = 0; index < columns.size(); ++index)
+    std::printf("%-10s %s, %s\n", index == 0 ? title : "", printable_text(columns[index].name).c_str(),
+                name_of(columns[index].type).c_str());
 }
 
 void print_parts(const PackInfo& info) {
@@ -200,6 +199,8 @@ void print_matrix_info(const PackInfo& info) {
   print_values(matrix);
   if (!info.label_columns.empty())
     std::printf("labels     float32, %s\n", count_text(info.label_columns.size(), "column").c_str());
+  print_columns("of items", matrix.item_columns);
+  print_columns("of users", matrix.user_columns);
   const std::uint64_t files = file_bytes(info);
   std::printf("stored     %s, codec %s: %s in chunks, %s in files", info.container.c_str(),
               info.codec.c_str(), bytes_text(static_cast<double>(info.stored_bytes)).c_str(),
@@ -248,7 +249,7 @@ void print_info(const PackInfo& info) {
                 images.channels, name_of(images.layout).c_str());
   if (images.sizes) print_sizes(*images.sizes);
   print_labels(info);
-  print_columns(info.images());
+  print_columns("columns", info.images().columns);
   if (!images.mean.empty())
     std::printf("mean, std  %s | %s (of pixels scaled to 0..1)\n", numbers_text(images.mean).c_str(),
                 numbers_text(images.std).c_str());

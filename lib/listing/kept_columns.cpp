@@ -62,26 +62,37 @@ std::optional<std::vector<double>> numbers_of(const TextPool& texts) {
   return has_number ? std::optional(std::move(numbers)) : std::nullopt;
 }
 
-template <class Value>
-std::vector<Value> by_sample(const std::vector<Value>& values, const std::vector<std::uint32_t>& texts) {
-  std::vector<Value> result;
-  result.reserve(texts.size());
-  for (const std::uint32_t text : texts) result.push_back(values[text]);
-  return result;
-}
-
 }  // namespace
 
-std::string KeptColumns::problem(std::span<const KeptValue> values) const {
-  for (std::size_t column = 0; column < values.size(); ++column) {
-    const std::string& text = values[column].text;
-    const std::string name = "column \"" + names_[column] + "\": ";
-    if (!is_utf8(text)) return name + "is not UTF-8";
-    if (text.find('\0') != std::string::npos) return name + "holds a zero byte";
-    if (text.size() > kMaxTextBytes)
-      return name + "has " + count_text(text.size(), "byte") + ", expected at most " +
-             count_text(kMaxTextBytes);
+std::string kept_text_problem(const std::string& name, std::string_view text) {
+  const std::string location = "column \"" + name + "\": ";
+  if (!is_utf8(text)) return location + "is not UTF-8";
+  if (text.find('\0') != std::string_view::npos) return location + "holds a zero byte";
+  if (text.size() > kMaxTextBytes)
+    return location + "has " + count_text(text.size(), "byte") + ", expected at most " +
+           count_text(kMaxTextBytes);
+  return "";
+}
+
+SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text) {
+  SampleColumn column{std::move(name), {}};
+  auto integers = has_text ? std::nullopt : integers_of(texts);
+  auto numbers = has_text || integers ? std::nullopt : numbers_of(texts);
+  if (integers) {
+    column.values = *std::move(integers);
+  } else if (numbers) {
+    column.values = *std::move(numbers);
+  } else {
+    TextList& all = column.values.emplace<TextList>();
+    for (std::uint32_t text = 0; text < texts.count(); ++text) all.add(texts[text]);
   }
+  return column;
+}
+
+std::string KeptColumns::problem(std::span<const KeptValue> values) const {
+  for (std::size_t column = 0; column < values.size(); ++column)
+    if (std::string problem = kept_text_problem(names_[column], values[column].text); !problem.empty())
+      return problem;
   return "";
 }
 
@@ -107,24 +118,19 @@ void KeptColumns::keep(SampleList& list, const std::vector<std::uint32_t>& rows_
     const auto reject = std::ranges::lower_bound(list.rejects, std::uint64_t{row}, {}, &Reject::row);
     for (const Column& column : columns_) reject->labels.emplace_back(column.texts[column.by_sample[before]]);
   }
-  for (Column& column : columns_) column.by_sample = by_sample(column.by_sample, kept);
+  for (Column& column : columns_) {
+    std::vector<std::uint32_t> texts;
+    for (const std::uint32_t sample : kept) texts.push_back(column.by_sample[sample]);
+    column.by_sample = std::move(texts);
+  }
 }
 
 void KeptColumns::finish(SampleList& list, const std::vector<std::uint32_t>& rows_before) {
   keep(list, rows_before);
   for (std::size_t index = 0; index < columns_.size(); ++index) {
-    const Column& column = columns_[index];
-    SampleColumn& made = list.columns.emplace_back(SampleColumn{names_[index], {}});
-    const auto integers = column.has_text ? std::nullopt : integers_of(column.texts);
-    const auto numbers = column.has_text || integers ? std::nullopt : numbers_of(column.texts);
-    if (integers) {
-      made.values = by_sample(*integers, column.by_sample);
-    } else if (numbers) {
-      made.values = by_sample(*numbers, column.by_sample);
-    } else {
-      TextList& texts = made.values.emplace<TextList>();
-      for (const std::uint32_t text : column.by_sample) texts.add(column.texts[text]);
-    }
+    const SampleColumn values = kept_values(names_[index], columns_[index].texts, columns_[index].has_text);
+    SampleColumn& made = list.columns.emplace_back(empty_column({names_[index], values.type()}));
+    for (const std::uint32_t text : columns_[index].by_sample) made.append(values, text);
   }
 }
 

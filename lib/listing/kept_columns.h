@@ -4,13 +4,24 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "listing/label_column.h"
 #include "listing/sample_list.h"
+#include "types/sample_column.h"
 
 namespace chunkhit {
+
+/// Returns why a text cannot be kept in the column `name`, or nothing: not UTF-8, or longer than a text may
+/// be.
+[[nodiscard]] std::string kept_text_problem(const std::string& name, std::string_view text);
+
+/// Returns the values of different texts: int64 where each is an integer as these are written
+/// (parse_integer_id); float64 where each is a number without leading zeros, blank or "nan" (which are
+/// missing) and no integer is rounded; else, or where `has_text`, text.
+[[nodiscard]] SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text = false);
 
 /// Value of a column as text; empty: it is missing.
 struct KeptValue {
@@ -29,9 +40,7 @@ class KeptColumns {
   /// Takes the values of the next sample.
   void add(std::span<const KeptValue> values);
   /// Gives the list its columns. `rows_before`: SampleList::rows when the values were added, of which the
-  /// list's samples have some. A column is int64 where each value is an integer as these are written
-  /// (parse_integer_id); float64 where each is a number without leading zeros, blank or "nan" (which are
-  /// missing) and no integer is rounded; else text.
+  /// list's samples have some. `kept_values` decides their types.
   void finish(SampleList& list, const std::vector<std::uint32_t>& rows_before);
 
  private:

@@ -6,21 +6,39 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
 
 constexpr std::size_t kWrittenBytes = 1 << 20;
+constexpr std::ptrdiff_t kOwnFields = 3;  // before the kept columns
+
+/// Gives the bytes of a text that lives as long.
+ByteSource source_of(std::string_view& text) {
+  return [&text](MutableBytes out) {
+    const std::size_t count = std::min(out.size(), text.size());
+    std::copy_n(text.begin(), count, out.begin());
+    text.remove_prefix(count);
+    return count;
+  };
+}
 
 }  // namespace
 
-IdListWriter::IdListWriter(const std::string& folder, std::string_view name, std::string_view header)
-    : name_(name), file_(folder + "/" + name_), text_(header) {}
+IdListWriter::IdListWriter(const std::string& folder, std::string_view name, std::string_view header,
+                           std::span<const PackColumn> kept)
+    : name_(name), file_(folder + "/" + name_), text_(header) {
+  for (const PackColumn& column : kept) append_csv_field(text_ += ',', column.name);
+  text_ += '\n';
+}
 
-void IdListWriter::add(std::uint64_t ratings, std::string_view id) {
+void IdListWriter::add(std::uint64_t ratings, std::string_view id, std::span<const std::string> kept) {
   text_ += std::to_string(count_++) + ',' + std::to_string(ratings) + ',';
   append_csv_field(text_, id);
+  for (const std::string& value : kept) append_csv_field(text_ += ',', value);
   text_ += '\n';
   if (text_.size() >= kWrittenBytes) write();
 }
@@ -39,10 +57,13 @@ void IdListWriter::write() {
 }
 
 IdListReader::IdListReader(std::string name, ByteSource source, std::string_view header)
-    : rows_(std::move(name), std::move(source), ','), header_(header.substr(0, header.size() - 1)) {
+    : rows_(std::move(name), std::move(source), ','), header_(header) {
   std::string found;
-  if (rows_.next_row(fields_))
-    for (const std::string_view field : fields_) found.append(found.empty() ? "" : ",").append(field);
+  if (rows_.next_row(fields_) && fields_.size() >= kOwnFields) {
+    for (const std::string_view field : std::span(fields_).first(kOwnFields))
+      found.append(found.empty() ? "" : ",").append(field);
+    kept_names_.assign(fields_.begin() + kOwnFields, fields_.end());
+  }
   if (found != header_)
     throw Error(ErrorCode::bad_data, rows_.name() + ": expected " +
                                          (header == kItemsHeader ? "an items.csv (" : "a users.csv (") +
@@ -52,7 +73,7 @@ IdListReader::IdListReader(std::string name, ByteSource source, std::string_view
 bool IdListReader::next() {
   if (!rows_.next_row(fields_)) return false;
   // A list that was cut or edited is noticed here: columns count up without a gap.
-  if (fields_.size() != 3 || fields_[0] != std::to_string(count_))
+  if (fields_.size() != kOwnFields + kept_names_.size() || fields_[0] != std::to_string(count_))
     fail("expected " + std::string(header_.substr(0, header_.find(','))) + " " + std::to_string(count_) +
          ", its ratings and its " + std::string(header_.substr(header_.rfind(',') + 1)));
   const char* const end = fields_[1].data() + fields_[1].size();
@@ -69,18 +90,29 @@ void IdListReader::fail(const std::string& what) const {
 
 std::vector<std::uint64_t> parse_item_counts(std::string_view text, const std::string& path,
                                              std::uint64_t column_count) {
-  IdListReader items(path, [&](MutableBytes out) {
-    const std::size_t count = std::min(out.size(), text.size());
-    std::copy_n(text.begin(), count, out.begin());
-    text.remove_prefix(count);
-    return count;
-  });
+  IdListReader items(path, source_of(text));
   std::vector<std::uint64_t> counts;
   while (items.next()) counts.push_back(items.ratings());
   if (counts.size() != column_count)
     throw Error(ErrorCode::bad_data, path + ": " + std::to_string(counts.size()) + " items, expected " +
                                          std::to_string(column_count));
   return counts;
+}
+
+SampleColumn parse_kept_column(std::string_view text, const std::string& path, std::string_view header,
+                               std::span<const PackColumn> kept, std::size_t index, std::uint64_t count) {
+  IdListReader list(path, source_of(text), header);
+  if (!std::ranges::equal(list.kept_names(), kept, {}, {}, &PackColumn::name))
+    throw Error(ErrorCode::bad_data, path + ": has other columns than its manifest says");
+  SampleColumn column = empty_column(kept[index]);
+  while (list.next())
+    if (!column.append_text(list.kept()[index]))
+      list.fail("column \"" + column.name + "\": expected " + name_of(column.type()) + ", found \"" +
+                printable_text(list.kept()[index]) + '"');
+  if (column.size() != count)
+    throw Error(ErrorCode::bad_data,
+                path + ": " + std::to_string(column.size()) + " rows, expected " + std::to_string(count));
+  return column;
 }
 
 }  // namespace chunkhit

@@ -174,14 +174,29 @@ Json columns_json(const std::vector<PackColumn>& columns) {
   return list;
 }
 
-std::vector<PackColumn> parse_columns(const Json& list) {
+namespace {
+
+constexpr std::size_t kMaxColumns = 1024;
+
+}  // namespace
+
+std::vector<PackColumn> parse_columns(const Json& object, const char* key) {
   std::vector<PackColumn> columns;
-  for (const Json& entry : list) {
+  if (!object.contains(key)) return columns;
+  for (const Json& entry : list_field(object, key)) {
+    const auto name = entry.at("name").get<std::string>();
     const auto type = entry.at("type").get<std::string>();
     const std::optional<ColumnType> known = enum_of<ColumnType>(type);
     if (!known)
-      throw Error(ErrorCode::bad_data, "columns: type: expected int64, float64 or text, found " + type);
-    columns.push_back({entry.at("name").get<std::string>(), *known});
+      throw Error(ErrorCode::bad_data,
+                  std::string(key) + ": type: expected int64, float64 or text, found " + type);
+    if (name.empty() || std::ranges::find(columns, name, &PackColumn::name) != columns.end())
+      throw Error(ErrorCode::bad_data,
+                  std::string(key) + ": expected different names, found \"" + name + '"');
+    columns.push_back({name, *known});
+    if (columns.size() > kMaxColumns)
+      throw Error(ErrorCode::bad_data,
+                  std::string(key) + ": expected at most " + std::to_string(kMaxColumns) + " columns");
   }
   return columns;
 }
@@ -211,6 +226,17 @@ Json matrices_json(const std::vector<PackMatrix>& matrices) {
   return list;
 }
 
+namespace {
+
+Json column_table_json(const ColumnTableStats& table) {
+  return {{"file", table.file},
+          {"rows", table.rows},
+          {"unused_rows", table.unused_rows},
+          {"without_row", table.without_row}};
+}
+
+}  // namespace
+
 Json stats_json(const RatingStats& stats) {
   Json inputs = Json::array();
   for (const InputStats& each : stats.inputs)
@@ -235,6 +261,8 @@ Json stats_json(const RatingStats& stats) {
             {"left_out", counts_json(stats.left_out)},
             {"values", std::move(values)}};
   if (stats.value_ranges) json["value_ranges"] = true;
+  if (stats.item_columns) json["item_columns"] = column_table_json(*stats.item_columns);
+  if (stats.user_columns) json["user_columns"] = column_table_json(*stats.user_columns);
   return json;
 }
 

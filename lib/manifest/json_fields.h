@@ -39,6 +39,8 @@ namespace chunkhit {
 inline constexpr std::uint64_t kManifestVersion = 1;
 /// Version of the manifest of a merged pack.
 inline constexpr std::uint64_t kMergedVersion = 2;
+/// Of a pack of matrices, merged or not, with what earlier readers do not know: columns beside the ids.
+inline constexpr std::uint64_t kColumnsVersion = 3;
 
 /// Opens sealed JSON of a format and of a version up to `max_version`; throws bad_data for another.
 [[nodiscard]] nlohmann::ordered_json open_format(std::string_view text, const std::string& name,
@@ -60,7 +62,8 @@ inline constexpr std::uint64_t kMergedVersion = 2;
 [[nodiscard]] bool parse_class_labels(const nlohmann::ordered_json& labels);
 [[nodiscard]] nlohmann::ordered_json classes_json(const std::vector<PackClass>& classes);
 [[nodiscard]] nlohmann::ordered_json columns_json(const std::vector<PackColumn>& columns);
-[[nodiscard]] std::vector<PackColumn> parse_columns(const nlohmann::ordered_json& list);
+/// The columns under a key; none where it is missing. Throws bad_data for names that are empty or equal.
+[[nodiscard]] std::vector<PackColumn> parse_columns(const nlohmann::ordered_json& object, const char* key);
 [[nodiscard]] nlohmann::ordered_json matrices_json(const std::vector<PackMatrix>& matrices);
 [[nodiscard]] nlohmann::ordered_json values_json(const StoredValues& values);
 [[nodiscard]] nlohmann::ordered_json stats_json(const RatingStats& stats);

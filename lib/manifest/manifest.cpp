@@ -97,7 +97,7 @@ void parse_common(const Json& json, const char* chunk_key, PackManifest& manifes
     manifest.parts.push_back(parse_part(part));
     manifest.parts.back().number = manifest.parts.size() - 1;
   }
-  manifest.is_merged = count_field(json, "version") == kMergedVersion;
+  manifest.is_merged = count_field(json, "version") == kMergedVersion || json.contains("sources");
   if (!manifest.is_merged) {
     manifest.sources = {{manifest.pack_id,
                          manifest.tool,
@@ -214,7 +214,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.warned = json.contains("warned") ? count_field(json, "warned") : 0;
     manifest.class_labels = parse_class_labels(json.at("labels"));
     manifest.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
-    if (json.contains("columns")) manifest.columns = parse_columns(list_field(json, "columns"));
+    manifest.columns = parse_columns(json, "columns");
     manifest.classes = parse_classes(list_field(json, "classes"));
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();
@@ -249,6 +249,13 @@ NamedCounts parse_counts(const Json& object) {
   return counts;
 }
 
+std::optional<ColumnTableStats> parse_column_table(const Json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  const Json& table = object.at(key);
+  return ColumnTableStats{table.at("file").get<std::string>(), count_field(table, "rows"),
+                          count_field(table, "unused_rows"), count_field(table, "without_row")};
+}
+
 RatingStats parse_stats(const Json& object) {
   RatingStats stats;
   for (const Json& entry : list_field(object, "inputs"))
@@ -265,6 +272,8 @@ RatingStats parse_stats(const Json& object) {
   for (const Json& entry : list_field(object, "values"))
     stats.values.push_back({entry.at("value").get<float>(), count_field(entry, "ratings")});
   stats.value_ranges = object.value("value_ranges", false);
+  stats.item_columns = parse_column_table(object, "item_columns");
+  stats.user_columns = parse_column_table(object, "user_columns");
   return stats;
 }
 
@@ -278,8 +287,9 @@ ValueType parse_value_type(const Json& values) {
 }  // namespace
 
 std::string matrix_manifest_text(const MatrixManifest& manifest) {
+  const bool has_columns = !manifest.item_columns.empty() || !manifest.user_columns.empty();
   Json json{{"format", kMatrixFormat},
-            {"version", version_of(manifest)},
+            {"version", has_columns ? kColumnsVersion : version_of(manifest)},
             {"pack_id", hash_text(manifest.pack_id)},
             {"tool", manifest.tool},
             {"spec", spec_json(manifest.spec)},
@@ -297,12 +307,14 @@ std::string matrix_manifest_text(const MatrixManifest& manifest) {
                    {"users", file_json(manifest.users)},
                    {"items", file_json(manifest.items)},
                    {"stats", stats_json(manifest.stats)}});
+  if (!manifest.item_columns.empty()) json["item_columns"] = columns_json(manifest.item_columns);
+  if (!manifest.user_columns.empty()) json["user_columns"] = columns_json(manifest.user_columns);
   return seal_json(json);
 }
 
 MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& name) {
   return with_name(name, [&] {
-    const Json json = open_format(text, name, kMatrixFormat, kMergedVersion);
+    const Json json = open_format(text, name, kMatrixFormat, kColumnsVersion);
     MatrixManifest manifest;
     parse_common(json, kChunkRows, manifest);
     manifest.columns = count_field(json, "columns");
@@ -314,6 +326,8 @@ MatrixManifest parse_matrix_manifest(std::string_view text, const std::string& n
     manifest.users = parse_file(json.at("users"), kUsersName, manifest.is_merged);
     manifest.items = parse_file(json.at("items"), kItemsName, manifest.is_merged);
     manifest.stats = parse_stats(json.at("stats"));
+    manifest.item_columns = parse_columns(json, "item_columns");
+    manifest.user_columns = parse_columns(json, "user_columns");
     check_numbers(manifest);
     return manifest;
   });

@@ -173,6 +173,8 @@ struct MatrixManifest : PackManifest {
   std::uint64_t chunk_rows = 0;  ///< in every chunk but a part's last; 0 where chunks are not rows
   FileRecord users;
   FileRecord items;
+  std::vector<PackColumn> item_columns{};  ///< kept in `items`
+  std::vector<PackColumn> user_columns{};  ///< kept in `users`
   RatingStats stats;
 };
 

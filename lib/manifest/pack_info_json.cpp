@@ -75,14 +75,17 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
 }
 
 Json matrix_json(const PackInfo& info, const MatrixInfo& matrix) {
-  return {{"rows", info.samples},
-          {"columns", matrix.columns},
-          {"matrices", matrices_json(matrix.matrices)},
-          {"values", values_json(matrix.values)},
-          {"split_name", matrix.split_name},
-          {"label_columns", info.label_columns},
-          {"chunk_rows", matrix.chunk_rows},
-          {"stats", stats_json(matrix.stats)}};
+  Json json{{"rows", info.samples},
+            {"columns", matrix.columns},
+            {"matrices", matrices_json(matrix.matrices)},
+            {"values", values_json(matrix.values)},
+            {"split_name", matrix.split_name},
+            {"label_columns", info.label_columns},
+            {"chunk_rows", matrix.chunk_rows},
+            {"stats", stats_json(matrix.stats)}};
+  if (!matrix.item_columns.empty()) json["item_columns"] = columns_json(matrix.item_columns);
+  if (!matrix.user_columns.empty()) json["user_columns"] = columns_json(matrix.user_columns);
+  return json;
 }
 
 }  // namespace

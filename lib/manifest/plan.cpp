@@ -116,7 +116,7 @@ PackPlan parse_plan(std::string_view text, const std::string& name) {
     plan.file_column = json.at("file_column").get<std::string>();
     plan.class_labels = parse_class_labels(json.at("labels"));
     plan.label_columns = json.at("labels").at("columns").get<std::vector<std::string>>();
-    if (json.contains("columns")) plan.columns = parse_columns(list_field(json, "columns"));
+    plan.columns = parse_columns(json, "columns");
     plan.classes = json.at("classes").get<std::vector<std::string>>();
     if (json.contains("containers"))
       for (const Json& container : list_field(json, "containers"))

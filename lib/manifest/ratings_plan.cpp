@@ -137,12 +137,14 @@ PlanCount parse_plan_count(std::string_view text, const std::string& name) {
 }
 
 std::string plan_columns_text(const PlanColumns& columns) {
-  return seal_json({{"format", kColumnsFormat},
-                    {"version", kManifestVersion},
-                    {"plan_id", hash_text(columns.plan_id)},
-                    {"values", values_json(columns.values)},
-                    {"chunk_rows", columns.chunk_rows},
-                    {"items", file_json(columns.items)}});
+  Json json{{"format", kColumnsFormat},
+            {"version", kManifestVersion},
+            {"plan_id", hash_text(columns.plan_id)},
+            {"values", values_json(columns.values)},
+            {"chunk_rows", columns.chunk_rows},
+            {"items", file_json(columns.items)}};
+  if (columns.lacks_users) json["lacks_users"] = true;
+  return seal_json(json);
 }
 
 PlanColumns parse_plan_columns(std::string_view text, const std::string& name) {
@@ -154,6 +156,7 @@ PlanColumns parse_plan_columns(std::string_view text, const std::string& name) {
     columns.chunk_rows = count_field(json, "chunk_rows");
     if (columns.chunk_rows > UINT32_MAX) refuse("chunk_rows: found " + std::to_string(columns.chunk_rows));
     columns.items = parse_file(json.at("items"), json.at("items").at("file").get<std::string>());
+    columns.lacks_users = json.value("lacks_users", false);
     return columns;
   });
 }

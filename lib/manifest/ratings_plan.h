@@ -18,6 +18,9 @@ inline constexpr std::string_view kRatingsPlanFormat = "chunkhit-ratings-plan";
 inline constexpr std::string_view kStageFolderBegin = "plan-";
 /// The columns in it, where they are given.
 inline constexpr std::string_view kGivenItemsName = "given-items.csv";
+/// The tables of columns in it, where there are some.
+inline constexpr std::string_view kItemColumnsName = "item-columns.csv";
+inline constexpr std::string_view kUserColumnsName = "user-columns.csv";
 
 /// One file of a plan; each user is in one of them.
 struct PlannedInput {
@@ -66,6 +69,7 @@ struct PlanColumns {
   StoredValues values;
   std::uint64_t chunk_rows = 0;  ///< 0: HDF5
   FileRecord items;
+  bool lacks_users = false;  ///< the table of user columns has no row of some user
 };
 
 /// Write JSON text that ends in its own hash. Equal ones give equal bytes.

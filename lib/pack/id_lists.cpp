@@ -74,18 +74,40 @@ std::string items_file(const std::string& path) {
 
 }  // namespace
 
-CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
-                         std::span<const std::uint32_t> ratings, const IdMap& ids) {
-  IdListWriter list(folder, kUsersName, kUsersHeader);
-  for (std::size_t row = 0; row < users.size(); ++row) list.add(ratings[row], ids.text(users[row]));
+namespace {
+
+/// Writes a list of ids with their ratings, and their rows of a table unless it is null.
+template <class IdAt>
+CompleteList write_list(IdListWriter list, std::size_t count, IdAt id_at, auto ratings,
+                        const ColumnTable* columns) {
+  std::vector<std::string> kept;
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::string id = id_at(at);
+    if (columns != nullptr) columns->value_texts(columns->find(id), kept);
+    list.add(ratings[at], id, kept);
+  }
   return list.complete();
 }
 
+std::vector<PackColumn> types_of(const ColumnTable* columns) {
+  return columns == nullptr ? std::vector<PackColumn>() : columns->types();
+}
+
+}  // namespace
+
+CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
+                         std::span<const std::uint32_t> ratings, const IdMap& ids,
+                         const ColumnTable* columns) {
+  return write_list(
+      {folder, kUsersName, kUsersHeader, types_of(columns)}, users.size(),
+      [&](std::size_t row) { return ids.text(users[row]); }, ratings, columns);
+}
+
 CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
-                         std::span<const std::uint64_t> ratings) {
-  IdListWriter list(folder, kItemsName, kItemsHeader);
-  for (std::size_t column = 0; column < ids.size(); ++column) list.add(ratings[column], ids[column]);
-  return list.complete();
+                         std::span<const std::uint64_t> ratings, const ColumnTable* columns) {
+  return write_list(
+      {folder, kItemsName, kItemsHeader, types_of(columns)}, ids.size(),
+      [&](std::size_t column) { return ids[column]; }, ratings, columns);
 }
 
 std::string hash_of_ids(std::span<const std::string> ids) {

@@ -7,18 +7,23 @@
 #include <vector>
 
 #include "manifest/id_list.h"
+#include "pack/column_table.h"
 #include "pack/sparse_memory.h"
 #include "ratings/id_map.h"
 
 namespace chunkhit {
 
-/// Writes users.csv in a folder: `users` by number and their ratings in X, in the order of rows.
+/// Writes users.csv in a folder: `users` by number and their ratings in X, in the order of rows; with the
+/// columns of a table unless it is null.
 [[nodiscard]] CompleteList write_users(const std::string& folder, std::span<const std::uint32_t> users,
-                                       std::span<const std::uint32_t> ratings, const IdMap& ids);
+                                       std::span<const std::uint32_t> ratings, const IdMap& ids,
+                                       const ColumnTable* columns = nullptr);
 
-/// Writes items.csv: the items' own ids and their ratings for training, by column.
+/// Writes items.csv: the items' own ids and their ratings for training, by column; with the columns of a
+/// table unless it is null.
 [[nodiscard]] CompleteList write_items(const std::string& folder, std::span<const std::string> ids,
-                                       std::span<const std::uint64_t> ratings);
+                                       std::span<const std::uint64_t> ratings,
+                                       const ColumnTable* columns = nullptr);
 
 /// Hashes ids, each with a line feed behind it: the hash that a spec records of a list.
 [[nodiscard]] std::string hash_of_ids(std::span<const std::string> ids);

@@ -171,7 +171,8 @@ MatrixPackReport MatrixPackWriter::write() {
   const std::uint64_t piece_rows = shard ? chunk_rows_ : hdf5_piece_rows(rows_.stats());
   keep_parts(piece_rows);
   check_space();
-  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts);
+  CompleteList items = write_items(folder_.path(), run_.item_ids, run_.packs.columns().counts,
+                                   run_.columns.items ? &*run_.columns.items : nullptr);
   items_ = items.record;
   items_file_.emplace(std::move(items.file));
   const RowJob job{rows_,
@@ -228,7 +229,8 @@ void MatrixPackWriter::publish_items() {
 void MatrixPackWriter::publish() {
   check_counts();
   publish_items();
-  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users);
+  CompleteList users = write_users(folder_.path(), rows_.users(), row_ratings_, run_.users,
+                                   run_.columns.users ? &*run_.columns.users : nullptr);
   users_ = users.record;
   users.file.publish();
   const MatrixManifest manifest = this->manifest();
@@ -274,6 +276,18 @@ PartSpec MatrixPackWriter::part_spec() const {
   return spec;
 }
 
+namespace {
+
+/// The columns of a table at ids, in their order.
+std::vector<SampleColumn> columns_of(const ColumnTable& table, std::span<const std::string> ids) {
+  std::vector<SampleColumn> columns;
+  for (const PackColumn& type : table.types()) columns.push_back(empty_column(type));
+  for (const std::string& id : ids) table.append_to(columns, table.find(id));
+  return columns;
+}
+
+}  // namespace
+
 void MatrixPackWriter::begin_part() {
   const PartSpec spec = part_spec();
   const Container& kind = container(run_.spec.container);
@@ -282,6 +296,8 @@ void MatrixPackWriter::begin_part() {
   options.storage = run_.spec.storage;
   options.deflate_level = codec_.codec == "deflate" ? codec_.level : 0;
   options.item_counts = run_.packs.columns().counts;
+  if (run_.columns.items && kind.name == "hdf5")
+    options.item_columns = columns_of(*run_.columns.items, run_.item_ids);
   part_ = kind.name == "shard" ? create_matrix_shard(path, spec)
                                : create_matrix_hdf5(path, spec, std::move(options));
 }
@@ -300,6 +316,13 @@ PartSamples MatrixPackWriter::samples(std::uint64_t first_row, std::uint64_t end
     samples.labels.values.insert(samples.labels.values.end(), labels,
                                  labels + static_cast<std::ptrdiff_t>(columns));
     if (columns == 0) samples.labels.ids.push_back(-1);
+  }
+  // Shards have them in users.csv alone.
+  if (run_.columns.users && run_.spec.container == "hdf5") {
+    std::vector<std::string> ids;
+    for (std::uint64_t row = first_row; row < end_row; ++row)
+      ids.push_back(run_.users.text(rows_.users()[row]));
+    samples.columns = columns_of(*run_.columns.users, ids);
   }
   return samples;
 }
@@ -341,6 +364,8 @@ MatrixManifest MatrixPackWriter::manifest() const {
   manifest.users = users_;
   manifest.items = items_;
   manifest.stats = run_.stats;
+  if (run_.columns.items) manifest.item_columns = run_.columns.items->types();
+  if (run_.columns.users) manifest.user_columns = run_.columns.users->types();
   return manifest;
 }
 

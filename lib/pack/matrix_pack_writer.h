@@ -13,6 +13,7 @@
 #include "chunkhit/pack.h"
 #include "manifest/manifest.h"
 #include "pack/codec_choice.h"
+#include "pack/column_table.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/pack_run.h"
@@ -54,6 +55,7 @@ struct MatrixRun {
   const RatingPacks& packs;
   const std::vector<std::string>& item_ids;  ///< by column
   const LabelTable& labels;                  ///< by user
+  const ColumnTables& columns;               ///< kept beside the ids
   const RatingStats& stats;
   std::uint64_t input_xxh3 = 0;
   std::uint64_t work_bytes = UINT64_MAX;  ///< of rows at a time

@@ -39,6 +39,14 @@ void check_ratings(const MergeInput& input, const MergeInput& first) {
   compare("has values of", [](const MatrixManifest& each) {
     return name_of(each.value_type) + " times " + number_text(each.scale);
   });
+  const auto kept = [](const std::vector<PackColumn>& columns) {
+    std::string text;
+    for (const PackColumn& column : columns)
+      text += (text.empty() ? "" : ", ") + column.name + " (" + name_of(column.type) + ")";
+    return text.empty() ? "none" : text;
+  };
+  compare("has columns of items:", [&](const MatrixManifest& each) { return kept(each.item_columns); });
+  compare("has columns of users:", [&](const MatrixManifest& each) { return kept(each.user_columns); });
   compare("has labels:", [](const MatrixManifest& each) {
     std::string names;
     for (const std::string& column : each.label_columns) names += (names.empty() ? "" : ", ") + column;
@@ -79,10 +87,16 @@ class ListedIds {
   IdListReader ids_;  // last: it reads at once
 };
 
+/// The texts of the kept columns of an item or user.
+std::vector<std::string> texts_of(const IdListReader& list) {
+  return {list.kept().begin(), list.kept().end()};
+}
+
 /// The items of all packs, by column, and their ratings in all of them.
 struct MergedItems {
   std::vector<std::string> ids;
   std::vector<std::uint64_t> ratings;
+  std::vector<std::vector<std::string>> kept;  ///< texts of kept columns, as the first pack has them
 };
 
 /// Reads the items; throws bad_data naming the first column in which two packs have different ones.
@@ -95,6 +109,7 @@ MergedItems merge_items(std::span<const MergeInput> inputs) {
       if (&input == &inputs.front()) {
         merged.ids.emplace_back(list.ids().id());
         merged.ratings.push_back(0);
+        merged.kept.push_back(texts_of(list.ids()));
       }
       if (column < merged.ids.size() && merged.ids[column] == list.ids().id())
         merged.ratings[column] += list.ids().ratings();
@@ -187,6 +202,8 @@ MatrixManifest merge_ratings(std::span<const MergeInput> inputs) {
   merged.value_type = first.value_type;
   merged.scale = first.scale;
   merged.chunk_rows = first.chunk_rows;
+  merged.item_columns = first.item_columns;
+  merged.user_columns = first.user_columns;
   for (const PackMatrix& matrix : first.matrices) merged.matrices.push_back({matrix.name, 0, 0});
   for (const MergeInput& input : inputs) {
     check_ratings(input, inputs.front());
@@ -218,13 +235,15 @@ void publish_tables(std::span<const MergeInput> inputs, const std::string& folde
   if (!item_ratings.empty() && item_ratings.size() != items.ids.size())
     throw Error(ErrorCode::bad_data, folder + ": the plan has " + count_text(item_ratings.size(), "item") +
                                          ", its packs have " + count_text(items.ids.size()));
-  IdListWriter item_list(folder, name(kItemsName), kItemsHeader);
+  IdListWriter item_list(folder, name(kItemsName), kItemsHeader, merged.item_columns);
   for (std::size_t column = 0; column < items.ids.size(); ++column)
-    item_list.add(item_ratings.empty() ? items.ratings[column] : item_ratings[column], items.ids[column]);
+    item_list.add(item_ratings.empty() ? items.ratings[column] : item_ratings[column], items.ids[column],
+                  items.kept[column]);
   merged.items = publish_list(item_list);
-  IdListWriter user_list(folder, name(kUsersName), kUsersHeader);
-  visit_users(inputs,
-              [&](const MergeInput&, const IdListReader& user) { user_list.add(user.ratings(), user.id()); });
+  IdListWriter user_list(folder, name(kUsersName), kUsersHeader, merged.user_columns);
+  visit_users(inputs, [&](const MergeInput&, const IdListReader& user) {
+    user_list.add(user.ratings(), user.id(), texts_of(user));
+  });
   merged.users = publish_list(user_list);
 }
 

@@ -60,8 +60,8 @@ struct FileBegin {
   std::string_view text;
   std::string_view followed_by;
 };
-constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, kUsersHeader, ""},
-                                                {kItemsName, kItemsHeader, ""},
+constexpr std::array<FileBegin, 5> kFileBegins{{{kUsersName, kUsersHeader, "\n"},
+                                                {kItemsName, kItemsHeader, "\n"},
                                                 {kRejectsName, "row,", ",reason\n"},
                                                 {kWarningsName, "row,", ",warning\n"},
                                                 {kRunName, "{\n  \"tool\": \"", "\n  \"command_line\": \""}}};
@@ -162,8 +162,8 @@ bool holds_only_stages(const std::string& folder) {
   return std::ranges::all_of(folder_entries(folder), [](std::string_view name) {
     if (const std::string_view written = name_written_aside(name); !written.empty()) name = written;
     return name.starts_with("count-") || name.starts_with("pack-") || name == "columns.json" ||
-           name == kItemsName || name == kGivenItemsName || name == kSpillName ||
-           name.starts_with(kOldSpillBegin);
+           name == kItemsName || name == kGivenItemsName || name == kItemColumnsName ||
+           name == kUserColumnsName || name == kSpillName || name.starts_with(kOldSpillBegin);
   });
 }
 

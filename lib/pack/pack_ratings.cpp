@@ -76,6 +76,15 @@ PackRatingReader::PackRatingReader(std::string folder, std::uint64_t memory_byte
   for (const PartRecord& part : manifest_.parts) facts_.pack->bytes += part.bytes;
   if (manifest_.matrices.size() > 1)
     facts_.notices.push_back(folder_ + ": the ratings of X and of held_out are taken together");
+  note_columns("item_columns", manifest_.item_columns, manifest_.items);
+  note_columns("user_columns", manifest_.user_columns, manifest_.users);
+}
+
+void PackRatingReader::note_columns(const char* option, const std::vector<PackColumn>& columns,
+                                    const FileRecord& list) {
+  if (!columns.empty())
+    facts_.notices.push_back(folder_ + ": its columns beside ids are not taken over: `" + option + "` " +
+                             folder_ + "/" + list.file + " keeps them");
 }
 
 /// A block is of one part, whose ids it has. Chunks without entries make no block.

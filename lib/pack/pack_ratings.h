@@ -34,6 +34,7 @@ class PackRatingReader : public RatingReader {
   [[nodiscard]] bool next(RatingBlock& block) override;
 
  private:
+  void note_columns(const char* option, const std::vector<PackColumn>& columns, const FileRecord& list);
   void open_part();
   void check_memory(const PartRecord& listed) const;
   void add_chunk();

@@ -47,8 +47,9 @@ GivenIds read_given_ids(const PackSparseSpec& spec, const SparseMemory& memory) 
 }
 
 /// The spec records hashes of the lists: the same command with another list is another pack.
-RecordedIds recorded_ids(const GivenIds& ids) {
+RecordedIds recorded_ids(const GivenIds& ids, const ColumnTables& columns) {
   RecordedIds recorded;
+  columns.record(recorded);
   if (ids.items) recorded.reuse_ids = hash_of_ids(*ids.items);
   if (!ids.validation_users.empty()) recorded.validation_users = hash_of_ids(ids.validation_users);
   if (!ids.test_users.empty()) recorded.test_users = hash_of_ids(ids.test_users);
@@ -131,9 +132,8 @@ class SparseRun {
       : spec_(spec), options_(options), threads_(options.threads), planned_(planned), start_(start_run()) {}
 
   PackSparseReport pack(RatingReader* reader = nullptr) {
-    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
-    ids.planned = planned_;
-    SparseOutputs outputs(spec_, options_, recorded_ids(ids));
+    GivenIds ids = read_given();
+    SparseOutputs outputs(spec_, options_, recorded_ids(ids, columns_));
     SparseInput input(spec_, options_, threads_, outputs.outputs()[0]->folder.path(), std::move(ids));
     report_.interrupted = !input.read(reader);
     report_.read_seconds = start_.seconds();
@@ -172,8 +172,8 @@ class SparseRun {
   }
 
   PackSparseReport preview() {
-    GivenIds ids = read_given_ids(spec_, {options_.memory_bytes, threads_});
-    const RecordedIds recorded = recorded_ids(ids);
+    GivenIds ids = read_given();
+    const RecordedIds recorded = recorded_ids(ids, columns_);
     if (!options_.output.empty()) SparseOutputs::check(spec_, options_, recorded, std::nullopt);
     SparseInput input(spec_, options_, threads_, std::filesystem::temp_directory_path(), std::move(ids));
     report_.interrupted = !input.read();
@@ -187,6 +187,15 @@ class SparseRun {
   }
 
  private:
+  GivenIds read_given() {
+    const SparseMemory memory(options_.memory_bytes, threads_);
+    GivenIds ids = read_given_ids(spec_, memory);
+    ids.planned = planned_;
+    columns_ = ColumnTables::read(spec_, &memory);
+    ids.column_bytes = columns_.held_bytes();
+    return ids;
+  }
+
   void tell(Phase phase) {
     progress_.phase = phase;
     if (options_.on_progress) options_.on_progress(progress_);
@@ -219,6 +228,7 @@ class SparseRun {
     const LabelTable labels = input.labels();
     add_read(input, report_);
     add_packs(packs, input.stats(), report_);
+    finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) progress_.rows_total += rows.row_count();
     const MatrixRun run{spec_,
@@ -227,6 +237,7 @@ class SparseRun {
                         packs,
                         item_ids,
                         labels,
+                        columns_,
                         report_.stats,
                         input.xxh3(),
                         input.work_bytes(),
@@ -240,6 +251,12 @@ class SparseRun {
       if (report_.interrupted) return;
     }
     tell(Phase::finishing);
+  }
+
+  void finish_columns(const SparseInput& input, const RatingPacks& packs,
+                      const std::vector<std::string>& item_ids) {
+    columns_.finish(item_ids, input.users(), packs, planned_, report_.stats);
+    for (const std::string& notice : columns_.notices(report_.stats)) report_.notices.push_back(notice);
   }
 
   void write_pack(const MatrixRun& run, const PackRows& rows, const SparseOutput& output) {
@@ -260,9 +277,11 @@ class SparseRun {
   /// Fills the report of a dry run with the same counts that packing would give.
   void foresee(SparseInput& input) {
     const RatingPacks packs = input.make_packs();
+    const std::vector<std::string> item_ids = input.item_ids(packs.columns());
     static_cast<void>(input.labels());
     add_read(input, report_);
     add_packs(packs, input.stats(), report_);
+    finish_columns(input, packs, item_ids);
     report_.codec = codec_choice(spec_).codec;
     for (const PackRows& rows : packs.packs) {
       check_has_rows(rows);
@@ -289,6 +308,7 @@ class SparseRun {
   std::uint32_t threads_;
   std::optional<PlannedValues> planned_;  ///< of one input of a plan
   RunStart start_;
+  ColumnTables columns_;
   PackSparseProgress progress_;
   PackSparseReport report_;
 };

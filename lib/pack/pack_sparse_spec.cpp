@@ -208,6 +208,8 @@ void show_spec(Spec& spec, Ids& ids, Fields& fields) {
   if (spec.container == "hdf5") fields.word("storage", spec.storage);
   if (spec.container == "shard") fields.count("chunk-rows", spec.chunk_rows, "auto");
   fields.count("part-bytes", spec.part_bytes);
+  if (fields.has("item-columns", !ids.item_columns.empty())) fields.text("item-columns", ids.item_columns);
+  if (fields.has("user-columns", !ids.user_columns.empty())) fields.text("user-columns", ids.user_columns);
 }
 
 void check_sizes(const PackSparseSpec& spec) {

@@ -10,11 +10,14 @@
 
 namespace chunkhit {
 
-/// What stands for ids that a spec takes from files, whatever the paths to them; empty where it takes none.
+/// What stands for ids and columns that a spec takes from files, whatever the paths to them; empty where it
+/// takes none.
 struct RecordedIds {
   std::string reuse_ids;
   std::string validation_users;
   std::string test_users;
+  std::string item_columns{};
+  std::string user_columns{};
 };
 
 /// Every choice that the output depends on, under its flag's name.

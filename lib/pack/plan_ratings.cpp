@@ -12,6 +12,7 @@
 #include "chunkhit/version.h"
 #include "manifest/id_list.h"
 #include "manifest/plan.h"
+#include "pack/column_table.h"
 #include "pack/id_lists.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
@@ -93,8 +94,8 @@ void check_ids(const PackSparseSpec& spec, const std::vector<std::string>& input
            "ratings as tables of user, item and value, or pack without `plan`");
 }
 
-RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options,
-                    const std::string& items_hash, std::uint64_t tasks) {
+RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options, const RecordedIds& recorded,
+                    std::uint64_t tasks) {
   RatingsPlan plan;
   plan.tool = "pack-sparse " + version();
   for (const auto& [name, number] : library_versions()) plan.libraries.push_back({name, number});
@@ -102,8 +103,8 @@ RatingsPlan plan_of(const PackSparseSpec& spec, const PackSparseOptions& options
   plan.skips_bad_lines = options.on_error == OnError::skip;
   plan.max_errors = options.max_errors.count;
   plan.max_error_share = options.max_errors.share;
-  plan.reuses_items = !items_hash.empty();
-  plan.spec = recorded_spec(spec, {items_hash, "", ""}, "");
+  plan.reuses_items = !recorded.reuse_ids.empty();
+  plan.spec = recorded_spec(spec, recorded, "");
   add_inputs(options.inputs, plan);
   check_ids(spec, options.inputs);
   plan.tasks = std::min<std::uint64_t>(tasks, plan.inputs.size());
@@ -147,7 +148,11 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
   const RunStart start = start_run();
   std::vector<std::string> items;
   if (!spec.reuse_ids.empty()) items = read_item_ids(spec.reuse_ids, {"`reuse_ids`"});
-  const RatingsPlan plan = plan_of(spec, options, items.empty() ? "" : hash_of_ids(items), tasks);
+  RecordedIds recorded;
+  if (!items.empty()) recorded.reuse_ids = hash_of_ids(items);
+  const ColumnTables columns = ColumnTables::read(spec, nullptr);
+  columns.record(recorded);
+  const RatingsPlan plan = plan_of(spec, options, recorded, tasks);
   check_outside_packs(options.output);
   check_earlier_plan(options, plan);
   // Checks what the output holds, and removes packs with `force`.
@@ -163,7 +168,11 @@ PlanReport plan_sparse(const PackSparseSpec& given_spec, const PackSparseOptions
                              count_text(plan.inputs.size(), "input") +
                              ", which is the most tasks that the plan can have");
   remove_stage_folders(options.output, options.force ? "" : stage_folder(options.output, plan));
-  if (!items.empty()) write_given_items(stage_folder(options.output, plan), items);
+  const std::string stages = stage_folder(options.output, plan);
+  if (!items.empty()) write_given_items(stages, items);
+  if (columns.items || columns.users) make_folders(stages);
+  if (columns.items) columns.items->write(stages, kItemColumnsName);
+  if (columns.users) columns.users->write(stages, kUserColumnsName);
   const std::string text = ratings_plan_text(plan);
   publish_file(options.output + "/" + std::string(kPlanName), text);
   report.tasks = plan.tasks;

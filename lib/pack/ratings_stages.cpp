@@ -17,6 +17,7 @@
 #include "listing/root_folder.h"
 #include "manifest/id_list.h"
 #include "manifest/plan.h"
+#include "pack/column_table.h"
 #include "pack/output_folder.h"
 #include "pack/pack_folder.h"
 #include "pack/ratings_plan.h"
@@ -69,6 +70,24 @@ void add_items(const std::string& path, const FileRecord& record, ItemCounts& it
     if (number == items.ratings.size()) items.ratings.push_back(0);
     items.ratings[number] += list.ratings();
   }
+}
+
+std::string planned_table(const std::string& folder, std::string_view name, const std::string& hash) {
+  if (hash.empty()) return "";
+  std::string path = folder + "/" + std::string(name);
+  if (hash_text(hash_file(path)) != hash)
+    throw Error(ErrorCode::bad_data, path + ": is not what was planned; plan again with `force`");
+  return path;
+}
+
+bool lacks_users(const std::string& table_path, const std::vector<UserOfInput>& users) {
+  if (table_path.empty()) return false;
+  const ColumnTable table(table_path, {"`user_columns`", "user", ""});
+  std::vector<std::uint64_t> listed;
+  for (std::size_t row = 0; row < table.row_count(); ++row) listed.push_back(xxh3(as_bytes(table.id(row))));
+  std::ranges::sort(listed);
+  return std::ranges::any_of(
+      users, [&](const UserOfInput& user) { return !std::ranges::binary_search(listed, user.id); });
 }
 
 ValueFit value_fit(const PlanCount& count, const std::string& path) {

@@ -45,6 +45,14 @@ struct ItemCounts {
 /// replacing it.
 void add_items(const std::string& path, const FileRecord& record, ItemCounts& items);
 
+/// The path of a table of columns that was planned, by the hash that the plan has of it; empty without a
+/// hash. Throws bad_data where it is another table.
+[[nodiscard]] std::string planned_table(const std::string& folder, std::string_view name,
+                                        const std::string& hash);
+
+/// Whether some user of the inputs, by the hash of the id, has no row in a table; false for an empty path.
+[[nodiscard]] bool lacks_users(const std::string& table_path, const std::vector<UserOfInput>& users);
+
 /// The types that hold all values of an input; throws bad_data naming `path`.
 [[nodiscard]] ValueFit value_fit(const PlanCount& count, const std::string& path);
 

@@ -266,7 +266,7 @@ class RatingsRun {
     if (report_.interrupted) return std::nullopt;
     ItemCounts items;
     std::vector<UserOfInput> users;
-    PlanColumns columns{plan_.id(), {}, 0, {}};
+    PlanColumns columns{plan_.id(), {}, 0, {}, false};
     PlanCount all;
     ValueFit values;
     for (std::uint64_t input = 0; input < plan_.inputs.size(); ++input) {
@@ -283,6 +283,8 @@ class RatingsRun {
     columns.values = spec_.packs.rules.values.value_or(values.stored());
     columns.items = write_columns(items);
     columns.chunk_rows = chunk_rows(all, columns.values, items.ratings.size());
+    columns.lacks_users =
+        lacks_users(planned_table(stages_, kUserColumnsName, given_ids_.user_columns), users);
     publish_file(stages_ + "/" + std::string(kColumnsName), plan_columns_text(columns));
     return columns;
   }
@@ -368,7 +370,9 @@ class RatingsRun {
     PackSparseSpec spec = spec_;
     spec.reuse_ids = stages_ + "/" + std::string(kItemsName);
     const bool are_chosen = plan_.reuses_items || spec_.packs.rules.min_item > 0;
-    const PlannedValues planned{!are_chosen, columns.values};
+    const PlannedValues planned{!are_chosen, columns.values, columns.lacks_users};
+    spec.item_columns = planned_table(stages_, kItemColumnsName, given_ids_.item_columns);
+    spec.user_columns = planned_table(stages_, kUserColumnsName, given_ids_.user_columns);
     spec.packs.rules.min_item = 0;  // the columns keep to it
     spec.chunk_rows = columns.chunk_rows;
     for (const std::uint64_t input : inputs) {

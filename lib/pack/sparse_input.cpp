@@ -109,6 +109,7 @@ void SparseInput::add_beside(BesideIds& beside) const {
     beside.listed_ids += ids->size();
     for (const std::string& id : *ids) beside.listed_text_bytes += id.size();
   }
+  beside.column_bytes = given_.column_bytes;
   const GivenFiles& files = spec_.packs.split.files;
   beside.user_bytes =
       2 * sizeof(std::uint32_t) * ((files.train > 0 ? 1 : 0) + (files.validation > 0 ? 1 : 0));

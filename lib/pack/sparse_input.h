@@ -23,6 +23,7 @@ struct GivenIds {
   std::vector<std::string> validation_users;      ///< held out
   std::vector<std::string> test_users;
   std::optional<PlannedValues> planned{};  ///< of one input of a plan
+  std::uint64_t column_bytes = 0;          ///< held by the tables of columns
 };
 
 /// Reads the inputs of a run once, then makes its packs.

@@ -30,6 +30,8 @@ constexpr std::uint64_t kLongRowBytes = kRowWorkBytes + 8;
 
 /// Copies of the labels: as they are read, and as a table by user.
 constexpr std::uint64_t kLabelCopies = 2;
+/// Copies of a table of columns: as it was read, and with what a part holds of it.
+constexpr std::uint64_t kColumnCopies = 2;
 
 }  // namespace
 
@@ -60,7 +62,7 @@ std::uint64_t SparseMemory::id_bytes(const IdMap& users, const IdMap& items) con
 
 std::uint64_t SparseMemory::listed_bytes(const BesideIds& listed) const {
   return listed.listed_ids * (kItemBytes + kItemThreadBytes * threads_) +
-         listed.listed_text_bytes * kTextCopies;
+         listed.listed_text_bytes * kTextCopies + listed.column_bytes * kColumnCopies;
 }
 
 void SparseMemory::check_listed(const std::string& flag, const BesideIds& listed,
@@ -83,6 +85,7 @@ void SparseMemory::check_ids(const IdMap& users, const IdMap& items, const ReadS
   std::string what = count_text(users.size(), "user") + " and " + count_text(items.size(), "item");
   if (beside_.label_bytes > 0) what += " with the rows' labels";
   if (beside_.listed_ids > 0) what += " beside " + count_text(beside_.listed_ids, "listed id");
+  if (beside_.column_bytes > 0) what += " beside the columns of items and users";
   refuse(what, ids, read);
 }
 

@@ -19,8 +19,9 @@ struct ReadShare {
 struct BesideIds {
   std::uint64_t listed_ids = 0;  ///< items and users that files name: --reuse-ids, --test-users
   std::uint64_t listed_text_bytes = 0;
-  std::uint64_t label_bytes = 0;  ///< size of the rows' labels, as they are read
-  std::uint64_t user_bytes = 0;   ///< bytes a user for the counts of a given split
+  std::uint64_t label_bytes = 0;   ///< size of the rows' labels, as they are read
+  std::uint64_t user_bytes = 0;    ///< bytes a user for the counts of a given split
+  std::uint64_t column_bytes = 0;  ///< tables of columns of items and of users
 };
 
 /// Shares out --memory: ids, blocks of text in work, ratings, and rows in work. Beside it the program itself

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binding.h"
+#include "binding_columns.h"
 #include "chunkhit/sparse_loader.h"
 
 namespace chunkhit {
@@ -89,7 +90,21 @@ void bind_ids(Class& bound, const ReaderOf& reader_of) {
           [=](const Self& self, const py::object& ids) {
             return find_ids(ids, [&](std::string_view id) { return reader_of(self).column_of(id); });
           },
-          py::arg("ids"));
+          py::arg("ids"))
+      .def(
+          "item_column",
+          [=](const Self& self, const std::string& name, const IndexArray& columns) {
+            return column_array(
+                run_interruptible([&] { return reader_of(self).item_column(name, indices_of(columns)); }));
+          },
+          py::arg("name"), py::arg("columns"))
+      .def(
+          "user_column",
+          [=](const Self& self, const std::string& name, const IndexArray& rows) {
+            return column_array(
+                run_interruptible([&] { return reader_of(self).user_column(name, indices_of(rows)); }));
+          },
+          py::arg("name"), py::arg("rows"));
 }
 
 }  // namespace chunkhit

@@ -272,6 +272,8 @@ PackSparseSpec sparse_spec(OptionDict& from, std::vector<std::string>& inputs) {
   from.take_word("storage", spec.storage);
   from.take("chunk_rows", spec.chunk_rows);
   from.take("part_bytes", spec.part_bytes);
+  from.take("item_columns", spec.item_columns);
+  from.take("user_columns", spec.user_columns);
   return spec;
 }
 

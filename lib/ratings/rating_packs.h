@@ -105,6 +105,7 @@ struct RatingPacks {
 struct PlannedValues {
   bool are_all_items = false;  ///< the frozen columns are the items of all inputs, not a choice of them
   std::optional<StoredValues> stored;  ///< type of the values; not set while counting
+  bool lacks_users = false;            ///< the table of user columns has no row of some user of an input
 };
 
 /// The items that may be columns, and their order; by number.

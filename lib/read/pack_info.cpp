@@ -229,7 +229,9 @@ PackInfo manifest_info(const std::string& folder, const MatrixManifest& manifest
                     .values = {manifest.value_type, manifest.scale},
                     .split_name = {},
                     .chunk_rows = manifest.chunk_rows,
-                    .stats = manifest.stats};
+                    .stats = manifest.stats,
+                    .item_columns = manifest.item_columns,
+                    .user_columns = manifest.user_columns};
   for (const SpecEntry& entry : manifest.spec)
     if (entry.name == "split-name") matrix.split_name = entry.value;
   info.contents = std::move(matrix);

@@ -105,5 +105,11 @@ std::optional<std::uint64_t> SparseDataset::row_of(std::string_view id) const {
 std::optional<std::uint64_t> SparseDataset::column_of(std::string_view id) const {
   return impl_->source.column_ids().find(id);
 }
+ColumnValues SparseDataset::item_column(std::string_view name, std::span<const std::uint64_t> columns) const {
+  return impl_->source.item_columns().values(name, columns);
+}
+ColumnValues SparseDataset::user_column(std::string_view name, std::span<const std::uint64_t> rows) const {
+  return impl_->source.user_columns().values(name, rows);
+}
 
 }  // namespace chunkhit

@@ -153,6 +153,12 @@ std::optional<std::uint64_t> SparseLoader::row_of(std::string_view id) const {
 std::optional<std::uint64_t> SparseLoader::column_of(std::string_view id) const {
   return impl_->source.column_ids().find(id);
 }
+ColumnValues SparseLoader::item_column(std::string_view name, std::span<const std::uint64_t> columns) const {
+  return impl_->source.item_columns().values(name, columns);
+}
+ColumnValues SparseLoader::user_column(std::string_view name, std::span<const std::uint64_t> rows) const {
+  return impl_->source.user_columns().values(name, rows);
+}
 std::span<const std::uint64_t> SparseLoader::item_counts() const { return impl_->source.item_counts(); }
 MixingInfo SparseLoader::mixing() const { return impl_->core.reader().mixing(); }
 LoaderStats SparseLoader::stats() const { return impl_->core.stats(); }

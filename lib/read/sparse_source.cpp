@@ -241,11 +241,29 @@ SparseSource::SparseSource(const std::vector<PackSource>& sources, std::uint64_t
       max_nnz_ += max_entries_of(chunk, matrix());
     }
   item_counts_ = sum_item_counts(sources);
+  add_columns(sources);
   // A single pack's manifest knows the longest row exactly, which keeps batch buffers small.
   if (sources.size() > 1 || !first.matrix) return;
   longest_row_ = 0;
   for (const PackMatrix& record : first.matrix->matrices)
     longest_row_ = std::max(longest_row_, record.longest_row);
+}
+
+/// The items of several sources are the same: the first one's list is theirs.
+void SparseSource::add_columns(const std::vector<PackSource>& sources) {
+  for (const PackSource& source : sources) {
+    if (!source.matrix) {
+      user_columns_.add({}, {}, {}, 0);
+      continue;
+    }
+    const MatrixManifest& manifest = *source.matrix;
+    const auto path = [&](const FileRecord& list) { return source.folder + "/" + list.file; };
+    if (&source == &sources.front())
+      item_columns_.add(path(manifest.items), manifest.items, manifest.item_columns, manifest.columns);
+    user_columns_.add(path(manifest.users), manifest.users, manifest.user_columns, manifest.rows);
+  }
+  auto& matrix = std::get<MatrixInfo>(info_.contents);
+  matrix.user_columns = user_columns_.columns();
 }
 
 /// Bounds the entries of `rows` rows, without overflow, by the longest row and by the whole source.

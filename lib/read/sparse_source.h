@@ -13,6 +13,8 @@
 #include "cache/chunk_set.h"
 #include "chunkhit/pack_info.h"
 #include "chunkhit/sparse_loader.h"
+#include "manifest/id_list.h"
+#include "read/list_columns.h"
 #include "read/pack_source.h"
 
 namespace chunkhit {
@@ -73,9 +75,13 @@ class SparseSource {
   /// The numbers a row has as its label; 0 for none.
   [[nodiscard]] std::size_t label_columns() const { return label_columns_; }
   [[nodiscard]] std::span<const float> labels(std::uint64_t row) const;
+  [[nodiscard]] const ListColumns& item_columns() const { return item_columns_; }
+  [[nodiscard]] const ListColumns& user_columns() const { return user_columns_; }
 
  private:
   SparseSource(const std::vector<PackSource>& sources, std::uint64_t cache_bytes, bool check_external);
+
+  void add_columns(const std::vector<PackSource>& sources);
 
   float known_magnitude_ = 0;  // is found while the others are opened
   ChunkSet chunks_;
@@ -86,6 +92,8 @@ class SparseSource {
   std::uint64_t max_nnz_ = 0;
   std::size_t label_columns_ = 0;
   std::vector<std::uint64_t> item_counts_;
+  ListColumns item_columns_{kItemsHeader, "item"};
+  ListColumns user_columns_{kUsersHeader, "user"};
 };
 
 }  // namespace chunkhit

@@ -4,6 +4,8 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <system_error>
 #include <type_traits>
 
 namespace chunkhit {
@@ -12,6 +14,12 @@ namespace {
 std::string shortest_text(auto number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
+bool parse_whole(std::string_view text, auto& number) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
 }
 
 }  // namespace
@@ -36,6 +44,18 @@ std::string SampleColumn::value_text(std::size_t index) const {
   if (std::isnan(number)) return "";
   const std::string text = shortest_text(number);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+bool SampleColumn::append_text(std::string_view text) {
+  if (auto* const texts = std::get_if<TextList>(&values)) {
+    texts->add(text);
+    return true;
+  }
+  if (auto* const integers = std::get_if<std::vector<std::int64_t>>(&values))
+    return parse_whole(text, integers->emplace_back());
+  auto& numbers = std::get<std::vector<double>>(values);
+  numbers.push_back(std::numeric_limits<double>::quiet_NaN());
+  return text.empty() || (parse_whole(text, numbers.back()) && std::isfinite(numbers.back()));
 }
 
 SampleColumn empty_column(const PackColumn& column) {

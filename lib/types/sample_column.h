@@ -1,9 +1,10 @@
-// A column of a table of samples that is kept beside their labels.
+// A column of a table of samples, users or items that is kept beside their labels or ids.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct SampleColumn {
   void append(const SampleColumn& from, std::size_t index);
   /// Returns a value as text, such that reading it again gives the same one; a missing number is empty.
   [[nodiscard]] std::string value_text(std::size_t index) const;
+  /// Appends the value that `value_text` gave; false for text that it never gives for this type.
+  [[nodiscard]] bool append_text(std::string_view text);
 };
 
 /// A column of this name and type without values.

@@ -124,6 +124,9 @@ class CHUNKHIT_API SparseDataset {
   /// as `row_ids`, or try_again if there is no memory for the index.
   [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
   [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
+  /// As in SparseLoader. Thread-safe.
+  [[nodiscard]] ColumnValues item_column(std::string_view name, std::span<const std::uint64_t> columns) const;
+  [[nodiscard]] ColumnValues user_column(std::string_view name, std::span<const std::uint64_t> rows) const;
 
  private:
   struct CHUNKHIT_HIDDEN Impl;

@@ -111,14 +111,6 @@ struct BatchShape {
   bool operator==(const BatchShape&) const = default;
 };
 
-/// Values of a column at some samples, in their order: the list of its type is filled.
-struct ColumnValues {
-  ColumnType type = ColumnType::int64;
-  std::vector<std::int64_t> integers;
-  std::vector<double> numbers;          ///< NaN: missing
-  std::vector<std::string_view> texts;  ///< UTF-8, views of the reader's memory
-};
-
 /// Batch of images. All spans are valid until the next batch is requested.
 struct ImageBatch {
   std::span<const std::uint8_t> pixels;    ///< filled for Dtype::uint8

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chunkhit/error.h>
+#include <chunkhit/pack_info.h>
 
 #include <array>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chunkhit {
@@ -20,6 +22,14 @@ enum class Shuffle {
   none,    ///< packing order
   window,  ///< permutes chunks, and samples within windows of chunks: reads each chunk once per epoch
   global,  ///< permutes all samples; for data in memory or stored uncompressed
+};
+
+/// Values of a column at some samples, users or items, in their order: the list of its type is filled.
+struct ColumnValues {
+  ColumnType type = ColumnType::int64;
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;          ///< NaN: missing
+  std::vector<std::string_view> texts;  ///< UTF-8, views of the reader's memory
 };
 
 /// How samples are cached.

@@ -25,7 +25,7 @@ enum class LabelKind { class_id, numbers };
 /// Type of a column of samples that is kept beside the labels. float64: a missing value is NaN.
 enum class ColumnType { int64, float64, text };
 
-/// Column of samples that is kept beside the labels.
+/// Column that is kept beside the labels of samples, or beside the ids of items or users.
 struct PackColumn {
   std::string name;
   ColumnType type = ColumnType::int64;
@@ -115,6 +115,14 @@ struct ValueCount {
   std::uint64_t ratings = 0;
 };
 
+/// Table whose columns are kept beside the items or the users of a run's packs.
+struct ColumnTableStats {
+  std::string file;               ///< name without folders
+  std::uint64_t rows = 0;         ///< below its header
+  std::uint64_t unused_rows = 0;  ///< of ids that no pack of the run has
+  std::uint64_t without_row = 0;  ///< items or users of the packs that it has no row of
+};
+
 /// Counts of the input's ratings after each step, for all packs of a run.
 struct RatingStats {
   std::vector<InputStats> inputs;
@@ -124,6 +132,8 @@ struct RatingStats {
   std::vector<std::pair<std::string, std::uint64_t>> left_out;  ///< by the split, by reason
   std::vector<ValueCount> values;                               ///< packed values, ascending
   bool value_ranges = false;  ///< each value stands for those up to the next: there are too many to list
+  std::optional<ColumnTableStats> item_columns{};
+  std::optional<ColumnTableStats> user_columns{};
 };
 
 /// Smallest, median and largest of many numbers.
@@ -172,9 +182,11 @@ struct MatrixInfo {
   std::uint64_t columns = 0;  ///< items
   std::vector<PackMatrix> matrices;
   StoredValues values;
-  std::string split_name;        ///< "train", "validation", "test"; empty without a split
-  std::uint64_t chunk_rows = 0;  ///< rows per block; 0 in HDF5
-  RatingStats stats;             ///< from the manifest
+  std::string split_name;                  ///< "train", "validation", "test"; empty without a split
+  std::uint64_t chunk_rows = 0;            ///< rows per block; 0 in HDF5
+  RatingStats stats;                       ///< from the manifest
+  std::vector<PackColumn> item_columns{};  ///< kept beside the items' ids
+  std::vector<PackColumn> user_columns{};  ///< beside the users'; of several sources those that all have
 };
 
 /// Dataset names of an external HDF5 file, as paths from its root.

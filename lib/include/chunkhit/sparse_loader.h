@@ -161,6 +161,13 @@ class CHUNKHIT_API SparseLoader {
   [[nodiscard]] SparseIds column_ids() const;
   [[nodiscard]] std::optional<std::uint64_t> row_of(std::string_view id) const;
   [[nodiscard]] std::optional<std::uint64_t> column_of(std::string_view id) const;
+  /// Return the values of a column of info().matrix().item_columns at columns of the matrix, such as the
+  /// indices of a CSR batch, or of user_columns at rows, such as those of a batch. Of several sources items
+  /// have the first one's values. The first call for a column reads the pack's list of items or users, of
+  /// which that column stays in memory. Throw usage for an unknown column or an index that is too large,
+  /// bad_data for a damaged list, try_again if it cannot be read now.
+  [[nodiscard]] ColumnValues item_column(std::string_view name, std::span<const std::uint64_t> columns) const;
+  [[nodiscard]] ColumnValues user_column(std::string_view name, std::span<const std::uint64_t> rows) const;
   /// Returns the number of ratings per item in the training matrices of all packs; the packs of a split share
   /// one training matrix, which counts once. Empty if a source is a single part.
   [[nodiscard]] std::span<const std::uint64_t> item_counts() const;

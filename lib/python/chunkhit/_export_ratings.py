@@ -58,18 +58,26 @@ def write_table(file: BinaryIO, header: List[str], lines: Iterable[Any]) -> None
     text.detach()
 
 
+def values_at(columns: List[Tuple[str, NDArray[Any]]], index: int) -> List[Any]:
+    """The values of kept columns as a CSV has them; a missing number is blank."""
+    return ["" if values[index] != values[index] else values[index] for _, values in columns]
+
+
 def write_ids(dataset: SparseDataset, output: str, open_file: Callable[[str], BinaryIO]) -> None:
-    """OUTPUT.users.csv, with the rows' labels, and OUTPUT.items.csv."""
+    """OUTPUT.users.csv, with the rows' labels, and OUTPUT.items.csv; both with the columns that the pack keeps."""
     users, items = ids_of(dataset.row_ids), ids_of(dataset.column_ids)
+    of_users = [(each["name"], dataset.user_column(each["name"])) for each in dataset.info.get("user_columns", [])]
+    of_items = [(each["name"], dataset.item_column(each["name"])) for each in dataset.info.get("item_columns", [])]
     columns: List[str] = list(dataset.info.get("label_columns") or [])
     labels = dataset._core.labels(np.arange(len(dataset), dtype=np.uint64)) if columns and len(dataset) else None
-    lines = ([row, *([users[row]] if len(users) else []), *(labels[row] if labels is not None else [])]
-             for row in range(len(dataset)))
+    lines = ([row, *([users[row]] if len(users) else []), *(labels[row] if labels is not None else []),
+              *values_at(of_users, row)] for row in range(len(dataset)))
     if len(users) or columns:
-        header = ["row", *(["user"] if len(users) else []), *columns]
+        header = ["row", *(["user"] if len(users) else []), *columns, *(name for name, _ in of_users)]
         write_table(open_file(beside(output, "users.csv")), header, lines)
     if len(items):
-        write_table(open_file(beside(output, "items.csv")), ["column", "item"], enumerate(items))
+        write_table(open_file(beside(output, "items.csv")), ["column", "item", *(name for name, _ in of_items)],
+                    ([column, item, *values_at(of_items, column)] for column, item in enumerate(items)))
 
 
 def write_matrix(file: BinaryIO, dataset: SparseDataset, held_out: bool, done: Callable[[int], None]) -> None:

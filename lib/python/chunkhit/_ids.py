@@ -35,8 +35,18 @@ def ids_array(found: Any) -> NDArray[Any]:
     return found if isinstance(found, np.ndarray) else np.array(found, dtype=object)
 
 
+def indices_of(name: str, indices: Any, count: int) -> NDArray[Any]:
+    """uint64 (n,) of numbers below `count`, or of all; raises Error "usage" for what is no row of whole numbers."""
+    if indices is None:
+        return np.arange(count, dtype=np.uint64)
+    array = np.asarray(indices.cpu() if hasattr(indices, "cpu") else indices)
+    if array.ndim != 1 or (array.size and (array.dtype.kind not in "iu" or array.min() < 0)):
+        raise Error(f"{name}: expected a row of whole numbers from 0, found {indices!r}", "usage")
+    return array.astype(np.uint64)
+
+
 class Ids:
-    """What SparseLoader and SparseDataset have of ids. Rows and columns are found through an index that the first call
+    """What SparseLoader and SparseDataset have of ids, and of the columns that are kept beside them. Rows and columns are found through an index that the first call
     builds, 11 to 22 bytes an id; a number and its decimal digits are the same id. All of these but row_id and column_id,
     which give "" then, raise Error "usage" where the source has no ids: a matrix of another program may have no names.
     """
@@ -74,6 +84,18 @@ class Ids:
     def columns_of(self, ids: Any) -> NDArray[Any]:
         """int64 (n,): the column of each of n ids, -1 for unknown ones."""
         return ids_array(self._core.columns_of(ids_to_find(ids)))
+
+    def item_column(self, name: str, columns: Any = None) -> NDArray[Any]:
+        """A column that `pack_sparse(item_columns=...)` kept, of all items by column or of these columns, such as the
+        indices of a CSR batch: int64 or float64 (n,), NaN where a value is missing, or str as objects.
+        `info["item_columns"]` lists them; of several packs items have the first one's values. The first call for a column
+        reads the pack's list of items, of which that column stays in memory."""
+        numbers = indices_of("columns", columns, self._core.column_count)
+        return np.asarray(self._core.item_column(name, numbers))
+
+    def user_column(self, name: str, rows: Any = None) -> NDArray[Any]:
+        """The same of users that `pack_sparse(user_columns=...)` kept, of all rows or of these, such as `batch.rows`."""
+        return np.asarray(self._core.user_column(name, indices_of("rows", rows, self._core.size)))
 
     @staticmethod
     def _one(found: NDArray[Any], id: Any) -> int:

@@ -263,6 +263,7 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
                 id_order: Optional[types.IdOrder] = None, reuse_ids: Optional[Path] = None, order: Optional[types.Order] = None,
                 seed: Optional[int] = None, container: Optional[types.Container] = None, codec: Optional[str] = None,
                 storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                item_columns: Optional[Path] = None, user_columns: Optional[Path] = None,
                 on_error: Optional[types.OnError] = None, max_errors: Optional[types.Amount] = None,
                 threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> Info:
     """Packs user-item ratings, once.
@@ -283,6 +284,8 @@ def pack_sparse(inputs: Optional[Paths], output: Path, *, progress: Progress = N
               (stored type, as "u8:0.5")
     split     split_by, validation, test (a count, or a share as a float), fold_in, split_order, before (a time as the input
               has it), validation_users, test_users, train_file, validation_file, test_file
+    columns   item_columns, user_columns: CSVs with a row for each item or user, by their first columns, that loaders
+              give as item_column(name) and user_column(name)
     output    id_order, reuse_ids, order, seed, container, codec, storage, chunk_rows, part_bytes
     run       on_error, max_errors, threads, memory_bytes, force
 

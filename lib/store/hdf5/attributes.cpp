@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "store/hdf5/numbers.h"
 #include "store/hdf5/texts.h"
@@ -136,6 +137,25 @@ void DataFrameWriter::add(const std::string& name, hid_t type, std::uint64_t cou
   write_column(check_, file_, path.c_str(), type, {&dimension, 1}, numbers);
   write_encoding(check_, open_dataset(check_, file_, path).get(), "array", "0.2.0");
   columns_.push_back(name);
+}
+
+void DataFrameWriter::add(const std::string& name, const TextList& texts) {
+  const std::string path = path_ + "/" + name;
+  write_variable_texts(check_, file_, path, texts);
+  write_encoding(check_, open_dataset(check_, file_, path).get(), "string-array", "0.2.0");
+  columns_.push_back(name);
+}
+
+std::vector<std::string> DataFrameWriter::add_kept(const std::vector<SampleColumn>& columns) {
+  std::vector<std::string> names;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    std::string name = columns[column].name;
+    for (std::size_t number = column; !is_free(name, columns_); ++number)
+      name = "column_" + std::to_string(number);
+    std::visit([&](const auto& values) { add(name, values); }, columns[column].values);
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 void DataFrameWriter::finish() {

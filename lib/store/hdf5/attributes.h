@@ -10,6 +10,7 @@
 
 #include "store/hdf5/dataset.h"
 #include "store/hdf5/handle.h"
+#include "types/sample_column.h"
 #include "types/text_list.h"
 
 namespace chunkhit {
@@ -79,6 +80,10 @@ class DataFrameWriter {
   void add(const std::string& name, const std::vector<Number>& numbers) {
     add(name, hdf5_type(Number{}), numbers.size(), numbers.data());
   }
+  void add(const std::string& name, const TextList& texts);
+  /// Adds kept columns under names that are free, which it returns: their own, or column_0, column_1, ...
+  /// where those cannot be names of HDF5 objects or are taken.
+  [[nodiscard]] std::vector<std::string> add_kept(const std::vector<SampleColumn>& columns);
   /// Writes the names of the columns.
   void finish();
 

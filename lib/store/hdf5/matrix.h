@@ -11,6 +11,7 @@
 #include "chunkhit/sparse_spec.h"
 #include "store/part.h"
 #include "types/csr_rows.h"
+#include "types/sample_column.h"
 
 namespace chunkhit {
 
@@ -23,6 +24,7 @@ struct MatrixHdf5Options {
   int deflate_level = 4;  ///< 1..12; 0: stored raw
   /// Ratings of each item in the training matrix; empty: not written.
   std::vector<std::uint64_t> item_counts = {};
+  std::vector<SampleColumn> item_columns = {};              ///< kept beside the items' ids
   std::uint64_t max_dense_bytes = std::uint64_t{64} << 30;  ///< limit for all cells of a dense part
 };
 

@@ -2,6 +2,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/hash.h"
 #include "chunkhit/error.h"
@@ -129,9 +131,11 @@ struct MatrixHdf5Writer::State {
     DataFrameWriter obs(check, output.file(), "obs", samples.files);
     obs.add("row", samples.rows);
     write_labels(obs, spec, samples.labels);
+    kept_user_names = obs.add_kept(samples.columns);
     obs.finish();
     DataFrameWriter var(check, output.file(), "var", items);
     if (!options.item_counts.empty()) var.add("ratings", options.item_counts);
+    kept_item_names = var.add_kept(options.item_columns);
     var.finish();
     write_groups(check, output.file(), spec, samples);
   }
@@ -144,6 +148,22 @@ struct MatrixHdf5Writer::State {
     if (rows != samples.rows || read_table_index(check, written.get(), "/obs", row_count) != samples.files ||
         read_table_index(check, written.get(), "/var", items.size()) != items)
       check.refuse("what was written of users and items does not read back");
+    for (std::size_t column = 0; column < samples.columns.size(); ++column)
+      check_kept(written.get(), "obs/" + kept_user_names[column], samples.columns[column]);
+    for (std::size_t column = 0; column < options.item_columns.size(); ++column)
+      check_kept(written.get(), "var/" + kept_item_names[column], options.item_columns[column]);
+  }
+
+  /// Reads a kept column again.
+  void check_kept(hid_t file, const std::string& path, const SampleColumn& expected) const {
+    SampleColumn column = empty_column({expected.name, expected.type()});
+    if (auto* const texts = std::get_if<TextList>(&column.values))
+      *texts = read_names(check, file, path);
+    else if (auto* const integers = std::get_if<std::vector<std::int64_t>>(&column.values))
+      *integers = read_column<std::int64_t>(check, open_column(check, file, path));
+    else
+      column.values = read_column<double>(check, open_column(check, file, path));
+    if (!are_equal(column, expected)) check.refuse("/" + path + " does not read back");
   }
 
   PartSpec spec;
@@ -153,6 +173,8 @@ struct MatrixHdf5Writer::State {
   const Hdf5Check& check = output.check();
   std::vector<std::unique_ptr<MatrixOutput>> matrices;  // closed before the file
   std::uint64_t row_count = 0;
+  std::vector<std::string> kept_user_names;  // in /obs
+  std::vector<std::string> kept_item_names;  // in /var
 };
 
 MatrixHdf5Writer::MatrixHdf5Writer(const std::string& path, const PartSpec& spec, MatrixHdf5Options options) {

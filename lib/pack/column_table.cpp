@@ -1,0 +1,282 @@
+#include "pack/column_table.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/text_stream.h"
+#include "base/words.h"
+#include "chunkhit/error.h"
+#include "listing/kept_columns.h"
+#include "manifest/id_list.h"
+#include "types/enum_names.h"
+
+namespace chunkhit {
+namespace {
+
+constexpr std::size_t kMaxColumns = 1024;
+constexpr std::size_t kRowsBetweenChecks = 1 << 14;
+
+[[noreturn]] void refuse(const CsvReader& table, const std::string& what) {
+  throw Error(ErrorCode::bad_data, table.name() + ":" + std::to_string(table.line()) + ": " + what);
+}
+
+/// Whether a header is that of a pack's own items.csv or users.csv, with kept columns behind it.
+bool is_pack_list(std::span<const std::string_view> header) {
+  std::string first;
+  for (const std::string_view name : header.first(std::min<std::size_t>(3, header.size())))
+    first.append(first.empty() ? "" : ",").append(name);
+  return first == kItemsHeader || first == kUsersHeader;
+}
+
+std::string in_quotes(std::string_view text) { return '"' + printable_text(text) + '"'; }
+
+}  // namespace
+
+ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std::move(use)) {
+  TextStream stream(path);
+  name_ = stream.name();
+  std::uint64_t taken = 0;
+  CsvReader table(
+      name_,
+      [&](MutableBytes out) {
+        const std::size_t count = stream.read(out);
+        taken += count;
+        return count;
+      },
+      0);
+  const double all = static_cast<double>(stream.byte_count().value_or(0));
+  read_header(table);
+  Xxh3Stream hash;
+  hash.update(as_bytes(header_text_));
+  std::vector<std::string_view> fields;
+  while (table.next_row(fields)) {
+    add_row(table, fields);
+    hash.update(as_bytes(row_text(row_count() - 1)));
+    if (row_count() % kRowsBetweenChecks == 0)
+      check_memory(all > 0 ? std::min(0.999, static_cast<double>(taken) / all) : 0);
+  }
+  xxh3_ = hash.value();
+  check_memory(1);
+  if (row_count() == 0) throw Error(ErrorCode::bad_data, name_ + ": holds no rows below its header");
+}
+
+/// Takes the id from the column that has the ratings' name for it, else from the first one.
+void ColumnTable::read_header(CsvReader& table) {
+  std::vector<std::string_view> header;
+  if (!table.next_row(header)) throw Error(ErrorCode::bad_data, name_ + ": is empty, expected a header line");
+  const bool of_pack = is_pack_list(header);
+  const auto named = std::ranges::find(header, use_.id_name);
+  if (of_pack)
+    id_field_ = 2;
+  else if (!use_.id_name.empty() && named != header.end())
+    id_field_ = static_cast<std::size_t>(named - header.begin());
+  field_count_ = header.size();
+  append_csv_field(header_text_, header[id_field_]);
+  for (std::size_t field = of_pack ? 3 : 0; field < header.size(); ++field) {
+    if (field == id_field_) continue;
+    const std::string name(header[field]);
+    if (name.empty()) refuse(table, "column " + std::to_string(field + 1) + " has no name");
+    if (const std::string problem = kept_text_problem(name, name); !problem.empty()) refuse(table, problem);
+    if (std::ranges::find(columns_, name, &Column::name) != columns_.end())
+      refuse(table, "two columns are named " + in_quotes(name));
+    kept_fields_.push_back(field);
+    columns_.push_back({name, {}, {}, {}});
+    append_csv_field(header_text_ += ',', name);
+  }
+  header_text_ += '\n';
+  if (columns_.empty() || columns_.size() > kMaxColumns)
+    refuse(table, "expected the " + use_.things + "s' ids (" + in_quotes(header[id_field_]) + ") and 1 to " +
+                      count_text(kMaxColumns) + " further columns, found " + count_text(columns_.size()) +
+                      "; columns stand between commas or tabs");
+}
+
+void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_view> fields) {
+  if (fields.size() != field_count_)
+    refuse(table, "row has " + count_text(fields.size(), "field") + ", expected " + count_text(field_count_) +
+                      " as in the header; quote fields that hold the delimiter");
+  const std::string_view id = fields[id_field_];
+  if (is_missing_id(id) || !is_utf8(id) || id.find('\0') != std::string_view::npos)
+    refuse(table, use_.things + ": expected an id, found " + in_quotes(id));
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    const std::string_view text = fields[kept_fields_[column]];
+    if (const std::string problem = kept_text_problem(columns_[column].name, text); !problem.empty())
+      refuse(table, problem);
+    columns_[column].by_row.push_back(columns_[column].texts.add(text));
+  }
+  const std::size_t row = row_count();
+  if (ids_.add(id) != row) refuse(table, use_.things + " " + in_quotes(id) + " has a row already");
+  id_text_bytes_ += id.size();
+}
+
+std::uint64_t ColumnTable::held_bytes() const {
+  std::uint64_t bytes = ids_.memory_bytes();
+  for (const Column& column : columns_)
+    bytes += column.texts.capacity_bytes() + column.by_row.capacity() * sizeof(column.by_row[0]);
+  return bytes;
+}
+
+void ColumnTable::check_memory(double share) const {
+  if (use_.memory == nullptr) return;
+  BesideIds listed;
+  listed.listed_ids = row_count();
+  listed.column_bytes = held_bytes();
+  const ReadShare read{name_, share > 0 ? std::optional(share) : std::nullopt};
+  use_.memory->check_listed(use_.flag, listed, read);
+}
+
+std::string ColumnTable::row_text(std::size_t row) const {
+  std::string text;
+  append_csv_field(text, id(row));
+  for (const Column& column : columns_) append_csv_field(text += ',', column.texts[column.by_row[row]]);
+  return text += '\n';
+}
+
+void ColumnTable::write(const std::string& folder, std::string_view file_name) const {
+  PendingFile file(folder + "/" + std::string(file_name));
+  file.append(as_bytes(header_text_));
+  for (std::size_t row = 0; row < row_count(); ++row) file.append(as_bytes(row_text(row)));
+  file.publish();
+}
+
+/// Ids without a row have the number behind the last row.
+void ColumnTable::decide_types(bool has_missing) {
+  for (Column& column : columns_) {
+    if (has_missing) column.by_row.push_back(column.texts.add(""));
+    column.values = kept_values(column.name, column.texts);
+  }
+}
+
+std::vector<PackColumn> ColumnTable::types() const {
+  std::vector<PackColumn> types;
+  for (const Column& column : columns_) types.push_back({column.name, column.values.type()});
+  return types;
+}
+
+void ColumnTable::value_texts(std::size_t row, std::vector<std::string>& texts) const {
+  texts.clear();
+  for (const Column& column : columns_) texts.push_back(column.values.value_text(column.by_row[row]));
+}
+
+void ColumnTable::append_to(std::vector<SampleColumn>& columns, std::size_t row) const {
+  for (std::size_t column = 0; column < columns_.size(); ++column)
+    columns[column].append(columns_[column].values, columns_[column].by_row[row]);
+}
+
+ColumnTables ColumnTables::read(const PackSparseSpec& spec, const SparseMemory* memory) {
+  ColumnTables columns;
+  const RatingTableSpec& names = spec.input.table;
+  if (!spec.item_columns.empty())
+    columns.items.emplace(spec.item_columns, ColumnTableUse{"`item_columns`", "item", names.item, memory});
+  if (!spec.user_columns.empty())
+    columns.users.emplace(spec.user_columns, ColumnTableUse{"`user_columns`", "user", names.user, memory});
+  return columns;
+}
+
+void ColumnTables::record(RecordedIds& recorded) const {
+  if (items) recorded.item_columns = hash_text(items->xxh3());
+  if (users) recorded.user_columns = hash_text(users->xxh3());
+}
+
+std::uint64_t ColumnTables::held_bytes() const {
+  return (items ? items->held_bytes() : 0) + (users ? users->held_bytes() : 0);
+}
+
+namespace {
+
+/// Which rows of a table are used, and which ids of the packs have none.
+class RowUse {
+ public:
+  explicit RowUse(const ColumnTable& table) : table_(table), is_used_(table.row_count()) {}
+  void add(std::string_view id) {
+    const std::size_t row = table_.find(id);
+    if (row < is_used_.size())
+      is_used_[row] = true;
+    else
+      ++without_row_;
+  }
+  [[nodiscard]] bool has_missing() const { return without_row_ > 0; }
+  [[nodiscard]] ColumnTableStats stats() const {
+    const auto unused = static_cast<std::uint64_t>(std::ranges::count(is_used_, false));
+    return {std::filesystem::path(table_.name()).filename().string(), is_used_.size(), unused, without_row_};
+  }
+  /// Most likely the ids are in another column, or written otherwise.
+  void require_some(const std::string& example) const {
+    if (std::ranges::find(is_used_, true) != is_used_.end()) return;
+    const ColumnTableUse& use = table_.use();
+    throw Error(ErrorCode::bad_data, table_.name() + ": has no row of any " + use.things +
+                                         " of the ratings; its first row is of " + use.things + " " +
+                                         in_quotes(table_.id(0)) + ", expected ids such as " +
+                                         in_quotes(example) + " in the column that `" + use.things +
+                                         "` names, else in the first one");
+  }
+
+ private:
+  const ColumnTable& table_;
+  std::vector<bool> is_used_;
+  std::uint64_t without_row_ = 0;
+};
+
+/// Whether a user of the ratings that were read, also of those that no pack has, is not in the table: the
+/// tasks of a plan, which see some of the users, must decide alike.
+bool lacks_users(const ColumnTable& table, const IdMap& users) {
+  for (std::uint32_t user = 0; user < users.size(); ++user)
+    if (table.find(users.text(user)) == table.row_count()) return true;
+  return false;
+}
+
+}  // namespace
+
+void ColumnTables::finish(std::span<const std::string> item_ids, const IdMap& all_users,
+                          const RatingPacks& packs, const std::optional<PlannedValues>& planned,
+                          RatingStats& stats) {
+  if (items) {
+    RowUse use(*items);
+    for (const std::string& id : item_ids) use.add(id);
+    use.require_some(item_ids.front());
+    stats.item_columns = use.stats();
+    items->decide_types(use.has_missing());
+  }
+  if (!users) return;
+  RowUse use(*users);
+  std::vector<bool> is_packed(all_users.size());
+  for (const PackRows& rows : packs.packs)
+    for (const std::uint32_t user : rows.users()) is_packed[user] = true;
+  for (std::uint32_t user = 0; user < all_users.size(); ++user)
+    if (is_packed[user]) use.add(all_users.text(user));
+  if (!planned) use.require_some(all_users.text(0));
+  stats.user_columns = use.stats();
+  users->decide_types(planned ? planned->lacks_users : lacks_users(*users, all_users));
+}
+
+namespace {
+
+std::string notice_of(const ColumnTable& table, const ColumnTableStats& stats) {
+  const std::string things = table.use().things;
+  std::string text = table.use().flag + ": " + stats.file + ": " + count_text(stats.rows, "row");
+  if (stats.unused_rows > 0)
+    text += ", " + count_text(stats.unused_rows) + " of them of " + things + "s that no pack has";
+  text += ";";
+  for (const PackColumn& column : table.types())
+    text += (text.ends_with(';') ? " " : ", ") + column.name + " (" + name_of(column.type) + ")";
+  if (stats.without_row > 0)
+    text += "; " + count_text(stats.without_row, things.c_str()) + " without a row " +
+            (stats.without_row == 1 ? "has" : "have") + " NaN or an empty text";
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> ColumnTables::notices(const RatingStats& stats) const {
+  std::vector<std::string> notices;
+  if (items) notices.push_back(notice_of(*items, stats.item_columns.value()));
+  if (users) notices.push_back(notice_of(*users, stats.user_columns.value()));
+  return notices;
+}
+
+}  // namespace chunkhit

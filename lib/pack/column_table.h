@@ -1,0 +1,101 @@
+// Tables of items or of users whose columns are kept beside the ids of a pack: --item-columns,
+// --user-columns. Layout: schemas/item-columns.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/csv_reader.h"
+#include "chunkhit/sparse_spec.h"
+#include "listing/label_column.h"
+#include "pack/pack_sparse_spec.h"
+#include "pack/sparse_memory.h"
+#include "ratings/id_map.h"
+#include "ratings/rating_packs.h"
+#include "types/sample_column.h"
+
+namespace chunkhit {
+
+/// What a table is of, for messages.
+struct ColumnTableUse {
+  std::string flag;     ///< "`item_columns`"
+  std::string things;   ///< "item"
+  std::string id_name;  ///< the column that ids have in the ratings; empty or not in the table: the first one
+  const SparseMemory* memory = nullptr;  ///< null: it may take any memory
+};
+
+/// The rows of a table by their ids.
+class ColumnTable {
+ public:
+  /// Reads a table; throws bad_data, with file and line, for one that cannot be used, usage when it does not
+  /// fit into memory.
+  ColumnTable(const std::string& path, ColumnTableUse use);
+  [[nodiscard]] const ColumnTableUse& use() const { return use_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::size_t row_count() const { return ids_.size(); }
+  /// The row of an id, or row_count().
+  [[nodiscard]] std::size_t find(std::string_view id) const { return ids_.find(id); }
+  [[nodiscard]] std::string id(std::size_t row) const { return ids_.text(static_cast<std::uint32_t>(row)); }
+  /// Hash of the bytes that `write` writes: of ids, names and texts, whatever the file's delimiter and
+  /// quotes.
+  [[nodiscard]] std::uint64_t xxh3() const { return xxh3_; }
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  /// Writes a table that reads as this one. Before `decide_types`.
+  void write(const std::string& folder, std::string_view file_name) const;
+
+  /// Decides the types of the columns by their texts; `has_missing`: also by a blank one, which stands for
+  /// ids without a row.
+  void decide_types(bool has_missing);
+  [[nodiscard]] std::vector<PackColumn> types() const;
+  /// The texts of a row's values for a list of ids; row_count(): of an id without a row.
+  void value_texts(std::size_t row, std::vector<std::string>& texts) const;
+  /// Appends a row's values to columns that have these types.
+  void append_to(std::vector<SampleColumn>& columns, std::size_t row) const;
+
+ private:
+  struct Column {
+    std::string name;
+    TextPool texts;
+    std::vector<std::uint32_t> by_row;  ///< numbers of the texts
+    SampleColumn values;                ///< of these texts, once types are decided
+  };
+  void read_header(CsvReader& table);
+  void add_row(const CsvReader& table, std::span<const std::string_view> fields);
+  void check_memory(double share) const;
+  [[nodiscard]] std::string row_text(std::size_t row) const;
+
+  ColumnTableUse use_;
+  std::string name_;
+  std::size_t field_count_ = 0;
+  std::size_t id_field_ = 0;
+  std::vector<std::size_t> kept_fields_;
+  std::string header_text_;
+  IdMap ids_;
+  std::vector<Column> columns_;
+  std::uint64_t id_text_bytes_ = 0;
+  std::uint64_t xxh3_ = 0;
+};
+
+/// What stands beside the items and users of a run's packs.
+struct ColumnTables {
+  std::optional<ColumnTable> items;
+  std::optional<ColumnTable> users;
+  /// Reads the tables that the spec names; throws as ColumnTable.
+  static ColumnTables read(const PackSparseSpec& spec, const SparseMemory* memory);
+  void record(RecordedIds& recorded) const;
+  [[nodiscard]] std::uint64_t held_bytes() const;
+  /// Decides the types once items and users are known, and counts into `stats`. Throws bad_data where a table
+  /// has a row of no item of the packs, or of no user, of those that `users` are all unless the run is
+  /// `planned`.
+  void finish(std::span<const std::string> item_ids, const IdMap& users, const RatingPacks& packs,
+              const std::optional<PlannedValues>& planned, RatingStats& stats);
+  /// What a report says of the tables.
+  [[nodiscard]] std::vector<std::string> notices(const RatingStats& stats) const;
+};
+
+}  // namespace chunkhit
