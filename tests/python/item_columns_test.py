@@ -342,3 +342,26 @@ def test_commands_print_and_export_the_columns(tables, tmp_path):
         number = numbers([row["item"]])[0]
         assert row["genres"] == GENRES[number % 4] and row["year"] == str(1930 + number)
         assert row["score"] == "" if number % 7 == 0 else float(row["score"]) == number / 8
+
+
+def test_writers_take_tables_in_memory(tables, tmp_path):
+    frame = {"movieId": [f"m{n}" for n in ITEMS], "title": [f"Movie {n}, the" for n in ITEMS],
+             "year": np.arange(1930, 1930 + len(ITEMS)), "score": [math.nan if n % 7 == 0 else n / 8 for n in ITEMS]}
+    given = {"dict": frame, "path": tables / "movies.csv"}
+    try:
+        import pandas
+
+        given["frame"] = pandas.DataFrame(frame).set_index("movieId")
+    except ImportError:
+        pass
+    rows = list(csv.reader(open(tables / "ratings.csv", newline="")))[1:]
+    for name, table in given.items():
+        with chunkhit.RatingWriter(tmp_path / name, item_columns=table) as writer:
+            writer.add([int(row[0]) for row in rows], [row[1] for row in rows], [float(row[2]) for row in rows])
+        dataset = chunkhit.SparseDataset(tmp_path / name)
+        for column in ("title", "year", "score"):
+            assert_column(dataset.item_column(column), ITEM_COLUMNS, column, dataset.column_ids())
+    with pytest.raises(TypeError, match="item_columns: expected a DataFrame, a dict of arrays or a path, found a list"):
+        chunkhit.RatingWriter(tmp_path / "none", item_columns=[1])
+    with pytest.raises(chunkhit.Error, match="item_columns: expected arrays of one length"):
+        chunkhit.RatingWriter(tmp_path / "none", item_columns={"id": [1], "a": [1, 2]})

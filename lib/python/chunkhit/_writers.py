@@ -1,9 +1,11 @@
 """Packing what a program has in memory."""
 from __future__ import annotations
 
+import csv
 import operator
 import os
 import sys
+import tempfile
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Type, TypeVar, Union
 
@@ -141,6 +143,11 @@ class RatingWriter(Writer):
     COO matrix with all entries in this order: it does not depend on how they are divided into blocks. Packing runs in
     threads of its own from the first block on, within `memory_bytes` and about 50 MB of blocks under way.
 
+    item_columns, user_columns
+              tables whose columns are kept beside the items or users, by their ids: a DataFrame of pandas, whose index is
+              the ids; a dict of equally long lists or arrays, of which the first is the ids; or a CSV as in `pack_sparse`.
+              Types are those of a CSV with these values: texts that are all whole numbers become numbers
+
     The end of the `with` block finishes the pack; an exception in it, or `close`, publishes nothing. A writer is used by one
     thread at a time. An Error of packing is raised by a later call.
     """
@@ -157,8 +164,20 @@ class RatingWriter(Writer):
                  order: Optional[types.Order] = None, seed: Optional[int] = None,
                  container: Optional[types.Container] = None, codec: Optional[str] = None,
                  storage: Optional[types.Storage] = None, chunk_rows: Optional[int] = None, part_bytes: Optional[int] = None,
+                 item_columns: Any = None, user_columns: Any = None,
                  threads: Optional[int] = None, memory_bytes: Optional[int] = None, force: Optional[bool] = None) -> None:
-        super().__init__(_chunkhit.RatingWriter, output, progress, given(locals()))
+        options = given(locals())
+        self._tables = tempfile.TemporaryDirectory(prefix="chunkhit-")
+        for name in ("item_columns", "user_columns"):
+            if name in options:
+                options[name] = table_path(name, options[name], self._tables.name)
+        super().__init__(_chunkhit.RatingWriter, output, progress, options)
+
+    def close(self) -> None:
+        super().close()
+        self._tables.cleanup()
+
+    close.__doc__ = Writer.close.__doc__
 
     def add(self, users: Any, items: Any, values: Any = None, times: Any = None) -> None:
         """Appends ratings: arrays, lists or pandas columns (n,).
@@ -189,6 +208,27 @@ class RatingWriter(Writer):
         entries = matrix.tocoo()
         self._core.add(chosen(row_ids, entries.row), chosen(column_ids, entries.col),
                        numbers_column("values", entries.data), None)
+
+
+def table_path(name: str, table: Any, folder: str) -> Any:
+    """The path of a CSV: the given one, or one that is written of a table in memory."""
+    if isinstance(table, (str, bytes, os.PathLike)):
+        return table
+    path = os.path.join(folder, f"{name}.csv")
+    if hasattr(table, "to_csv"):
+        table.to_csv(path)
+        return path
+    if not isinstance(table, dict) or not table:
+        raise TypeError(f"{name}: expected a DataFrame, a dict of arrays or a path, found a {type(table).__name__}")
+    columns = {each: column(f"{name}[{each!r}]", values) for each, values in table.items()}
+    lengths = {each: len(values) for each, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise Error(f"{name}: expected arrays of one length, found {lengths}", "usage")
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values())))
+    return path
 
 
 Ids = Union[NDArray[Any], List[str]]
