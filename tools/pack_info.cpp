@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "chunkhit/pack.h"
 #include "cli.h"
@@ -15,6 +16,7 @@
 #include "read/list_samples.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
+#include "types/input_sizes.h"
 #include "types/sample_shape.h"
 
 namespace chunkhit {
@@ -70,6 +72,18 @@ void print_columns(const char* title, const std::vector<PackColumn>& columns) {
   for (std::size_t index = 0; index < columns.size(); ++index)
     std::printf("%-10s %s, %s\n", index == 0 ? title : "", printable_text(columns[index].name).c_str(),
                 name_of(columns[index].type).c_str());
+}
+
+/// Prints the sizes that images had before they were packed.
+void print_inputs(const InputSizes& inputs) {
+  const char* name = "inputs";
+  for (const InputFormat& entry : inputs.formats) {
+    std::printf("%-10s %s %s: width %.0f to %.0f, height %.0f to %.0f, aspect ratio %.2f to %.2f\n",
+                std::exchange(name, ""), count_text(entry.images).c_str(),
+                printable_text(entry.format).c_str(), entry.width.min, entry.width.max, entry.height.min,
+                entry.height.max, entry.aspect_ratio.min, entry.aspect_ratio.max);
+  }
+  if (inputs.squeezed > 0) std::printf("           %s\n", squeeze_text(inputs).c_str());
 }
 
 void print_parts(const PackInfo& info) {
@@ -248,6 +262,7 @@ void print_info(const PackInfo& info) {
     std::printf("shape      height %u, width %u, channels %u, uint8, %s\n", images.height, images.width,
                 images.channels, name_of(images.layout).c_str());
   if (images.sizes) print_sizes(*images.sizes);
+  if (images.inputs) print_inputs(*images.inputs);
   print_labels(info);
   print_columns("columns", info.images().columns);
   if (!images.mean.empty())

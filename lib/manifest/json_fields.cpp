@@ -1,11 +1,13 @@
 #include "manifest/json_fields.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <string>
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/words.h"
 #include "chunkhit/error.h"
 #include "types/enum_names.h"
 
@@ -144,6 +146,64 @@ std::vector<SpecEntry> parse_spec(const Json& object) {
 
 Json shared_stats_json(const SharedStats& stats) {
   return {{"from", stats.from}, {"mean", stats.mean}, {"std", stats.std}};
+}
+
+namespace {
+
+/// A whole number without a point.
+Json number_json(double number) {
+  const auto whole = static_cast<std::uint64_t>(number);
+  return static_cast<double>(whole) == number ? Json(whole) : Json(number);
+}
+
+Json size_counts_json(const SizeCounts& counts) {
+  Json ranges = Json::object();
+  for (const auto& [from, images] : counts.ranges) ranges[number_text(from)] = images;
+  return {{"min", number_json(counts.min)}, {"max", number_json(counts.max)}, {"ranges", std::move(ranges)}};
+}
+
+double size_field(const Json& object, const char* key) {
+  const Json& value = object.at(key);
+  if (!value.is_number() || value.get<double>() <= 0) throw_field(key, "a number above 0", value);
+  return value.get<double>();
+}
+
+SizeCounts parse_size_counts(const Json& object) {
+  SizeCounts counts{size_field(object, "min"), size_field(object, "max"), {}};
+  for (const auto& [from, images] : object.at("ranges").items()) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), number);
+    if (error != std::errc() || end != from.data() + from.size() || !(number >= 0 && number <= counts.max))
+      throw_field("ranges", "numbers from 0 to max", from);
+    counts.ranges[number] = count_field(object.at("ranges"), from.c_str());
+  }
+  return counts;
+}
+
+}  // namespace
+
+Json input_sizes_json(const InputSizes& inputs) {
+  Json formats = Json::array();
+  for (const InputFormat& entry : inputs.formats)
+    formats.push_back({{"format", entry.format},
+                       {"images", entry.images},
+                       {"width", size_counts_json(entry.width)},
+                       {"height", size_counts_json(entry.height)},
+                       {"aspect_ratio", size_counts_json(entry.aspect_ratio)}});
+  return {{"formats", std::move(formats)},
+          {"squeezed", inputs.squeezed},
+          {"max_squeeze", number_json(inputs.max_squeeze)}};
+}
+
+std::optional<InputSizes> parse_input_sizes(const Json& parent) {
+  if (!parent.contains("inputs")) return std::nullopt;
+  const Json& object = parent.at("inputs");
+  InputSizes inputs{{}, count_field(object, "squeezed"), size_field(object, "max_squeeze")};
+  for (const Json& entry : list_field(object, "formats"))
+    inputs.formats.push_back({entry.at("format").get<std::string>(), count_field(entry, "images"),
+                              parse_size_counts(entry.at("width")), parse_size_counts(entry.at("height")),
+                              parse_size_counts(entry.at("aspect_ratio"))});
+  return inputs;
 }
 
 Json sample_json(const SampleShape& sample) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,10 @@ inline constexpr std::uint64_t kColumnsVersion = 3;
 
 /// Writes the statistics that a split shares.
 [[nodiscard]] nlohmann::ordered_json shared_stats_json(const SharedStats& stats);
+
+/// Writes and reads the sizes of the input images.
+[[nodiscard]] nlohmann::ordered_json input_sizes_json(const InputSizes& inputs);
+[[nodiscard]] std::optional<InputSizes> parse_input_sizes(const nlohmann::ordered_json& parent);
 
 /// Write what manifests and pack-info have in common.
 [[nodiscard]] nlohmann::ordered_json sample_json(const SampleShape& sample);

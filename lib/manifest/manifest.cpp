@@ -191,6 +191,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"std", manifest.std}};
   if (!manifest.columns.empty()) json["columns"] = columns_json(manifest.columns);
   if (manifest.own_sizes()) json["raw_bytes"] = manifest.raw_bytes;
+  if (manifest.inputs) json["inputs"] = input_sizes_json(*manifest.inputs);
   if (manifest.normalize) json["normalize"] = shared_stats_json(*manifest.normalize);
   if (manifest.is_merged) json["sources"] = sources_json(manifest, kChunkSamples);
   json["parts"] = parts_json(manifest);
@@ -218,6 +219,7 @@ Manifest parse_manifest(std::string_view text, const std::string& name) {
     manifest.classes = parse_classes(list_field(json, "classes"));
     manifest.mean = json.at("mean").get<std::vector<double>>();
     manifest.std = json.at("std").get<std::vector<double>>();
+    manifest.inputs = parse_input_sizes(json);
     manifest.normalize = parse_shared_stats(json, manifest.sample);
     manifest.rejects = parse_file(json.at("rejects"), kRejectsName, manifest.is_merged);
     if (json.contains("warnings"))
@@ -402,6 +404,7 @@ void add_image_fields(const PartRecord& record, Json& part) {
   part["pixels"] = {{"pixel_count", record.pixels.pixel_count},
                     {"sum", record.pixels.sum},
                     {"sum_of_squares", record.pixels.sum_of_squares}};
+  if (record.inputs) part["inputs"] = input_sizes_json(*record.inputs);
   Json counts = Json::array();
   for (const auto& [id, samples] : record.class_counts) counts.push_back({{"id", id}, {"samples", samples}});
   part["classes"] = std::move(counts);
@@ -411,6 +414,7 @@ void add_image_fields(const PartRecord& record, Json& part) {
 
 void parse_image_fields(const Json& part, PartRecord& record) {
   record.pixels = parse_sums(part.at("pixels"));
+  record.inputs = parse_input_sizes(part);
   for (const Json& entry : list_field(part, "classes"))
     record.class_counts[integer_field(entry, "id")] = count_field(entry, "samples");
   record.rejects = parse_rejects(list_field(part, "rejects"), "reason");

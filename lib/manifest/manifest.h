@@ -46,6 +46,7 @@ struct PartRecord : PackPart {
   std::size_t source = 0;    ///< index of its pack in PackManifest::sources
   std::uint64_t number = 0;  ///< its number in that pack, which the part itself records
   PixelSums pixels;
+  std::optional<InputSizes> inputs;                    ///< builds that did not record them lack it
   std::map<std::int64_t, std::uint64_t> class_counts;  ///< samples by class id
   std::vector<Reject> rejects;
   std::vector<Reject> warnings;  ///< rows that were packed; the reason is what their decoding warned of
@@ -126,6 +127,7 @@ struct Manifest : PackManifest {
   std::vector<PackClass> classes;
   std::vector<double> mean;
   std::vector<double> std;
+  std::optional<InputSizes> inputs;      ///< packs of builds that did not record them lack it
   std::optional<SharedStats> normalize;  ///< of the packs of a split
   FileRecord rejects{std::string(kRejectsName)};
   std::optional<FileRecord> warnings;  ///< packs of builds that listed none lack it

@@ -119,6 +119,30 @@ void check_sums(const PixelSums& pixels) {
     check_at_most("pixels: sum_of_squares", sum, pixels.pixel_count * kMaxValue * kMaxValue);
 }
 
+/// Checks that each number is counted once an image.
+void check_ranges(const SizeCounts& counts, std::uint64_t images) {
+  std::uint64_t counted = 0;
+  for (const auto& [from, count] : counts.ranges) {
+    check_at_most("inputs: ranges", count, images - counted);
+    counted += count;
+  }
+  check_count("inputs: ranges", counted, images);
+}
+
+/// Checks that the formats have as many images as there are samples.
+void check_inputs(const std::optional<InputSizes>& inputs, std::uint64_t samples) {
+  if (!inputs) return;
+  std::uint64_t counted = 0;
+  for (const InputFormat& entry : inputs->formats) {
+    check_at_most("inputs: images", entry.images, samples - counted);
+    counted += entry.images;
+    for (const SizeCounts* const counts : {&entry.width, &entry.height, &entry.aspect_ratio})
+      check_ranges(*counts, entry.images);
+  }
+  check_count("inputs: images", counted, samples);
+  check_at_most("inputs: squeezed", inputs->squeezed, samples);
+}
+
 void check_classes(const Manifest& manifest) {
   std::uint64_t samples = 0;
   for (const PackClass& record : manifest.classes) {
@@ -177,12 +201,14 @@ void check_numbers(const Manifest& manifest) {
   }
   check_parts(manifest, true);
   check_classes(manifest);
+  check_inputs(manifest.inputs, manifest.samples);
   check_source_classes(manifest);
   check_pixel_stats(manifest.mean, manifest.std, manifest.sample.channels);
 }
 
 void check_numbers(const PartRecord& part) {
   check_counts(part);
+  check_inputs(part.inputs, part.samples);
   check_part(part, 0);
   check_sums(part.pixels);
 }

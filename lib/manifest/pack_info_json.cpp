@@ -66,6 +66,7 @@ Json images_json(const PackInfo& info, const ImagesInfo& images) {
                      {"raw", images.sizes->raw},
                      {"zstd", images.sizes->zstd},
                      {"photo", images.sizes->photo}};
+  if (images.inputs) json["inputs"] = input_sizes_json(*images.inputs);
   if (images.normalize) json["normalize"] = shared_stats_json(*images.normalize);
   if (info.container == "hdf5" && !images.own_sizes) {
     json["default_cache"] = cache_json(images.default_cache);

@@ -65,6 +65,7 @@ struct Block {
   std::vector<std::optional<std::string>> reasons;  ///< per row: why no sample was made
   std::vector<std::string> warnings;                ///< per row
   std::vector<FileStamp> inputs;                    ///< per row
+  std::vector<InputImage> images;                   ///< per row, of samples that were made
   PixelSums pixels;
   std::vector<std::optional<SizedSample>> sized;  ///< per row; nothing where it is still to be made
 };
@@ -88,6 +89,7 @@ class PartPipeline {
         assembler_(job.chunk_samples, sample_bytes_),
         payloads_(std::max(job.buffer_bytes, 2 * job.chunk_bytes) - job.chunk_bytes),
         sized_chunks_(job.chunk_bytes, job.container.is_zstd_stream, writer) {
+    record_.inputs.emplace();
     for (const PackColumn& column : column_types(job.list.columns))
       outcome_.samples.columns.push_back(empty_column(column));
   }
@@ -157,10 +159,11 @@ class PartPipeline {
   }
 
   Block next_rows(std::uint64_t count) {
-    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}, {}};
+    Block block{open_, next_row_, next_slot_, {}, {}, {}, {}, {}, {}};
     block.reasons.resize(count);
     block.warnings.resize(count);
     block.inputs.resize(count);
+    block.images.resize(count);
     block.sized.resize(is_sized() ? count : 0);
     next_row_ += count;
     return block;
@@ -191,6 +194,7 @@ class PartPipeline {
         block.pixels.add_sample(slot, job_.context.sample);
       }
       block.warnings[at] = escape_bytes(maker.warnings());
+      block.images[at] = maker.input();
     } catch (const ImageError& error) {
       block.reasons[at] = escape_bytes(error.reason());
     }
@@ -213,6 +217,7 @@ class PartPipeline {
       ++record_.rows;
       if (!block.reasons[at]) {
         keep(index);
+        add_image(block.images[at], *record_.inputs);
         const bool is_odd = !block.warnings[at].empty();
         if (is_odd) record_.warnings.push_back(listed(index, block.warnings[at]));
         take(block, at);

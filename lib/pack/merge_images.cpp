@@ -17,6 +17,7 @@
 #include "chunkhit/error.h"
 #include "pack/merge_inputs.h"
 #include "types/enum_names.h"
+#include "types/input_sizes.h"
 
 namespace chunkhit {
 namespace {
@@ -166,6 +167,7 @@ Manifest merge_images(std::span<const MergeInput> inputs, const std::string& out
   merged.class_labels = first.class_labels;
   merged.columns = first.columns;
   PixelSums pixels;
+  merged.inputs.emplace();
   for (const MergeInput& input : inputs) {
     check_images(input, inputs.front());
     merged.samples += input.images->samples;
@@ -173,6 +175,7 @@ Manifest merge_images(std::span<const MergeInput> inputs, const std::string& out
     merged.warned += input.images->warned;
     merged.raw_bytes += input.images->raw_bytes;
     pixels.add(input.pixels);
+    add_sizes(input.images->inputs, merged.inputs);
   }
   merge_classes(inputs, merged);
   merged.mean = pixels.mean(merged.sample.channels);

@@ -18,6 +18,7 @@
 #include "pack/disk_space.h"
 #include "pack/input_stamps.h"
 #include "pack/parallel_files.h"
+#include "types/input_sizes.h"
 
 namespace chunkhit {
 namespace {
@@ -429,9 +430,11 @@ Manifest PackWriter::manifest_so_far() const {
   manifest.class_labels = run_.list.label_kind == LabelKind::class_id;
   manifest.classes = class_records(run_.list, pack_.parts());
   PixelSums pixels;
+  manifest.inputs.emplace();
   for (const PartRecord& part : pack_.parts()) {
     manifest.samples += part.samples;
     pixels.add(part.pixels);
+    add_sizes(part.inputs, manifest.inputs);
   }
   manifest.raw_bytes = raw_bytes(manifest.samples, pixels.pixel_count);
   manifest.rows = task_.sample_count + task_.rejects.size();
@@ -470,10 +473,10 @@ PackReport PackWriter::report() const {
   report.parts_kept = pack_.parts_kept();
   report.repaired = repaired_;
   report.notices = notices_;
-  const std::string others = folder_.other_writers_notice();
-  if (!others.empty()) report.notices.push_back(others);
-  const std::string lost = lost_classes_notice();
-  if (!lost.empty()) report.notices.push_back(lost);
+  const std::optional<InputSizes> inputs = manifest_so_far().inputs;
+  for (const std::string& notice :
+       {folder_.other_writers_notice(), lost_classes_notice(), inputs ? squeeze_text(*inputs) : ""})
+    if (!notice.empty()) report.notices.push_back(notice);
   report.rejected = rejects_.size();
   std::uint64_t part_rows = 0;
   std::uint64_t pixel_count = 0;

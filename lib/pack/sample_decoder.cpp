@@ -74,11 +74,23 @@ TransformPlan plan_sample(const PackImagesSpec& spec, const ImageHeader& header)
                         effective_orientation(spec, header));
 }
 
+/// An image of this header and how its aspect ratio changes, before any crop or pad.
+InputImage input_image(const ImageHeader& header, int orientation, const TransformPlan& plan) {
+  const bool swapped = swaps_sides(orientation);
+  InputImage input{header.format, swapped ? header.height : header.width,
+                   swapped ? header.width : header.height};
+  const std::uint64_t wide = std::uint64_t{plan.resized_width} * input.height;
+  const std::uint64_t high = std::uint64_t{plan.resized_height} * input.width;
+  input.squeeze = static_cast<double>(std::max(wide, high)) / static_cast<double>(std::min(wide, high));
+  return input;
+}
+
 /// Plans the transform of an image; one that yields another shape than the pack's ends the run.
 void SampleDecoder::plan(std::string_view file, const ImageHeader& header) {
   orientation_ = effective_orientation(context_.spec, header);
   plan_ = plan_sample(context_.spec, header);
   if (!plan_.error.empty()) throw ImageError(plan_.error);
+  input_ = input_image(header, orientation_, plan_);
   if (is_sized()) return plan_sized(file, header);
   if (plan_.sample != context_.sample)
     throw Error(ErrorCode::bad_data, "images of different shapes: " + context_.first_file + " gives " +

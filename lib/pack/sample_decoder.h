@@ -15,6 +15,7 @@
 #include "store/part.h"
 #include "transform/image_transform.h"
 #include "types/image.h"
+#include "types/input_sizes.h"
 #include "types/pixel_sums.h"
 
 namespace chunkhit {
@@ -56,6 +57,8 @@ class SampleDecoder {
                                 MemoryBudget* payloads);
   /// What is odd or damaged about the last file, whose sample was made all the same; empty as a rule.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
+  /// The last image as it was read, where its sample was made.
+  [[nodiscard]] const InputImage& input() const { return input_; }
   /// The stamp of the last file.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
@@ -89,6 +92,7 @@ class SampleDecoder {
   AssemblerContext& context_;
   FileStamp stamp_;
   std::string warnings_;
+  InputImage input_;
   ImageTransform transform_;
   ByteBuffer file_;
   Image stored_;

@@ -212,6 +212,7 @@ PackInfo manifest_info(const std::string& folder, const Manifest& manifest) {
   images.classes = manifest.classes;
   images.mean = manifest.mean;
   images.std = manifest.std;
+  images.inputs = manifest.inputs;
   images.normalize = manifest.normalize;
   images.chunk_samples = manifest.chunk_samples;
   images.chunk_bytes = manifest.chunk_bytes;

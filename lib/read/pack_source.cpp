@@ -7,6 +7,7 @@
 #include <map>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -17,6 +18,7 @@
 #include "chunkhit/remote.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
+#include "types/input_sizes.h"
 
 namespace chunkhit {
 namespace {
@@ -329,12 +331,14 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
                                             const std::vector<PartManifest>& parts) {
   std::vector<std::string> problems;
   PixelSums pixels;
+  std::optional<InputSizes> inputs{std::in_place};
   std::map<std::int64_t, std::uint64_t> counts;
   std::uint64_t warned = 0;
   for (std::size_t index = 0; index < parts.size(); ++index) {
     const PartManifest& part = parts[index];
     const SourcePack& source = manifest.sources[manifest.parts[index].source];
     pixels.add(part.part.pixels);
+    add_sizes(part.part.inputs, inputs);
     warned += part.part.warnings.size();
     for (const auto& [id, samples] : part.part.class_counts) counts[source.class_id(id)] += samples;
     if (part.spec != source.spec)
@@ -349,6 +353,8 @@ std::vector<std::string> compare_with_parts(const std::string& manifest_path, co
   const std::uint32_t channels = manifest.sample.channels;
   if (pixels.mean(channels) != manifest.mean || pixels.std(channels) != manifest.std)
     problems.push_back(manifest_path + ": mean and std are not those of the parts' pixels");
+  if (inputs != manifest.inputs)
+    problems.push_back(manifest_path + ": the sizes of the input images are not those of the parts");
   if (manifest.own_sizes()) {
     const std::uint64_t raw_bytes = pixels.pixel_count * channels;
     if (manifest.raw_bytes != raw_bytes)

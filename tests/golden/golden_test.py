@@ -6,6 +6,7 @@ these three have no states, 0.1.0-states has."""
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -213,6 +214,17 @@ def check_old_packs_are_inputs(folder, space):
     check(of_text["rows"] == of_packs["rows"] + chunkhit.pack_info(test)["rows"], of_text["rows"])
 
 
+def without_inputs(files):
+    """The files; records of parts without the sizes of their input images, which the first builds of 0.1.0 did not record:
+    a later one writes them for the parts that it packs."""
+    def shortened(content):
+        record = json.loads(content)
+        return {**record, "part": {**record["part"], "inputs": None}, "xxh3": None}
+
+    return {path: shortened(content) if re.search(r"part-[0-9]+[.]json$", str(path)) else content
+            for path, content in files.items()}
+
+
 def check_plan(folder, space, name, root, finished):
     plan = os.path.join(space, name)
     if not os.path.exists(os.path.join(folder, name)):
@@ -225,7 +237,8 @@ def check_plan(folder, space, name, root, finished):
     if code == 65:
         check("in the plan" in said and files_of(plan) == before, "another version", said)
         return "of another version: " + said.strip()
-    check(files_of(plan) == files_of(os.path.join(folder, finished)), "the finished plan differs from the pack")
+    check(without_inputs(files_of(plan)) == without_inputs(files_of(os.path.join(folder, finished))),
+          "the finished plan differs from the pack")
     return "finished"
 
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
+
 #include "base/hash.h"
 #include "chunkhit/error.h"
 
@@ -235,6 +238,45 @@ TEST(Manifest, OfAnEarlierBuildHasNoWarnings) {
   EXPECT_FALSE(manifest.warnings);
   const std::string part = edited(part_manifest_text(small_part()), "\"warnings\"", "\"others\"");
   EXPECT_TRUE(parse_part_manifest(part, "m").part.warnings.empty());
+}
+
+InputSizes three_inputs() {
+  return {{{"jpeg",
+            2,
+            {40, 61, {{40, 1}, {60, 1}}},
+            {30, 33, {{30, 1}, {32, 1}}},
+            {4.0 / 3, 61.0 / 33, {{1.25, 1}, {1.75, 1}}}},
+           {"png", 1, {8, 8, {{8, 1}}}, {8, 8, {{8, 1}}}, {1, 1, {{1, 1}}}}},
+          1,
+          2.5};
+}
+
+TEST(Manifest, SizesOfInputsComeBackAsTheyWereWritten) {
+  Manifest manifest = small_manifest();
+  manifest.inputs = three_inputs();
+  EXPECT_EQ(parse_manifest(manifest_text(manifest), "m").inputs, manifest.inputs);
+  EXPECT_EQ(parse_manifest(manifest_text(small_manifest()), "m").inputs, std::nullopt);
+  PartManifest part = small_part();
+  part.part.inputs = three_inputs();
+  part.part.inputs->formats.pop_back();
+  EXPECT_EQ(parse_part_manifest(part_manifest_text(part), "p").part.inputs, part.part.inputs);
+}
+
+TEST(Manifest, RefusesSizesOfInputsThatAreNotThoseOfTheSamples) {
+  Manifest manifest = small_manifest();
+  manifest.inputs = three_inputs();
+  const std::string text = manifest_text(manifest);
+  for (const auto& [before, after, message] :
+       {std::array{"\"images\": 2", "\"images\": 1", "m: inputs: ranges: 1, expected at most 0"},
+        {"\"60\": 1", "\"60\": 7", "m: inputs: ranges: 7, expected at most 1"},
+        {"\"60\": 1", "\"62\": 1", "m: ranges: expected numbers from 0 to max, found \"62\""},
+        {"\"60\": 1", "\"6o\": 1", "m: ranges: expected numbers from 0 to max, found \"6o\""},
+        {"\"60\": 1", "\"60\": -1", "m: 60: expected a count, found -1"},
+        {"\"squeezed\": 1", "\"squeezed\": 4", "m: inputs: squeezed: 4, expected at most 3"},
+        {"\"min\": 40", "\"min\": \"40\"", "min: expected a number above 0, found \"40\""}})
+    EXPECT_EQ(error_of(edited(text, before, after)), message);
+  manifest.inputs->formats.pop_back();
+  EXPECT_EQ(error_of(manifest_text(manifest)), "m: inputs: images: 2, expected 3");
 }
 
 TEST(PartManifest, OfRatingsHasTheRecordAlone) {

@@ -4,6 +4,7 @@
 #include <chunkhit/error.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -154,6 +155,35 @@ struct OwnSizesInfo {
   std::uint64_t photo = 0;  ///< as pixels compressed by photo
 };
 
+/// Distribution of a number over images, in ranges that are an eighth of a power of two wide.
+struct SizeCounts {
+  double min = 0;
+  double max = 0;
+  std::map<double, std::uint64_t> ranges;  ///< images by the smallest number of their range
+  bool operator==(const SizeCounts&) const = default;
+};
+
+/// Sizes of the input images of one format, upright.
+struct InputFormat {
+  std::string format;  ///< "jpeg", "png", "pnm" (also pixels from a program), …
+  std::uint64_t images = 0;
+  SizeCounts width;  ///< pixels
+  SizeCounts height;
+  SizeCounts aspect_ratio;  ///< width / height
+  bool operator==(const InputFormat&) const = default;
+};
+
+/// Change of an aspect ratio, as a factor, above which an image counts as squeezed.
+inline constexpr double kMaxSqueeze = 1.5;
+
+/// Sizes of the packed images before the transform.
+struct InputSizes {
+  std::vector<InputFormat> formats;  ///< sorted by name
+  std::uint64_t squeezed = 0;        ///< images whose aspect ratio changed by more than kMaxSqueeze
+  double max_squeeze = 1;            ///< largest change of an aspect ratio
+  bool operator==(const InputSizes&) const = default;
+};
+
 /// Contents of a pack (or single part) of images.
 struct ImagesInfo {
   bool own_sizes = false;    ///< each image has its own size; height, width and chunk_samples are 0
@@ -175,6 +205,7 @@ struct ImagesInfo {
   CachePrediction default_cache;  ///< for an untuned HDF5 reader of the first part; all 0 without chunks
   CachePrediction advised_cache;
   std::optional<OwnSizesInfo> sizes;  ///< with own_sizes, from read_pack_info alone
+  std::optional<InputSizes> inputs;   ///< from the manifest; older builds did not record them
 };
 
 /// Contents of a pack (or single part) of user-item matrices, whose samples are rows.

@@ -1,0 +1,77 @@
+#include "types/input_sizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/words.h"
+
+namespace chunkhit {
+namespace {
+
+/// The smallest number of a range: the number's first four binary digits. No logarithm, so that every machine
+/// finds the same.
+std::uint64_t range_begin(std::uint64_t number) {
+  constexpr int kDigits = 4;
+  const int shift = std::max(0, static_cast<int>(std::bit_width(number)) - kDigits);
+  return number >> shift << shift;
+}
+
+void add_number(double number, double range, SizeCounts& counts) {
+  const bool is_first = counts.ranges.empty();
+  counts.min = is_first ? number : std::min(counts.min, number);
+  counts.max = is_first ? number : std::max(counts.max, number);
+  ++counts.ranges[range];
+}
+
+void add_counts(const SizeCounts& other, SizeCounts& counts) {
+  const bool is_first = counts.ranges.empty();
+  counts.min = is_first ? other.min : std::min(counts.min, other.min);
+  counts.max = is_first ? other.max : std::max(counts.max, other.max);
+  for (const auto& [range, images] : other.ranges) counts.ranges[range] += images;
+}
+
+/// The entry of a format; entries are sorted by name.
+InputFormat& entry_of(std::string_view format, InputSizes& sizes) {
+  const auto found = std::ranges::lower_bound(sizes.formats, format, {}, &InputFormat::format);
+  if (found != sizes.formats.end() && found->format == format) return *found;
+  return *sizes.formats.insert(found, {std::string(format), 0, {}, {}, {}});
+}
+
+}  // namespace
+
+void add_image(const InputImage& image, InputSizes& sizes) {
+  constexpr int kFraction = 20;  // binary digits of an aspect ratio behind its point
+  InputFormat& entry = entry_of(image.format, sizes);
+  ++entry.images;
+  add_number(image.width, static_cast<double>(range_begin(image.width)), entry.width);
+  add_number(image.height, static_cast<double>(range_begin(image.height)), entry.height);
+  const std::uint64_t ratio = (std::uint64_t{image.width} << kFraction) / image.height;
+  add_number(static_cast<double>(image.width) / image.height,
+             static_cast<double>(range_begin(ratio)) / (1 << kFraction), entry.aspect_ratio);
+  sizes.squeezed += image.squeeze > kMaxSqueeze ? 1 : 0;
+  sizes.max_squeeze = std::max(sizes.max_squeeze, image.squeeze);
+}
+
+void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes) {
+  if (!other) sizes.reset();
+  if (!sizes) return;
+  for (const InputFormat& from : other->formats) {
+    InputFormat& entry = entry_of(from.format, *sizes);
+    entry.images += from.images;
+    add_counts(from.width, entry.width);
+    add_counts(from.height, entry.height);
+    add_counts(from.aspect_ratio, entry.aspect_ratio);
+  }
+  sizes->squeezed += other->squeezed;
+  sizes->max_squeeze = std::max(sizes->max_squeeze, other->max_squeeze);
+}
+
+std::string squeeze_text(const InputSizes& sizes) {
+  if (sizes.squeezed == 0) return {};
+  return count_text(sizes.squeezed, "image") + (sizes.squeezed == 1 ? " was" : " were") +
+         " squeezed or stretched by more than " + number_text(kMaxSqueeze) + " to 1, at most by " +
+         number_text(std::round(sizes.max_squeeze * 100) / 100) + " to 1";
+}
+
+}  // namespace chunkhit

@@ -1,0 +1,31 @@
+// How the sizes of input images are distributed: exact counts, so that images add up to the same in any
+// order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "chunkhit/pack_info.h"
+
+namespace chunkhit {
+
+/// The image that a sample was made of, upright.
+struct InputImage {
+  std::string_view format;  ///< as decoders name it; outlives this
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  double squeeze = 1;  ///< factor by which the transform changed the aspect ratio, 1 or more
+};
+
+/// Adds one image.
+void add_image(const InputImage& image, InputSizes& sizes);
+
+/// Adds the sizes of other images; the sum of what is known and what is not is not known.
+void add_sizes(const std::optional<InputSizes>& other, std::optional<InputSizes>& sizes);
+
+/// Says how many images were squeezed or stretched by more than kMaxSqueeze; empty where none was.
+[[nodiscard]] std::string squeeze_text(const InputSizes& sizes);
+
+}  // namespace chunkhit
