@@ -70,6 +70,7 @@ class ImageInfo(PackInfo, total=False):
     mean, std  lists of a number a channel, of pixels scaled to 0..1
     normalize  of a pack of a split: mean and std of its first pack, named by `from`, which normalise all of them
     columns    the columns that were kept: a list of dicts: name, type
+    inputs     sizes of the images before the transform, by format: see schemas/manifest.md
     rejected   rows of the input that could not be packed
     warned     samples packed with warnings
     chunk_samples, chunk_bytes
@@ -90,6 +91,7 @@ class ImageInfo(PackInfo, total=False):
     std: List[float]
     normalize: Dict[str, Any]
     columns: List[Dict[str, str]]
+    inputs: Dict[str, Any]
     rejected: int
     warned: int
     chunk_samples: int
@@ -108,6 +110,8 @@ class RatingInfo(PackInfo, total=False):
     values         a dict: type (as stored), scale
     split_name     "train", "validation", "test", or ""
     label_columns  names of the columns of row labels
+    item_columns, user_columns
+                   the columns kept of items and users: lists of dicts: name, type
     chunk_rows     rows of a chunk
     stats          what became of each rating of the input
 
@@ -119,6 +123,8 @@ class RatingInfo(PackInfo, total=False):
     values: Dict[str, Any]
     split_name: str
     label_columns: List[str]
+    item_columns: List[Dict[str, str]]
+    user_columns: List[Dict[str, str]]
     chunk_rows: int
     stats: Dict[str, Any]
 
