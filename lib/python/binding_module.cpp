@@ -125,6 +125,12 @@ PYBIND11_MODULE(_chunkhit, module) {
       },
       py::arg("path"), py::arg("images"), py::arg("labels"));
   module.def(
+      "read_pack_file",
+      [](const std::string& folder, const std::string& name) {
+        return py::bytes(run_interruptible([&] { return read_pack_file(folder, name); }));
+      },
+      py::arg("folder"), py::arg("name"));
+  module.def(
       "verify_pack_json",
       [](const std::string& path, bool quick, std::uint32_t threads, const std::string& images,
          const std::optional<std::string>& labels) {

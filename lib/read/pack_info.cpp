@@ -337,6 +337,10 @@ PackInfo read_pack_info(const std::string& path, const Hdf5Names& names) {
   return info;
 }
 
+std::string read_pack_file(const std::string& folder, const std::string& name) {
+  return std::string(as_text(read_file(folder + "/" + name, kMaxManifestBytes)));
+}
+
 namespace {
 
 std::string time_text(std::time_t time) {

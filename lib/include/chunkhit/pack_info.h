@@ -276,6 +276,10 @@ struct PackInfo {
 /// single part: its structure) is damaged; usage if `names` are given for anything but a single HDF5 file.
 [[nodiscard]] CHUNKHIT_API PackInfo read_pack_info(const std::string& path, const Hdf5Names& names = {});
 
+/// Reads a file beside the parts of a pack, whose folder may be a URL: its manifest.json, run.json, or a
+/// table that the manifest lists. Throws bad_data if there is none; try_again where it cannot be read now.
+[[nodiscard]] CHUNKHIT_API std::string read_pack_file(const std::string& folder, const std::string& name);
+
 /// Formats PackInfo as one JSON object. Keys of manifest.json are named and nested as there
 /// (schemas/manifest.md); other keys are field names.
 [[nodiscard]] CHUNKHIT_API std::string pack_info_json(const PackInfo& info);
