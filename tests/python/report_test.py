@@ -16,9 +16,7 @@ from PIL import Image
 
 import chunkhit
 from chunkhit.report import write_report
-from chunkhit.report._image_scan import spread_samples
-from chunkhit.report._page import shown
-from chunkhit.report._perceptual import MAX_BITS, different_bits, near_pairs, perceptual_hash
+from chunkhit.report._page import short_name, shown
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import browser  # noqa: E402
@@ -99,7 +97,8 @@ def test_browser_shows_the_stored_pixels(photos):
         pack, sample = map(int, re.fullmatch(r"sheet(\d)-(\d+)", image["id"]).groups())
         pixels = np.array(image["pixels"], np.uint8).reshape(image["height"], image["width"], 4)
         np.testing.assert_array_equal(pixels[..., :3], datasets[pack][sample][0])
-        assert image["caption"].startswith(f"#{sample} {shown(datasets[pack].keys([sample])[0])}")
+        file = shown(datasets[pack].keys([sample])[0])
+        assert image["caption"].split() == f"#{sample} {short_name(file)}".split() and image["title"] == file
 
 
 @pytest.mark.parametrize("options", [dict(channels="gray"), dict(channels="rgba", container="shard"), dict(layout="nchw")])
@@ -161,6 +160,7 @@ def test_warns_of_what_is_odd(page):
     found = "\n".join(warnings(page))
     assert f"train: a has 25 images, {SCRIPT} 2: more than 10 to 1" in found
     assert f"val: a has 11 images, {SCRIPT} 1: more than 10 to 1" in found
+    assert [line.split(": ")[1] for line in warnings(page) if 'sampler="balanced"' in line] == ["train"]
     assert "train: 3 of 30 rows were rejected, 10 %" in found
     assert "train and val have 1 image in common" in found
     assert "val: " not in "".join(line for line in warnings(page) if "rejected" in line)
@@ -188,33 +188,46 @@ def test_lists_equal_images_within_and_between_packs(photos, page):
     assert set(equal[1][3].split("; ")) == {named["train/a/04.png"], named["train/a/again.png"]}
 
 
+def test_equal_images_are_found_among_all_of_a_pack_unless_it_is_large(photos, tmp_path, monkeypatch):
+    """Of 16 images that are looked at; a pack is large from 1 kB on."""
+    how = dict(samples=16, seed=1)
+    titles = {}
+    for duplicates, most in (("auto", 10 ** 10), ("auto", 1000), ("all", 1000)):
+        monkeypatch.setattr("chunkhit.report._image_scan.DUPLICATE_BYTES", most)
+        write_report(photos / "packs", tmp_path / "report.html", duplicates=duplicates, **how)
+        text = (tmp_path / "report.html").read_text()
+        titles[duplicates, most] = text[text.index("<h2>Exact duplicates"):text.index("</section>", text.index("<h2>Exact dup"))]
+    everything = titles["auto", 10 ** 10]
+    assert "2 images could be left out" in everything and "train: all 27 images; val: all 12 images." in everything
+    assert titles["all", 1000] == everything
+    assert "train: 16 of 27 images; val: all 12 images. Duplicates of the others are not found." in titles["auto", 1000]
+    for options in (dict(duplicates="some"), dict(duplicates="none", near_duplicates=True)):
+        with pytest.raises(chunkhit.Error, match="duplicates: expected ") as error:
+            write_report(photos / "packs", tmp_path / "report.html", **options)
+        assert error.value.code == "usage"
+
+
+def test_progress_says_how_long_reading_takes(packs, tmp_path, monkeypatch):
+    clock = iter(range(0, 10_000, 2))
+    monkeypatch.setattr("chunkhit.report._image_scan.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("chunkhit.report._image_scan.GROUP_BYTES", 10 * 8 * 6 * 3)
+    events = []
+    write_report(packs / "hdf5", tmp_path / "report.html", progress=events.append)
+    assert [event["rows_done"] for event in events] == list(range(10, 101, 10))
+    assert events[0] == {"phase": "reading hdf5", "rows_done": 10, "rows_total": 100, "rejected": 0, "seconds_left": 18.0}
+    assert events[-1]["seconds_left"] == 0
+
+
 def test_finds_a_resized_and_encoded_copy(page):
     pairs = [row[1:] for row in table_rows(page) if len(row) == 3 and row[0].isdigit() and " #" in row[1]]
     assert [sorted(text.split()[2] for text in pair) for pair in pairs] == [["train/a/06.png", "train/a/larger.jpg"]]
-
-
-def test_near_pairs_are_those_of_all_pairs():
-    random = np.random.default_rng(4)
-    hashes = random.integers(0, 1 << 63, (400, 2)).astype(np.uint64)
-    hashes = np.concatenate([hashes, hashes[:100] ^ (np.uint64(1) << random.integers(0, 62, (100, 2)).astype(np.uint64))])
-    hashes[450:, 0] ^= random.integers(0, 1 << 9, 50).astype(np.uint64)
-    bits = different_bits(hashes[:, None], hashes[None])
-    expected = sorted((int(a), int(b), int(bits[a, b])) for a, b in zip(*np.nonzero(np.triu(bits <= MAX_BITS, 1))))
-    assert len(expected) >= 100
-    assert sorted(near_pairs(hashes, 10_000)[0]) == expected
-
-
-def test_perceptual_hash_compares_areas_with_their_neighbors():
-    ramp = np.tile(np.arange(90, dtype=np.float32), (72, 1))
-    assert np.unpackbits(perceptual_hash(ramp).view(np.uint8)).tolist() == [1] * 64 + [0] * 64
-    assert np.unpackbits(perceptual_hash(ramp.T[:, :50]).view(np.uint8)).tolist() == [0] * 64 + [1] * 64
 
 
 def test_looks_at_as_many_images_as_asked_for_and_says_so(packs, tmp_path):
     for name, seed in (("first", 0), ("again", 0), ("other", 1)):
         write_report(packs / "hdf5", tmp_path / name, samples=32, seed=seed)
     first = (tmp_path / "first").read_text()
-    assert "32 of 100 images" in first and "--samples 0 looks at all" in first
+    assert "32 of 100 images" in first and "hdf5: all 100 images" in first
     assert first == (tmp_path / "again").read_text() != (tmp_path / "other").read_text()
 
 
@@ -224,34 +237,80 @@ def test_looks_at_as_many_users_as_asked_for(ratings, tmp_path):
     assert "48 of 211 users" in text and "at most 48 users, drawn by seed 0" in text
 
 
-@pytest.mark.parametrize("total, wanted", [(1_281_167, 10_000), (1000, 999), (100, 0), (17, 16), (5, 9)])
-def test_samples_are_spread_over_the_pack(total, wanted):
-    samples = spread_samples(total, wanted, 3)
-    assert np.all(np.diff(samples) > 0) and samples[0] >= 0 and samples[-1] < total
-    assert len(samples) == total if wanted == 0 or wanted >= total else 0.95 * wanted <= len(samples) <= wanted
-    assert np.diff(samples, prepend=0, append=total).max() <= 2 * max(16, 16 * total // max(wanted, 1)) + 1
-
-
 def test_shows_sizes_of_images_that_have_their_own(photos, tmp_path):
     chunkhit.pack_images(photos / "photos/train", tmp_path / "own", sizes="own", max_errors=5, progress=False)
     chunkhit.pack_images(photos / "photos/train", tmp_path / "small", sizes="own", max_side=50, max_errors=5, progress=False)
     write_report([tmp_path / "own", tmp_path / "small"], tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Width 40 to 80, height 30 to 60, aspect ratio 1.33 to 1.33." in text
-    assert ["own", "as stored: nothing was shrunk"] in table_rows(text)
-    assert ["small", "not recorded; stored after max-side 50"] in table_rows(text)
+    assert "Width 40 to 50, height 30 to 37, aspect ratio 1.33 to 1.35." in text
+    jpeg, png = ["jpeg", "1", "80", "60", "1.33"], ["png", "26", "40", "30", "1.33"]
+    assert [row for row in table_rows(text) if row and row[0] in ("jpeg", "png")] == 2 * [jpeg, png]
+    assert "Of all packed images, before max-side 50." in text and "nothing was resized or cropped" in text
+
+
+def test_warns_of_images_that_the_transform_squeezes(photos, tmp_path):
+    shutil.copytree(photos / "photos/val/a", tmp_path / "in/a")
+    photo(np.random.default_rng(2), 120, 30).save(tmp_path / "in/a/wide.png")
+    for name, options in (("squeezed", dict(resize=(40, 30))), ("cropped", dict(resize=30, crop=(40, 30)))):
+        chunkhit.pack_images(tmp_path / "in", tmp_path / name, progress=False, **options)
+    write_report([tmp_path / "squeezed", tmp_path / "cropped"], tmp_path / "report.html")
+    found = [line for line in warnings((tmp_path / "report.html").read_text()) if "squeezed or stretched" in line]
+    assert len(found) == 1
+    assert "squeezed: 1 of 12 images was squeezed or stretched by more than 1.5 to 1, at most by 3.00 to 1" in found[0]
+
+
+def test_sizes_that_an_earlier_build_did_not_record_are_said_to_be_missing(packs, tmp_path):
+    shutil.copyfile(next((packs / "hdf5").glob("*.h5")), tmp_path / "part-00000.h5")
+    write_report(tmp_path / "part-00000.h5", tmp_path / "report.html")
+    assert "Sizes of the input images are not recorded" in (tmp_path / "report.html").read_text()
+
+
+def test_columns_that_were_kept_are_shown_with_their_values(photos, tmp_path):
+    random = np.random.default_rng(3)
+    files = sorted(path.name for path in (photos / "photos/train/a").glob("[0-9]*.png"))
+    table = pandas.DataFrame({"file": [f"train/a/{name}" for name in files], "label": "a",
+                              "age": random.integers(18, 90, len(files)), "stars": random.integers(1, 6, len(files)),
+                              "price": random.lognormal(2, 3, len(files)).round(2),
+                              "city": random.choice(["Köln", "Rome <b>", "Oslo"], len(files), p=[.6, .3, .1])})
+    table.loc[3, "price"] = None
+    table.to_csv(photos / "photos/kept.csv", index=False)
+    chunkhit.pack_images(photos / "photos", tmp_path / "pack", labels=photos / "photos/kept.csv", progress=False,
+                         keep_columns=["age", "stars", "price", "city"])
+    write_report(tmp_path / "pack", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    section = text[text.index('<section id="columns">'):]
+    found = texts(f"<body>{section[:section.index('</section>')]}")
+    assert f"age: {table.age.min()} to {table.age.max()}; the median is {table.age.median():g} in pack" in found
+    assert "price: 1 of" not in found and f"pack: 1 of {len(files)} values is missing." in found
+    top = table.city.value_counts()
+    assert f"city: 3 texts, the most frequent is {top.index[0]}" in found
+    for value, count in [*top.items(), *table.stars.value_counts().items()]:
+        assert str(value) in found and str(count) in found
+    assert "<b>" not in section
+
+
+def test_a_report_has_no_section_that_says_nothing(packs, tmp_path):
+    write_report(packs / "shard", tmp_path / "classes.html")
+    write_report(packs / "numbers", tmp_path / "numbers.html", duplicates="none")
+    anchors = [re.findall(r'<section id="([a-z-]+)">', (tmp_path / f"{name}.html").read_text()) for name in ("classes", "numbers")]
+    assert anchors == [["packs", "classes", "sheet", "sizes", "brightness", "duplicates", "chunks"],
+                       ["packs", "labels", "sheet", "sizes", "brightness", "chunks"]]
 
 
 def test_labels_that_are_numbers_have_no_classes(packs, tmp_path):
     write_report(packs / "numbers", tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert "Labels are numbers: there are no classes to count" in text and "48 of 100 images" in text
+    numbers = pandas.read_csv(packs / "numbers.csv")
+    assert f"x: 0 to {numbers.x.max():g}; the median is {numbers.x.median():g} in numbers" in texts(text)
+    assert f"y: {numbers.y.min()} to 0; the median is {numbers.y.median():g} in numbers" in texts(text)
+    assert "48 of 100 images" in text and '<section id="classes">' not in text
 
 
 def test_a_table_that_the_manifest_lists_must_be_there(photos, tmp_path):
     shutil.copytree(photos / "packs/train", tmp_path / "train")
     for change, message in ((lambda file: file.write_text("row,file\n"), "expected a table with a column reason"),
-                            (lambda file: file.unlink(), "cannot be read: No such file")):
+                            (lambda file: file.unlink(), "No such file")):
         change(tmp_path / "train/rejects.csv")
         with pytest.raises(chunkhit.Error, match=f"rejects.csv: {message}") as error:
             write_report(tmp_path / "train", tmp_path / "report.html")
@@ -271,15 +330,21 @@ def test_a_pack_on_a_server_has_the_sections_of_the_local_one(photos, tmp_path):
     with Nginx(photos / "packs", tmp_path / "nginx") as server:
         write_report([f"{server.url}/train", f"{server.url}/val"], tmp_path / "remote.html", near_duplicates=True)
     remote, local = ((folder / name).read_text() for folder, name in ((tmp_path, "remote.html"), (photos, "report.html")))
-    assert "train: rejects.csv is not at hand" in texts(remote)
     assert re.findall(r"data:image/png;base64,[^\"]*", remote) == re.findall(r"data:image/png;base64,[^\"]*", local)
     sections = [re.search(rf'<section id="{name}">.*?</section>', text, re.DOTALL).group()
-                for name in ("classes", "sheet", "duplicates", "near-duplicates") for text in (remote, local)]
+                for name in ("classes", "sheet", "sizes", "rejects", "duplicates", "near-duplicates") for text in (remote, local)]
     assert sections[::2] == sections[1::2]
 
 
-def test_names_are_shown_without_what_would_change_the_page():
-    assert shown("a\x1b[2J\u202egnp.\udcff é日") == "a\\x1b[2J\\u202egnp.\\xff é日"
+@pytest.mark.usefixtures("network")
+def test_says_why_rejects_on_a_server_are_not_known(photos, tmp_path):
+    shutil.copytree(photos / "packs/train", tmp_path / "www/train")
+    (tmp_path / "www/train/rejects.csv").unlink()
+    with Nginx(tmp_path / "www", tmp_path / "nginx") as server:
+        write_report(f"{server.url}/train", tmp_path / "report.html")
+    found = texts((tmp_path / "report.html").read_text())
+    assert "train: 3 images were rejected" in found
+    assert any(line.startswith(f"The reasons are not known: {server.url}/train/rejects.csv: ") and "404" in line for line in found)
 
 
 def test_ratings_equal_those_of_pandas(ratings, tmp_path):

@@ -28,7 +28,8 @@ window.addEventListener("load", () => {
     external: performance.getEntriesByType("resource").map(entry => entry.name).filter(name => !name.startsWith("data:")),
     images: Array.from(document.querySelectorAll("figure img"), image => ({
       id: image.closest("figure").id, width: image.naturalWidth, height: image.naturalHeight,
-      caption: image.closest("figure").querySelector("figcaption").innerText, pixels: PIXELS ? pixels(image) : []})),
+      caption: image.closest("figure").querySelector("figcaption").innerText,
+      title: image.closest("figure").querySelector("figcaption").title, pixels: PIXELS ? pixels(image) : []})),
     background: style("body", "backgroundColor"), color: style("body", "color"),
     chart: style("svg.chart text", "fill"),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,

@@ -24,7 +24,8 @@ class ProgressLine:
         unit = "rows" if event["rows_total"] or not event.get("bytes_done") else "bytes"
         done, total = event[f"{unit}_done"], event[f"{unit}_total"]
         text = f"{event['phase']}: {done:,} of {total:,} {unit}" if total else f"{event['phase']}: {done:,} {unit}"
-        self._write(text + (f", {event['rejected']:,} rejected" if event["rejected"] else ""))
+        left = f", about {event['seconds_left']:.0f} s left" if "seconds_left" in event else ""
+        self._write(text + (f", {event['rejected']:,} rejected" if event["rejected"] else "") + left)
 
     def end(self) -> None:
         if self._width:

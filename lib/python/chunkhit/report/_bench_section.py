@@ -41,7 +41,7 @@ def bench_section(path: str) -> Section:
 
 def settings_block(settings: Dict[str, Any]) -> Block:
     shown_settings = [(name, shown(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
-                      for name, value in settings.items() if value is not None]
+                      for name, value in settings.items() if value not in (None, "", [])]
     return Block("Settings", header=("setting", "value"), rows=shown_settings)
 
 
@@ -49,17 +49,17 @@ def epochs_section(bench: Dict[str, Any]) -> Section:
     section = Section("bench", "Speed, as pack-bench measured it")
     epochs: List[Dict[str, Any]] = bench["epochs"]
     labels = [f"epoch {number}" for number in range(len(epochs))]
-    rate = bench["samples_per_second"]
+    rate, step_ms = bench["samples_per_second"], bench["settings"]["step_ms"]
     panels = [Series("samples a second", [epoch["samples_per_second"] for epoch in epochs]),
               Series("waited, % of the epoch", [100 * epoch["wait_fraction"] for epoch in epochs], charts.SECOND)]
     first = ", ".join(f"{1000 * epoch['first_batch_seconds']:.3g}" for epoch in epochs)
-    title = (f"{rate:,.0f} samples a second, {bench['bytes_per_second'] / 1e9:.2f} GB/s; the loop waited "
-             f"{share_text(bench['wait_fraction'])} of the time")
+    waited = f"the loop waited {share_text(bench['wait_fraction'])} of the time" if step_ms else "an empty loop only waits"
+    title = f"{rate:,.0f} samples a second, {bytes_text(bench['bytes_per_second'])}/s; {waited}"
     note = f"First batch of each epoch after {first} ms."
     section.blocks.append(Block(title, note, charts.bars("bench", labels, panels)))
     section.blocks.append(stage_block(bench["stats"]))
-    hits, misses, step_ms = bench["chunk_hits"], bench["chunk_misses"], bench["settings"]["step_ms"]
-    rows = [("chunk cache", f"{hits:,} hits, {misses:,} misses, {bench['chunk_fetches']:,} fetches"),
+    rows = [("chunk cache", f"{counted(bench['chunk_hits'], 'hit')}, {counted(bench['chunk_misses'], 'miss')}"),
+            ("chunks fetched", f"{bench['chunk_fetches']:,}"),
             ("largest memory of the process", bytes_text(bench["peak_rss_bytes"])),
             ("verdict", shown(bench["verdict"])),
             ("steps of the training", f"{step_ms:g} ms" if step_ms else "none: the loop is empty")]

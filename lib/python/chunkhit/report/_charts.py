@@ -23,6 +23,7 @@ STYLE: Dict[str, Any] = {
 }
 WIDTH = 7.6  # inches
 MAX_PANELS = 4
+READABLE = 0.75  # of a chart's own size
 
 
 class Series(NamedTuple):
@@ -31,6 +32,23 @@ class Series(NamedTuple):
     name: str
     values: Any
     color: str = ACCENT
+
+
+class Mark(NamedTuple):
+    """A number that is marked in a panel."""
+
+    at: float
+    name: str
+
+
+class Panel(NamedTuple):
+    """Counts between edges, one series or several, for a histogram."""
+
+    edges: Any
+    series: Sequence[Series]
+    x_label: str
+    marks: Sequence[Mark] = ()
+    log: bool = False
 
 
 def short(text: str, most: int = 28) -> str:
@@ -66,16 +84,18 @@ class Chart:
 
 
 def inline(svg: str, name: str) -> str:
-    """The SVG as an element of the page: ids of its own, variables for colors, as wide as there is room."""
+    """The SVG as an element of the page: ids of its own, variables for colors, as wide as there is room, but no smaller
+    than its text can be read."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     for color, variable in VARIABLES.items():
         svg = svg.replace(color, f"var(--{variable})")
     svg = re.sub(r"font: ([0-9.]+)px [^;\"]*", r"font-size: \1px", svg)
-    width = re.search(r'width="([0-9.]+)pt"', svg)
-    assert width
-    head = f'<svg class="chart" role="img" style="max-width: {float(width.group(1)) * 4 / 3:.0f}px"'
+    found = re.search(r'width="([0-9.]+)pt"', svg)
+    assert found
+    width = float(found.group(1)) * 4 / 3
+    head = f'<svg class="chart" role="img" style="max-width: {width:.0f}px; min-width: {READABLE * width:.0f}px"'
     return head + re.sub(r'\s(?:width|height)="[0-9.]+pt"', "", svg[4:], count=2)
 
 
@@ -102,26 +122,53 @@ def bars(name: str, labels: Sequence[str], panels: Sequence[Series], unit: str =
     return chart.svg()
 
 
-def histogram(name: str, edges: Any, panels: Sequence[Sequence[Series]], x_labels: Sequence[str],
-              marks: Sequence[float] = ()) -> str:
-    """Counts between edges, as outlines with their names above; `marks` are medians, by panel."""
-    chart = Chart(name, 2.5, len(panels))
-    for index, (axes, all_series) in enumerate(zip(chart.axes, panels)):
-        steps = np.asarray(edges[index] if isinstance(edges, list) else edges, dtype=float)
-        for series in all_series:
-            counts = np.asarray(series.values, dtype=float)
-            axes.stairs(counts, steps, color=series.color, fill=len(all_series) == 1, linewidth=1.6)
-        name_series(axes, all_series)
-        axes.set_xlabel(x_labels[index])
-        axes.set_ylim(0, 1.22 * max(1e-9, *(float(np.max(series.values)) for series in all_series)))
+def histogram(name: str, panels: Sequence[Panel], titles: bool = False) -> str:
+    """Counts between edges, as outlines with their names above; of one series filled, with `titles` below its name."""
+    chart = Chart(name, 2.7 if titles else 2.5, len(panels))
+    for axes, panel in zip(chart.axes, panels):
+        for series in panel.series:
+            axes.stairs(np.asarray(series.values, dtype=float), panel.edges, color=series.color,
+                        fill=len(panel.series) == 1, linewidth=1.6)
+        name_series(axes, panel.series)
+        if titles:
+            axes.set_title(short(panel.series[0].name, 60 // len(panels)))
+        axes.set_xlabel(panel.x_label)
+        axes.set_ylim(0, 1.22 * max(1e-9, *(float(np.max(series.values)) for series in panel.series)))
         axes.yaxis.set_major_formatter(lambda value, _: plain(value))
         axes.yaxis.set_major_locator(ticker(4))
         axes.grid(axis="y", linewidth=0.6)
-        if index < len(marks):
-            axes.axvline(marks[index], color=FG, linewidth=1, linestyle=(0, (3, 3)))
-            axes.annotate(f"median {plain(marks[index])}", (marks[index], 1), (4, -3), va="top", fontsize=9,
-                          xycoords=("data", "axes fraction"), textcoords="offset points")
+        if panel.log:
+            axes.set_xscale("log")
+            log_ticks(axes, panel.edges)
+        draw_marks(axes, panel)
     return chart.svg()
+
+
+def draw_marks(axes: Any, panel: Panel) -> None:
+    """Lines at numbers, with their names on the side that has more room; several below each other."""
+    low, high = axes.get_xlim()
+    for row, mark in enumerate(panel.marks):
+        share = np.log(mark.at / low) / np.log(high / low) if panel.log else (mark.at - low) / (high - low)
+        axes.axvline(mark.at, color=FG, linewidth=1, linestyle=(0, (3, 3)))
+        axes.annotate(mark.name, (mark.at, 1), (4 if share < 0.5 else -4, -3 - 12 * (row + (len(panel.series) > 1))), va="top",
+                      ha="left" if share < 0.5 else "right", fontsize=9, xycoords=("data", "axes fraction"),
+                      textcoords="offset points")
+
+
+def log_ticks(axes: Any, edges: Any) -> None:
+    """Up to six ticks at round numbers that a person divides by: 1, 2, 5 or powers of two."""
+    from matplotlib.ticker import FixedLocator, NullLocator  # type: ignore
+
+    low, high = float(edges[0]), float(edges[-1])
+    for steps in ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10.0 ** power for power in range(-7, 19) for step in steps if low <= step * 10.0 ** power <= high]
+        if len(ticks) <= 6:
+            break
+    else:
+        ticks = ticks[::-(-len(ticks) // 6)]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda value, _: plain(value))
 
 
 def ticker(count: int) -> Any:
@@ -173,18 +220,19 @@ def shares(name: str, all_series: Sequence[Series], x_label: str, y_label: str) 
     """How much the most active part of each series holds: curves of shares, named where they are steep."""
     chart = Chart(name, 3.0, width=5.2)
     axes = chart.axes[0]
-    for number, series in enumerate(all_series):
+    halves = []
+    for series in all_series:
         values = np.sort(np.asarray(series.values, dtype=float))[::-1]
         held = np.concatenate([[0], np.cumsum(values)]) / max(values.sum(), 1)
         share = np.linspace(0, 1, len(held))
         picks = np.unique(np.linspace(0, len(held) - 1, 300).astype(int))
         axes.plot(100 * share[picks], 100 * held[picks], color=series.color)
-        half = int(np.searchsorted(held, 0.5))
-        x = 100 * share[half]
-        axes.plot(x, 100 * held[half], "o", color=series.color, markersize=5)
-        axes.annotate(f"{series.name}: half by {share_of(x)} %", (x, 50), (100, 38 - 12 * number), color=series.color,
-                      fontsize=10, ha="right", va="center",
-                      arrowprops={"arrowstyle": "-", "color": series.color, "linewidth": 0.6})
+        halves.append(100 * share[int(np.searchsorted(held, 0.5))])
+    for number, (series, x) in enumerate(zip(all_series, halves)):
+        axes.plot(x, 50, "o", color=series.color, markersize=5)
+        line = {"arrowstyle": "-", "color": series.color, "linewidth": 0.6, "relpos": (0, 0.5), "shrinkA": 1}
+        axes.annotate(f"{series.name}: half by {share_of(x)} %", (x, 50), (min(max(halves) + 9, 64), 40 - 12 * number),
+                      color=series.color, fontsize=10, va="center", arrowprops=line)
     axes.plot([0, 100], [0, 100], color=GRID, linewidth=1)
     axes.set(xlabel=x_label, ylabel=y_label, xlim=(0, 100), ylim=(0, 101))
     return chart.svg()
@@ -215,8 +263,8 @@ def density_map(name: str, density: Any, x_label: str, y_label: str) -> str:
 
 
 def stacked(name: str, labels: Sequence[str], parts: Sequence[Series], unit: str) -> str:
-    """Bars of parts, each with its name and number inside where there is room, else above the first bar."""
-    chart = Chart(name, 0.7 + 0.42 * len(labels))
+    """Bars of parts, whose names stand above, and in each part its number where there is room."""
+    chart = Chart(name, 0.85 + 0.42 * len(labels))
     axes = chart.axes[0]
     table = np.array([np.asarray(part.values, dtype=float) for part in parts])
     ends = np.cumsum(table, axis=0)
@@ -225,11 +273,12 @@ def stacked(name: str, labels: Sequence[str], parts: Sequence[Series], unit: str
         begins = ends[index] - table[index]
         axes.barh(range(len(labels)), table[index], 0.66, left=begins, color=part.color, edgecolor=BACK, linewidth=1)
         for row, (begin, value) in enumerate(zip(begins, table[index])):
-            text = f"{part.name} {plain(value)}{unit}"
-            if value / total > 0.011 * len(text):
+            text = f"{plain(value)}{unit}"
+            if value / total > 0.013 * len(text):
                 axes.text(begin + value / 2, row, text, ha="center", va="center", fontsize=9, color=BACK)
     axes.set_yticks(range(len(labels)), [short(label) for label in labels])
-    axes.set(xlim=(0, total), ylim=(len(labels) - 0.5, -0.5))
+    name_series(axes, parts)
+    axes.set(xlim=(0, total), ylim=(len(labels) - 0.5, -0.95))
     axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_formatter(lambda value, _: plain(value) + unit)
     return chart.svg()

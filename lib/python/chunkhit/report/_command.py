@@ -9,11 +9,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import __version__
 from .._error import Error, whole_number
-from .._packing import pack_info, packs_in
+from .._packing import Progress, pack_info, packs_in, with_progress
 from .._paths import Path, Paths, path_list
+from ._image_scan import LookOptions, Report, scan_images
 from ._page import Section, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
+DUPLICATES = ("auto", "all", "none")
 EXIT_CODES = {"too_many_rejects": 1, "usage": 2, "bad_data": 65, "cannot_write": 73, "try_again": 75}
 
 
@@ -55,16 +57,16 @@ def check_libraries() -> None:
                     f"{packages}, or pip install {' '.join(missing)}", "usage")
 
 
-def image_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int, near_duplicates: bool) -> List[Section]:
-    from . import _duplicate_sections, _image_sections
-    from ._image_scan import scan_images
+def image_sections(packs: Sequence[Tuple[str, str]], options: LookOptions) -> List[Section]:
+    from . import _column_section, _duplicate_sections, _image_sections, _size_section
 
-    scans = [scan_images(name, path, samples, seed, near_duplicates) for name, path in packs]
-    sections = [_image_sections.overview(scans), _image_sections.class_section(scans),
-                _image_sections.sheet_section(scans, seed), _image_sections.size_section(scans),
-                _image_sections.brightness_section(scans), _image_sections.reject_section(scans),
-                _duplicate_sections.duplicate_section(scans)]
-    sections += [_duplicate_sections.near_section(scans)] if near_duplicates else []
+    scans = [scan_images(name, path, options) for name, path in packs]
+    sections = [_image_sections.overview(scans), _image_sections.class_section(scans), _column_section.label_section(scans),
+                _column_section.column_section(scans), _image_sections.sheet_section(scans, options.seed),
+                _size_section.size_section(scans), _image_sections.brightness_section(scans),
+                _image_sections.reject_section(scans)]
+    sections += [_duplicate_sections.duplicate_section(scans)] if options.duplicates != "none" else []
+    sections += [_duplicate_sections.near_section(scans)] if options.near_duplicates else []
     return sections + [_image_sections.chunk_section(scans)]
 
 
@@ -78,7 +80,7 @@ def rating_sections(packs: Sequence[Tuple[str, str]], samples: int, seed: int) -
 
 
 def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, samples: Optional[int] = None, seed: int = 0,
-                 near_duplicates: bool = False) -> None:
+                 duplicates: str = "auto", near_duplicates: bool = False, progress: Progress = False) -> None:
     """Writes a page of what packs hold, of images, of ratings, or of both.
 
     packs            packs, parts, folders of splits or HDF5 files, one or several; URLs, too
@@ -87,7 +89,10 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     samples          images (10,000 by default) or users (as many as have 50 million ratings) that are looked at in each
                      pack; 0: all. Class counts are always of all
     seed             draws them; equal seeds draw the same
-    near_duplicates  also look for images that are alike, by a perceptual hash
+    duplicates       whose images are compared for equal pixels: "auto", all of a pack with at most 10 GB of pixels, else
+                     those that are looked at; "all", whatever that takes; "none"
+    near_duplicates  also look for images that are alike, by a perceptual hash, among those that are compared
+    progress         True: a line on stderr, None: where that is a terminal; or a function, as of `pack_images`
 
     Raises Error "usage", where matplotlib or jinja2 is missing, too; "bad_data", "cannot_write" or "try_again".
     """
@@ -95,19 +100,28 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     if samples is not None:
         whole_number("samples", samples)
     whole_number("seed", seed)
+    if duplicates not in DUPLICATES or (duplicates == "none" and near_duplicates):
+        expected = "auto or all, as near-duplicates are wanted" if duplicates == "none" else ", ".join(DUPLICATES)
+        raise Error(f"duplicates: expected {expected}, found {duplicates!r}", "usage")
     check_libraries()
     kinds: Dict[bool, List[Tuple[str, str]]] = {False: [], True: []}
     for name, path in named:
         kinds["matrices" in pack_info(path)].append((name, path))
     sections: List[Section] = []
     if kinds[False]:
-        sections += image_sections(kinds[False], DEFAULT_SAMPLES if samples is None else samples, seed, near_duplicates)
+        most = DEFAULT_SAMPLES if samples is None else samples
+
+        def look(report: Report) -> List[Section]:
+            return image_sections(kinds[False], LookOptions(most, seed, duplicates, near_duplicates, report))
+
+        sections += with_progress(progress, look)
     if kinds[True]:
         sections += rating_sections(kinds[True], -1 if samples is None else samples, seed)
     if bench is not None:
         from ._bench_section import bench_section
 
         sections.append(bench_section(os.fsdecode(bench)))
+    sections = [section for section in sections if section.blocks or section.warnings]
     title = ", ".join(name for name, _ in named)
     note = subtitle(bool(kinds[False]), bool(kinds[True]), samples, seed)
     write_page(os.fsdecode(output), page_text(title, note, sections, __version__))
@@ -132,7 +146,10 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--samples", metavar="N", type=int,
                        help="images or users looked at in each pack; 0: all (10,000; users with 50 million ratings)")
     flags.add_argument("--seed", metavar="N", type=int, default=0, help="draws them (0)")
-    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are alike")
+    flags.add_argument("--duplicates", choices=DUPLICATES, default="auto",
+                       help="images compared for equal pixels: auto is all of packs with up to 10 GB of pixels, else those "
+                            "looked at (auto)")
+    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are alike among these")
     flags.add_argument("--version", action="version", version=f"pack-report {__version__}")
     return flags
 
@@ -142,7 +159,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     options: Any = parser().parse_args(arguments)
     try:
         write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
-                     near_duplicates=options.near_duplicates)
+                     duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
     except Error as error:
         print(f"pack-report: {error}", file=sys.stderr)
         return EXIT_CODES[error.code]

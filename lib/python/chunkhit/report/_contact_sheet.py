@@ -50,8 +50,7 @@ def figures_of(scan: ImageScan, samples: Sequence[int], prefix: str) -> List[Fig
         detail = f"{scan.name}, {width} x {height}" + (", shrunk for this page" if is_shrunk else ", as stored")
         if np.ndim(label):
             detail += "; " + ", ".join(f"{value:g}" for value in label[:4])
-        name = shown(key) if key else "file not recorded"
-        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample} {name}", detail))
+        figures.append(Figure(f"{prefix}-{sample}", source, width, height, f"#{sample}", shown(key), detail))
     return figures
 
 

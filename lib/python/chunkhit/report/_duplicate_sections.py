@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from ._contact_sheet import figures_of
-from ._image_scan import ImageScan, keys_of
-from ._page import Block, Figure, Section, counted, looked_at, shown
+from ._image_scan import DUPLICATE_BYTES, ImageScan, keys_of
+from ._page import Block, Figure, Section, bytes_text, counted, looked_at, shown
 from ._perceptual import FLAT, MAX_BITS, near_groups
 
 SHOWN_GROUPS = 100
@@ -17,47 +17,61 @@ SHOWN_PAIRS = 24
 
 
 class Found(NamedTuple):
-    """An image that was looked at."""
+    """An image that was compared."""
 
     scan: int  # position of its pack
-    at: int  # position in the scan's `looked`
+    sample: int
 
 
-def all_found(scans: Sequence[ImageScan]) -> List[Found]:
-    return [Found(index, at) for index, scan in enumerate(scans) for at in range(len(scan.looked))]
+class Compared:
+    """The images of all packs that were compared, in a row."""
 
+    def __init__(self, scans: Sequence[ImageScan]) -> None:
+        self.digests = np.concatenate([scan.hashes.digests for scan in scans])
+        self._ends = np.cumsum([len(scan.hashes.samples) for scan in scans])
+        self._scans = scans
 
-def sample_of(scans: Sequence[ImageScan], found: Found) -> int:
-    return int(scans[found.scan].looked[found.at])
+    def found(self, at: int) -> Found:
+        scan = int(np.searchsorted(self._ends, at, side="right"))
+        first = self._ends[scan] - len(self._scans[scan].hashes.samples)
+        return Found(scan, int(self._scans[scan].hashes.samples[at - first]))
+
+    def equal_groups(self) -> Iterator[List[Found]]:
+        """Groups of images of equal shape and pixels."""
+        order = np.lexsort((self.digests[:, 1], self.digests[:, 0]))  # stable: each group is in the order of the packs
+        ordered = self.digests[order]
+        is_first = np.ones(len(order) + 1, bool)
+        is_first[1:-1] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        begins = np.flatnonzero(is_first)
+        lengths = np.diff(begins)
+        for begin, length in zip(begins[:-1][lengths > 1], lengths[lengths > 1]):
+            yield [self.found(int(at)) for at in order[begin:begin + length]]
 
 
 def named(scans: Sequence[ImageScan], found: Found) -> str:
     """An image's pack, number, file and class."""
     scan = scans[found.scan]
-    sample = sample_of(scans, found)
-    key = keys_of(scan, [sample])[0]
-    name = f"{scan.name} #{sample}" + (f" {shown(key)}" if key else "")
-    if scan.labels.ndim == 1 and scan.labels[sample] >= 0:
-        label = int(scan.labels[sample])
+    key = keys_of(scan, [found.sample])[0]
+    name = f"{scan.name} #{found.sample}" + (f" {shown(key)}" if key else "")
+    if scan.labels.ndim == 1 and scan.labels[found.sample] >= 0:
+        label = int(scan.labels[found.sample])
         name += f" ({scan.names.get(label, label)})"
     return name
 
 
 def coverage(scans: Sequence[ImageScan]) -> str:
-    parts = [f"{scan.name}: {looked_at(len(scan.looked), scan.total, 'image').lower()}" for scan in scans]
+    parts = [f"{scan.name}: {looked_at(len(scan.hashes.samples), scan.total, 'image').lower()}" for scan in scans]
     note = "; ".join(parts) + "."
-    if any(len(scan.looked) < scan.total for scan in scans):
-        note += " Duplicates of images that were not looked at are not found: --samples 0 looks at all."
+    if any(len(scan.hashes.samples) < scan.total for scan in scans):
+        note += (f" Duplicates of the others are not found. Of packs with more than {bytes_text(DUPLICATE_BYTES)} of pixels "
+                 "only the images that are looked at are compared; --duplicates all reads and compares all.")
     return note
 
 
 def equal_groups(scans: Sequence[ImageScan]) -> List[List[Found]]:
     """Groups of images of equal shape and pixels; those of several packs first, then the largest."""
-    groups: Dict[bytes, List[Found]] = defaultdict(list)
-    for found in all_found(scans):
-        groups[scans[found.scan].digests[found.at]].append(found)
-    several = [group for group in groups.values() if len(group) > 1]
-    return sorted(several, key=lambda group: (-len({found.scan for found in group}), -len(group), group[0]))
+    return sorted(Compared(scans).equal_groups(),
+                  key=lambda group: (-len({found.scan for found in group}), -len(group), group[0]))
 
 
 def pairs_of_packs(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -> Dict[Tuple[int, int], int]:
@@ -75,7 +89,7 @@ def has_other_labels(scans: Sequence[ImageScan], group: Sequence[Found]) -> bool
     labels = set()
     for found in group:
         scan = scans[found.scan]
-        label = scan.labels[sample_of(scans, found)]
+        label: Any = scan.labels[found.sample]
         labels.add(tuple(label.tolist()) if scan.labels.ndim == 2 else scan.names.get(int(label), str(label)))
     return len(labels) > 1
 
@@ -91,7 +105,8 @@ def duplicate_section(scans: Sequence[ImageScan]) -> Section:
                                 "what is learned from one is measured on the other")
     others = [group for group in groups if has_other_labels(scans, group)]
     if others:
-        section.warnings.append(f"{counted(len(others), 'group')} of equal images have different labels: "
+        section.warnings.append(f"{counted(len(others), 'group')} of equal images "
+                                f"{'has' if len(others) == 1 else 'have'} different labels: "
                                 + "; ".join(named(scans, found) for found in others[0][:3]))
     section.blocks.append(group_block(scans, groups))
     return section
@@ -111,7 +126,7 @@ def group_block(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -
     if len(groups) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {counted(len(groups), 'group')} are listed."
     figures = [figure for group in groups[:12]
-               for figure in figures_of(scans[group[0].scan], [sample_of(scans, group[0])], f"equal{group[0].scan}")]
+               for figure in figures_of(scans[group[0].scan], [group[0].sample], f"equal{group[0].scan}")]
     have = "has" if len(groups) == 1 else "have"
     title = f"{counted(surplus, 'image')} could be left out: {counted(len(groups), 'group')} of images {have} equal pixels"
     return Block(title, note, header=("images", "where", "labels", "samples and files"), rows=rows, figures=figures)
@@ -120,34 +135,33 @@ def group_block(scans: Sequence[ImageScan], groups: Sequence[Sequence[Found]]) -
 def near_section(scans: Sequence[ImageScan]) -> Section:
     """Near-duplicates; the scans have perceptual hashes."""
     section = Section("near-duplicates", "Near-duplicates")
-    every = all_found(scans)
-    hashes = np.concatenate([scan.perceptual for scan in scans if scan.perceptual is not None])
-    contrast = np.concatenate([scan.contrast for scan in scans])
-    digests = [digest for scan in scans for digest in scan.digests]
-    pairs, flat, is_cut = near_groups(hashes, contrast, digests)
+    compared = Compared(scans)
+    hashes = np.concatenate([scan.hashes.perceptual for scan in scans])
+    contrast = np.concatenate([scan.hashes.contrast for scan in scans])
+    near, flat, is_cut = near_groups(hashes, contrast, compared.digests)
+    pairs = [(compared.found(first), compared.found(second), bits) for first, second, bits in near]
     note = (f"{coverage(scans)} Hashes of brightness gradients (128 bits) that differ in at most {MAX_BITS} bits; look at the "
             f"pairs, as plain scenes may resemble each other. {counted(flat, 'image')} of a contrast below {FLAT:g} "
             f"{'is' if flat == 1 else 'are'} left out.")
     if not pairs:
         section.blocks.append(Block("No two images look alike", note))
         return section
-    between = [pair for pair in pairs if every[pair[0]].scan != every[pair[1]].scan]
+    between = [pair for pair in pairs if pair[0].scan != pair[1].scan]
     if between:
-        first, second = (named(scans, every[index]) for index in between[0][:2])
+        first, second = (named(scans, found) for found in between[0][:2])
         section.warnings.append(f"{counted(len(between), 'pair')} of near-duplicates {'is' if len(between) == 1 else 'are'} "
                                 f"between packs: {first}; {second}")
-    within = [pair for pair in pairs if every[pair[0]].scan == every[pair[1]].scan]
-    section.blocks.append(near_block(scans, every, between + within, note, is_cut))
+    within = [pair for pair in pairs if pair[0].scan == pair[1].scan]
+    section.blocks.append(near_block(scans, between + within, note, is_cut))
     return section
 
 
-def near_block(scans: Sequence[ImageScan], every: List[Found], pairs: Sequence[Tuple[int, int, int]], note: str,
-               is_cut: bool) -> Block:
+def near_block(scans: Sequence[ImageScan], pairs: Sequence[Tuple[Found, Found, int]], note: str, is_cut: bool) -> Block:
     rows, figures = [], []
     for number, (first, second, bits) in enumerate(pairs[:SHOWN_GROUPS]):
-        rows.append((f"{bits}", named(scans, every[first]), named(scans, every[second])))
+        rows.append((f"{bits}", named(scans, first), named(scans, second)))
         if number < SHOWN_PAIRS:
-            figures += [pair_figure(scans, every[index], number) for index in (first, second)]
+            figures += [pair_figure(scans, found, number) for found in (first, second)]
     if len(pairs) > SHOWN_GROUPS:
         note += f" {SHOWN_GROUPS} of {len(pairs):,} pairs are listed, {SHOWN_PAIRS} shown."
     title = f"{counted(len(pairs), 'pair')} of images {'looks' if len(pairs) == 1 else 'look'} alike"
@@ -156,5 +170,5 @@ def near_block(scans: Sequence[ImageScan], every: List[Found], pairs: Sequence[T
 
 
 def pair_figure(scans: Sequence[ImageScan], found: Found, number: int) -> Figure:
-    figure = figures_of(scans[found.scan], [sample_of(scans, found)], f"near{number}-{found.scan}")[0]
+    figure = figures_of(scans[found.scan], [found.sample], f"near{number}-{found.scan}")[0]
     return figure._replace(caption=f"pair {number + 1}: {figure.caption}")

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,43 +19,86 @@ GROUP_BYTES = 16 << 20
 CACHE_BYTES = 128 << 20  # of a pack's chunks
 MAX_PIXELS_COUNTED = 16384  # of an image, for brightness
 RUN = 16  # neighbors that are read together
+DUPLICATE_BYTES = 10_000_000_000  # of a pack's pixels, up to which all its images are compared
+
+Array = np.ndarray[Any, Any]
+Report = Optional[Callable[[Dict[str, Any]], None]]
+
+
+class LookOptions(NamedTuple):
+    """Which images are read, and what for."""
+
+    samples: int = 10_000  # looked at; 0: all
+    seed: int = 0
+    duplicates: str = "auto"  # whose hashes are compared: "auto", "all" or "none"
+    near_duplicates: bool = False
+    on_progress: Report = None
 
 
 class Glance(NamedTuple):
-    """What is kept of an image."""
+    """What is kept of an image that is looked at."""
 
     height: int
     width: int
     brightness: float  # mean of its pixels, 0 to 255
     contrast: float  # standard deviation of the channel that varies most
-    digest: bytes  # of shape and pixels
-    perceptual: Optional[np.ndarray[Any, Any]]  # uint64 (2,)
+
+
+@dataclass
+class Hashes:
+    """Hashes of these samples, by which equal images, and images that are alike, are found."""
+
+    samples: Array  # ascending
+    digests: Array  # uint64 (n, 2): of shape and pixels
+    perceptual: Array  # uint64 (n, 2); empty without near-duplicates
+    contrast: Array  # float32 (n,): standard deviation of brightness; empty without near-duplicates
+
+    @staticmethod
+    def room(samples: Array, near_duplicates: bool) -> "Hashes":
+        count = len(samples) if near_duplicates else 0
+        return Hashes(samples, np.zeros((len(samples), 2), np.uint64), np.zeros((count, 2), np.uint64),
+                      np.zeros(count, np.float32))
+
+    def add(self, at: int, image: Array) -> None:
+        """Hashes (height, width, channels) as the sample at this position."""
+        shape = struct.pack("<IIII", *image.shape, 0)
+        digest = hashlib.blake2b(np.ascontiguousarray(image).data, digest_size=16, salt=shape).digest()
+        self.digests[at] = np.frombuffer(digest, np.uint64)
+        if len(self.contrast):
+            gray = luma(image)
+            self.perceptual[at] = perceptual_hash(gray)
+            self.contrast[at] = gray.std()
 
 
 @dataclass
 class ImageScan:
-    """A pack with what was seen of it; the arrays are of `looked`, the samples that were read."""
+    """A pack with what was seen of it; the arrays are of `looked`, the samples that were looked at."""
 
     name: str
     path: str
     info: Dict[str, Any]
     names: Dict[int, str]  # of classes, by id, as the page shows them
     dataset: ImageDataset
-    labels: np.ndarray[Any, Any]
-    looked: np.ndarray[Any, Any]
-    sizes: np.ndarray[Any, Any]  # (n, 2): height, width
-    brightness: np.ndarray[Any, Any]
-    contrast: np.ndarray[Any, Any]
-    counts: np.ndarray[Any, Any]  # (channels, 256)
-    digests: List[bytes]
-    perceptual: Optional[np.ndarray[Any, Any]]  # uint64 (n, 2)
+    labels: Array
+    looked: Array
+    sizes: Array  # (n, 2): height, width
+    brightness: Array
+    contrast: Array
+    counts: Array  # (channels, 256)
+    hashes: Hashes
 
     @property
     def total(self) -> int:
         return len(self.dataset)
 
+    @property
+    def is_for_training(self) -> bool:
+        """Whether its split, or its name where it has none, says nothing else."""
+        name = self.info.get("spec", {}).get("split-name") or self.name.rsplit("/", 1)[-1]
+        return name not in ("validation", "valid", "val", "dev", "eval", "test")
 
-def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray[Any, Any]:
+
+def spread_samples(total: int, wanted: int, seed: int) -> Array:
     """`wanted` of `total` samples, ascending: runs of neighbors, evenly spread, at random positions drawn by seed."""
     if not 0 < wanted < total:
         return np.arange(total)
@@ -66,67 +111,98 @@ def spread_samples(total: int, wanted: int, seed: int) -> np.ndarray[Any, Any]:
     return np.asarray(np.unique(np.minimum(chosen, total - 1))[:wanted])
 
 
-def upright(image: np.ndarray[Any, Any], info: Dict[str, Any]) -> np.ndarray[Any, Any]:
+def hashed_samples(info: Dict[str, Any], total: int, looked: Array, duplicates: str) -> Array:
+    """The samples that are compared with each other."""
+    if duplicates == "none":
+        return looked[:0]
+    return np.arange(total) if duplicates == "all" or info["raw_bytes"] <= DUPLICATE_BYTES else looked
+
+
+def upright(image: Array, info: Dict[str, Any]) -> Array:
     """(height, width, channels) whatever the layout."""
     return image.transpose(1, 2, 0) if info["sample"]["layout"] == "nchw" else image
 
 
-def luma(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def luma(image: Array) -> Array:
     """float32 (height, width): brightness as ITU-R 601 weighs colors."""
     if image.shape[2] >= 3:
         return np.asarray(image[..., :3].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32))
     return np.asarray(image[..., 0], np.float32)
 
 
-def glance(image: np.ndarray[Any, Any], counts: np.ndarray[Any, Any], near_duplicates: bool) -> Glance:
+def glance(image: Array, counts: Array) -> Glance:
     """Looks at (height, width, channels); adds how many pixels have each value to `counts` (channels, 256)."""
     height, width, channels = image.shape
-    digest = hashlib.blake2b(repr(image.shape).encode(), digest_size=16)
-    digest.update(np.ascontiguousarray(image).data)
     step = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS_COUNTED))))
     some = image[step // 2::step, step // 2::step]
     for channel in range(channels):
         counts[channel] += np.bincount(some[..., channel].ravel(), minlength=256)
-    gray = luma(some)
-    perceptual = perceptual_hash(luma(image)) if near_duplicates else None
-    contrast = float(some.std(axis=(0, 1)).max())
-    return Glance(height, width, float(gray.mean()), contrast, digest.digest(), perceptual)
+    return Glance(height, width, float(luma(some).mean()), float(some.std(axis=(0, 1)).max()))
 
 
-def glances(dataset: ImageDataset, info: Dict[str, Any], samples: np.ndarray[Any, Any],
-            near_duplicates: bool) -> Tuple[List[Glance], np.ndarray[Any, Any]]:
-    """Reads the samples in groups, by as many threads as there are CPUs; no more than a group each is in memory. Returns
-    also the sums of how many pixels have each value, (channels, 256)."""
+class Progress:
+    """Says how far a pack is read, and about how long that will take, a few times a second."""
+
+    def __init__(self, name: str, total: int, report: Report) -> None:
+        self._name, self._total, self._report = name, total, report
+        self._done = 0
+        self._begin = self._last = time.monotonic()
+
+    def add(self, count: int) -> None:
+        self._done += count
+        now = time.monotonic()
+        if self._report is None or now - self._last < 0.2:
+            return
+        self._last = now
+        left = (now - self._begin) * (self._total - self._done) / self._done
+        self._report({"phase": f"reading {self._name}", "rows_done": self._done, "rows_total": self._total, "rejected": 0,
+                      "seconds_left": left})
+
+
+def read_images(dataset: ImageDataset, info: Dict[str, Any], looked: Array, hashes: Hashes,
+                progress: Progress) -> Tuple[List[Glance], Array]:
+    """Looks at some samples and hashes some, in groups, by as many threads as there are CPUs; no more than a group each
+    is in memory. Returns also the sums of how many pixels have each value, (channels, 256)."""
     size = info["sample"]
     image_bytes = size.get("height", 0) * size.get("width", 0) * size["channels"] or 1 << 20
     group = max(1, min(256, GROUP_BYTES // image_bytes))
-    groups = [samples[begin:begin + group] for begin in range(0, len(samples), group)]
+    samples = np.union1d(looked, hashes.samples)
+    is_looked, is_hashed = np.isin(samples, looked), np.isin(samples, hashes.samples)
+    hash_at = np.cumsum(is_hashed) - 1
 
-    def read(numbers: np.ndarray[Any, Any]) -> Tuple[List[Glance], np.ndarray[Any, Any]]:
+    def read(begin: int) -> Tuple[List[Glance], Array]:
         counts = np.zeros((size["channels"], 256), np.int64)
-        images, _ = dataset[numbers]
-        return [glance(upright(image, info), counts, near_duplicates) for image in images], counts
+        images, _ = dataset[samples[begin:begin + group]]
+        seen = []
+        for at, image in enumerate((upright(image, info) for image in images), begin):
+            if is_hashed[at]:
+                hashes.add(int(hash_at[at]), image)
+            if is_looked[at]:
+                seen.append(glance(image, counts))
+        progress.add(len(images))
+        return seen, counts
 
     seen: List[Glance] = []
     counts = np.zeros((size["channels"], 256), np.int64)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for group_seen, group_counts in pool.map(read, groups):
+        for group_seen, group_counts in pool.map(read, range(0, len(samples), group)):
             seen += group_seen
             counts += group_counts
     return seen, counts
 
 
-def scan_images(name: str, path: str, samples: int, seed: int, near_duplicates: bool) -> ImageScan:
-    """Looks at `samples` images of a pack, or all for 0."""
+def scan_images(name: str, path: str, options: LookOptions) -> ImageScan:
+    """Looks at images of a pack, and hashes those that are compared."""
     dataset = ImageDataset(path, cache_bytes=CACHE_BYTES)
     info: Any = dataset.info
-    looked = spread_samples(len(dataset), samples, seed)
-    seen, counts = glances(dataset, info, looked, near_duplicates)
+    looked = spread_samples(len(dataset), options.samples, options.seed)
+    hashes = Hashes.room(hashed_samples(info, len(dataset), looked, options.duplicates), options.near_duplicates)
+    progress = Progress(name, max(len(looked), len(hashes.samples)), options.on_progress)
+    seen, counts = read_images(dataset, info, looked, hashes, progress)
     sizes = np.array([(one.height, one.width) for one in seen])
     return ImageScan(
         name, path, info, class_names(info), dataset, dataset.labels(), looked, sizes,
-        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts,
-        [one.digest for one in seen], np.array([one.perceptual for one in seen]) if near_duplicates else None)
+        np.array([one.brightness for one in seen]), np.array([one.contrast for one in seen]), counts, hashes)
 
 
 def class_names(info: Dict[str, Any]) -> Dict[int, str]:
@@ -138,7 +214,7 @@ def keys_of(scan: ImageScan, samples: Sequence[int]) -> List[str]:
     return scan.dataset.keys(np.asarray(samples, dtype=np.int64))
 
 
-def chosen_of_classes(scan: ImageScan, ids: Sequence[int], count: int, seed: int) -> List[Tuple[int, np.ndarray[Any, Any]]]:
+def chosen_of_classes(scan: ImageScan, ids: Sequence[int], count: int, seed: int) -> List[Tuple[int, Array]]:
     """Up to `count` samples of each class, drawn by seed, ascending."""
     random = np.random.default_rng(seed)
     chosen = []

@@ -6,10 +6,11 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _charts as charts
-from ._charts import Series
+from .._error import Error
+from ._charts import Mark, Panel, Series
 from ._contact_sheet import contact_sheet, sheet_note
 from ._image_scan import ImageScan
-from ._pack_tables import Reason, folder_of, manifest_of, reasons_of, run_of
+from ._pack_tables import Reason, reasons_of, run_of
 from ._page import Block, Section, bytes_text, counted, looked_at, share_text, shown
 
 MAX_RATIO = 10  # of the largest class to the smallest before it is a warning
@@ -57,7 +58,6 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("classes", "Classes")
     scans = [scan for scan in scans if scan.labels.ndim == 1]
     if not scans:
-        section.blocks.append(Block("Labels are numbers: there are no classes to count"))
         return section
     names: Dict[str, None] = {}
     tables = []
@@ -70,7 +70,7 @@ def class_section(scans: Sequence[ImageScan]) -> Section:
             table[name] = table.get(name, 0) + count
         names.update(dict.fromkeys(table))
         tables.append(table)
-    section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan.name, table)]
+    section.warnings += [warning for scan, table in zip(scans, tables) for warning in ratio_warnings(scan, table)]
     section.warnings += missing_classes(scans, tables)
     section.blocks.append(class_block(scans, tables, list(names), bool(section.warnings)))
     return section
@@ -96,13 +96,13 @@ def largest_ratio(table: Dict[str, int]) -> float:
     return max(counts) / min(counts) if counts else 1.0
 
 
-def ratio_warnings(name: str, table: Dict[str, int]) -> List[str]:
+def ratio_warnings(scan: ImageScan, table: Dict[str, int]) -> List[str]:
     if largest_ratio(table) <= MAX_RATIO:
         return []
     filled = {label: count for label, count in table.items() if count}
     most, least = max(filled, key=lambda label: filled[label]), min(filled, key=lambda label: filled[label])
-    return [f"{name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1; "
-            'sampler="balanced" draws each class as often']
+    advice = '; sampler="balanced" draws each class as often' if scan.is_for_training else ""
+    return [f"{scan.name}: {most} has {filled[most]:,} images, {least} {filled[least]:,}: more than {MAX_RATIO} to 1{advice}"]
 
 
 def missing_classes(scans: Sequence[ImageScan], tables: List[Dict[str, int]]) -> List[str]:
@@ -121,47 +121,6 @@ def sheet_section(scans: Sequence[ImageScan], seed: int) -> Section:
     blocks = [block for number, scan in enumerate(scans) for block in contact_sheet(scan, number, scans, seed)]
     most = max(len(scan.info["classes"]) for scan in scans)
     return Section("sheet", "Contact sheet", [Block("Images as they are stored", sheet_note(len(scans), most)), *blocks])
-
-
-def size_section(scans: Sequence[ImageScan]) -> Section:
-    section = Section("sizes", "Sizes and aspect ratios")
-    for index, scan in enumerate(scans):
-        section.blocks.append(size_block(scan, index))
-    rows = [(scan.name, input_sizes(scan)) for scan in scans]
-    section.blocks.append(Block("Sizes of the input images", header=("pack", "input images, in pixels"), rows=rows))
-    return section
-
-
-def size_block(scan: ImageScan, index: int) -> Block:
-    size = scan.info["sample"]
-    if not scan.info.get("own_sizes"):
-        return Block(f"{scan.name}: all images are stored as {size['width']} x {size['height']} pixels, "
-                     f"aspect ratio {size['width'] / size['height']:.2f}")
-    heights, widths = scan.sizes.T
-    ratios = widths / heights
-    longest = scan.sizes.max(axis=1)
-    least, most = min(0.5, ratios.min() * 0.95), max(2.0, ratios.max() * 1.05)
-    edges = [np.linspace(0, max(longest) * 1.02, 41), np.geomspace(least, most, 41)]
-    panels = [[Series("width", np.histogram(widths, edges[0])[0]),
-               Series("height", np.histogram(heights, edges[0])[0], charts.SECOND)],
-              [Series("images", np.histogram(ratios, edges[1])[0])]]
-    landscape = float(np.mean(ratios > 1.0))
-    title = (f"{scan.name}: {share_text(landscape)} of the images are wider than high; "
-             f"half of them have a long side of at most {int(np.median(longest)):,} pixels")
-    note = (f"{looked_at(len(scan.looked), scan.total, 'image')}. Width {widths.min():,} to {widths.max():,}, height "
-            f"{heights.min():,} to {heights.max():,}, aspect ratio {ratios.min():.2f} to {ratios.max():.2f}.")
-    svg = charts.histogram(f"sizes{index}", edges, panels, ("pixels", "aspect ratio, width / height"), ())
-    return Block(title, note, svg)
-
-
-def input_sizes(scan: ImageScan) -> str:
-    spec = scan.info.get("spec", {})
-    own = scan.info.get("own_sizes") and spec.get("max-side", "0") == "0" and spec.get("short-side", "0") == "0"
-    if own and spec:
-        return "as stored: nothing was shrunk"
-    how = [f"{key} {spec[key]}" for key in ("resize", "resize-long", "fit", "crop", "max-side", "short-side")
-           if spec.get(key, "none") not in ("none", "0")]
-    return "not recorded" + (f"; stored after {', '.join(how)}" if how else "")
 
 
 def brightness_section(scans: Sequence[ImageScan]) -> Section:
@@ -188,24 +147,28 @@ def clipped_warnings(scan: ImageScan) -> List[str]:
 
 
 def brightness_chart(scan: ImageScan, index: int) -> str:
-    edges = [np.linspace(0, 256, 65), np.linspace(0, 256, 65)]
-    images = np.histogram(scan.brightness, edges[0])[0]
+    edges = np.linspace(0, 256, 65)
+    images = np.histogram(scan.brightness, edges)[0]
     values = scan.counts.reshape(len(scan.counts), 64, 4).sum(axis=2)
     values = 100 * values / np.maximum(values.sum(axis=1, keepdims=True), 1)
     names = {1: ("gray",), 2: ("gray", "alpha"), 3: ("red", "green", "blue"), 4: ("red", "green", "blue", "alpha")}
     colors = {"red": charts.RED, "green": charts.GREEN, "blue": charts.BLUE}
     own = names.get(len(values), [f"channel {channel}" for channel in range(len(values))])
     series = [Series(name, counts, colors.get(name, charts.ACCENT)) for name, counts in zip(own, values)]
-    return charts.histogram(f"brightness{index}", edges, [[Series("images", images)], series],
-                            ("mean brightness of an image", "values of pixels, % of a channel"),
-                            (float(np.median(scan.brightness)),))
+    median = float(np.median(scan.brightness))
+    return charts.histogram(f"brightness{index}", [
+        Panel(edges, [Series("images", images)], "mean brightness of an image", [Mark(median, f"median {median:.0f}")]),
+        Panel(edges, series, "values of pixels, % of a channel")])
 
 
 def reject_section(scans: Sequence[ImageScan]) -> Section:
+    """Rejects and warnings of the packs that have any."""
     section = Section("rejects", "Rejects and warnings")
-    for table, column, what in (("rejects", "reason", "rejected"), ("warnings", "warning", "packed with warnings")):
+    for table, column, what, key in (("rejects", "reason", "rejected", "rejected"),
+                                     ("warnings", "warning", "packed with warnings", "warned")):
         for index, scan in enumerate(scans):
-            section.blocks.append(table_block(scan, table, column, what, index))
+            if scan.info.get(key):
+                section.blocks.append(table_block(scan, table, column, what, index))
     for scan in scans:
         rejected, rows = scan.info.get("rejected", 0), scan.info.get("rows", 0)
         if rejected:
@@ -215,19 +178,19 @@ def reject_section(scans: Sequence[ImageScan]) -> Section:
 
 
 def table_block(scan: ImageScan, table: str, column: str, what: str, index: int) -> Block:
-    manifest = manifest_of(scan.path)
-    if not manifest:
-        return Block(f"{scan.name}: {table}.csv is not at hand", "It lies beside the manifest of a local pack.")
-    if table not in manifest:
-        return Block(f"{scan.name}: images that were {what} are not recorded")
-    reasons: List[Reason] = reasons_of(folder_of(scan.path), table, column)
-    if not reasons:
-        return Block(f"{scan.name}: no image was {what}")
+    try:
+        reasons: List[Reason] = reasons_of(scan.path, table, column)
+    except Error as error:
+        if "://" not in scan.path:
+            raise
+        total = scan.info["rejected" if table == "rejects" else "warned"]  # a server may not have the table
+        return Block(f"{scan.name}: {counted(total, 'image')} {'was' if total == 1 else 'were'} {what}",
+                     f"The reasons are not known: {shown(str(error))}")
     total = sum(reason.rows for reason in reasons)
     rows = [(f"{reason.rows:,}", shown(reason.text), ", ".join(shown(file) for file in reason.files))
             for reason in reasons[:20]]
-    note = f"{counted(len(reasons), 'kind')} of reasons; the first text of each." if len(reasons) <= 20 else \
-        f"The 20 most frequent of {counted(len(reasons), 'kind')} of reasons; the first text of each."
+    kinds = f"{len(reasons)} kinds" if len(reasons) <= 20 else f"The 20 most frequent of {len(reasons)} kinds"
+    note = f"{kinds} of reasons; the first text of each." if len(reasons) > 1 else ""
     most = reasons[:8]
     series = Series(f"images {what}", [reason.rows for reason in most], charts.SECOND)
     svg = charts.bars(f"{table}{index}", [shown(reason.text) for reason in most], [series]) if len(most) > 1 else ""
@@ -247,15 +210,15 @@ def chunk_section(scans: Sequence[ImageScan]) -> Section:
         note = "" if len(parts) <= SHOWN_PARTS else f"The first {SHOWN_PARTS} of {counted(len(parts), 'part')}."
         if any(samples for _, samples, _ in parts):
             section.blocks.append(Block(title, note, charts.part_rows(f"parts{index}", parts[:SHOWN_PARTS], count)))
-        section.blocks.append(cache_block(scan, index))
+        section.blocks += cache_blocks(scan, index)
     return section
 
 
-def cache_block(scan: ImageScan, index: int) -> Block:
+def cache_blocks(scan: ImageScan, index: int) -> List[Block]:
+    """What h5py's chunk cache finds; it reads HDF5 packs of one shape alone."""
     plain, advised = scan.info.get("default_cache"), scan.info.get("advised_cache")
     if not plain or not advised:
-        return Block(f"{scan.name}: no cache to advise",
-                     "Only HDF5 packs of one shape are read by h5py's chunk cache; chunkhit's loaders keep whole chunks.")
+        return []
     setting = f"rdcc_nbytes={advised['rdcc_nbytes']}, rdcc_nslots={advised['rdcc_nslots']}, rdcc_w0={advised['rdcc_w0']}"
     orders = ("sequential", "windowed", "random")
     rates: List[Tuple[str, Optional[List[float]]]] = [
@@ -264,10 +227,10 @@ def cache_block(scan: ImageScan, index: int) -> Block:
     panels = [Series(name, values, color)
               for (name, values), color in zip(rates, (charts.SECOND, charts.ACCENT)) if values]
     if not panels:
-        return Block(f"{scan.name}: single samples are read exactly, past h5py's cache")
+        return [Block(f"{scan.name}: single samples are read exactly, past h5py's cache")]
     least, most = (share_text(end(panels[0].values) / 100) for end in (min, max))
     title = f"{scan.name}: h5py finds {least if least == most else f'{least} to {most}'} of the samples in its cache"
     if len(panels) > 1 and panels[0].values != panels[1].values:
         title += f" as it comes, with the advised one {share_text(min(panels[1].values) / 100)} or more"
-    return Block(title, f"Predicted hits of reading single samples with h5py in three orders; advised: {setting}.",
-                 charts.bars(f"cache{index}", orders, panels, " %"))
+    return [Block(title, f"Predicted hits of reading single samples with h5py in three orders; advised: {setting}.",
+                  charts.bars(f"cache{index}", orders, panels, " %"))]

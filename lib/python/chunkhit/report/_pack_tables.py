@@ -1,12 +1,15 @@
-"""The tables beside a pack's parts: rejects.csv, warnings.csv and run.json, as schemas/manifest.md describes them."""
+"""The tables beside a pack's parts: rejects.csv, warnings.csv and run.json, as schemas/manifest.md describes them; of
+packs on servers, too."""
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple
 
+from .. import _chunkhit
 from .._error import Error
 from ._page import shown
 
@@ -22,34 +25,26 @@ class Reason(NamedTuple):
     files: List[str]  # the first ones
 
 
-def manifest_of(path: str) -> Dict[str, Any]:
-    """The manifest of a local pack; empty for a part, and for a pack on a server."""
-    file = path if path.endswith("manifest.json") else os.path.join(path, "manifest.json")
-    if not os.path.isfile(file):
-        return {}
-    with open(file, encoding="utf-8") as opened:
-        found: Dict[str, Any] = json.load(opened)
-    return found
-
-
 def folder_of(path: str) -> str:
     return os.path.dirname(path) if path.endswith("manifest.json") else path
 
 
+def text_of(path: str, name: str) -> str:
+    """A file beside the parts of a pack."""
+    return _chunkhit.read_pack_file(os.fsencode(folder_of(path)), name).decode(errors="surrogateescape")
+
+
 def reasons_of(path: str, table: str, column: str) -> List[Reason]:
-    """Rows of the table `rejects` or `warnings` of a local pack by their reason, numbers aside; the most frequent first.
+    """Rows of the table `rejects` or `warnings` of a pack by their reason, numbers aside; the most frequent first.
     Raises Error "bad_data" where the table that the manifest lists is not there, or is none."""
-    listed = manifest_of(path).get(table)
+    listed = json.loads(text_of(path, "manifest.json")).get(table)
     if not listed:
         return []
-    file = os.path.join(folder_of(path), listed["file"])
     try:
-        with open(file, newline="", encoding="utf-8", errors="surrogateescape") as opened:
-            kinds = count_reasons(csv.reader(opened), column)
-    except OSError as error:
-        raise Error(f"{shown(file)}: cannot be read: {error.strerror}", "bad_data") from None
+        kinds = count_reasons(csv.reader(io.StringIO(text_of(path, listed["file"]), newline="")), column)
     except (ValueError, IndexError, csv.Error) as error:
-        raise Error(f"{shown(file)}: expected a table with a column {column}: {error}", "bad_data") from None
+        raise Error(f"{shown(folder_of(path))}/{listed['file']}: expected a table with a column {column}: {error}",
+                    "bad_data") from None
     return sorted(kinds.values(), key=lambda reason: -reason.rows)
 
 
@@ -69,12 +64,8 @@ def count_reasons(rows: Iterator[List[str]], column: str) -> Dict[str, Reason]:
 
 def run_of(path: str) -> Dict[str, Any]:
     """How the last run went; empty where it is not known."""
-    file = os.path.join(folder_of(path), "run.json")
-    if not os.path.isfile(file):
-        return {}
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
-            found = json.load(opened)
-    except (OSError, ValueError):  # it is not sealed: whatever it says is a help only
+        found = json.loads(text_of(path, "run.json"))
+    except (Error, ValueError):  # it is not sealed: whatever it says is a help only
         return {}
     return found if isinstance(found, dict) else {}

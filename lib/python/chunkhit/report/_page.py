@@ -19,6 +19,7 @@ class Figure(NamedTuple):
     width: int  #: of the image in the pack
     height: int
     caption: str
+    file: str = ""  #: shortened below the caption, whole where the image is enlarged
     detail: str = ""
 
 
@@ -61,6 +62,15 @@ def is_visible(character: str) -> bool:
     return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
+def short_name(file: str, most: int = 30) -> str:
+    """The last part of a path, without its middle where it is long."""
+    name = file.rsplit("/", 1)[-1] or file
+    if len(name) <= most:
+        return name
+    end = most // 2 + 1
+    return f"{name[:most - 1 - end]}…{name[-end:]}"
+
+
 def counted(number: int, thing: str = "") -> str:
     """'1 image', '1,234 images'."""
     if not thing:
@@ -69,11 +79,14 @@ def counted(number: int, thing: str = "") -> str:
 
 
 def bytes_text(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} TiB"
+    """Bytes in powers of 1000, as the commands print them."""
+    if count < 999.5:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        count /= 1000
+        if count < 999.95:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1000:,.1f} TB"
 
 
 def share_text(share: float) -> str:
@@ -88,12 +101,20 @@ def looked_at(looked: int, total: int, thing: str) -> str:
     return f"All {counted(total, thing)}" if looked == total else f"{looked:,} of {counted(total, thing)}"
 
 
+def file_name(file: str) -> str:
+    """HTML of a file's short name, which may break behind its signs."""
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.split(r"(?<=[^\w…]|_)", short_name(file)))
+
+
 def page_text(title: str, subtitle: str, sections: Sequence[Section], version: str) -> str:
     import jinja2
 
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
+    environment.filters["file_name"] = file_name
     template = environment.get_template("page.html")
     return template.render(title=title, subtitle=subtitle, sections=sections, version=version)
 

@@ -35,10 +35,11 @@ def different_bits(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) ->
 
 
 def band_values(hashes: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The bits of each group as bytes, by hash."""
+    """The bits of each group as a number, by hash."""
     bits = np.unpackbits(np.ascontiguousarray(hashes).view(np.uint8), axis=1)
     for group in np.array_split(np.arange(bits.shape[1]), BANDS):
-        yield np.packbits(bits[:, group], axis=1)
+        packed = np.ascontiguousarray(np.packbits(bits[:, group], axis=1))
+        yield packed.view(np.uint16)[:, 0]  # 11 or 12 bits
 
 
 def near_pairs(hashes: np.ndarray[Any, Any], max_pairs: int) -> Tuple[List[Tuple[int, int, int]], bool]:
@@ -46,22 +47,23 @@ def near_pairs(hashes: np.ndarray[Any, Any], max_pairs: int) -> Tuple[List[Tuple
     were more than max_pairs, where the search ends."""
     found: Dict[Tuple[int, int], int] = {}
     for values in band_values(hashes):
-        _, bucket_of = np.unique(values, axis=0, return_inverse=True)
-        order = np.argsort(bucket_of, kind="stable")
-        ends = np.flatnonzero(np.diff(bucket_of[order], append=-1)) + 1
+        order = np.argsort(values, kind="stable")
+        ends = np.flatnonzero(np.diff(values[order].astype(np.int32), append=-1)) + 1
         for begin, end in zip(np.concatenate([[0], ends[:-1]]), ends):
             if end - begin > 1:
-                add_pairs(hashes, order[begin:end], found)
-        if len(found) > max_pairs:
-            break
+                add_pairs(hashes, order[begin:end], found, max_pairs)
     pairs = sorted(((first, second, bits) for (first, second), bits in found.items()), key=lambda pair: (pair[2], pair))
     return pairs[:max_pairs], len(pairs) > max_pairs
 
 
-def add_pairs(hashes: np.ndarray[Any, Any], members: np.ndarray[Any, Any], found: Dict[Tuple[int, int], int]) -> None:
+def add_pairs(hashes: np.ndarray[Any, Any], members: np.ndarray[Any, Any], found: Dict[Tuple[int, int], int],
+              max_pairs: int) -> None:
+    """Adds near-duplicates among some hashes, until there are more than max_pairs in all."""
     for begin in range(0, len(members), BLOCK):
         rows = members[begin:begin + BLOCK]
         for start in range(begin, len(members), BLOCK):
+            if len(found) > max_pairs:
+                return
             columns = members[start:start + BLOCK]
             bits = different_bits(hashes[rows][:, None], hashes[columns][None])
             for row, column in zip(*np.nonzero(bits <= MAX_BITS)):
@@ -70,14 +72,14 @@ def add_pairs(hashes: np.ndarray[Any, Any], members: np.ndarray[Any, Any], found
                     found[first, second] = int(bits[row, column])
 
 
-def near_groups(hashes: np.ndarray[Any, Any], contrast: np.ndarray[Any, Any], digests: List[bytes],
+def near_groups(hashes: np.ndarray[Any, Any], contrast: np.ndarray[Any, Any], digests: np.ndarray[Any, Any],
                 max_pairs: int = 100_000) -> Tuple[List[Tuple[int, int, int]], int, bool]:
     """Near-duplicate pairs of images, each with its different bits, without equal images and those that are flat: the
     pairs, the number of flat images, and whether the search ended early."""
-    first_of: Dict[bytes, int] = {}
-    for index, digest in enumerate(digests):
-        first_of.setdefault(digest, index)
-    distinct = np.array(sorted(first_of.values()), dtype=np.int64)
+    order = np.lexsort((digests[:, 1], digests[:, 0]))
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (digests[order[1:]] != digests[order[:-1]]).any(axis=1)
+    distinct = np.sort(order[is_first])
     is_flat = contrast[distinct] < FLAT
     kept = distinct[~is_flat]
     if len(kept) < 2:

@@ -162,7 +162,7 @@ def value_histogram(scan: RatingScan, index: int, values: np.ndarray[Any, Any], 
     counts, edges = np.histogram(np.log10(values) if is_wide else values, 40, weights=numbers)
     title = f"{scan.name}: half of the ratings are at most {values[at]:g}, from {values[0]:g} to {values[-1]:g}"
     x_label = "logarithm (base 10) of the value" if is_wide else "value"
-    svg = charts.histogram(f"values{index}", edges, [[Series("ratings", counts)]], (x_label,))
+    svg = charts.histogram(f"values{index}", [charts.Panel(edges, [Series("ratings", counts)], x_label)])
     return Block(title, coverage(scan), svg)
 
 
@@ -176,7 +176,8 @@ def activity_section(scans: Sequence[RatingScan]) -> Section:
         title = (f"{scan.name}: half of the users have at least {charts.plain(float(np.median(users[users > 0])))} ratings, "
                  f"half of the items {charts.plain(float(np.median(rated)))}")
         svg = charts.ranks(f"ranks{index}", [Series("users", users), Series("items", items, charts.SECOND)], "ratings")
-        note = f"{coverage(scan)} {counted(int((items == 0).sum()), 'item')} without a rating in them."
+        cold = int((items == 0).sum())
+        note = coverage(scan) + (f" {counted(cold, 'item')} without a rating in them." if cold else "")
         section.blocks.append(Block(title, note, svg))
         section.blocks.append(share_block(scan, index, users, rated))
         section.blocks.append(map_block(scan, index))

@@ -1,0 +1,119 @@
+"""Columns that are kept beside the labels, and labels that are numbers."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from . import _charts as charts
+from ._charts import Panel, Series
+from ._image_scan import ImageScan
+from ._page import Block, Section, counted, shown
+
+MAX_VALUES = 24  # of whole numbers that are shown one by one
+TOP_TEXTS = 12
+COLORS = (charts.ACCENT, charts.SECOND)
+
+
+class Column(NamedTuple):
+    """A column of a pack: its own values, of all samples."""
+
+    pack: str
+    values: np.ndarray[Any, Any]
+
+    @property
+    def known(self) -> np.ndarray[Any, Any]:
+        """Without missing values."""
+        is_known = self.values != "" if self.values.dtype == object else np.isfinite(self.values)
+        return np.asarray(self.values[is_known])
+
+
+def label_section(scans: Sequence[ImageScan]) -> Section:
+    """Labels that are numbers."""
+    columns: Dict[str, List[Column]] = {}
+    for scan in scans:
+        if scan.labels.ndim == 2:
+            for name, values in zip(scan.info["labels"]["columns"], scan.labels.T):
+                columns.setdefault(name, []).append(Column(scan.name, values.astype(np.float64)))
+    return Section("labels", "Labels", column_blocks(columns, "label"))
+
+
+def column_section(scans: Sequence[ImageScan]) -> Section:
+    columns: Dict[str, List[Column]] = {}
+    for scan in scans:
+        for column in scan.info.get("columns", []):
+            columns.setdefault(column["name"], []).append(Column(scan.name, scan.dataset.column(column["name"])))
+    return Section("columns", "Kept columns", column_blocks(columns, "column"))
+
+
+def column_blocks(columns: Dict[str, List[Column]], chart: str) -> List[Block]:
+    return [column_block(name, own, f"{chart}{at}") for at, (name, own) in enumerate(columns.items())]
+
+
+def column_block(name: str, columns: Sequence[Column], chart: str) -> Block:
+    """A column of all packs that have it."""
+    known = [column for column in columns if len(column.known)]
+    if not known:
+        return Block(f"{shown(name)}: all values are missing")
+    kinds = {column.values.dtype == object for column in known}
+    if kinds == {True, False}:
+        return Block(f"{shown(name)}: text in some packs, numbers in others")
+    return text_block(name, known, missing_text(columns), chart) if kinds == {True} else \
+        number_block(name, known, missing_text(columns), chart)
+
+
+def missing_text(columns: Sequence[Column]) -> str:
+    counts = [(column.pack, len(column.values) - len(column.known), len(column.values)) for column in columns]
+    return " ".join(f"{pack}: {missing:,} of {counted(total, 'value')} {'is' if missing == 1 else 'are'} missing."
+                    for pack, missing, total in counts if missing)
+
+
+def text_block(name: str, columns: Sequence[Column], missing: str, chart: str) -> Block:
+    counts: Dict[str, int] = {}
+    tables: List[Dict[str, int]] = []
+    for column in columns:
+        values, numbers = np.unique(column.known.astype(str), return_counts=True)
+        tables.append(dict(zip(values.tolist(), numbers.tolist())))
+        for value, number in tables[-1].items():
+            counts[value] = counts.get(value, 0) + number
+    top = sorted(counts, key=lambda value: (-counts[value], value))[:TOP_TEXTS]
+    panels = [Series(column.pack, [table.get(value, 0) for value in top], COLORS[index % 2])
+              for index, (column, table) in enumerate(zip(columns, tables))]
+    note = missing if len(top) == len(counts) else f"The {len(top)} most frequent of {len(counts):,} texts. {missing}"
+    title = f"{shown(name)}: every text is {shown(top[0])}" if len(counts) == 1 else \
+        f"{shown(name)}: {counted(len(counts), 'text')}, the most frequent is {shown(top[0])}"
+    return Block(title, note, charts.bars(chart, [shown(value) for value in top], panels))
+
+
+def number_block(name: str, columns: Sequence[Column], missing: str, chart: str) -> Block:
+    values = np.concatenate([column.known for column in columns])
+    least, most = values.min(), values.max()
+    if least == most:
+        return Block(f"{shown(name)}: every value is {number_text(least)}", missing)
+    halves = ", ".join(f"{number_text(np.median(column.known))} in {column.pack}" for column in columns)
+    title = f"{shown(name)}: {number_text(least)} to {number_text(most)}; the median is {halves}"
+    distinct = np.unique(values)
+    if len(distinct) <= MAX_VALUES and np.all(distinct == np.round(distinct)):
+        panels = [Series(column.pack, [int((column.known == value).sum()) for value in distinct], COLORS[index % 2])
+                  for index, column in enumerate(columns)]
+        return Block(title, missing, charts.bars(chart, [number_text(value) for value in distinct], panels))
+    edges, label, log = number_edges(values)
+    drawn = [Panel(edges, [Series(column.pack, np.histogram(column.known, edges)[0], COLORS[index % 2])], label, log=log)
+             for index, column in enumerate(columns)]
+    return Block(title, missing, "".join(charts.histogram(f"{chart}-{begin}", drawn[begin:begin + 3], titles=True)
+                                         for begin in range(0, len(drawn), 3)))
+
+
+def number_edges(values: np.ndarray[Any, Any]) -> Tuple[np.ndarray[Any, Any], str, bool]:
+    """Edges of 40 ranges at most; whole numbers lie between them, and positive ones of many sizes get ranges that widen."""
+    least, most = float(values.min()), float(values.max())
+    if least > 0 and most / least > 1000:
+        return np.geomspace(least, np.nextafter(most, np.inf), 41), "value", True
+    if np.issubdtype(values.dtype, np.integer) and most - least < 1 << 52:
+        step = max(1, -(-int(most - least + 1) // 40))
+        return np.arange(least, most + step + 1, step) - 0.5, "value", False
+    return np.linspace(least, most, 41), "value", False
+
+
+def number_text(number: float) -> str:
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.5g}"
