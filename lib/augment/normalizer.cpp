@@ -7,7 +7,6 @@
 
 #include "chunkhit/error.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "augment/normalizer.cpp"
 #include <hwy/foreach_target.h>

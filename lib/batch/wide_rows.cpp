@@ -6,7 +6,6 @@
 #include <cstring>
 
 // The code below is compiled once for each instruction set; the processor picks one when it runs.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "batch/wide_rows.cpp"
 #include <hwy/foreach_target.h>

@@ -5,8 +5,6 @@
 
 #include "transform/vnni_mix.h"
 
-// Scalable vectors are left to the fixed ones of the same machine (NEON), which are as fast here.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/row_mix.cpp"
 #include <hwy/foreach_target.h>

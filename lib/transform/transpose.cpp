@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/transpose.cpp"
 #include <hwy/foreach_target.h>

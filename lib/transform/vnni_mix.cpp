@@ -8,6 +8,7 @@
 // used here: version 1.0.3 has no 8-bit dot product, and its target asks for AVX-VNNI, which is another
 // extension.
 #define HWY_WANT_AVX3_DL
+#undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX2 | HWY_AVX3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE

@@ -26,12 +26,9 @@ struct ChannelSums {
   hn::Vec<I32> even_squares;
   hn::Vec<I32> odd_squares;
 
-  // Not initialisers of the members: a constructor would not be compiled for the target.
-  HWY_INLINE void clear() {
-    sum = hn::Zero(U64());
-    even_squares = hn::Zero(I32());
-    odd_squares = hn::Zero(I32());
-  }
+  // An implicit constructor would not be compiled for the target.
+  HWY_INLINE ChannelSums()
+      : sum(hn::Zero(U64())), even_squares(hn::Zero(I32())), odd_squares(hn::Zero(I32())) {}
 
   HWY_INLINE void add(U8 values) {
     const hn::ScalableTag<std::int16_t> i16;
@@ -53,7 +50,7 @@ struct ChannelSums {
 };
 
 template <std::size_t kChannels>
-HWY_INLINE void load(const std::uint8_t* from, std::array<U8, 4>& values) {
+HWY_INLINE void load(const std::uint8_t* from, U8 (&values)[4]) {
   if constexpr (kChannels == 1) values[0] = hn::LoadU(kU8, from);
   if constexpr (kChannels == 2) hn::LoadInterleaved2(kU8, from, values[0], values[1]);
   if constexpr (kChannels == 3) hn::LoadInterleaved3(kU8, from, values[0], values[1], values[2]);
@@ -71,10 +68,9 @@ void add_interleaved(const std::uint8_t* pixels, std::size_t pixel_count, std::s
   const std::size_t lanes = hn::Lanes(kU8);
   while (done + lanes <= pixel_count) {
     ChannelSums channels[kChannels];
-    for (ChannelSums& channel : channels) channel.clear();
     for (std::size_t step = 0; step < ChannelSums::kMaxSteps && done + lanes <= pixel_count;
          ++step, done += lanes) {
-      std::array<U8, 4> values;
+      U8 values[4];
       load<kChannels>(pixels + done * kChannels, values);
       for (std::size_t channel = 0; channel < kChannels; ++channel) channels[channel].add(values[channel]);
     }
