@@ -3,7 +3,7 @@
 // OPTIONS are numbers, in one argument: SHUFFLE(0 none, 1 window, 2 global) SEED WINDOW_CHUNKS BATCH_SIZE
 // RESIDENCY(0 automatic, 1 decoded, 2 compressed, 3 stream) THREADS LAYOUT(0 nhwc, 1 nchw, 2 as stored)
 // EPOCHS. OUT.pixels, OUT.labels and OUT.samples get what the batches held, one after the other; stdout gets
-// a line of the batches' sizes for each epoch.
+// a line of the batches' sizes for each epoch. IMAGES and LABELS are empty for packs.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -68,8 +68,8 @@ int main(int count, char** arguments) {
   if (count < 6) return 2;
   try {
     Request request = parse(arguments[1]);
-    request.options.images = arguments[3];
-    request.options.labels = arguments[4];
+    if (*arguments[3]) request.options.images = arguments[3];
+    if (*arguments[4]) request.options.labels = arguments[4];
     ImageLoader loader(std::vector<std::string>(arguments + 5, arguments + count), request.options);
     return write_batches(loader, request.epochs, arguments[2]) ? 0 : 1;
   } catch (const Error& error) {
