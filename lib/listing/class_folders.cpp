@@ -133,7 +133,7 @@ class ClassFolders {
     for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
     notice_empty_folders();
     notice_missing_classes();
-    notice_deep_classes();
+    notice_high_root();
     notice_single_class();
   }
 
@@ -264,8 +264,13 @@ class ClassFolders {
   }
 
   // With a root one level too high every image is in a subfolder of its class folder: train/cat/1.jpg.
-  void notice_deep_classes() {
-    if (list_.size() == 0 || has_shallow_files_ || !spec_.split_folders.empty()) return;
+  void notice_high_root() {
+    if (list_.size() == 0 || !spec_.split_folders.empty()) return;
+    const std::string split = split_names(list_);
+    if (!split.empty())
+      list_.notices.push_back("the classes " + split + " have the names of a split; `split_folders` " +
+                              split + " makes a pack of each, whose sub-folders are the classes");
+    if (has_shallow_files_ || !split.empty()) return;
     const std::string_view file = list_.file(0);
     const std::size_t first = file.find('/');
     const std::size_t second = file.find('/', first + 1);

@@ -180,6 +180,18 @@ std::vector<std::string> parse_class_names(std::string_view text, const std::str
   return names;
 }
 
+std::string split_names(const SampleList& list) {
+  std::string found;
+  const auto take = [&](const std::string& name) {
+    const bool is_class = std::ranges::binary_search(list.classes, name);
+    if (is_class) found += (found.empty() ? "" : ",") + name;
+    return is_class;
+  };
+  const bool has_training = take("train");
+  const auto held_out = {take("val"), take("valid"), take("validation"), take("test")};
+  return has_training && std::ranges::count(held_out, true) > 0 ? found : "";
+}
+
 void notice_text_order(SampleList& list) {
   std::vector<std::int64_t> numbers;
   for (const std::string& name : list.classes) {

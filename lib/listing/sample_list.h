@@ -134,6 +134,10 @@ void notice_repeated_files(SampleList& list);
 /// twice or is not UTF-8, and for a text without names.
 [[nodiscard]] std::vector<std::string> parse_class_names(std::string_view text, const std::string& path);
 
+/// Returns "train,val" where these are classes: the names of a split, so that the root may be one level too
+/// high. Empty where they are not.
+[[nodiscard]] std::string split_names(const SampleList& list);
+
 /// Adds a notice where all classes have numbers as names and ids do not follow these: "10" comes before "9".
 void notice_text_order(SampleList& list);
 

@@ -340,6 +340,13 @@ void TarSamples::number_classes() {
   list_.class_ids.reserve(list_.size());
   for (std::size_t index = 0; index < list_.size(); ++index)
     list_.class_ids.push_back(ids.find(class_of(index))->second);
+  const std::string split = split_names(list_);
+  if (!split.empty())
+    list_.notices.push_back(
+        "the classes " + split +
+        " have the names of a split; put the images of each into a tar in a folder of that "
+        "name, and give `split_folders` " +
+        split + " with the folder above as ROOT");
   rows_.finish_unlabelled();
 }
 

@@ -92,6 +92,22 @@ TEST(ClassFolders, AsksForTheFolderBelowWhenNoClassHoldsAImageItself) {
   EXPECT_EQ(list_class_folders(root.path()).notices, Texts{});
 }
 
+// They became two classes, of which a user heard only where no image lay directly in them.
+TEST(ClassFolders, AsksWhetherTrainAndValAreASplit) {
+  const TemporaryFolder root;
+  for (const char* file : {"train/a.jpg", "val/a.jpg"}) root.write(file, "x");
+  const Texts notices{
+      "the classes train,val have the names of a split; `split_folders` train,val makes a pack of each, "
+      "whose "
+      "sub-folders are the classes"};
+  EXPECT_EQ(list_class_folders(root.path()).notices, notices);
+  root.write("cat/train/a.jpg", "x");
+  EXPECT_EQ(list_class_folders(root.path()).notices, notices);
+  const TemporaryFolder railway;
+  for (const char* file : {"train/a.jpg", "tram/a.jpg"}) railway.write(file, "x");
+  EXPECT_EQ(list_class_folders(railway.path()).notices, Texts{});
+}
+
 TEST(ClassFolders, LeavesOutEmptyFolders) {
   const TemporaryFolder root;
   root.write("dog/a.jpg", "x");
