@@ -282,8 +282,12 @@ ByteBuffer read_idx_labels(const std::string& path, const IdxReader& images) {
   if (file.shape()[0] != images.shape()[0])
     file.fail("holds " + count_text(file.shape()[0], "label") + ", expected " +
               count_text(images.shape()[0]) + ", one for each image");
-  ByteBuffer labels(file.shape()[0]);
-  file.read(labels);
+  ByteBuffer labels;
+  while (labels.size() < file.shape()[0]) {  // which two broken headers may agree on
+    const std::size_t before = labels.size();
+    labels.resize(std::min<std::size_t>(before + kSpoolBytes, file.shape()[0]));
+    file.read(MutableBytes(labels).subspan(before));
+  }
   file.finish();
   return labels;
 }

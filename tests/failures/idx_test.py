@@ -3,13 +3,14 @@ import gzip
 import json
 import os
 import struct
+import subprocess
 import sys
 
 import h5py
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../support"))
-from packing import Workspace, check, fingerprint, run
+from packing import BIN, Workspace, check, fingerprint, run
 
 
 def write_idx(path, array, type_code=8):
@@ -110,6 +111,12 @@ def test_what_does_not_fit_is_an_error(space):
             file.write(content)
         said = error_of(space(name), label_file)
         check(f"{name}: " in said and wanted in said, name, said)
+    for name, sides in (("many-images", (0xffffffff, 1, 1)), ("many-labels", (0xffffffff,))):
+        with open(space(name), "wb") as file:
+            file.write(struct.pack(f">BBBB{len(sides)}I", 0, 0, 8, len(sides), *sides) + bytes(99))
+    done = subprocess.run(["prlimit", "--as=2000000000", f"{BIN}/pack-images", space("many-images"), "--labels", space("many-labels"), "-o",
+                           space("error")], capture_output=True, text=True)
+    check(done.returncode == 65 and "many-labels: ends at byte 107" in done.stderr, "headers that agree took 4 GB", done)
     with open(image_file, "rb") as file:
         stored = file.read()
     with open(space("cut.gz"), "wb") as file:
