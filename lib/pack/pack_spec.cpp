@@ -12,6 +12,7 @@
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "decode/image_decoder.h"
+#include "store/column_index.h"
 #include "store/part.h"
 #include "transform/transform_plan.h"
 #include "types/enum_names.h"
@@ -414,6 +415,9 @@ void check_spec(const PackImagesSpec& spec) {
   const LabelCsvSpec& columns = spec.columns;
   if (spec.labels.empty() && (columns.file_column != plain.file_column || columns.delimiter != 0))
     refuse("`file_column` and `delimiter` are for a CSV: give it with `labels`");
+  if (columns.keep_columns.size() > kMaxKeptColumns)
+    refuse("`keep_columns`: found " + count_text(columns.keep_columns.size(), "column") +
+           ", expected at most " + count_text(kMaxKeptColumns));
   for (const std::string& name : columns.keep_columns)
     if (name.empty() || name == "." || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       refuse("`keep_columns`: '" + name + "' is no name for a dataset of HDF5");

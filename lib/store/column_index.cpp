@@ -12,8 +12,6 @@ Bytes bytes_of(const std::vector<Number>& numbers) {
   return {reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size() * sizeof(Number)};
 }
 
-constexpr std::uint64_t kMaxColumns = 1024;
-
 Bytes values_of(const SampleColumn& column) {
   return std::visit(
       [](const auto& list) {
@@ -61,8 +59,8 @@ void append_columns(const std::vector<SampleColumn>& columns, ByteBuffer& bytes)
 
 std::vector<SampleColumn> decode_columns(IndexCursor& cursor, std::uint64_t sample_count) {
   const std::uint64_t count = cursor.number();
-  if (count == 0 || count > kMaxColumns)
-    throw_bad_index(std::to_string(count) + " columns, expected 1 to " + std::to_string(kMaxColumns));
+  if (count == 0 || count > kMaxKeptColumns)
+    throw_bad_index(std::to_string(count) + " columns, expected 1 to " + std::to_string(kMaxKeptColumns));
   std::vector<SampleColumn> columns;
   for (std::uint64_t column = 0; column < count; ++column)
     columns.push_back(decode_column(cursor, sample_count));

@@ -10,6 +10,9 @@
 
 namespace chunkhit {
 
+/// Columns that an index may have.
+inline constexpr std::uint64_t kMaxKeptColumns = 1024;
+
 /// Appends the columns behind the rest of an index; no bytes where there are none.
 void append_columns(const std::vector<SampleColumn>& columns, ByteBuffer& bytes);
 

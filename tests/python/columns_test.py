@@ -104,6 +104,17 @@ def test_unknown_column_is_named(pack):
     assert error.value.code == "usage"
 
 
+def test_more_columns_than_an_index_may_have_were_packed_and_not_read(packs, tmp_path):
+    names = [f"c{number}" for number in range(1025)]
+    (tmp_path / "list.csv").write_text(f"file,label,{','.join(names)}\na/000.png,0{',1' * 1025}\n")
+    options = dict(labels=tmp_path / "list.csv", order="input", container="shard")
+    with pytest.raises(chunkhit.Error, match="keep_columns: found 1,025 columns, expected at most 1,024") as error:
+        chunkhit.pack_images(packs / "images", tmp_path / "pack", keep_columns=names, **options)
+    assert error.value.code == "usage"
+    chunkhit.pack_images(packs / "images", tmp_path / "pack", keep_columns=names[:-1], **options)
+    assert chunkhit.ImageDataset(tmp_path / "pack").column("c1023").tolist() == [1]
+
+
 def test_h5py_reads_columns(pack):
     if not pack.name.endswith("hdf5"):
         pytest.skip("no HDF5")
