@@ -136,14 +136,23 @@ class SheetMaker {
       draw_image(rgb_of({sample_.data(), shape.width, shape.height, shape.channels,
                          std::size_t{shape.width} * shape.channels}),
                  {at.x + kTile + kBetween, at.y}, sheet);
-      draw_image(decode_stored(spec_, bytes_), at, sheet);
     } catch (const ImageError& error) {
       seen.reject = error.reason();
+      return seen;
     }
+    draw_stored(at, sheet);
     return seen;
   }
 
  private:
+  /// Draws the file; packing may need less of it than all, so that what cannot be shown is not rejected.
+  void draw_stored(Position at, Image& sheet) const {
+    try {
+      draw_image(decode_stored(spec_, bytes_), at, sheet);
+    } catch (const ImageError&) {
+      return;  // the tile stays blank
+    }
+  }
   /// Samples as pixels of one image, whatever the pack's are.
   static PackImagesSpec shown_spec(PackImagesSpec spec) {
     spec.sizes = Sizes::fixed;

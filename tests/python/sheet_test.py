@@ -1,5 +1,6 @@
 """The sheet of a dry run: images before and after, side by side."""
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -80,6 +81,21 @@ def test_an_image_that_would_be_rejected_stays_blank(photos):
     sheet = dry_run(folder)
     assert all(np.all(shown == BLANK) for shown in pair(sheet, 0))
     np.testing.assert_array_equal(pair(sheet, 1)[1], pixels[1])
+
+
+def test_a_file_whose_sample_is_whole_was_said_to_be_rejected(tmp_path, capfd):
+    """Cut off below its crop, and packed with check="region"."""
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    Image.new("RGB", (64, 512), (200, 0, 0)).save(tmp_path / "photos/a/0.jpg")
+    whole = (tmp_path / "photos/a/0.jpg").read_bytes()
+    (tmp_path / "photos/a/0.jpg").write_bytes(whole[:-40])
+    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), str(tmp_path / "photos"), "--crop", "64", "--check", "region", "-o"]
+    subprocess.run([*command, str(tmp_path / "out"), "--dry-run", "--sheet", str(tmp_path / "sheet.png")], check=True)
+    assert "would be rejected" not in capfd.readouterr().out
+    before, after = pair(np.asarray(Image.open(tmp_path / "sheet.png")), 0)
+    assert np.all(before == BLANK) and after[64, 64, 0] > 190
+    subprocess.run([*command, str(tmp_path / "out")], check=True)
+    assert "1 of 1 rows packed" in capfd.readouterr().out
 
 
 def test_only_a_dry_run_draws(photos):
