@@ -1,5 +1,6 @@
 """Packs as files of other tools: what is exported is what the pack holds, also once it is packed again."""
 import csv
+import errno
 import io
 import json
 import os
@@ -157,6 +158,16 @@ def test_arrays_are_those_of_the_dataset(packs, tmp_path, layout):
     with np.load(tmp_path / "numbers.npz") as arrays:
         np.testing.assert_array_equal(arrays["labels"], chunkhit.ImageDataset(packs / "numbers").labels())
         assert "classes" not in arrays
+
+
+def test_classes_without_names_had_one_made_for_each_id_below_the_largest(packs, tmp_path):
+    """Which took memory for ten billion names."""
+    rows = [f"a/{number:03}.png,{10**10 + number}" for number in (0, 2, 4)]
+    (tmp_path / "list.csv").write_text("\n".join(["file,label", *rows]) + "\n")
+    chunkhit.pack_images(packs / "images", tmp_path / "pack", labels=tmp_path / "list.csv", order="input")
+    chunkhit.export_pack(tmp_path / "pack", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert arrays["labels"].tolist() == [10**10, 10**10 + 2, 10**10 + 4] and "classes" not in arrays
 
 
 def test_the_same_pack_makes_the_same_bytes(packs, tmp_path):

@@ -152,7 +152,7 @@ class Fields:
         self.label_columns: List[str] = list((info.get("labels") or {}).get("columns") or ["label"])
         records = info.get("classes") or []
         self.names: Dict[int, str] = {each["id"]: each.get("name") or str(each["id"]) for each in records}
-        self.has_names = not self.are_numbers and any(each.get("name") for each in records)
+        self.has_names = not self.are_numbers and any("name" in each for each in records)
         self._dataset = export.dataset
         self.columns = {each["name"]: export.dataset.column(each["name"]) for each in info.get("columns") or []}
         names = Names()  # what a column has as name gets another one: "key-2"
@@ -271,7 +271,7 @@ def export_arrays(export: Export, output: str, force: bool) -> None:
         shape = (len(export.samples), sample["height"], sample["width"], sample["channels"])
         archive.append_pieces("images", np.uint8, shape, read())
         archive.append("labels", fields.labels[export.samples])
-        if fields.names and not fields.are_numbers:
+        if fields.has_names:
             archive.append("classes", fields.class_list())
         archive.append("keys", text_array(export.dataset.keys(export.samples)))
         for name, column in fields.columns.items():
