@@ -146,7 +146,7 @@ TuneTry Search::measure(const LoaderSetting& setting, double pace_to_beat) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::usage || report_.tries.empty()) throw;
     tried.end = TuneEnd::refused;
-    tried.reason = error.what();
+    tried.reason = flag_text(error.what());
   }
   return tried;
 }

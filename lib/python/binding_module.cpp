@@ -36,9 +36,7 @@ void translate_error(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("chunkhit._error").attr("Error");
-    std::string message = error.what();
-    std::erase(message, '`');  // around names of keywords
-    const py::object raised = type(text_of(message), code_name(error.code()));
+    const py::object raised = type(text_of(error.what()), code_name(error.code()));
     PyErr_SetObject(type.ptr(), raised.ptr());
   }
 }

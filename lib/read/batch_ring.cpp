@@ -59,7 +59,7 @@ BatchMemory::BatchMemory(BatchMemory&& other) noexcept
 
 std::string no_memory_text(std::size_t slots, double slot_bytes) {
   return "batches: " + std::to_string(slots) + " of " + bytes_text(slot_bytes) +
-         " each are held, which is more memory than can be had: lower batch_size, prefetch or threads";
+         " each are held, which is more memory than can be had: lower `batch_size`, `prefetch` or `threads`";
 }
 
 BatchMemory::~BatchMemory() {

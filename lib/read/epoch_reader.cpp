@@ -30,11 +30,11 @@ template <class Work>
 auto with_threads(std::uint64_t batch_size, std::uint32_t threads, const Work& work) {
   try {
     return with_memory("batches of " + std::to_string(batch_size) + " samples on " + std::to_string(threads) +
-                           " threads need more memory than can be had: lower batch_size or threads",
+                           " threads need more memory than can be had: lower `batch_size` or `threads`",
                        work);
   } catch (const std::system_error& error) {
-    throw Error(ErrorCode::try_again, "threads: the system does not start " + std::to_string(threads) + " (" +
-                                          error.what() + "): lower threads");
+    throw Error(ErrorCode::try_again, "`threads`: the system does not start " + std::to_string(threads) +
+                                          " (" + error.what() + "): give fewer");
   }
 }
 

@@ -113,7 +113,7 @@ TEST(DenseBatch, RefusesNumbersThatNoHalfFloatHolds) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_STREQ(error.what(),
-                 "as: dense_f16 holds numbers up to 65504, the values go up to 66000; take dense_f32, or a "
+                 "`as`: dense_f16 holds numbers up to 65504, the values go up to 66000; take dense_f32, or a "
                  "smaller scale");
   }
 }
@@ -141,8 +141,8 @@ TEST(DenseBatch, IsRefusedAboveOneGibibyte) {
     EXPECT_EQ(error.code(), ErrorCode::usage);
     EXPECT_STREQ(
         error.what(),
-        "as: a dense batch of 500 rows and 3,000,000 columns has 6.0 GB, at most 1 GiB is handed out; "
-        "take csr, or a smaller batch_size");
+        "`as`: a dense batch of 500 rows and 3,000,000 columns has 6.0 GB, at most 1 GiB is handed out; "
+        "take csr, or a smaller `batch_size`");
   }
 }
 

@@ -84,7 +84,7 @@ def check_wrong_use(space, train):
                              ([train, "--resize-short", 20, "--crop", 21], "augment.crop_height: 21 of 20 pixels"), ([train, "--dtype", "f16"], "--dtype"),
                              ([train, "--layout", "chwn"], "--layout"), ([train, "--cache-bytes", "lots"], "--cache-bytes"),
                              ([train, "--step-ms", "nan"], "--step-ms"), ([train, "--step-ms", -1], "--step-ms"),
-                             ([train, "--cache", "decoded", "--cache-bytes", "1K"], "cache decoded needs"),
+                             ([train, "--cache", "decoded", "--cache-bytes", "1K"], "--cache-bytes: cache decoded needs"),
                              ([train, "--threads", "automatic"], "--threads"), ([train, "--threads", 0], "--threads"),
                              ([train, "--prefetch", 4097], "--prefetch"),
                              ([train, "--tune", "--epochs", 2], "--epochs")):
@@ -185,7 +185,7 @@ def check_tune(space, train):
     check(set(again) <= set(tries) and (best in again or not again), "the best of those that were measured in turns", again)
 
     refused = bench(train, "--tune", "--cache-bytes", "100K", "--cache", "none")
-    check(any(one["end"] == "refused" and "cache_bytes" in one["reason"] for one in refused["tries"]), refused["tries"])
+    check(any(one["end"] == "refused" and "--cache-bytes: " in one["reason"] for one in refused["tries"]), refused["tries"])
     check(refused["best"]["cache"] != "decoded", refused["best"])
 
 

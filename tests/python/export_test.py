@@ -185,7 +185,7 @@ def test_some_classes_alone(packs, tmp_path):
         np.testing.assert_array_equal(arrays["images"], dataset[dataset.labels() == 1][0])
         assert set(arrays["labels"].tolist()) == {1}
     done = command(packs / "hdf5", "-o", tmp_path / "c.npz", "--classes", "b,c")
-    assert done.returncode == 2 and "classes: 'c' is none of the pack, which has a, b" in done.stderr
+    assert done.returncode == 2 and "--classes: 'c' is none of the pack, which has a, b" in done.stderr
 
 
 def test_names_stay_below_the_folder_and_apart(tmp_path):
@@ -291,6 +291,8 @@ def test_what_exists_is_replaced_by_force_alone(packs, tmp_path, output):
     chunkhit.export_pack(packs / "hdf5", tmp_path / output)
     message = raised("cannot_write", chunkhit.export_pack, packs / "hdf5", tmp_path / output)
     assert message == f"{tmp_path / output}: exists; force replaces it"
+    done = command(packs / "hdf5", "-o", tmp_path / output)
+    assert done.returncode == 73 and done.stderr == f"pack-export: {tmp_path / output}: exists; --force replaces it\n"
     chunkhit.export_pack(packs / "hdf5", tmp_path / output, classes=["a"], force=True)
     assert os.listdir(tmp_path) == [output]
     if output == "out":

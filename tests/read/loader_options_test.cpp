@@ -36,7 +36,7 @@ TEST(LoaderOptions, SayHowMuchMemoryBatchesWouldHaveTaken) {
   expect_error(ErrorCode::try_again, "batches: 8 of 900.0 kB each", [&] {
     ImageLoader(path, {.batch_size = 10'000, .threads = 2, .prefetch = 7, .allocator = kNoMemoryAtAll});
   });
-  expect_error(ErrorCode::try_again, "lower batch_size, prefetch or threads", [&] {
+  expect_error(ErrorCode::try_again, "lower `batch_size`, `prefetch` or `threads`", [&] {
     SparseLoader(write_shard(folder, known_shape(ValueType::u8, 1)), {.allocator = kNoMemoryAtAll});
   });
 }

@@ -371,14 +371,15 @@ TEST_P(SizedImages, NeedMemoryForDecodingOnAllThreads) {
     return std::string("opened");
   };
   EXPECT_EQ(error_of(Cache::none, 2 << 20, 1), "opened");
-  EXPECT_EQ(error_of(Cache::none, 2 << 20, 8).substr(0, 65),
-            "cache_bytes: decoding the largest images on all threads needs 6.1");
-  EXPECT_EQ(error_of(Cache::compressed, 2 << 20, 1),
-            "cache_bytes: cache compressed needs 2.7 MB, 2.1 MB are given: give more, or take cache none");
+  EXPECT_EQ(error_of(Cache::none, 2 << 20, 8).substr(0, 67),
+            "`cache_bytes`: decoding the largest images on all threads needs 6.1");
   EXPECT_EQ(
-      error_of(Cache::decoded, 3 << 20, 1),
-      "cache_bytes: cache decoded needs 4.1 MB, 3.1 MB are given: give more, or take cache automatic, which "
-      "keeps the pixels of as many images as fit");
+      error_of(Cache::compressed, 2 << 20, 1),
+      "`cache_bytes`: cache compressed needs 2.7 MB, 2.1 MB are given: give more, or take `cache` none");
+  EXPECT_EQ(error_of(Cache::decoded, 3 << 20, 1),
+            "`cache_bytes`: cache decoded needs 4.1 MB, 3.1 MB are given: give more, or take `cache` "
+            "automatic, which "
+            "keeps the pixels of as many images as fit");
 }
 
 }  // namespace

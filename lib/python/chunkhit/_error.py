@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any, Optional
+
+FIELD = re.compile("`([a-z_]+)`")
 
 
 class Error(RuntimeError):
@@ -17,13 +20,16 @@ class Error(RuntimeError):
     """
 
     code: str = "usage"
+    exit_code = 2  # of the commands
 
     def __new__(cls, message: str = "", code: Optional[str] = None) -> "Error":
         kinds = {kind.code: kind for kind in Error.__subclasses__()} if cls is Error else {}
         return super().__new__(kinds.get(code or "", cls))
 
     def __init__(self, message: str = "", code: Optional[str] = None) -> None:
-        super().__init__(message)
+        """A field in backticks is a keyword in Python, a flag for the commands: `keep_columns` is --keep-columns."""
+        super().__init__(FIELD.sub(r"\1", message))
+        self._flag_text = FIELD.sub(lambda field: "--" + field[1].replace("_", "-"), message)
         if code is not None:
             self.code = code
 
@@ -41,18 +47,22 @@ class ArgumentError(UsageError, TypeError):
 
 class BadDataError(Error):
     code = "bad_data"
+    exit_code = 65
 
 
 class TooManyRejectsError(Error):
     code = "too_many_rejects"
+    exit_code = 1
 
 
 class CannotWriteError(Error):
     code = "cannot_write"
+    exit_code = 73
 
 
 class TryAgainError(Error):
     code = "try_again"
+    exit_code = 75
 
 
 def whole_number(name: str, value: Any) -> int:

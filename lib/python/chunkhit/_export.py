@@ -21,7 +21,7 @@ def samples_of_classes(dataset: ImageDataset, classes: List[str]) -> Any:
     ids = {each.get("name") or str(each["id"]): each["id"] for each in dataset.info.get("classes") or []}
     unknown = [name for name in classes if name not in ids]
     if unknown:
-        raise Error(f"classes: {unknown[0]!r} is none of the pack, which has {', '.join(ids) or 'none'}", "usage")
+        raise Error(f"`classes`: {unknown[0]!r} is none of the pack, which has {', '.join(ids) or 'none'}", "usage")
     return np.flatnonzero(np.isin(dataset.labels(), [ids[name] for name in classes]))
 
 
@@ -68,10 +68,10 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     is_ratings = "matrices" in info
     if ending not in ((".npz", ".csv") if is_ratings else FORMS):
         expected = ".npz or .csv for ratings" if is_ratings else ".tar, .npz or a folder for images"
-        raise Error(f"output: expected {expected}, found {target}", "usage")
+        raise Error(f"`output`: expected {expected}, found {target}", "usage")
     if is_ratings:
         if classes is not None:
-            raise Error("classes: are for images", "usage")
+            raise Error("`classes`: are for images", "usage")
         rows = SparseDataset(source, format="csr", cache="none")
         matrices = 1 + rows.has_held_out
         files = with_progress(progress, lambda on_progress: export_ratings(
@@ -79,7 +79,7 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
         return {"rows": len(rows), "files": files}
     dataset = ImageDataset(source, cache="none", images=images, labels=labels)  # each chunk is read once
     samples = np.arange(len(dataset)) if classes is None else samples_of_classes(dataset, classes)
-    count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("threads", threads))
+    count = len(os.sched_getaffinity(0)) if threads is None else max(1, whole_number("`threads`", threads))
     with_progress(progress, lambda on_progress: FORMS[ending](
         Export(dataset, cast(Any, dataset.info), samples, count, Counter(len(samples), on_progress)), target, force))
     return {"samples": len(samples), "files": [target]}

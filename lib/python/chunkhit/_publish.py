@@ -16,7 +16,7 @@ def check_free(path: str, force: bool, is_folder: bool) -> None:
     if not os.path.lexists(path):
         return
     if not force:
-        raise Error(f"{path}: exists; force replaces it", "cannot_write")
+        raise Error(f"{path}: exists; `force` replaces it", "cannot_write")
     if os.path.isdir(path) != is_folder:
         raise Error(f"{path}: is {'a file' if is_folder else 'a folder'}, which is not replaced", "cannot_write")
     if is_folder and os.listdir(path) and not os.path.exists(os.path.join(path, MARK)):

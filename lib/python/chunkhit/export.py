@@ -5,10 +5,8 @@ import sys
 from typing import Any, List, Optional
 
 from ._chunkhit import __version__
-from ._error import Error
+from ._error import Error, TryAgainError
 from ._export import export_pack
-
-EXIT_CODES = {"usage": 2, "bad_data": 65, "cannot_write": 73, "try_again": 75}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,11 +40,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
                              force=given.force, threads=given.threads, progress=False if given.quiet else None,
                              images=given.images, labels=given.labels)
     except Error as error:
-        print(f"pack-export: {error}", file=sys.stderr)
-        return EXIT_CODES.get(error.code, 1)
+        print(f"pack-export: {error._flag_text}", file=sys.stderr)
+        return error.exit_code
     except MemoryError:
         print("pack-export: out of memory; fewer --threads need less", file=sys.stderr)
-        return EXIT_CODES["try_again"]
+        return TryAgainError.exit_code
     kind = "samples" if "samples" in report else "rows"
     print(f"{report[kind]:,} {kind} → {', '.join(report['files'])}")
     return 0

@@ -16,7 +16,6 @@ from ._page import Section, page_text, shown, write_page
 
 DEFAULT_SAMPLES = 10_000
 DUPLICATES = ("auto", "all", "none")
-EXIT_CODES = {"too_many_rejects": 1, "usage": 2, "bad_data": 65, "cannot_write": 73, "try_again": 75}
 
 
 def split_order(name: str) -> Tuple[int, str]:
@@ -98,11 +97,11 @@ def write_report(packs: Paths, output: Path, *, bench: Optional[Path] = None, sa
     """
     named = named_packs(packs)
     if samples is not None:
-        whole_number("samples", samples)
-    whole_number("seed", seed)
+        whole_number("`samples`", samples)
+    whole_number("`seed`", seed)
     if duplicates not in DUPLICATES or (duplicates == "none" and near_duplicates):
         expected = "auto or all, as near-duplicates are wanted" if duplicates == "none" else ", ".join(DUPLICATES)
-        raise Error(f"duplicates: expected {expected}, found {duplicates!r}", "usage")
+        raise Error(f"`duplicates`: expected {expected}, found {duplicates!r}", "usage")
     check_libraries()
     kinds: Dict[bool, List[Tuple[str, str]]] = {False: [], True: []}
     for name, path in named:
@@ -140,16 +139,16 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="pack-report", description="Writes a page of what packs hold, and what is odd about it: one HTML file.",
         epilog="Exit codes: 0 done; 2 usage; 65 bad input data; 73 output cannot be written; 75 try again.")
-    flags.add_argument("packs", metavar="PACK", nargs="+", help="pack, part, folder of a split, or HDF5 file; also a URL")
-    flags.add_argument("-o", "--output", metavar="FILE.html", required=True, help="the page")
-    flags.add_argument("--bench", metavar="FILE.json", help="what pack-bench --json wrote")
+    flags.add_argument("packs", metavar="PACK", nargs="+", help="pack, part, folder of a split or HDF5 file; or the URL of a pack")
+    flags.add_argument("-o", "--output", metavar="FILE.html", required=True, help="HTML file to write; one that exists is replaced")
+    flags.add_argument("--bench", metavar="FILE.json", help="show what pack-bench --json measured, too")
     flags.add_argument("--samples", metavar="N", type=int,
-                       help="images or users looked at in each pack; 0: all (10,000; users with 50 million ratings)")
-    flags.add_argument("--seed", metavar="N", type=int, default=0, help="draws them (0)")
+                       help="images, or users, to look at in each pack; 0: all (10,000 images; users with 50 million ratings)")
+    flags.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the choice of --samples (0)")
     flags.add_argument("--duplicates", choices=DUPLICATES, default="auto",
                        help="images compared for equal pixels: auto is all of packs with up to 10 GB of pixels, else those "
                             "looked at (auto)")
-    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are alike among these")
+    flags.add_argument("--near-duplicates", action="store_true", help="look for images that are nearly equal among these, too")
     flags.add_argument("--version", action="version", version=f"pack-report {__version__}")
     return flags
 
@@ -161,8 +160,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         write_report(options.packs, options.output, bench=options.bench, samples=options.samples, seed=options.seed,
                      duplicates=options.duplicates, near_duplicates=options.near_duplicates, progress=None)
     except Error as error:
-        print(f"pack-report: {error}", file=sys.stderr)
-        return EXIT_CODES[error.code]
+        print(f"pack-report: {error._flag_text}", file=sys.stderr)
+        return error.exit_code
     except KeyboardInterrupt:
         return 130
     return 0
