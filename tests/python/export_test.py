@@ -299,6 +299,21 @@ def test_what_exists_is_replaced_by_force_alone(packs, tmp_path, output):
         assert not (tmp_path / output / "b").exists()
 
 
+def test_a_folder_that_could_not_be_renamed_took_the_one_before_with_it(packs, tmp_path, monkeypatch):
+    chunkhit.export_pack(packs / "hdf5", tmp_path / "out")
+    files, rename = sorted(os.listdir(tmp_path / "out")), os.rename
+
+    def fail(source, target):
+        if os.path.basename(target) == "out" and source.endswith(".partial"):
+            raise OSError(errno.EIO, "Input/output error")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", fail)
+    message = raised("cannot_write", chunkhit.export_pack, packs / "hdf5", tmp_path / "out", force=True)
+    assert "Input/output error" in message
+    assert os.listdir(tmp_path) == ["out"] and sorted(os.listdir(tmp_path / "out")) == files
+
+
 def test_force_replaces_no_folder_that_was_not_exported(packs, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")

@@ -78,9 +78,14 @@ def new_folder(path: str, force: bool) -> Iterator[str]:
             with open(os.path.join(aside, MARK), "wb"):
                 pass
             os.sync()
-            if os.path.lexists(path):
-                os.rename(path, replaced)
-            os.rename(aside, path)
+            try:
+                if os.path.lexists(path):
+                    os.rename(path, replaced)
+                os.rename(aside, path)
+            except BaseException:
+                if os.path.lexists(replaced) and not os.path.lexists(path):
+                    os.rename(replaced, path)
+                raise
             flush_folder(os.path.dirname(path))
     finally:
         shutil.rmtree(aside, ignore_errors=True)
