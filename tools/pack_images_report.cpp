@@ -123,6 +123,12 @@ void print_pack(const PackReport& pack, bool is_whole) {
                 path.c_str());
 }
 
+std::uint64_t parts_of(const std::vector<PackReport>& packs) {
+  std::uint64_t parts = 0;
+  for (const PackReport& pack : packs) parts += pack.parts;
+  return parts;
+}
+
 void print_rate(std::uint64_t samples, double seconds) {
   if (samples == 0) return;
   const double per_second = static_cast<double>(samples) / seconds;
@@ -194,9 +200,7 @@ void print_report(const PackImagesReport& report) {
   if (!report.packs.empty()) print_labels(report.labels);
   for (const PackReport& pack : report.packs) print_pack(pack, !report.interrupted);
   if (report.interrupted) {
-    std::printf("interrupted; %s, rerun the same command%s\n",
-                report.packs.empty() ? "nothing was packed yet" : "finished parts are kept",
-                report.packs.empty() ? "" : " to resume");
+    print_interrupted(parts_of(report.packs));
     return;
   }
   print_rate(report.samples_packed_now, report.seconds);
@@ -248,7 +252,7 @@ void print_report(const RunPlanOptions& options, const RunPlanReport& report) {
     std::printf("%s in %.2f s\n", count_text(report.inputs_done_now, "input").c_str(), report.seconds);
   print_rate(report.samples_packed_now, report.seconds);
   if (report.interrupted)
-    std::printf("interrupted; finished parts are kept, rerun the same command to resume\n");
+    print_interrupted(parts_of(report.packs) + report.inputs_done_now);
   else if (report.finished)
     print_next(options.folder);
   else if (options.stage == PlanStage::count)

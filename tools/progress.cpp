@@ -138,4 +138,12 @@ void ProgressDisplay::end() {
   if (std::exchange(bar_shown_, false)) std::fputs("\r\033[K", stderr);
 }
 
+void print_interrupted(std::uint64_t parts) {
+  if (parts == 0)
+    std::printf("interrupted; nothing was packed yet, rerun the same command\n");
+  else
+    std::printf("interrupted; %s finished and kept, rerun the same command to resume\n",
+                (count_text(parts, "part") + (parts == 1 ? " is" : " are")).c_str());
+}
+
 }  // namespace chunkhit

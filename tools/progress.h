@@ -57,6 +57,9 @@ class ProgressDisplay {
   bool bar_shown_ = false;
 };
 
+/// Prints the last line of a run that was stopped, which had finished so many parts.
+void print_interrupted(std::uint64_t parts);
+
 /// Calls `run(options)`, which shows by `shown(progress)` how far it is and stops at the first signal.
 template <class Options, class Shown, class Run>
 auto with_progress(ProgressStyle style, Options options, const Shown& shown, const Run& run) {

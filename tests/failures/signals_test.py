@@ -60,6 +60,22 @@ def test_first_signal_stops_cleanly(space):
     check(fingerprint(space("stopped")) == space.golden, "differs from an undisturbed run")
 
 
+def test_parts_that_were_not_finished_were_said_to_be_kept(space):
+    """Stopped while the first part is packed: 300 large images in one part."""
+    os.makedirs(space("large/a"))
+    Image.effect_noise((2000, 2000), 80).save(space("large/a/0.jpg"))
+    for number in range(1, 300):
+        os.link(space("large/a/0.jpg"), space(f"large/a/{number}.jpg"))
+    process = subprocess.Popen([f"{BIN}/pack-images", space("large"), "--crop", "32", "--threads", "1", "--progress", "json",
+                                "--output", space("none")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b'"packing"' not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    text = process.communicate(timeout=60)[0].decode()
+    check(process.returncode == 130 and "nothing was packed yet, rerun the same command" in text, process.returncode, text)
+    check("kept" not in text and not os.path.exists(space("none/part-00000.h5")), text)
+
+
 def test_a_signal_waited_for_a_list_that_never_came(space):
     """From a FIFO without a writer, and from one whose writer says nothing more."""
     os.mkfifo(space("fifo"))
