@@ -325,6 +325,11 @@ class ShortHelp : public CLI::Formatter {
     return is_positional ? text.substr(text.find('\n', 1) + 1) : text;
   }
 
+  /// What CLI11 adds where an option has no text of its own is left out: "REQUIRED", "Excludes: …".
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_option_text().empty() ? "" : std::string(" ").append(option->get_option_text());
+  }
+
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     return CLI::detail::find_and_replace(Formatter::make_help(app, std::move(name), mode), "\n\n\n", "\n");
   }

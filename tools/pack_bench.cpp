@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kDescription = "Times an empty loop over the batches of a pack, epoch by epoch.";
 constexpr const char* kExamples =
-    "Examples, images and rows of ratings, these with a training step of 20 ms:\n"
+    "Examples, the second with a training step of 20 ms:\n"
     "  pack-bench train --batch-size 100 --shuffle window --flip-horizontal 0.5 --dtype float32 --tune\n"
     "  pack-bench ml20m/train --shuffle global --format csr --step-ms 20";
 

@@ -49,14 +49,14 @@ void add_augment_flags(CLI::App& app, PackBenchFlags& flags) {
   const auto add = [&app](const char* flag, const char* shape, auto& value, const char* words) {
     return app.add_option(flag, value, words)->option_text(shape)->group("Images");
   };
-  add("--flip-horizontal", "P", augment.flip_horizontal, "Probability of mirroring an image, 0..1 (0)")
+  add("--flip-horizontal", "P", augment.flip_horizontal, "Probability of mirroring an image, 0 to 1 (0)")
       ->check(between(0, 1));
   CLI::Option* resized = add("--resized-crop", "WxH", flags.resized_crop,
-                             "Random resized crop: a random box, resized to W x H (one side: square)");
+                             "Random resized crop: a random box, resized to WxH (N: NxN)");
   add("--resize-short", "N", augment.resize_short, "Resize the short side to N pixels before the crop")
       ->check(CLI::Range(1, 1 << 20))
       ->excludes(resized);
-  add("--crop", "WxH", flags.crop, "Crop at the center (one side: square)")->excludes(resized);
+  add("--crop", "WxH", flags.crop, "Center crop (N: NxN)")->excludes(resized);
 }
 
 void add_form_flags(CLI::App& app, PackBenchFlags& flags) {
@@ -95,8 +95,7 @@ void add_loader_flags(CLI::App& app, PackBenchFlags& flags) {
   add("--cache", "WORD", flags.cache, "Chunks in memory: decoded, compressed, none (automatic)")
       ->check(one_of<Cache>());
   add("--cache-bytes", "SIZE", flags.cache_bytes, "Memory for chunks (half of the free memory)");
-  add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir,
-      "Local disk cache of a remote pack's chunks (none)");
+  add("--cache-dir", "FOLDER", flags.spec.loader.cache_dir, "Folder for chunks of packs on a server (none)");
   add("--threads", "N", flags.threads, "Worker threads, or auto: chosen while it runs (all available CPUs)");
   add("--prefetch", "N", flags.prefetch, "Batches made ahead, or auto (4)");
 }
@@ -115,11 +114,12 @@ void add_run_flags(CLI::App& app, PackBenchFlags& flags) {
   app.add_flag("--cold", flags.spec.cold,
                "New loader each epoch, after dropping its files from the page cache")
       ->group(group);
-  app.add_flag("--tune", flags.tune, "Search threads, prefetch, window and cache; print them as C++")
+  app.add_flag("--tune", flags.tune,
+               "Search for the best threads, prefetch, window and cache, and print them as code")
       ->excludes(epochs)
       ->option_text(" ")
       ->group(group);
-  app.add_flag("--json", flags.json, "Everything as one JSON object")->group(group);
+  app.add_flag("--json", flags.json, "Print everything as one JSON object")->group(group);
 }
 
 /// Throws usage for a flag that the pack has no use for.

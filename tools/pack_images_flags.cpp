@@ -21,20 +21,20 @@ Names container_names() {
 }
 
 void add_decoding_flags(FlagGroup& group, PackImagesFlags& flags) {
-  group.add("--exif", "WORD", flags.exif, "Orientation of EXIF: apply, ignore (apply)")
-      ->check(one_of<Exif>());
+  group.add("--exif", "WORD", flags.exif, "EXIF orientation: apply, ignore (apply)")->check(one_of<Exif>());
   group
-      .add("--decode", "WORD", flags.decode, "exact: as Pillow; fast: JPEG is scaled while decoding (exact)")
+      .add("--decode", "WORD", flags.decode,
+           "exact: Pillow's pixels; fast: large JPEG files are decoded at a smaller size (exact)")
       ->check(CLI::IsMember(Names{"exact", "fast"}));
   group
       .add("--check", "WORD", flags.check,
-           "Decode whole: all of the file; region: JPEG to the last row used (whole)")
+           "How far files are decoded: whole, or region: JPEG to the last row that is used (whole)")
       ->check(one_of<Check>());
   group.add_switch("--accept-warnings", flags.spec.accept_warnings,
                    "Accept images that decode with warnings (not PNG)");
   group.add("--max-seconds-per-image", "N", flags.max_seconds_per_image,
             "CPU time limit for decoding; 0: none (10)");
-  group.add("--max-pixels", "N", flags.max_pixels, "Reject images of more pixels (256M)");
+  group.add("--max-pixels", "N", flags.max_pixels, "Reject images with more pixels (256M)");
   group.add("--max-input-bytes", "SIZE", flags.max_input_bytes, "Reject larger files (256M)");
   group.add("--max-decode-bytes", "SIZE", flags.max_decode_bytes,
             "Reject images that need more memory to decode (1G)");
@@ -48,17 +48,17 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Input");
   group.add(
       "--labels", "FILE.csv", flags.spec.labels,
-      "CSV of files and labels, - for stdin; of an IDX file, its labels (none: first folder is the class)");
-  group.add("--file-column", "NAME", columns.file_column,
-            "CSV column of the file paths, relative to ROOT (file)");
+      "CSV of files and labels, - for stdin (none: first folder is the class); of an IDX file, its labels");
+  group.add("--file-column", "NAME", columns.file_column, "CSV column of the file paths, below ROOT (file)");
   group
       .add("--label-column", "NAME", columns.label_columns,
-           "CSV column of the labels, or their key in a tar's .json; repeat it for float labels (label)")
+           "CSV column, or key of a tar's .json, of the labels; several of this flag make float labels "
+           "(label)")
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
   group
       .add("--keep-columns", "NAMES", columns.keep_columns,
-           "Further CSV columns, or keys of a tar's .json, to keep: a,b (none)")
+           "Further CSV columns, or keys of a tar's .json, to store beside the labels: a,b (none)")
       ->default_str("")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -66,11 +66,11 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
             "Take class ids from a list (one name per line) or a pack");
   group
       .add("--classes-extra", "WORD", flags.classes_extra,
-           "Classes of images that --classes lacks: error, append (error)")
+           "A class that --classes lacks is an error, or is added at the end: error, append (error)")
       ->check(one_of<ClassesExtra>());
   group
       .add("--include", "GLOB", flags.spec.folders.include,
-           "Without --labels: pack only file names that match (all images)")
+           "Without --labels: pack only files whose names match (all images)")
       ->default_str("")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -98,22 +98,22 @@ void add_own_sizes_flags(CLI::App& app, PackImagesFlags& flags) {
   FlagGroup group(app, "Images of their own sizes");
   group.add("--sizes", "WORD", flags.sizes, "fixed: one shape; own: each image its own size (fixed)")
       ->check(one_of<Sizes>());
-  group.add("--max-side", "N", flags.max_side, "Shrink images whose long side has more than N pixels to it");
-  group.add("--short-side", "N", flags.short_side, "Shrink images whose short side has more than N to it");
+  group.add("--max-side", "N", flags.max_side, "Shrink images to a long side of at most N pixels");
+  group.add("--short-side", "N", flags.short_side, "Shrink images to a short side of at most N pixels");
   group
       .add("--store", "WORD", flags.store,
-           "jpeg: JPEG without loss, what is shrunk encoded; photo, zstd: pixels compressed without loss, "
-           "photo predicts each from its neighbours; raw: pixels (jpeg)")
+           "jpeg: JPEG files without loss, shrunk ones encoded again; photo, zstd: pixels, compressed "
+           "without loss, photo for photos; raw: pixels (jpeg)")
       ->check(one_of<Store>());
   group
       .add("--others", "WORD", flags.others,
-           "With --store jpeg, PNG and other types: lossless as by photo, or encoded as jpeg (lossless)")
+           "With --store jpeg, files of other types: lossless (as photo does), or encoded as jpeg (lossless)")
       ->check(one_of<Others>());
-  group.add("--quality", "N", flags.quality, "JPEG quality of what is encoded, 1 to 100 (90)");
-  group.add(
-      "--jpeg-tile", "N", flags.jpeg_tile,
-      "MCUs (8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep JPEG files' bytes (4)");
-  group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: by --part-bytes)");
+  group.add("--quality", "N", flags.quality, "Quality of JPEG that is encoded, 1 to 100 (90)");
+  group.add("--jpeg-tile", "N", flags.jpeg_tile,
+            "MCUs (units of 8x8 or 16x16 pixels) in a tile; a crop decodes only its tiles; 0: keep files' "
+            "bytes (4)");
+  group.add("--part-samples", "N", flags.part_samples, "Images per part (auto: --part-bytes decides)");
 }
 
 void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
@@ -126,7 +126,8 @@ void add_output_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--layout", "NAME", flags.layout, "Axis order of samples: nhwc, nchw (nhwc)")
       ->check(one_of<Layout>());
   group.add("--codec", "NAME[:N]", spec.codec,
-            "Lossless. hdf5: (none), deflate, zstd; shard: (photo: rgb), zstd, none");
+            "Lossless compression. hdf5: (none), deflate, zstd; shard: photo (auto: rgb), zstd (auto: "
+            "others), none");
   group.add("--chunk-samples", "N", flags.chunk_samples, "Samples per chunk (auto)");
   group.add("--chunk-bytes", "SIZE", flags.chunk_bytes, "Maximum raw bytes per chunk (auto)");
   group.add("--part-bytes", "SIZE", flags.part_bytes, "Maximum raw bytes per part, at least one chunk (1G)");
@@ -147,10 +148,10 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
   group.add("--on-error", "WORD", flags.on_error, "Bad images: skip (listed in rejects.csv), fail (skip)")
       ->check(one_of<OnError>());
   group.add("--max-errors", "N|N%", flags.max_errors,
-            "Maximum number or share of rejects (1%, at least 1 of several)");
+            "Maximum number or share of rejects (1%, at least 1 where there are several images)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry, then stop with exit code 75; or reject (retry)")
+           "Read errors: retry, then exit code 75; or reject the file (retry)")
       ->check(one_of<OnIoError>());
   group.add_switch("--trust-inputs", flags.options.trust_inputs,
                    "Resume without checking whether inputs changed");
@@ -160,7 +161,7 @@ void add_run_flags(CLI::App& app, PackImagesFlags& flags) {
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
-           "Write a plan for pack-run instead of packing, of at most TASKS tasks (one per part)")
+           "Instead of packing, write a plan for pack-run, of at most TASKS tasks")
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing")
       ->configurable(false);

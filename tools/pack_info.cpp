@@ -170,11 +170,14 @@ void print_values(const MatrixInfo& matrix) {
     return;
   }
   const std::vector<ValueCount>& values = matrix.stats.values;
-  std::printf("values     %s, times %s", name_of(matrix.values.type).c_str(),
-              value_text(static_cast<float>(matrix.values.scale)).c_str());
+  std::printf("values     %s", name_of(matrix.values.type).c_str());
+  if (matrix.values.scale != 1)
+    std::printf(", a rating is the stored number times %s",
+                value_text(static_cast<float>(matrix.values.scale)).c_str());
   for (std::size_t index = 0; index < std::min(values.size(), kShownValues); ++index)
     std::printf("%s %s: %s", index == 0 ? ";" : ",", value_text(values[index].value).c_str(),
-                count_text(values[index].ratings).c_str());
+                index == 0 ? count_text(values[index].ratings, "rating").c_str()
+                           : count_text(values[index].ratings).c_str());
   std::printf("%s\n", values.size() > kShownValues ? ", … (--json lists all)" : "");
 }
 
@@ -439,25 +442,26 @@ int watch(const std::string& path, const Hdf5Names& names, PrintJson print) {
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only without memory for the flags
   using namespace chunkhit;
-  CLI::App app("Says what a pack or a part holds.", "pack-info");
+  CLI::App app("Prints what a pack or a part holds.", "pack-info");
   std::string path;
   Hdf5Names names;
   bool json = false;
   bool is_watched = false;
   bool is_listed = false;
-  add_common_flags(app);
   app.add_option("PATH", path, "Pack, folder of a split or plan, manifest.json, part, or external HDF5 file")
       ->required();
   add_dataset_flags(app, names.images, names.labels);
   CLI::Option* const as_json =
       app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
   CLI::Option* const watches = app.add_flag(
-      "--watch", is_watched, "Show an unfinished pack every two seconds; with --json a line each time");
-  app.add_flag("--list", is_listed, "Print the samples of images as CSV, which pack-images --labels takes")
+      "--watch", is_watched, "Show an unfinished pack every two seconds, with --json as a line of JSON");
+  app.add_flag("--list", is_listed,
+               "Print files and labels of a pack of images as CSV, which pack-images --labels takes")
       ->excludes(as_json)
       ->excludes(watches);
+  add_common_flags(app);
   app.footer(
-      "Exit code 75 when the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
+      "Exit code 75: the pack is not finished.\nExamples:\n  pack-info train\n  pack-info "
       "train/part-00000.h5 --json\n  pack-info train --list > list.csv\n  pack-info theirs.h5 --images "
       "x --labels y");
   const auto describe = [&] {

@@ -52,7 +52,7 @@ void add_flags(CLI::App& app, PackRunFlags& flags) {
   group.add("--root", "FOLDER", flags.options.root, "Folder of the inputs on this machine (as in the plan)");
   group
       .add("--on-io-error", "WORD", flags.on_io_error,
-           "Read errors: retry, then exit code 75; or reject the file for good (retry)")
+           "Read errors: retry, then exit code 75; or reject the file (retry)")
       ->check(one_of<OnIoError>());
   group.add("--threads", "N", flags.threads, "Worker threads (all available CPUs)");
   group.add("--memory", "SIZE", flags.memory, "Memory limit of the process (2G)");

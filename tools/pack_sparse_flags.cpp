@@ -40,9 +40,10 @@ void add_input_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--header", "WORD", flags.header, "Whether the first line is a header: (auto), yes, no")
       ->check(one_of<Header>());
   group.add("--user", "NAME|N", table.user, "User column: a name, or a number from 1 (detected)");
-  group.add("--item", "NAME|N", table.item, "Item column");
-  group.add("--value", "NAME|N", table.value, "Value column; none: implicit feedback, every rating is 1");
-  group.add("--time", "NAME|N", table.time, "Time column; none: ignore times");
+  group.add("--item", "NAME|N", table.item, "Item column, likewise");
+  group.add("--value", "NAME|N", table.value,
+            "Value column; the word none: implicit feedback, every rating is 1");
+  group.add("--time", "NAME|N", table.time, "Time column; the word none: ignore times");
   group.add("--quote", "WORD", flags.quote, "Quoting of fields: (auto), none, double: \"...\"")
       ->check(one_of<Quoting>());
   group.add("--comment", "TEXT", table.comment, "Skip lines that start with TEXT");
@@ -61,11 +62,11 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   FlagGroup group(app, "Ratings");
   group
       .add("--preset", "vae-cf", flags.preset,
-           "Mult-VAE: ratings >3.5 as 1, 5+ a user, 10k users each held out")
+           "Settings of Mult-VAE: ratings above 3.5 as 1, users with 5 of them, 10,000 users each held out")
       ->check(CLI::IsMember(Names{"", "vae-cf"}));
   group
       .add("--duplicates", "WORD", flags.duplicates,
-           "Repeated pairs: (error), sum, max, last, first (by time if there is one)")
+           "Several ratings of a user and an item: (error), sum, max, last, first (by time, if there is one)")
       ->check(one_of<Duplicates>());
   group.add("--zeros", "WORD", flags.zeros, "Ratings of 0: (drop), keep")->check(one_of<Zeros>());
   group.add("--min-value", "V", flags.min_value, "Keep ratings >= V");
@@ -93,10 +94,14 @@ void add_files(FlagGroup& group, const std::string& flag, std::vector<std::strin
 void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
   RatingSplitSpec& split = flags.spec.packs.split;
   FlagGroup group(app, "Split");
-  group.add("--split-by", "WORD", flags.split_by, "Split: users, ratio, leave-one-out, time, given (none)")
+  group
+      .add("--split-by", "WORD", flags.split_by,
+           "What is held out: users (whole ones), ratio or leave-one-out (ratings of each user), time (the "
+           "latest ratings), given (files) (none)")
       ->check(one_of<SplitKind>());
-  group.add("--validation", "N|SHARE", flags.validation, "Validation: number of users, or share of ratings");
-  group.add("--test", "N|SHARE", flags.test, "Test: number of users, or share of ratings");
+  group.add("--validation", "N|SHARE", flags.validation,
+            "Size of validation: number or share of users; leave-one-out: 1; others: share of ratings");
+  group.add("--test", "N|SHARE", flags.test, "Size of test, likewise");
   group.add("--fold-in", "SHARE", flags.fold_in,
             "users: share of a held-out user's items used as input (0.8)");
   group
@@ -105,8 +110,8 @@ void add_split_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(one_of<SplitOrder>());
   group.add("--before", "TIME", flags.before, "time: start of the test period, a number or YYYY-MM-DD");
   group.add("--validation-users", "FILE", split.validation_users,
-            "users: hold out the users of a list, one id per line");
-  group.add("--test-users", "FILE", split.test_users, "The same for the test");
+            "users: hold out those of a list, one id per line, for validation");
+  group.add("--test-users", "FILE", split.test_users, "users: the same for test");
   add_files(group, "--train-file", flags.train_files,
             "given: training ratings, instead of INPUT; repeatable");
   add_files(group, "--validation-file", flags.validation_files, "given: validation ratings; repeatable");
@@ -145,12 +150,12 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
       ->check(CLI::IsMember(Names{"auto", "json", "none"}));
   group
       .add("--plan", "TASKS", flags.plan,
-           "Write a plan for pack-run instead of packing, of at most TASKS tasks")
+           "Instead of packing, write a plan for pack-run, of at most TASKS tasks")
       ->configurable(false);
   group.add_switch("--dry-run", flags.dry_run, "Report what would be packed, write nothing; needs no -o")
       ->configurable(false);
   // A recipe must not remove another user's pack.
-  group.add_switch("--force", flags.options.force, "Overwrite the pack in --output")->configurable(false);
+  group.add_switch("--force", flags.options.force, "Delete the pack in --output first")->configurable(false);
   add_config_flag(app, "Run");
   group
       .add("--save-config", "FILE", flags.save_config, "Write all options, defaults included, to a TOML file")

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli.h"
+#include "progress.h"
 #include "types/csr_rows.h"
 #include "types/enum_names.h"
 
@@ -74,13 +75,14 @@ void print_pack(const MatrixPackReport& pack, bool dry_run) {
 }
 
 void print_values(const StoredValues& values) {
-  const std::string type(name_of(values.type));
   if (values.type == ValueType::none)
     std::printf("values: none are stored, every rating is 1\n");
   else if (values.type == ValueType::f32)
     std::printf("values: f32\n");
+  else if (values.scale == 1)
+    std::printf("values: %s\n", name_of(values.type).c_str());
   else
-    std::printf("values: %s times %s, exact as 32-bit floats\n", type.c_str(),
+    std::printf("values: %s, a rating is the stored number times %s, exactly\n", name_of(values.type).c_str(),
                 value_text(static_cast<float>(values.scale)).c_str());
 }
 
@@ -132,9 +134,9 @@ void print_report(const PackSparseReport& report, bool dry_run) {
     is_begun ? print_begun_pack(pack) : print_pack(pack, dry_run);
   }
   if (report.interrupted) {
-    std::printf("interrupted; %s, rerun the same command%s\n",
-                report.packs.empty() ? "nothing was packed yet" : "finished parts are kept",
-                report.packs.empty() ? "" : " to resume");
+    std::uint64_t parts = 0;
+    for (const MatrixPackReport& pack : report.packs) parts += pack.parts;
+    print_interrupted(parts);
     return;
   }
   print_speed(report);

@@ -48,21 +48,21 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): only wi
   bool json = false;
   bool structure = false;
   std::optional<std::string> layer;
-  add_common_flags(app);
   app.add_option("PATH", path, "Pack, folder of a split, manifest.json, part, or external HDF5 file")
       ->required();
   app.add_flag("--quick", options.quick, "Manifest, sizes and structure only; no sample is read");
   app.add_flag("--json", json, "Print JSON; for a split one object with the pack folders as keys");
   app.add_flag("--structure", structure,
-               "Open an external HDF5 file within limits of time and memory, no more");
+               "External HDF5 file: only open it, within limits of time and memory");
   app.add_option("--layer", layer)->group("");
   add_dataset_flags(app, options.names.images, options.names.labels);
-  app.add_option("--threads", options.threads, "All allowed CPUs by default")
+  app.add_option("--threads", options.threads, "Worker threads (all available CPUs)")
       ->check(CLI::Range(1, 4096))
       ->option_text("N");
+  add_common_flags(app);
   app.footer(
-      "Exit code 65 when anything is wrong, 75 when it cannot be known for lack of memory, descriptors\n"
-      "or storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
+      "Exit code 65: something is wrong; 75: it could not be checked, for lack of memory, file descriptors\n"
+      "or readable storage.\nExamples:\n  pack-verify train\n  pack-verify --quick train");
   const auto verify = [&] {
     if (structure) {
       open_within_limits(path, {.names = options.names, .matrix = layer});
