@@ -83,9 +83,9 @@ std::string advice(const LoaderStats& stats) {
            ? kFirstEpoch
            : "decompressing takes longest: keep samples decoded (cache decoded, more cache_bytes), " + more +
                  ", or pack with a faster codec (images of their own sizes: --max-side, --store raw)"},
-      {stats.assemble_seconds,
-       "copying and converting takes longest: " + more +
-           ", or ask for what takes less of it (u8 of images, CSR of matrices) and convert it on the GPU"},
+      {stats.assemble_seconds, "copying and converting takes longest: " + more +
+                                   ", or ask for smaller batches (of images as uint8, of matrices as CSR) "
+                                   "and convert them on the GPU"},
   }};
   const auto worst = std::max_element(stages.begin(), stages.end(),
                                       [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -94,7 +94,7 @@ class Steps:
         return self._feed.state_before(core.state)
 
     def run(self, core: Any) -> Optional[Tuple[ImageBatch, str]]:
-        """The next batch and the state after it, or None at the end. A batch whose transform failed is the next again."""
+        """The next batch and the state after it, or None at the end. A batch whose transform failed is given again."""
         begin = time.perf_counter()
         if self._left is None:
             batch = self._feed.take(core)

@@ -110,7 +110,8 @@ class ImageLoader(TensorLoader, _loaders.ImageLoader):
             function of a batch's (images), which returns images, or of (images, labels), which returns both; *args gets
             both. Modules are functions, too. It is called when the batch is asked for, with tensors of the device and
             of the current stream. With a keyword-only parameter `batch` it gets the ImageBatch by that name: samples,
-            epoch and index, to seed by. What it raises is raised where the batch is asked for, which is the next again
+            epoch and index, to seed by. What it raises is raised where the batch is asked for; the next call
+            gives the same batch
     transform_ahead
             so many batches are transformed in advance, in order, on a thread and with device= on a stream of its own; 0:
             none. They take memory beside memory_bytes. The thread ends with the epoch, close() or the loader
