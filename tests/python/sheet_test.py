@@ -83,18 +83,17 @@ def test_an_image_that_would_be_rejected_stays_blank(photos):
     np.testing.assert_array_equal(pair(sheet, 1)[1], pixels[1])
 
 
-def test_a_file_whose_sample_is_whole_was_said_to_be_rejected(tmp_path, capfd):
-    """Cut off below its crop, and packed with check="region"."""
+def test_an_image_too_large_to_be_shown_whole_was_said_to_be_rejected(tmp_path, capfd):
+    """It is decoded at an eighth of its size."""
     (tmp_path / "photos" / "a").mkdir(parents=True)
-    Image.new("RGB", (64, 512), (200, 0, 0)).save(tmp_path / "photos/a/0.jpg")
-    whole = (tmp_path / "photos/a/0.jpg").read_bytes()
-    (tmp_path / "photos/a/0.jpg").write_bytes(whole[:-40])
-    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), str(tmp_path / "photos"), "--crop", "64", "--check", "region", "-o"]
-    subprocess.run([*command, str(tmp_path / "out"), "--dry-run", "--sheet", str(tmp_path / "sheet.png")], check=True)
+    Image.new("RGB", (2000, 2000), (200, 0, 0)).save(tmp_path / "photos/a/0.jpg")
+    command = [os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-images"), tmp_path / "photos", "--resize", "64x64",
+               "--decode", "fast", "--max-decode-bytes", "4M", "-o"]
+    subprocess.run([*command, tmp_path / "out", "--dry-run", "--sheet", tmp_path / "sheet.png"], check=True)
     assert "would be rejected" not in capfd.readouterr().out
     before, after = pair(np.asarray(Image.open(tmp_path / "sheet.png")), 0)
     assert np.all(before == BLANK) and after[64, 64, 0] > 190
-    subprocess.run([*command, str(tmp_path / "out")], check=True)
+    subprocess.run([*command, tmp_path / "out"], check=True)
     assert "1 of 1 rows packed" in capfd.readouterr().out
 
 
