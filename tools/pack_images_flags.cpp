@@ -57,6 +57,10 @@ void add_input_flags(CLI::App& app, PackImagesFlags& flags) {
       ->default_str(columns.label_columns[0])  // a recipe would hold "[label]" else
       ->allow_extra_args(false);               // and it would swallow ROOT
   group
+      .add("--label-type", "WORD", flags.label_type,
+           "Labels of one column: auto: whole numbers are class ids; classes, numbers (auto)")
+      ->check(one_of<LabelType>());
+  group
       .add("--keep-columns", "NAMES", columns.keep_columns,
            "Further CSV columns, or keys of a tar's .json, to store beside the labels: a,b (none)")
       ->default_str("")
@@ -268,6 +272,7 @@ PackImagesSpec pack_images_spec(const PackImagesFlags& flags) {
   std::erase(spec.folders.include, "");
   std::erase(spec.columns.keep_columns, "");
   std::erase(spec.folders.split_folders, "");
+  spec.columns.label_type = parse_choice<LabelType>(flags.label_type);
   spec.classes_extra = parse_choice<ClassesExtra>(flags.classes_extra);
   return spec;
 }

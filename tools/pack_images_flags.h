@@ -44,6 +44,7 @@ struct PackImagesFlags {
   std::string seed = "0";
   std::string split;
   std::string classes_extra = "error";
+  std::string label_type = "auto";
   std::string on_error = "skip";
   std::string max_errors = "1%";
   std::string threads = "all";

@@ -31,12 +31,14 @@ std::string class_text(const std::string& name) {
 
 void print_labels(const LabelSummary& labels) {
   if (labels.kind == LabelKind::numbers) {
-    std::printf("labels: %s of float32\n", count_text(labels.columns.size(), "column").c_str());
+    std::printf("labels: numbers, %s of float32%s\n", count_text(labels.columns.size(), "column").c_str(),
+                labels.is_detected ? " (detected)" : "");
     return;
   }
   if (labels.classes.empty()) {
-    std::printf("labels: %s %s, ids as the list has them\n", count_text(labels.class_count).c_str(),
-                labels.class_count == 1 ? "class" : "classes");
+    std::printf("labels: %s %s, whose ids are the whole numbers that labels are%s\n",
+                count_text(labels.class_count).c_str(), labels.class_count == 1 ? "class" : "classes",
+                labels.is_detected ? " (detected; --label-type numbers packs them as float32)" : "");
     return;
   }
   const std::size_t count = labels.classes.size();

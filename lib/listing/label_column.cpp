@@ -104,11 +104,11 @@ void notice_key_column(SampleList& list, std::size_t different_count) {
 void notice_whole_numbers(SampleList& list) {
   const bool whole =
       std::all_of(list.values.begin(), list.values.end(), [](float x) { return x == std::trunc(x); });
-  if (whole)
+  if (whole && !list.values.empty())
     list.notices.push_back(
         "column \"" + list.label_columns[0] +
         "\": all labels are whole numbers written as floats and are packed as floats; write them as "
-        "integers (7, not 7.0) to make them class ids");
+        "integers (7, not 7.0), or give `label_type` classes, to make them class ids");
 }
 
 // What readers give for a sample without a class.
@@ -132,13 +132,16 @@ LabelForm LabelColumn::add(std::string_view text) {
   return form;
 }
 
-void LabelColumn::finish(SampleList& list, bool are_names) {
+void LabelColumn::finish(SampleList& list, bool are_names, LabelType type) {
   if (are_names) return finish_names(list);
+  if (type == LabelType::numbers) return finish_numbers(list, type);
+  if (type == LabelType::classes) take_whole_numbers();
   const std::uint64_t names = count(LabelForm::name);
   const std::uint64_t numbers = count(LabelForm::number);
   const std::uint64_t all = labels_.size();
-  if (are_few(names + numbers, all)) return finish_integers(list);
-  if (are_few(names, all)) return finish_numbers(list);
+  const bool are_ids = type == LabelType::classes && names == 0;
+  if (are_ids || are_few(names + numbers, all)) return finish_integers(list, type);
+  if (are_few(names, all)) return finish_numbers(list, type);
   if (are_nearly_all(all - names, all)) fail_name(list);
   finish_names(list);
 }
@@ -148,12 +151,24 @@ std::size_t LabelColumn::capacity_bytes() const {
          labels_.capacity() * sizeof labels_[0];
 }
 
-void LabelColumn::finish_integers(SampleList& list) {
-  reject_form(list, LabelForm::number, "label is not an integer, as the others are");
-  reject_form(list, LabelForm::name, "label is not an integer, as the others are");
+/// Makes whole numbers of 7.0 and its like.
+void LabelColumn::take_whole_numbers() {
+  for (std::uint32_t text = 0; text < texts_.count(); ++text)
+    if (forms_[text] == LabelForm::number && parse_integer(without_zeros(texts_[text])))
+      forms_[text] = LabelForm::integer;
+  form_counts_ = {};
+  for (const std::uint32_t label : labels_) ++form_counts_[static_cast<std::size_t>(forms_[label])];
+}
+
+void LabelColumn::finish_integers(SampleList& list, LabelType type) {
+  const std::string reason = type == LabelType::classes
+                                 ? "label is not a whole number, as `label_type` classes needs"
+                                 : "label is not an integer, as the others are";
+  reject_form(list, LabelForm::number, reason);
+  reject_form(list, LabelForm::name, reason);
   std::vector<std::int64_t> ids(texts_.count());
   for (std::uint32_t text = 0; text < texts_.count(); ++text)
-    if (forms_[text] == LabelForm::integer) ids[text] = *parse_integer(texts_[text]);
+    if (forms_[text] == LabelForm::integer) ids[text] = *parse_integer(without_zeros(texts_[text]));
   list.label_kind = LabelKind::class_id;
   list.class_ids.reserve(labels_.size());
   for (const std::uint32_t label : labels_) list.class_ids.push_back(ids[label]);
@@ -163,26 +178,34 @@ void LabelColumn::finish_integers(SampleList& list) {
   notice_spellings(list, ids);
 }
 
-void LabelColumn::finish_numbers(SampleList& list) {
-  reject_form(list, LabelForm::name, "label is not a number, as the others are");
+void LabelColumn::finish_numbers(SampleList& list, LabelType type) {
+  reject_form(list, LabelForm::name,
+              type == LabelType::numbers ? "label is not a number, as `label_type` numbers needs"
+                                         : "label is not a number, as the others are");
   std::vector<float> numbers(texts_.count());
   for (std::uint32_t text = 0; text < texts_.count(); ++text)
     if (is_number(forms_[text])) numbers[text] = *parse_number(texts_[text]);
   list.label_kind = LabelKind::numbers;
   list.values.reserve(labels_.size());
   for (const std::uint32_t label : labels_) list.values.push_back(numbers[label]);
-  notice_whole_numbers(list);
+  if (type == LabelType::automatic) notice_whole_numbers(list);
   RoundedNumbers rounded;
   for (std::size_t index = 0; index < labels_.size(); ++index)
     rounded.check(texts_[labels_[index]], list.values[index]);
   rounded.add_notice(list);
+  if (type == LabelType::automatic) notice_fractions(list);
+}
+
+/// Where half of the labels are whole numbers, the others may be mistakes that make floats of class ids.
+void LabelColumn::notice_fractions(SampleList& list) const {
   const std::uint64_t others = count(LabelForm::number);
-  if (!are_nearly_all(count(LabelForm::integer), labels_.size()) || others == 0) return;
+  if (others == 0 || count(LabelForm::integer) * 2 < labels_.size()) return;
   const std::size_t first = first_of(LabelForm::number);
   list.notices.push_back("column \"" + list.label_columns[0] + "\": " + count_text(others, "label") + " of " +
-                         count_text(labels_.size()) + " (" + in_quotes(texts_[labels_[first]]) + " in row " +
-                         std::to_string(list.row(first)) + (others == 1 ? ") is" : ") are") +
-                         " no whole number; all are packed as floats, none is a class id");
+                         count_text(labels_.size()) + " (the first: " + in_quotes(texts_[labels_[first]]) +
+                         " of " + std::string(list.file(first)) + (others == 1 ? ") is" : ") are") +
+                         " no whole number; all are packed as floats, none is a class id: `label_type` "
+                         "numbers says so, classes makes rejects of the former");
 }
 
 void LabelColumn::finish_names(SampleList& list) {
@@ -208,33 +231,16 @@ void LabelColumn::finish_names(SampleList& list) {
 
 void LabelColumn::reject_form(SampleList& list, LabelForm form, const std::string& reason) {
   if (count(form) == 0) return;
-  write_rows(list);
-  std::size_t kept = 0;
-  TextList& files = list.files;
-  std::uint64_t begin = 0;
-  std::uint64_t kept_end = 0;
+  std::vector<std::size_t> indices;
+  std::vector<Reject> rejects;
   for (std::size_t index = 0; index < labels_.size(); ++index) {
-    const std::string_view file = std::string_view(files.text).substr(begin, files.ends[index] - begin);
-    begin = files.ends[index];
-    if (forms_[labels_[index]] == form) {
-      list.rejects.push_back(
-          {list.rows[index], std::string(file), {std::string(texts_[labels_[index]])}, reason});
-      continue;
-    }
-    std::char_traits<char>::move(files.text.data() + kept_end, file.data(), file.size());
-    kept_end += file.size();
-    files.ends[kept] = kept_end;
-    list.rows[kept] = list.rows[index];
-    if (!list.ranges.empty()) list.ranges[kept] = list.ranges[index];
-    labels_[kept++] = labels_[index];
+    if (forms_[labels_[index]] != form) continue;
+    indices.push_back(index);
+    rejects.push_back(
+        {list.row(index), std::string(list.file(index)), {std::string(texts_[labels_[index]])}, reason});
   }
-  files.text.resize(kept_end);
-  files.ends.resize(kept);
-  list.rows.resize(kept);
-  if (!list.ranges.empty()) list.ranges.resize(kept);
-  labels_.resize(kept);
-  std::sort(list.rejects.begin(), list.rejects.end(),
-            [](const auto& a, const auto& b) { return a.row < b.row; });
+  reject_samples(list, indices, std::move(rejects));
+  std::erase_if(labels_, [&](std::uint32_t label) { return forms_[label] == form; });
 }
 
 void LabelColumn::fail_name(const SampleList& list) const {

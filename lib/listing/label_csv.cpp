@@ -115,10 +115,7 @@ std::string fields_text(std::size_t count) {
 class TableRows {
  public:
   TableRows(SampleList& list, UsedFields used, const LabelCsvSpec& spec)
-      : rows_(list, spec.labels_are_names, spec.keep_columns),
-        used_(std::move(used)),
-        labels_(used_.labels.size()),
-        kept_(used_.kept.size()) {}
+      : rows_(list, spec), used_(std::move(used)), labels_(used_.labels.size()), kept_(used_.kept.size()) {}
 
   void take(const Fields& fields) {
     add_to_hash(fields);

@@ -57,9 +57,11 @@ std::string LabelRows::take_numbers(std::span<const std::string_view> labels) {
 void LabelRows::finish() {
   const std::vector<std::uint32_t> rows = kept_.empty() ? std::vector<std::uint32_t>() : list_.rows;
   if (list_.label_columns.size() == 1)
-    column_.finish(list_, labels_are_names_);
+    column_.finish(list_, labels_are_names_, label_type_);
   else
     list_.label_kind = LabelKind::numbers;
+  list_.is_detected =
+      label_type_ == LabelType::automatic && list_.label_columns.size() == 1 && list_.classes.empty();
   kept_.finish(list_, rows);
   rounded_.add_notice(list_);
   list_.xxh3 = hash_.value();

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "listing/kept_columns.h"
@@ -17,8 +16,12 @@ namespace chunkhit {
 /// are numbers.
 class LabelRows {
  public:
-  LabelRows(SampleList& list, bool labels_are_names, std::vector<std::string> keep_columns = {})
-      : list_(list), rows_(list), labels_are_names_(labels_are_names), kept_(std::move(keep_columns)) {}
+  LabelRows(SampleList& list, const LabelCsvSpec& columns)
+      : list_(list),
+        rows_(list),
+        labels_are_names_(columns.labels_are_names),
+        label_type_(columns.label_type),
+        kept_(columns.keep_columns) {}
   /// Adds the next row as a sample, one label per column and a value for each of `keep_columns`; gives what
   /// is wrong with it where it can be none: it is the caller's to reject then.
   [[nodiscard]] std::string take(std::string_view file, std::span<const std::string_view> labels,
@@ -43,6 +46,7 @@ class LabelRows {
   SampleList& list_;
   SampleRows rows_;
   bool labels_are_names_;
+  LabelType label_type_;
   LabelColumn column_;      // used for one label column; several are numbers at once
   RoundedNumbers rounded_;  // of several
   KeptColumns kept_;

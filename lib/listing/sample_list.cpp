@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -116,6 +117,34 @@ std::vector<std::uint32_t> first_samples_of_files(const SampleList& list) {
     firsts[by_file[at].second] = repeats ? firsts[by_file[at - 1].second] : by_file[at].second;
   }
   return firsts;
+}
+
+void reject_samples(SampleList& list, std::span<const std::size_t> indices, std::vector<Reject> rejects) {
+  if (indices.empty()) return;
+  write_rows(list);
+  TextList& files = list.files;
+  std::size_t kept = 0, next = 0;
+  std::uint64_t begin = 0, kept_end = 0;
+  for (std::size_t index = 0; index < list.rows.size(); ++index) {
+    const std::string_view file = std::string_view(files.text).substr(begin, files.ends[index] - begin);
+    begin = files.ends[index];
+    if (next < indices.size() && indices[next] == index) {
+      ++next;
+      continue;
+    }
+    std::char_traits<char>::move(files.text.data() + kept_end, file.data(), file.size());
+    kept_end += file.size();
+    files.ends[kept] = kept_end;
+    list.rows[kept] = list.rows[index];
+    if (!list.ranges.empty()) list.ranges[kept] = list.ranges[index];
+    ++kept;
+  }
+  files.text.resize(kept_end);
+  files.ends.resize(kept);
+  list.rows.resize(kept);
+  if (!list.ranges.empty()) list.ranges.resize(kept);
+  std::ranges::move(rejects, std::back_inserter(list.rejects));
+  std::ranges::sort(list.rejects, {}, &Reject::row);
 }
 
 void notice_repeated_files(SampleList& list) {

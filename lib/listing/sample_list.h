@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ struct SampleList {
   std::vector<std::string> label_columns;  ///< headers of the columns of labels; {"label"} for class folders
   std::string labels_from;  ///< recorded where labels are neither those of folders nor of a CSV: "members"
   std::vector<std::string> classes;   ///< names by id; empty when ids are integers of the input
+  bool is_detected = false;           ///< labels are ids or numbers, whichever their texts looked like
   std::vector<ListedFolder> folders;  ///< the ClassFoldersSpec::split_folders, in their order
   std::uint64_t row_count = 0;        ///< rows of the input: samples + rejects
   std::vector<Reject> rejects;
@@ -123,6 +125,10 @@ class TextHash {
 
 /// Writes out the rows of a list whose rows have been its indices so far.
 void write_rows(SampleList& list);
+
+/// Makes rejects of the samples at `indices`, in ascending order, whose labels and columns the list does not
+/// have yet.
+void reject_samples(SampleList& list, std::span<const std::size_t> indices, std::vector<Reject> rejects);
 
 /// For each sample the index of the first one of the same file ("./a" is "a"); empty where none repeats.
 [[nodiscard]] std::vector<std::uint32_t> first_samples_of_files(const SampleList& list);

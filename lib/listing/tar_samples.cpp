@@ -153,7 +153,7 @@ TarSamples::TarSamples(SampleList& list, const LabelCsvSpec& columns, std::vecto
     : list_(list),
       include_(std::move(include)),
       file_names_(include_),
-      rows_(list, columns.labels_are_names, columns.keep_columns),
+      rows_(list, columns),
       keep_columns_(columns.keep_columns),
       has_kept_(columns.keep_columns.size()) {
   check_columns(columns);

@@ -263,6 +263,7 @@ class TarList {
 std::string pnm_header(const IdxReader& images) {
   const std::vector<std::uint32_t>& shape = images.shape();
   const std::uint32_t channels = shape.size() == 4 ? shape[3] : 1;
+  if (images.type() != "uint8") images.fail("holds " + std::string(images.type()) + ", expected uint8");
   if (shape.size() < 2 || (channels != 1 && channels != 3)) {
     std::string text;
     for (const std::uint32_t side : shape) text += (text.empty() ? "" : " x ") + std::to_string(side);
@@ -275,19 +276,15 @@ std::string pnm_header(const IdxReader& images) {
 }
 
 /// The labels of a file with one for each image.
-ByteBuffer read_idx_labels(const std::string& path, const IdxReader& images) {
+std::vector<std::string> read_idx_labels(const std::string& path, const IdxReader& images) {
   IdxReader file(path);
   if (file.shape().size() != 1)
     file.fail("has " + std::to_string(file.shape().size()) + " dimensions, expected labels in one");
   if (file.shape()[0] != images.shape()[0])
     file.fail("holds " + count_text(file.shape()[0], "label") + ", expected " +
               count_text(images.shape()[0]) + ", one for each image");
-  ByteBuffer labels;
-  while (labels.size() < file.shape()[0]) {  // which two broken headers may agree on
-    const std::size_t before = labels.size();
-    labels.resize(std::min<std::size_t>(before + kSpoolBytes, file.shape()[0]));
-    file.read(MutableBytes(labels).subspan(before));
-  }
+  std::vector<std::string> labels;  // grows as they come: two broken headers may agree on their number
+  while (labels.size() < file.shape()[0]) labels.push_back(file.read_number());
   file.finish();
   return labels;
 }
@@ -306,11 +303,13 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   const std::uint64_t file_bytes = header.size() + images.item_bytes();
   if (images.item_bytes() > spec.max_input_bytes)
     images.fail("holds images of " + count_text(images.item_bytes(), "byte") + ", over `max_input_bytes`");
-  const ByteBuffer labels = read_idx_labels(spec.labels, images);
+  const std::vector<std::string> labels = read_idx_labels(spec.labels, images);
   SampleList list;
   list.label_columns = spec.columns.label_columns;
   list.labels_from = "idx";
-  LabelRows rows(list, !spec.classes.empty());
+  LabelCsvSpec columns = spec.columns;
+  columns.labels_are_names = !spec.classes.empty();
+  LabelRows rows(list, columns);
   ArchiveSpool spool(list, std::move(spool_folder));
   spool.begin(path, file_bytes * labels.size(), false);
   ByteBuffer file(header.begin(), header.end());
@@ -318,11 +317,13 @@ SampleList list_idx(const PackImagesSpec& spec, const PackImagesOptions& options
   for (std::size_t index = 0; index < labels.size() && !is_stopped(options); ++index) {
     images.read(MutableBytes(file).subspan(header.size()));
     const std::string name = relative_name(options, path) + "/" + std::to_string(index);
-    const std::string label = std::to_string(labels[index]);
-    for (const std::string& text : {name, label}) rows.hash().add(text);
-    const std::string_view label_view = label;
-    if (!rows.take(name, {&label_view, 1}).empty()) images.fail("its path is no UTF-8");
-    list.ranges.push_back({spool.append(file), file_bytes, 0});
+    for (const std::string& text : {name, labels[index]}) rows.hash().add(text);
+    const std::string_view label = labels[index];
+    std::string error = rows.take(name, {&label, 1});
+    if (error.empty())
+      list.ranges.push_back({spool.append(file), file_bytes, 0});
+    else
+      rows.reject(name, {labels[index]}, std::move(error));
   }
   images.finish();
   spool.add_container(path, source);

@@ -291,7 +291,8 @@ std::uint64_t count_different(const std::vector<std::int64_t>& ids) {
 }
 
 LabelSummary summarize_labels(const SampleList& list) {
-  return {list.label_kind, list.label_columns, list.classes, count_different(list.class_ids)};
+  return {list.label_kind, list.label_columns, list.classes, count_different(list.class_ids),
+          list.is_detected};
 }
 
 /// Throws cannot_write where a plan of other packs is there, or of these and `force` would remove their
@@ -338,6 +339,7 @@ void check_folder_columns(const PackImagesSpec& spec, const PackImagesOptions& o
   const LabelCsvSpec plain;
   const char* given = spec.columns.label_columns != plain.label_columns ? "`label_column`"
                       : !spec.columns.keep_columns.empty()              ? "`keep_columns`"
+                      : spec.columns.label_type != plain.label_type     ? "`label_type`"
                                                                         : nullptr;
   if (given == nullptr) return;
   throw Error(ErrorCode::usage, std::string(given) +

@@ -108,6 +108,11 @@ void check_split_folders(const PackImagesSpec& spec) {
 }
 
 void check_classes(const PackImagesSpec& spec) {
+  const LabelType type = spec.columns.label_type;
+  if (type == LabelType::classes && spec.columns.label_columns.size() > 1)
+    refuse("`label_type` classes: is for one `label_column`; several are numbers");
+  if (type == LabelType::numbers && !spec.classes.empty())
+    refuse("`label_type` numbers: excludes `classes`, which takes labels as names");
   if (spec.classes.empty() && spec.classes_extra != ClassesExtra::error)
     refuse("`classes_extra`: is for what `classes` does not list: give it, too");
   if (!spec.classes.empty() && spec.columns.label_columns.size() > 1)
@@ -215,6 +220,8 @@ std::vector<SpecEntry> recorded_spec(const PackImagesSpec& spec, const ChunkPlan
     entries.push_back({"label-column", joined(spec.columns.label_columns)});
   if (!spec.columns.keep_columns.empty())
     entries.push_back({"keep-columns", joined(spec.columns.keep_columns)});
+  if (spec.columns.label_type != LabelType::automatic)
+    entries.push_back({"label-type", name_of(spec.columns.label_type)});
   if (spec.labels.empty()) entries.push_back({"include", none_or(joined(spec.folders.include))});
   entries.push_back({"classes", spec.classes.empty() ? "sorted" : names_hash(list.classes)});
   entries.push_back({"follow-symlinks", spec.follow_symlinks ? "true" : "false"});

@@ -118,6 +118,7 @@ PackImagesSpec images_spec(OptionDict& from) {
   take_character(from, "delimiter", spec.columns.delimiter);
   from.take("classes", spec.classes);
   from.take_word("classes_extra", spec.classes_extra);
+  from.take_word("label_type", spec.columns.label_type);
   take_texts(from, "include", spec.folders.include);
   take_texts(from, "split_folders", spec.folders.split_folders);
   from.take("follow_symlinks", spec.follow_symlinks);

@@ -25,6 +25,7 @@ enum class Exif;
 enum class Filter;
 enum class Header : std::uint8_t;
 enum class ItemOrder;
+enum class LabelType;
 enum class Layout;
 enum class MatrixStorage : std::uint8_t;
 enum class OnCorrupt;
@@ -84,6 +85,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<ItemOrder>{"popularity", "first",
                                                                               "sorted"};
+template <>
+[[gnu::visibility("hidden")]] inline constexpr Words<3> kEnumWords<LabelType>{"auto", "classes", "numbers"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr Words<2> kEnumWords<Layout>{"nhwc", "nchw"};
 template <>

@@ -54,7 +54,7 @@ Texts reasons_of(const SampleList& list) {
 }
 
 /// A table of `count` rows with one label, and then more rows.
-std::string table_of(int count, const std::string& label, const std::string& more) {
+std::string table_of(int count, const std::string& label, const std::string& more = "") {
   std::string text = "file,label\n";
   for (int row = 0; row < count; ++row) text += std::to_string(row) + ".jpg," + label + "\n";
   return text + more;
@@ -176,9 +176,30 @@ TEST(LabelCsv, LetsNoBadCellMakeNamesOfNumbers) {
 TEST(LabelCsv, SaysThatAFractionMakesFloatsOfIds) {
   const SampleList list = list_text(table_of(19, "7", "x.jpg,7.5\n"));
   EXPECT_EQ(list.label_kind, LabelKind::numbers);
-  EXPECT_EQ(list.notices,
-            Texts{"column \"label\": 1 label of 20 (\"7.5\" in row 19) is no whole number; all are "
-                  "packed as floats, none is a class id"});
+  EXPECT_EQ(
+      list.notices,
+      Texts{"column \"label\": 1 label of 20 (the first: \"7.5\" of x.jpg) is no whole number; all are "
+            "packed as floats, none is a class id: `label_type` numbers says so, classes makes rejects of "
+            "the former"});
+}
+
+TEST(LabelCsv, TakesLabelsAsTheirTypeIsGiven) {
+  LabelCsvSpec classes, numbers;
+  classes.label_type = LabelType::classes;
+  numbers.label_type = LabelType::numbers;
+  const std::string mixed = table_of(3, "7", "x.jpg,7.5\ny.jpg,8.0\n");
+  const SampleList ids = list_text(mixed, classes);
+  EXPECT_EQ(ids.class_ids, (std::vector<std::int64_t>{7, 7, 7, 8}));
+  EXPECT_EQ(reasons_of(ids), Texts{"3: label is not a whole number, as `label_type` classes needs"});
+  EXPECT_FALSE(ids.is_detected);
+  const SampleList whole = list_text(table_of(3, "7"), numbers);
+  EXPECT_EQ(whole.values, (std::vector<float>{7, 7, 7}));
+  EXPECT_EQ(whole.label_kind, LabelKind::numbers);
+  EXPECT_EQ(whole.notices, Texts{});
+  const SampleList some = list_text(table_of(3, "cat", "x.jpg,7.5\n"), numbers);
+  EXPECT_EQ(some.values, std::vector<float>{7.5});
+  EXPECT_EQ(reasons_of(some).front(), "0: label is not a number, as `label_type` numbers needs");
+  EXPECT_EQ(list_text(table_of(3, "cat"), classes).classes, Texts{"cat"});
 }
 
 TEST(LabelCsv, KeepsIntegersThatExceedSixtyFourBitsAsNames) {

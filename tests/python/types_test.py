@@ -28,6 +28,7 @@ PACKING = [
     ("pack_images", "layout", types.Layout), ("pack_images", "decode", types.Decode), ("pack_images", "sizes", types.Sizes),
     ("pack_images", "store", types.Store), ("pack_images", "others", types.Others), ("pack_images", "exif", types.Exif),
     ("pack_images", "check", types.Check), ("pack_images", "classes_extra", types.ClassesExtra),
+    ("pack_images", "label_type", types.LabelType),
     ("pack_images", "container", types.Container), ("pack_images", "order", types.Order),
     ("pack_images", "on_error", types.OnError), ("pack_images", "on_io_error", types.OnIoError),
     ("pack_sparse", "format", types.RatingFormat), ("pack_sparse", "preset", types.Preset),

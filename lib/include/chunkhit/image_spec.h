@@ -11,13 +11,18 @@
 
 namespace chunkhit {
 
+/// What the labels of one column are. automatic: whole numbers are class ids, other numbers are numbers,
+/// other texts are names of classes; classes: ids (7.0 is 7) or names; numbers: 32-bit floats.
+enum class LabelType { automatic, classes, numbers };
+
 /// Columns of a CSV that names the samples; of tars, keys of the .json files beside the images.
 struct LabelCsvSpec {
   std::string file_column = "file";                 ///< paths, relative to the root
   std::vector<std::string> label_columns{"label"};  ///< several columns are float labels
   /// Further columns that are kept, by name: whole numbers, numbers or texts of up to 1,024 bytes.
   std::vector<std::string> keep_columns{};
-  char delimiter = 0;             ///< 0: a tab if the header has one and no comma, else a comma
+  char delimiter = 0;  ///< 0: a tab if the header has one and no comma, else a comma
+  LabelType label_type = LabelType::automatic;
   bool labels_are_names = false;  ///< numbers are names of classes, too; set where classes are given
 };
 

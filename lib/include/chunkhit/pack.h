@@ -90,6 +90,7 @@ struct LabelSummary {
   std::vector<std::string> columns;
   std::vector<std::string> classes;  ///< names by id; empty if the list has ids
   std::uint64_t class_count = 0;     ///< different ids of the samples
+  bool is_detected = false;          ///< whether `label_type` would have made another kind of them
 };
 
 /// Outcome of pack_images.

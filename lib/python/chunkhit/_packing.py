@@ -140,7 +140,7 @@ def is_shown() -> bool:
 @checks_keywords
 def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = None, dry_run: bool = False,
                 sheet: Optional[Path] = None, plan: Optional[int] = None, labels: Optional[Path] = None, file_column: Optional[str] = None,
-                label_column: Optional[types.Texts] = None,
+                label_column: Optional[types.Texts] = None, label_type: Optional[types.LabelType] = None,
                 keep_columns: Optional[types.Texts] = None, delimiter: Optional[str] = None, classes: Optional[Path] = None,
                 classes_extra: Optional[types.ClassesExtra] = None, include: Optional[types.Texts] = None,
                 split_folders: Optional[types.Texts] = None, follow_symlinks: Optional[bool] = None,
@@ -171,7 +171,8 @@ def pack_images(root: Optional[Paths], output: Path, *, progress: Progress = Non
               finished packs `pack_info`
 
     The options are those of the command pack-images (`--chunk-samples` is chunk_samples); None means the default:
-    input     labels, file_column, label_column (a name or a list), keep_columns (a list; of tars, keys of the .json), delimiter, classes,
+    input     labels, file_column, label_column (a name or a list), label_type (of one column: "classes" or "numbers"),
+              keep_columns (a list; of tars, keys of the .json), delimiter, classes,
               classes_extra, include, split_folders (lists), follow_symlinks, exif, decode, check, accept_warnings, max_seconds_per_image,
               max_pixels, max_input_bytes, max_decode_bytes
     samples   resize: (width, height) or the short side, resize_long: a side, fit, crop: (width, height) or one side,
