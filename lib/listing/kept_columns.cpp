@@ -44,10 +44,9 @@ std::optional<std::vector<std::int64_t>> integers_of(const TextPool& texts) {
 }
 
 /// Returns the numbers that the texts are, NaN for what is missing, or nothing where one is none, an integer
-/// is not a number of this type, or all are missing.
-std::optional<std::vector<double>> numbers_of(const TextPool& texts) {
+/// is not a number of this type, or all are missing and `has_number` is not set.
+std::optional<std::vector<double>> numbers_of(const TextPool& texts, bool has_number) {
   std::vector<double> numbers(texts.count(), std::numeric_limits<double>::quiet_NaN());
-  bool has_number = false;
   for (std::uint32_t text = 0; text < texts.count(); ++text) {
     const std::string_view plain = without_blanks(texts[text]);
     if (is_missing(plain)) continue;
@@ -74,10 +73,10 @@ std::string kept_text_problem(const std::string& name, std::string_view text) {
   return "";
 }
 
-SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text) {
+SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text, bool has_number) {
   SampleColumn column{std::move(name), {}};
   auto integers = has_text ? std::nullopt : integers_of(texts);
-  auto numbers = has_text || integers ? std::nullopt : numbers_of(texts);
+  auto numbers = has_text || integers ? std::nullopt : numbers_of(texts, has_number);
   if (integers) {
     column.values = *std::move(integers);
   } else if (numbers) {
@@ -101,6 +100,7 @@ void KeptColumns::add(std::span<const KeptValue> values) {
     Column& column = columns_[index];
     column.by_sample.push_back(column.texts.add(values[index].text));
     column.has_text = column.has_text || values[index].is_text;
+    column.has_number = column.has_number || values[index].is_number;
   }
 }
 
@@ -128,9 +128,10 @@ void KeptColumns::keep(SampleList& list, const std::vector<std::uint32_t>& rows_
 void KeptColumns::finish(SampleList& list, const std::vector<std::uint32_t>& rows_before) {
   keep(list, rows_before);
   for (std::size_t index = 0; index < columns_.size(); ++index) {
-    const SampleColumn values = kept_values(names_[index], columns_[index].texts, columns_[index].has_text);
+    const Column& column = columns_[index];
+    const SampleColumn values = kept_values(names_[index], column.texts, column.has_text, column.has_number);
     SampleColumn& made = list.columns.emplace_back(empty_column({names_[index], values.type()}));
-    for (const std::uint32_t text : columns_[index].by_sample) made.append(values, text);
+    for (const std::uint32_t text : column.by_sample) made.append(values, text);
   }
 }
 

@@ -20,13 +20,15 @@ namespace chunkhit {
 
 /// Returns the values of different texts: int64 where each is an integer as these are written
 /// (parse_integer_id); float64 where each is a number without leading zeros, blank or "nan" (which are
-/// missing) and no integer is rounded; else, or where `has_text`, text.
-[[nodiscard]] SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text = false);
+/// missing, even all of them where `has_number`) and no integer is rounded; else, or where `has_text`, text.
+[[nodiscard]] SampleColumn kept_values(std::string name, const TextPool& texts, bool has_text = false,
+                                       bool has_number = false);
 
 /// Value of a column as text; empty: it is missing.
 struct KeptValue {
   std::string text;
-  bool is_text = false;  ///< its column is one of texts, whatever this text looks like
+  bool is_text = false;    ///< its column is one of texts, whatever this text looks like
+  bool is_number = false;  ///< its column is one of numbers, even if all are missing
 };
 
 /// Gathers the values of the columns of samples, four bytes each beside their different texts, until all are
@@ -48,6 +50,7 @@ class KeptColumns {
     TextPool texts;
     std::vector<std::uint32_t> by_sample;  ///< numbers of the texts
     bool has_text = false;
+    bool has_number = false;
   };
   void keep(SampleList& list, const std::vector<std::uint32_t>& rows_before);
 

@@ -18,6 +18,10 @@ class TextPool {
  public:
   /// Gives the number of a text, a new one where it was not there. Throws bad_data beyond 2^32 - 1 texts.
   [[nodiscard]] std::uint32_t add(std::string_view text);
+  /// Whether a text was added.
+  [[nodiscard]] bool contains(std::string_view text) const {
+    return !slots_.empty() && slots_[slot_of(text)] != 0;
+  }
   [[nodiscard]] std::string_view operator[](std::uint32_t index) const { return list_[index]; }
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(list_.size()); }
   [[nodiscard]] std::size_t capacity_bytes() const {

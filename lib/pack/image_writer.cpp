@@ -9,8 +9,10 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/near_name.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "listing/kept_columns.h"
 #include "listing/label_column.h"
 #include "listing/sample_file.h"
 #include "pack/image_archives.h"
@@ -18,6 +20,7 @@
 #include "pack/image_run.h"
 #include "pack/pack_spec.h"
 #include "ratings/rating_store.h"
+#include "types/sample_column.h"
 
 namespace chunkhit {
 namespace {
@@ -36,7 +39,7 @@ void check_no_files(const PackImagesSpec& spec, const PackImagesOptions& options
       {"`inputs`", !options.inputs.empty()},
       {"`labels`", !spec.labels.empty()},
       {"`file_column`", spec.columns.file_column != plain.file_column},
-      {"`keep_columns`", !spec.columns.keep_columns.empty()},
+      {"`label_type`", spec.columns.label_type != plain.label_type},
       {"`delimiter`", spec.columns.delimiter != plain.delimiter},
       {"`include`", !spec.folders.include.empty()},
       {"`split_folders`", !spec.folders.split_folders.empty()},
@@ -63,12 +66,85 @@ std::string pixels_header(const PixelsView& pixels) {
          "\nMAXVAL 255\nENDHDR\n";
 }
 
+/// The names of classes as a message has them.
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamesToShow = 10;
+  std::string text;
+  for (std::size_t id = 0; id < std::min(names.size(), kNamesToShow); ++id)
+    text += (id == 0 ? "" : ", ") + printable_text(names[id]);
+  return names.size() > kNamesToShow ? text + ", …" : text;
+}
+
+/// Turns the values of kept columns into what KeptColumns takes, and sees that each column has one kind.
+class WriterColumns {
+ public:
+  explicit WriterColumns(std::vector<std::string> names) : names_(std::move(names)), kinds_(names_.size()) {}
+
+  /// Gives what is wrong with the values of a sample, or nothing: these are then `values`.
+  [[nodiscard]] std::string take(std::span<const ColumnValue> given) {
+    if (given.size() != names_.size())
+      return "columns: found " + count_text(given.size(), "value") + ", expected " +
+             count_text(names_.size()) + ", one for each of `keep_columns`";
+    std::vector<Kinds> kinds = kinds_;
+    values.clear();
+    for (std::size_t column = 0; column < given.size(); ++column) {
+      values.push_back(kept_value(given[column]));
+      kinds[column].add(given[column]);
+      const std::string problem = kinds[column].problem(given[column]);
+      if (!problem.empty()) return "column \"" + names_[column] + "\": " + problem;
+    }
+    kinds_ = std::move(kinds);
+    return "";
+  }
+  std::vector<KeptValue> values;
+
+ private:
+  static constexpr std::int64_t kFirstGap = std::int64_t{1} << 53;  // behind it a double skips whole numbers
+  struct Kinds {
+    bool text = false, number = false, fraction = false, large = false;
+    void add(const ColumnValue& value) {
+      text = text || value.index() == 2;
+      const auto* const float64 = std::get_if<double>(&value);  // NaN is a missing value of any kind
+      number = number || value.index() == 0 || (float64 != nullptr && !std::isnan(*float64));
+      fraction = fraction || value.index() == 1;
+      if (const auto* const whole = std::get_if<std::int64_t>(&value))
+        large = large || *whole >= kFirstGap || *whole <= -kFirstGap;
+    }
+    [[nodiscard]] std::string problem(const ColumnValue& value) const {
+      if (const auto* const number = std::get_if<double>(&value); number != nullptr && std::isinf(*number))
+        return "found inf, expected a finite number";
+      if (text && number)
+        return value.index() == 2 ? "found a text, expected a number as before"
+                                  : "found a number, expected a text as before";
+      if (fraction && large)
+        return "has whole numbers from 2^53 on, which 64-bit floats round, beside other numbers";
+      return "";
+    }
+  };
+
+  static KeptValue kept_value(const ColumnValue& value) {
+    if (const auto* const text = std::get_if<std::string_view>(&value)) return {std::string(*text), true};
+    SampleColumn one;
+    if (const auto* const whole = std::get_if<std::int64_t>(&value)) one.values = std::vector{*whole};
+    if (const auto* const number = std::get_if<double>(&value)) one.values = std::vector{*number};
+    return {one.value_text(0), false, true};
+  }
+
+  std::vector<std::string> names_;
+  std::vector<Kinds> kinds_;
+};
+
 }  // namespace
 
 /// Gathers the list of samples, whose bytes it writes to a file.
 struct ImageWriter::Impl {
   Impl(PackImagesSpec given_spec, PackImagesOptions given_options, std::vector<std::string> names_by_id)
-      : spec(std::move(given_spec)), options(std::move(given_options)), class_names(std::move(names_by_id)) {
+      : spec(std::move(given_spec)),
+        options(std::move(given_options)),
+        class_names(std::move(names_by_id)),
+        columns(spec.columns.keep_columns),
+        kept(spec.columns.keep_columns) {
+    check_columns(spec.columns);
     check_no_files(spec, options);
     if (!class_names.empty() && !spec.classes.empty())
       refuse("`classes`: found " + spec.classes + " beside names of classes; give one of both");
@@ -88,13 +164,20 @@ struct ImageWriter::Impl {
     if (names.add(name) != known) refuse("class names: \"" + name + "\" is there twice");
   }
 
-  void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key) {
+  void add(std::span<const Bytes> pieces, const SampleLabel& label, std::string_view key,
+           std::span<const ColumnValue> values) {
     if (is_finished) refuse("the writer is finished: nothing can be added");
     const std::string own_key = key.empty() ? std::to_string(list.size()) : std::string(key);
     if (own_key.size() > kMaxKeyBytes || !is_utf8(own_key) || own_key.find('\0') != std::string::npos)
       refuse("key: expected UTF-8 of at most " + std::to_string(kMaxKeyBytes) + " bytes, found \"" +
              printable_text(own_key.substr(0, 80)) + "\"");
-    check_label(label);
+    try {
+      check_label(label);
+      check_columns_of(values);
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  (key.empty() ? "sample " : "") + printable_text(own_key) + ": " + error.what());
+    }
     Xxh3Stream content;
     std::uint64_t bytes = 0;
     for (const Bytes piece : pieces) {
@@ -107,7 +190,14 @@ struct ImageWriter::Impl {
     hash.add(own_key);
     hash.add(hash_text(content.value()));
     add_label(label);
+    kept.add(columns.values);
     report_added();
+  }
+
+  void check_columns_of(std::span<const ColumnValue> values) {
+    std::string problem = columns.take(values);
+    if (problem.empty()) problem = kept.problem(columns.values);
+    if (!problem.empty()) refuse(problem);
   }
 
   void check_label(const SampleLabel& label) {
@@ -121,8 +211,17 @@ struct ImageWriter::Impl {
     if (const auto* const name = std::get_if<std::string_view>(&label))
       if (name->empty() || !is_utf8(*name) || name->find('\0') != std::string_view::npos)
         refuse("label: expected the name of a class as UTF-8, found \"" + printable_text(*name) + "\"");
+    if (const auto* const name = std::get_if<std::string_view>(&label)) check_listed(*name);
     if (const auto* const numbers = std::get_if<std::span<const float>>(&label)) check_numbers(*numbers);
     kind = label.index();
+  }
+
+  void check_listed(std::string_view name) const {
+    if (class_names.empty() || spec.classes_extra == ClassesExtra::append || names.contains(name)) return;
+    throw Error(ErrorCode::bad_data, "label: found class \"" + printable_text(name) +
+                                         "\", expected one of the class names " + names_text(class_names) +
+                                         did_you_mean(name, class_names) +
+                                         "; `classes_extra` append adds it behind them");
   }
 
   void check_numbers(std::span<const float> numbers) const {
@@ -162,11 +261,6 @@ struct ImageWriter::Impl {
       ids[order[id]] = static_cast<std::int64_t>(id);
     }
     for (std::int64_t& id : list.class_ids) id = ids[static_cast<std::size_t>(id)];
-    if (list.classes.size() > class_names.size() && !class_names.empty() &&
-        spec.classes_extra == ClassesExtra::error)
-      throw Error(ErrorCode::bad_data, "label: class \"" + list.classes[class_names.size()] +
-                                           "\" is not among the " + count_text(class_names.size()) +
-                                           " class names; `classes_extra` append adds it behind them");
   }
 
   PackImagesReport finish() {
@@ -174,9 +268,11 @@ struct ImageWriter::Impl {
     is_finished = true;
     if (list.files.empty()) throw Error(ErrorCode::bad_data, "no image was added");
     number_classes();
+    kept.finish(list, {});
     for (std::size_t index = 0; index < list.size(); ++index)
       for (const std::string& text : list.label_text(index)) hash.add(text);
     for (const std::string& text : list.label_columns) hash.add(text);
+    for (const std::string& text : spec.columns.keep_columns) hash.add(text);
     for (const std::string& text : list.classes) hash.add(text);
     list.xxh3 = hash.value();
     // Stamps say nothing of a temporary file: the list's hash has its contents.
@@ -190,6 +286,8 @@ struct ImageWriter::Impl {
   std::unique_ptr<SpillFile> spool;
   SampleList list;
   TextPool names;  ///< of classes: the given ones first
+  WriterColumns columns;
+  KeptColumns kept;
   TextHash hash;
   std::size_t kind = 0;  ///< index of the labels in SampleLabel
   PackProgress progress;
@@ -202,15 +300,17 @@ ImageWriter::ImageWriter(ImageWriter&&) noexcept = default;
 ImageWriter& ImageWriter::operator=(ImageWriter&&) noexcept = default;
 ImageWriter::~ImageWriter() = default;
 
-void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key) {
+void ImageWriter::add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key,
+                      std::span<const ColumnValue> columns) {
   const Bytes piece(file);
-  impl_->add({&piece, 1}, label, key);
+  impl_->add({&piece, 1}, label, key, columns);
 }
 
-void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key) {
+void ImageWriter::add(const PixelsView& pixels, const SampleLabel& label, std::string_view key,
+                      std::span<const ColumnValue> columns) {
   const std::string header = pixels_header(pixels);
   const std::array<Bytes, 2> pieces{as_bytes(header), Bytes(pixels.bytes)};
-  impl_->add(pieces, label, key);
+  impl_->add(pieces, label, key, columns);
 }
 
 PackImagesReport ImageWriter::finish() { return impl_->finish(); }

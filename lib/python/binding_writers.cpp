@@ -134,6 +134,20 @@ SampleLabel label_of(const py::object& label) {
   return span_of<float>(label);
 }
 
+/// Views ints, floats and texts, as long as they live.
+std::vector<ColumnValue> column_values(const py::list& columns) {
+  std::vector<ColumnValue> values;
+  for (const py::handle value : columns) {
+    if (PyUnicode_Check(value.ptr()) != 0)
+      values.emplace_back(view_of(py::reinterpret_borrow<py::object>(value)));
+    else if (PyLong_Check(value.ptr()) != 0)
+      values.emplace_back(value.cast<std::int64_t>());
+    else
+      values.emplace_back(value.cast<double>());
+  }
+  return values;
+}
+
 class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
  public:
   BoundImageWriter(const py::dict& keywords, const std::vector<std::string>& class_names,
@@ -146,11 +160,13 @@ class BoundImageWriter : public BoundWriter<ImageWriter, PackProgress> {
     open(std::move(spec), std::move(options), class_names);
   }
   /// An image file (bytes,), or pixels (height, width, channels).
-  void add(const ByteArray& image, const py::object& label, const std::string& key) {
+  void add(const ByteArray& image, const py::object& label, const std::string& key, const py::list& columns) {
+    const std::vector<ColumnValue> values = column_values(columns);
+    const std::span<const ColumnValue> kept(values);
     const std::span<const std::uint8_t> bytes(image.data(), static_cast<std::size_t>(image.size()));
-    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key));
+    if (image.ndim() == 1) return add_all(bytes, label_of(label), std::string_view(key), kept);
     const auto side = [&](py::ssize_t axis) { return static_cast<std::uint32_t>(image.shape(axis)); };
-    add_all(PixelsView{bytes, side(0), side(1), side(2)}, label_of(label), std::string_view(key));
+    add_all(PixelsView{bytes, side(0), side(1), side(2)}, label_of(label), std::string_view(key), kept);
   }
 };
 
@@ -169,7 +185,8 @@ void bind_writers(py::module_& module) {
   py::class_<BoundImageWriter>(module, "ImageWriter")
       .def(py::init<const py::dict&, const std::vector<std::string>&, py::object>(), py::arg("options"),
            py::arg("class_names"), py::arg("on_progress"))
-      .def("add", &BoundImageWriter::add, py::arg("image"), py::arg("label"), py::arg("key"))
+      .def("add", &BoundImageWriter::add, py::arg("image"), py::arg("label"), py::arg("key"),
+           py::arg("columns"))
       .def("finish", &BoundImageWriter::finish)
       .def("close", &BoundImageWriter::close)
       .def_property_readonly("is_closed", &BoundImageWriter::is_closed);

@@ -27,6 +27,10 @@ struct PixelsView {
 /// samples of a writer have one kind.
 using SampleLabel = std::variant<std::int64_t, std::string_view, std::span<const float>>;
 
+/// Value of a column that is kept beside the labels; NaN and an empty text are missing ones. Whole numbers
+/// and others may take turns in a column, texts have a column of their own.
+using ColumnValue = std::variant<std::int64_t, double, std::string_view>;
+
 /// Packs images that are added one by one, as pack_images packs those of files: the same transform, formats,
 /// parts, split, shuffle, statistics and rejects.csv. What was added lies in a temporary file without a name
 /// beside the output, which takes the size of all images as they were added, until the writer is destroyed or
@@ -35,7 +39,8 @@ class CHUNKHIT_API ImageWriter {
  public:
   /// Begins packs in `options.output`. Options that say which files are packed are errors: `options.root`,
   /// `options.inputs`, `spec.labels`, `spec.folders`, `spec.follow_symlinks`, and of `spec.columns` all but
-  /// the label columns. `spec.columns.label_columns` names the numbers of labels. `class_names`: names by id;
+  /// the label columns and the kept ones. `spec.columns.label_columns` names the numbers of labels,
+  /// `spec.columns.keep_columns` the columns of `add`. `class_names`: names by id;
   /// labels are ids below their count, or these names. Throws as pack_images.
   ImageWriter(PackImagesSpec spec, PackImagesOptions options, std::vector<std::string> class_names = {});
   ImageWriter(ImageWriter&&) noexcept;
@@ -43,11 +48,15 @@ class CHUNKHIT_API ImageWriter {
   ~ImageWriter();
 
   /// Appends an image file, of any type that pack_images reads. It is not decoded yet: `finish` rejects what
-  /// cannot be packed. `key`: the sample's name, as in rejects.csv; empty: its number. Throws usage for a
-  /// label of another kind than the ones before, a key that is no UTF-8, or pixels of another count than the
-  /// shape has: the image is not added then; cannot_write where the disk is full.
-  void add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key = {});
-  void add(const PixelsView& pixels, const SampleLabel& label, std::string_view key = {});
+  /// cannot be packed. `key`: the sample's name, as in rejects.csv; empty: its number. `columns`: a value for
+  /// each of the kept columns. Throws usage, naming the key, for a label of another kind than the ones
+  /// before, a key that is no UTF-8, a column's value that is missing or of another kind, or pixels of
+  /// another count than the shape has, and bad_data for the name of a class that is not listed: the image is
+  /// not added then; cannot_write where the disk is full.
+  void add(std::span<const std::uint8_t> file, const SampleLabel& label, std::string_view key = {},
+           std::span<const ColumnValue> columns = {});
+  void add(const PixelsView& pixels, const SampleLabel& label, std::string_view key = {},
+           std::span<const ColumnValue> columns = {});
 
   /// Packs what was added and publishes; called once. Equal images, labels and keys in equal order make an
   /// equal pack; one that is there and finished stays, and parts that an interrupted run finished are kept.

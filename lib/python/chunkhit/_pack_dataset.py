@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from numpy.typing import NDArray
 
@@ -13,9 +13,9 @@ from ._error import Error, whole_number
 from ._options import checks_keywords
 from ._packing import Info, Progress, given
 from ._paths import Path
-from ._writers import ImageWriter, image_array, key_text, label_value
+from ._writers import ImageWriter, column_names, column_value, image_array, key_text, label_value
 
-Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str]
+Entry = Tuple[NDArray[Any], Union[int, str, NDArray[Any]], str, Dict[str, Union[int, float, str]]]
 
 BATCH = 16  # samples that a worker hands over at a time
 
@@ -23,9 +23,10 @@ BATCH = 16  # samples that a worker hands over at a time
 class Samples:
     """A source whose samples are ready to be added; what is wrong with one is an Error that names its index."""
 
-    def __init__(self, source: Any, image: str, label: str, key: Optional[str]) -> None:
+    def __init__(self, source: Any, image: str, label: str, key: Optional[str], columns: List[str]) -> None:
         self.source = source
         self.names = (image, label, key)
+        self.columns = columns
 
     def __len__(self) -> int:
         return len(self.source)
@@ -50,24 +51,29 @@ class Samples:
 
     def entry(self, index: int, sample: Any) -> Entry:
         try:
-            image, label, key = self.fields(sample)
-            return image_array(stored_image(image)), label_value(label), key_text(key)
+            image, label, key, found = self.fields(sample)
+            columns = {name: column_value(name, found[name]) for name in self.columns if name in found}
+            return image_array(stored_image(image)), label_value(label), key_text(key), columns
         except (Error, TypeError, OSError) as error:
             code = "bad_data" if isinstance(error, TypeError) else getattr(error, "code", "bad_data")
             raise Error(f"sample {index}: {error}", code) from error
 
-    def fields(self, sample: Any) -> Tuple[Any, Any, Any]:
+    def fields(self, sample: Any) -> Tuple[Any, Any, Any, Mapping[str, Any]]:
         image, label, key = self.names
         if isinstance(sample, dict):
-            for argument, name in (("image", image), ("label", label), ("key", key)):
+            for argument, name in (("image", image), ("label", label), ("key", key),
+                                   *(("keep_columns", name) for name in self.columns)):
                 if name is not None and name not in sample:
                     found = ", ".join(map(repr, sample))
                     raise Error(f"has no {name!r}, only {found}; {argument}= names what it has", "usage")
-            return sample[image], sample[label], None if key is None else sample[key]
-        if isinstance(sample, (tuple, list)) and len(sample) in (2, 3):
-            return (sample[0], sample[1], sample[2] if len(sample) == 3 else None)
+            return sample[image], sample[label], None if key is None else sample[key], sample
+        if isinstance(sample, (tuple, list)) and 2 <= len(sample) <= 4:
+            *others, columns = sample if isinstance(sample[-1], dict) else [*sample, {}]
+            if len(others) in (2, 3):
+                return others[0], others[1], others[2] if len(others) == 3 else None, columns
         found = f"{len(sample)} values" if isinstance(sample, (tuple, list)) else f"a {type(sample).__name__}"
-        raise Error(f"expected (image, label), (image, label, key) or a dict, found {found}", "usage")
+        raise Error("expected (image, label), (image, label, key), with a dict of columns behind, or a dict, "
+                    f"found {found}", "usage")
 
 
 def stored_image(image: Any) -> Any:
@@ -126,7 +132,8 @@ def class_names(source: Any, label: str) -> List[str]:
 @checks_keywords
 def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image: str = "image", label: str = "label",
                  key: Optional[str] = None, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 label_column: Optional[types.Texts] = None, classes_extra: Optional[types.ClassesExtra] = None,
+                 label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
+                 classes_extra: Optional[types.ClassesExtra] = None,
                  exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
                  check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
                  max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
@@ -148,11 +155,14 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
         chunkhit.pack_dataset(torchvision.datasets.CIFAR10("data"), "train", container="shard")
         chunkhit.pack_dataset(datasets.load_dataset("beans", split="train"), "train", label="labels", resize=256, crop=224)
 
-    source    samples are (image, label), (image, label, key), or dicts; images and labels are those of `ImageWriter.add`,
+    source    samples are (image, label), (image, label, key), these with a dict of columns behind, or dicts; images and
+              labels are those of `ImageWriter.add`,
               an image may also be {"bytes": ...} or {"path": ...}
     workers   processes of torch's DataLoader that read a map-style dataset ahead, in its order; 0: this process reads it
     image, label, key
               what dicts name them; key None: the number of the sample
+    keep_columns
+              names of the columns that each sample has beside its label, in its dict
     classes   as in ImageWriter; None: `source.classes`, or the names of its features, where it has them; (): none
 
     The options are those of `ImageWriter`. A dataset gives the images before they become floats: without ToTensor and
@@ -163,7 +173,7 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
     options = given(locals())
     for own in ("source", "workers", "image", "label", "key", "classes"):
         options.pop(own, None)
-    samples = Samples(source, image, label, key)
+    samples = Samples(source, image, label, key, column_names(keep_columns))
     count = whole_number("workers", workers)
     names = class_names(source, label) if classes is None else classes
     with ImageWriter(output, classes=names, progress=progress, **options) as writer:
@@ -173,9 +183,10 @@ def pack_dataset(source: Iterable[Any], output: Path, *, workers: int = 0, image
             entries = (samples[index] for index in range(len(samples)))
         else:
             entries = samples.iterate()
-        for index, (pixels, own_label, own_key) in enumerate(entries):
+        for index, (pixels, own_label, own_key, columns) in enumerate(entries):
             try:
-                writer.add(pixels, own_label, own_key or None)
+                writer.add(pixels, own_label, own_key or None, columns)
             except Error as error:
-                raise Error(f"sample {index}: {error}", error.code) from error
+                text = str(error).removeprefix(f"sample {index}: ")
+                raise Error(f"sample {index}: {text}", error.code) from error
         return writer.finish()

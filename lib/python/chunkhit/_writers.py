@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import csv
+import math
 import operator
 import os
 import sys
 import tempfile
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class ImageWriter(Writer):
     progress  as in pack_images
 
     The options are those of `pack_images` but the ones that say which files are packed; `label_column` names the numbers of
-    labels.
+    labels, `keep_columns` the columns that each sample has beside them.
 
     Images lie in a temporary file without a name beside the output, as large as all that was added, until the writer is
     closed or its process ends; the end of the `with` block packs them, and rejects those that cannot be decoded. An
@@ -89,7 +90,8 @@ class ImageWriter(Writer):
     """
 
     def __init__(self, output: Path, *, classes: Union[Path, Sequence[str], None] = None, progress: Progress = None,
-                 label_column: Optional[types.Texts] = None, classes_extra: Optional[types.ClassesExtra] = None,
+                 label_column: Optional[types.Texts] = None, keep_columns: Optional[types.Texts] = None,
+                 classes_extra: Optional[types.ClassesExtra] = None,
                  exif: Optional[types.Exif] = None, decode: Optional[types.Decode] = None,
                  check: Optional[types.Check] = None, accept_warnings: Optional[bool] = None,
                  max_seconds_per_image: Optional[int] = None, max_pixels: Optional[int] = None,
@@ -113,9 +115,11 @@ class ImageWriter(Writer):
             raise ArgumentError(f"classes: expected names or a path, found {classes!r}")
         if isinstance(classes, (list, tuple)):
             del options["classes"]
+        self._columns, self._count = column_names(keep_columns), 0
         super().__init__(lambda own, show: _chunkhit.ImageWriter(own, names, show), output, progress, options)
 
-    def add(self, image: Any, label: Any, key: Union[str, int, None] = None) -> None:
+    def add(self, image: Any, label: Any, key: Union[str, int, None] = None,
+            columns: Optional[Mapping[str, Any]] = None) -> None:
         """Appends an image.
 
         image  uint8 (height, width) or (height, width, channels) with 1 to 4 channels, as a NumPy array or a torch tensor,
@@ -123,10 +127,19 @@ class ImageWriter(Writer):
                image file, also as uint8 (n,)
         label  a class: its id or its name; or a number (float), or several, for the label columns. All labels are of one kind
         key    the sample's name, as in rejects.csv; samples with one key stay in one pack of a split. None: its number
+        columns
+               a value for each of `keep_columns`, by name: whole numbers, numbers or texts of up to 1,024 bytes, one kind in a
+               column; None, or NaN, is a missing number
 
-        Raises Error "usage" for what cannot be added, which is not added then; "cannot_write" where the disk is full.
+        Raises Error "usage", naming the key, for what cannot be added, which is not added then, "bad_data" for a class that
+        `classes` does not have; "cannot_write" where the disk is full.
         """
-        self._core.add(image_array(image), label_value(label), key_text(key))
+        try:
+            values = column_list(self._columns, columns or {})
+        except Error as error:
+            raise Error(f"{f'sample {self._count}' if key is None else key}: {error}", error.code) from None
+        self._core.add(image_array(image), label_value(label), key_text(key), values)
+        self._count += 1
 
 
 class RatingWriter(Writer):
@@ -368,6 +381,40 @@ def label_value(label: Any) -> Union[int, str, NDArray[Any]]:
     if numbers.ndim > 1:
         raise Error(f"label: expected the id or the name of a class, or numbers, found {label!r}", "usage")
     return np.ascontiguousarray(numbers.reshape(-1))
+
+
+def column_names(names: Optional[types.Texts]) -> List[str]:
+    return [names] if isinstance(names, str) else list(names or [])
+
+
+def column_list(names: List[str], columns: Mapping[str, Any]) -> List[Union[int, float, str]]:
+    """The values of a sample in the order of the names; raises Error "usage" where one is missing or is none of these."""
+    listed = ", ".join(names) or "none"
+    for name in [*names, *columns]:
+        if name not in names:
+            raise Error(f"columns: found {name!r}, expected {listed}; keep_columns names what each sample has", "usage")
+        if name not in columns:
+            raise Error(f"columns: {name!r} is missing, found {', '.join(map(str, columns)) or 'none'}", "usage")
+    return [column_value(name, columns[name]) for name in names]
+
+
+def column_value(name: str, value: Any) -> Union[int, float, str]:
+    if isinstance(value, str):
+        return str(value)
+    if value is None:
+        return math.nan
+    try:
+        number = operator.index(value)
+    except TypeError:
+        pass
+    else:
+        if not -(1 << 63) <= number < 1 << 63:
+            raise Error(f"column {name!r}: expected a number that 64 bits hold, found {number}", "usage")
+        return number
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise Error(f"column {name!r}: expected a number or a text, found {value!r}", "usage") from None
 
 
 def key_text(key: Union[str, int, None]) -> str:
