@@ -7,12 +7,14 @@
 #include <utility>
 #include <variant>
 
+#include "base/near_name.h"
 #include "base/words.h"
 #include "chunkhit/error.h"
 #include "manifest/listed_part.h"
 #include "read/pack_info.h"
 #include "read/pack_source.h"
 #include "read/sample_reader.h"
+#include "types/enum_names.h"
 
 namespace chunkhit {
 namespace {
@@ -180,10 +182,48 @@ std::vector<PackColumn> common_columns(const ChunkSet& chunks) {
   return columns;
 }
 
-std::string columns_text(const std::vector<PackColumn>& columns) {
+std::string columns_text(const std::vector<std::string>& names) {
   std::string text;
-  for (const PackColumn& column : columns) text += (text.empty() ? "" : ", ") + column.name;
-  return text.empty() ? "none" : text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + printable_text(name);
+  return text;
+}
+
+std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
+  std::vector<std::string> names;
+  for (const PackColumn& column : columns) names.push_back(column.name);
+  return names;
+}
+
+/// Throws usage for a column that not all sources have, naming one that lacks it.
+[[noreturn]] void refuse_column(std::string_view name, const std::vector<PackColumn>& common,
+                                const ChunkSet& chunks, std::span<const SourceParts> sources) {
+  const std::string found = "column: found \"" + printable_text(name) + '"';
+  const std::string advice = "; `keep_columns` keeps columns when images are packed";
+  for (const SourceParts& source : sources) {
+    const std::vector<PackColumn> own = column_types(chunks.parts()[source.first]->samples().columns);
+    const auto same = std::ranges::find(own, name, &PackColumn::name);
+    if (same == own.end()) continue;
+    for (const SourceParts& lacking : sources) {
+      const std::vector<PackColumn> of_lacking =
+          column_types(chunks.parts()[lacking.first]->samples().columns);
+      const auto second = std::ranges::find(of_lacking, name, &PackColumn::name);
+      if (second == of_lacking.end())
+        throw Error(ErrorCode::usage, found + ", which " + source.path + " has and " + lacking.path +
+                                          " lacks; a column is had of several packs where all have it" +
+                                          advice);
+      if (second->type != same->type)
+        throw Error(ErrorCode::usage, found + ", which is " + name_of(same->type) + " in " + source.path +
+                                          " and " + name_of(second->type) + " in " + lacking.path +
+                                          "; expected one type in all packs");
+    }
+  }
+  if (common.empty())
+    throw Error(ErrorCode::usage, found + ", but " + sources.front().path +
+                                      (sources.size() == 1 ? " has" : " and the other packs have in common") +
+                                      " no columns" + advice);
+  const std::vector<std::string> names = names_of(common);
+  throw Error(ErrorCode::usage,
+              found + ", expected one of " + columns_text(names) + did_you_mean(name, names) + advice);
 }
 
 }  // namespace
@@ -220,9 +260,7 @@ std::string_view ImageSource::key(std::uint64_t sample) const {
 ColumnValues ImageSource::column(std::string_view name, std::span<const std::uint64_t> samples) const {
   const std::vector<PackColumn>& columns = info_.images().columns;
   const auto wanted = std::ranges::find(columns, name, &PackColumn::name);
-  if (wanted == columns.end())
-    throw Error(ErrorCode::usage, "column: found \"" + printable_text(name) + "\", expected one of " +
-                                      columns_text(columns) + " (`keep_columns` of pack-images keeps more)");
+  if (wanted == columns.end()) refuse_column(name, columns, chunks_, sources_);
   ColumnValues values;
   values.type = wanted->type;
   for (const std::uint64_t sample : samples) {

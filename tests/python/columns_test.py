@@ -99,7 +99,8 @@ def test_tensors_have_keys_and_columns(pack):
 
 
 def test_unknown_column_is_named(pack):
-    with pytest.raises(chunkhit.Error, match='column: found "agee", expected one of age, big, score, city, code') as error:
+    with pytest.raises(chunkhit.Error, match='column: found "agee", expected one of age, big, score, city, code; '
+                                             'did you mean "age"') as error:
         chunkhit.ImageDataset(pack).column("agee")
     assert error.value.code == "usage"
 
@@ -138,7 +139,8 @@ def test_pack_without_columns_has_none(packs):
     dataset = chunkhit.ImageDataset(packs / "shard")
     assert "columns" not in dataset.info and "keep-columns" not in dataset.info["spec"]
     assert sorted(dataset.keys())[0] == "a/000.png"
-    with pytest.raises(chunkhit.Error, match='found "age", expected one of none'):
+    with pytest.raises(chunkhit.Error, match='column: found "age", but .*shard has no columns; keep_columns keeps columns '
+                                             'when images are packed'):
         dataset.column("age")
 
 
@@ -238,6 +240,15 @@ def test_merged_packs_have_columns_of_one_type(packs, table, tmp_path):
         chunkhit.merge_packs([tmp_path / "a", tmp_path / "c"], tmp_path / "none")
     both = chunkhit.ImageDataset([tmp_path / "a", tmp_path / "c"])
     assert "columns" not in both.info and len(both.keys()) == 200
+    with pytest.raises(chunkhit.Error, match='column: found "age", which .*/a has and .*/c lacks; a column is had of several'):
+        both.column("age")
+    with pytest.raises(chunkhit.Error, match='column: found "x", but .*/a and the other packs have in common no columns'):
+        next(iter(chunkhit.ImageLoader([tmp_path / "a", tmp_path / "c"], batch_size=4))).column("x")
+    texts = table.read_text().splitlines()
+    (tmp_path / "texts.csv").write_text("\n".join([texts[0], *(line.replace(",-", ",x") for line in texts[1:])]))
+    chunkhit.pack_images(packs / "images", tmp_path / "d", keep_columns=["age"], labels=tmp_path / "texts.csv")
+    with pytest.raises(chunkhit.Error, match='"age", which is int64 in .*/a and text in .*/d; expected one type'):
+        chunkhit.ImageDataset([tmp_path / "a", tmp_path / "d"]).column("age")
 
 
 def test_changed_column_is_another_pack(packs, table, tmp_path):
