@@ -207,6 +207,22 @@ bool is_zstd(Bytes bytes) {
   return magic == 0xfd2fb528u || (magic & 0xfffffff0u) == 0x184d2a50u;
 }
 
+// The magic of a stream of xz.
+bool is_xz(Bytes bytes) {
+  return as_text(bytes).starts_with(
+      std::string_view("\xfd"
+                       "7zXZ\0",
+                       6));
+}
+
+// The magic of a stream of bzip2, its level, and the magic of its first block, or of its end.
+bool is_bzip2(Bytes bytes) {
+  constexpr std::string_view kBlock("\x31\x41\x59\x26\x53\x59"), kEnd("\x17\x72\x45\x38\x50\x90");
+  const std::string_view text = as_text(bytes);
+  if (!text.starts_with("BZh") || text.size() < 10 || text[3] < '1' || text[3] > '9') return false;
+  return text.substr(4).starts_with(kBlock) || text.substr(4).starts_with(kEnd);
+}
+
 /// The bytes of a file as stored; the first ones may be peeked at before they are read.
 class StoredFile {
  public:
@@ -291,11 +307,12 @@ struct TextStream::State {
   ByteBuffer piece;                                     // of the file, compressed
   std::optional<GzipText> gzip;                         // libarchive checks no member's CRC and length
   Bytes stored;                                         // of `piece`, not undone yet
-  std::unique_ptr<struct archive, FreeArchive> reader;  // of zstd
+  std::unique_ptr<struct archive, FreeArchive> reader;  // of zstd, xz and bzip2
   ByteBuffer ahead;                                     // text that was looked at and not read yet
   std::size_t ahead_at = 0;
   bool at_end = false;
-  int read_error = 0;  // of the file, that libarchive was given
+  int read_error = 0;             // of the file, that libarchive was given
+  std::uint64_t given_bytes = 0;  // to libarchive
 
   [[noreturn]] void fail_archive(const std::string& what) const {
     if (read_error != 0) throw_failed_read(name, what, read_error);
@@ -311,10 +328,11 @@ struct TextStream::State {
                : "libarchive names no reason, error " + std::to_string(archive_errno(reader.get()));
   }
   static la_ssize_t give_piece(struct archive* reader, void* data, const void** bytes);
-  void open_zstd();
+  void open_archive();
   [[nodiscard]] bool is_compressed() const { return gzip || reader; }
   [[nodiscard]] std::size_t read_gzip(MutableBytes out);
-  [[nodiscard]] std::size_t read_zstd(MutableBytes out);
+  [[nodiscard]] std::size_t read_archive(MutableBytes out);
+  void check_end();
   [[nodiscard]] std::size_t read_plain(MutableBytes out);
   [[nodiscard]] std::size_t read_text(MutableBytes out);
 };
@@ -329,13 +347,16 @@ la_ssize_t TextStream::State::give_piece(struct archive* reader, void* data, con
     archive_set_error(reader, errno, "%s", error_text(errno).c_str());
   }
   *bytes = state.piece.data();
+  state.given_bytes += count > 0 ? static_cast<std::uint64_t>(count) : 0;
   return count;
 }
 
-void TextStream::State::open_zstd() {
+void TextStream::State::open_archive() {
   reader.reset(archive_read_new());
   if (reader == nullptr) throw std::bad_alloc();
   check(archive_read_support_filter_zstd(reader.get()));
+  check(archive_read_support_filter_xz(reader.get()));
+  check(archive_read_support_filter_bzip2(reader.get()));
   check(archive_read_support_format_raw(reader.get()));
   check(archive_read_support_format_empty(reader.get()));
   check(archive_read_open(reader.get(), this, nullptr, give_piece, nullptr));
@@ -359,10 +380,21 @@ std::size_t TextStream::State::read_gzip(MutableBytes out) {
   return 0;
 }
 
-std::size_t TextStream::State::read_zstd(MutableBytes out) {
+std::size_t TextStream::State::read_archive(MutableBytes out) {
   const la_ssize_t count = archive_read_data(reader.get(), out.data(), out.size());
   if (count < 0) fail_archive("cannot be read on: ");
+  if (count == 0) check_end();
   return static_cast<std::size_t>(count);
+}
+
+/// libarchive takes no notice of what stands behind the last stream of bzip2.
+void TextStream::State::check_end() {
+  if (!is_bzip2(file.head())) return;
+  const auto used = static_cast<std::uint64_t>(archive_filter_bytes(reader.get(), -1));
+  ByteBuffer more(1);
+  if (used < given_bytes || file.read(more) > 0)
+    StoredFile::fail(name, "cannot be read: the bzip2 stream that ends at byte " + std::to_string(used) +
+                               " is followed by bytes that begin no other one");
 }
 
 std::size_t TextStream::State::read_plain(MutableBytes out) {
@@ -373,7 +405,7 @@ std::size_t TextStream::State::read_plain(MutableBytes out) {
 
 std::size_t TextStream::State::read_text(MutableBytes out) {
   if (at_end || out.empty()) return 0;
-  const std::size_t count = gzip ? read_gzip(out) : reader ? read_zstd(out) : read_plain(out);
+  const std::size_t count = gzip ? read_gzip(out) : reader ? read_archive(out) : read_plain(out);
   at_end = count == 0;
   return count;
 }
@@ -383,8 +415,8 @@ TextStream::TextStream(const std::string& path, const std::atomic<bool>* stop)
   if (!state_->file.fill_head()) throw_failed_read(name(), "cannot be read: ", errno);
   if (is_gzip(state_->file.head()))
     state_->gzip.emplace(name());
-  else if (is_zstd(state_->file.head()))
-    state_->open_zstd();
+  else if (const Bytes head = state_->file.head(); is_zstd(head) || is_xz(head) || is_bzip2(head))
+    state_->open_archive();
 }
 
 TextStream::~TextStream() = default;

@@ -47,8 +47,8 @@ class GzipText {
   std::uint32_t byte_count_ = 0;  // of it, modulo 2^32
 };
 
-/// Reads a file, or stdin for "-", from its beginning to its end. Gzip and zstd are detected by content and
-/// undone.
+/// Reads a file, or stdin for "-", from its beginning to its end. Gzip, zstd, xz and bzip2 are detected by
+/// content and undone.
 class TextStream {
  public:
   /// Opens the file; throws bad_data when it cannot be read, try_again when the machine cannot read it now.

@@ -25,15 +25,16 @@ namespace {
 // Extensions of files that operating systems, annotators and people leave beside images. None is a format of
 // images: a file of any other name is opened and detected by its bytes.
 constexpr auto kExtensions = std::to_array<std::string_view>(
-    {".7z",      ".avi",         ".bib",    ".bz2",  ".c",      ".cfg",  ".ckpt", ".cpp",    ".css",
-     ".csv",     ".db",          ".doc",    ".docx", ".exe",    ".flac", ".gz",   ".h",      ".h5",
-     ".hdf5",    ".htm",         ".html",   ".ini",  ".ipynb",  ".jar",  ".js",   ".json",   ".jsonl",
-     ".lmdb",    ".lnk",         ".lock",   ".log",  ".m4a",    ".mat",  ".md",   ".md5",    ".mdb",
-     ".mkv",     ".mov",         ".mp3",    ".mp4",  ".mpeg",   ".mpg",  ".npz",  ".ogg",    ".onnx",
-     ".parquet", ".pdf",         ".pickle", ".pkl",  ".pt",     ".pth",  ".py",   ".pyc",    ".rar",
-     ".rst",     ".safetensors", ".sh",     ".sha1", ".sha256", ".so",   ".sql",  ".sqlite", ".srt",
-     ".tar",     ".tfrecord",    ".tgz",    ".toml", ".tsv",    ".txt",  ".wav",  ".webm",   ".wmv",
-     ".xls",     ".xlsx",        ".xml",    ".xz",   ".yaml",   ".yml",  ".zip",  ".zst"});
+    {".7z",      ".avi",         ".bib",    ".bz2",      ".c",      ".cfg",  ".ckpt", ".cpp",    ".css",
+     ".csv",     ".db",          ".doc",    ".docx",     ".exe",    ".flac", ".gz",   ".h",      ".h5",
+     ".hdf5",    ".htm",         ".html",   ".ini",      ".ipynb",  ".jar",  ".js",   ".json",   ".jsonl",
+     ".lmdb",    ".lnk",         ".lock",   ".log",      ".m4a",    ".mat",  ".md",   ".md5",    ".mdb",
+     ".mkv",     ".mov",         ".mp3",    ".mp4",      ".mpeg",   ".mpg",  ".npz",  ".ogg",    ".onnx",
+     ".parquet", ".pdf",         ".pickle", ".pkl",      ".pt",     ".pth",  ".py",   ".pyc",    ".rar",
+     ".rst",     ".safetensors", ".sh",     ".sha1",     ".sha256", ".so",   ".sql",  ".sqlite", ".srt",
+     ".tar",     ".tbz",         ".tbz2",   ".tfrecord", ".tgz",    ".toml", ".tsv",  ".txt",    ".txz",
+     ".wav",     ".webm",        ".wmv",    ".xls",      ".xlsx",   ".xml",  ".xz",   ".yaml",   ".yml",
+     ".zip",     ".zst"});
 constexpr auto kNames = std::to_array<std::string_view>(
     {"thumbs.db", "desktop.ini", "license", "readme", "checksums", "makefile", "ds_store"});
 

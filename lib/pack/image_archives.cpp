@@ -60,7 +60,8 @@ bool is_tar_file(const std::string& path) {
 /// The files below a root that are named as tars are, by their paths below it; none where it holds an image,
 /// or what may be one.
 std::vector<std::string> tar_names(const std::string& root, bool follow_symlinks) {
-  constexpr auto kNames = std::to_array<std::string_view>({".tar", ".tgz", ".gz", ".zst"});
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {".tar", ".tgz", ".gz", ".zst", ".txz", ".xz", ".tbz", ".tbz2", ".bz2"});
   const auto follow =
       follow_symlinks ? fs::directory_options::follow_directory_symlink : fs::directory_options::none;
   std::vector<std::string> tars;
@@ -224,9 +225,10 @@ class TarList {
     if (is_idx(stream.head()))
       throw Error(ErrorCode::usage, path + ": is IDX; give its labels with `labels`");
     if (!is_tar(stream.head()))
-      throw Error(ErrorCode::bad_data, path +
-                                           ": found neither a folder nor a tar (plain, gzip or zstd), "
-                                           "expected a folder of images, or archives of them");
+      throw Error(ErrorCode::bad_data,
+                  path +
+                      ": found neither a folder nor a tar (plain, gzip, zstd, xz or bzip2), "
+                      "expected a folder of images, or archives of them");
     spool_.begin(path, source.bytes, true);
     const std::uint64_t begin = spool_.end();
     ByteBuffer block(kSpoolBytes);

@@ -153,7 +153,7 @@ std::optional<RatingFormat> rating_format_of_name(std::string_view name) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
   std::string_view stem = lower;
-  for (const std::string_view packed : {".gz", ".zst"})
+  for (const std::string_view packed : {".gz", ".zst", ".xz", ".bz2"})
     if (stem.ends_with(packed)) stem.remove_suffix(packed.size());
   for (const auto& [ending, format] : kEndings)
     if (stem.ends_with(ending)) return format;

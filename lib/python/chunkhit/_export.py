@@ -12,7 +12,7 @@ from ._packing import Progress, pack_info, with_progress
 from ._paths import Path, native_path
 
 # Of files, not of a folder that is named v1.2.
-FILE_ENDINGS = (".tar", ".npz", ".csv", ".gz", ".tgz", ".zst", ".zip", ".7z", ".h5", ".hdf5", ".json", ".parquet", ".npy")
+FILE_ENDINGS = (".tar", ".npz", ".csv", ".gz", ".tgz", ".zst", ".xz", ".bz2", ".zip", ".7z", ".h5", ".hdf5", ".json", ".parquet", ".npy")
 FORMS = {".tar": export_tar, ".npz": export_arrays, "": export_folder}
 
 
@@ -63,7 +63,8 @@ def export_pack(pack: Path, output: Path, *, classes: Optional[List[str]] = None
     source, target = os.fsdecode(native_path(pack, "pack")), os.fsdecode(native_path(output, "output")).rstrip("/")
     info = pack_info(source, images=images, labels=labels)
     if "path" not in info:
-        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them, {os.path.join(source, next(iter(info)))} say", "usage")
+        first = os.path.join(source, next(iter(info)))
+        raise Error(f"{source}: holds the packs {', '.join(info)}; export one of them, {first} say", "usage")
     ending = os.path.splitext(target)[1] if target.endswith(FILE_ENDINGS) else ""
     is_ratings = "matrices" in info
     if ending not in ((".npz", ".csv") if is_ratings else FORMS):
