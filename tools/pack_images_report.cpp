@@ -59,10 +59,12 @@ void print_plan(const PackImagesPlan& plan, const std::string& codec) {
               count_text(plan.rows, "sample").c_str(),
               bytes_text(static_cast<double>(plan.raw_bytes)).c_str(), codec.c_str(),
               space_text({plan.needed_bytes, plan.is_compressed}).c_str());
+  // A pack of one chunk has no more samples than there are.
+  const std::uint64_t samples = std::min<std::uint64_t>(plan.chunk_samples, plan.rows);
+  const std::uint64_t bytes = plan.rows == 0 ? 0 : plan.raw_bytes / plan.rows * samples;
   std::printf("  %s, %s of %s (%s; %s)\n", count_text(plan.parts, "part").c_str(),
-              count_text(plan.chunks, "chunk").c_str(), count_text(plan.chunk_samples, "sample").c_str(),
-              bytes_text(static_cast<double>(plan.chunk_bytes)).c_str(),
-              flag_text(plan.chunk_reason).c_str());
+              count_text(plan.chunks, "chunk").c_str(), count_text(samples, "sample").c_str(),
+              bytes_text(static_cast<double>(bytes)).c_str(), flag_text(plan.chunk_reason).c_str());
 }
 
 void print_cache(const char* name, const CachePrediction& cache) {

@@ -278,9 +278,13 @@ void print_info(const PackInfo& info) {
   if (images.own_sizes && images.chunk_bytes > 0)  // a single part does not say it
     std::printf("chunks     up to %s of images each\n",
                 bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
-  if (!images.own_sizes)
-    std::printf("chunks     %s samples = %s raw each\n", count_text(images.chunk_samples).c_str(),
-                bytes_text(static_cast<double>(images.chunk_bytes)).c_str());
+  if (!images.own_sizes) {
+    // A pack of one chunk has no more samples than there are.
+    const std::uint64_t samples = std::min(images.chunk_samples, info.samples);
+    const std::uint64_t sample_bytes = images.chunk_bytes / std::max<std::uint64_t>(1, images.chunk_samples);
+    std::printf("chunks     %s samples = %s raw each\n", count_text(samples).c_str(),
+                bytes_text(static_cast<double>(sample_bytes * samples)).c_str());
+  }
   const std::uint64_t files = file_bytes(info);
   std::printf("stored     %s, codec %s: %s raw in %s of chunks, %s of files, ratio %.2f\n",
               info.container.c_str(), info.codec.c_str(),

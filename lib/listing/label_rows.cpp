@@ -67,8 +67,8 @@ void LabelRows::finish() {
   list_.xxh3 = hash_.value();
 }
 
-void LabelRows::finish_unlabelled() {
-  kept_.finish(list_, list_.rows);
+void LabelRows::finish_unlabelled(const std::vector<std::uint32_t>& rows_before) {
+  kept_.finish(list_, rows_before);
   list_.xxh3 = hash_.value();
 }
 

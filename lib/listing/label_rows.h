@@ -36,8 +36,9 @@ class LabelRows {
   [[nodiscard]] TextHash& hash() { return hash_; }
   /// Gives all samples their labels, and the list its hash.
   void finish();
-  /// Gives the list its hash, and the samples that were taken without labels their columns.
-  void finish_unlabelled();
+  /// Gives the list its hash, and the samples that were taken without labels their columns. `rows_before`:
+  /// SampleList::rows when they were taken.
+  void finish_unlabelled(const std::vector<std::uint32_t>& rows_before);
 
  private:
   [[nodiscard]] std::string take_label(std::string_view text);

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -49,6 +50,20 @@ bool has_image_extension(const std::string& path) {
 
 bool is_hidden(std::string_view path) {
   return path.starts_with('.') || path.find("/.") != std::string_view::npos;
+}
+
+/// The class that a tar's name may be: "cats" of "pets/cats.tar.gz".
+std::string_view tar_class(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);
+  return name.substr(0, name.find('.'));
+}
+
+constexpr std::string_view kTextAdvice = "; a .txt beside an image is not read as its label";
+
+/// Whether a group has a text, a caption say.
+bool has_text(const std::vector<TarImage>& members) {
+  return std::ranges::any_of(
+      members, [](const TarImage& member) { return split_name(member.name).extension == "txt"; });
 }
 
 std::string kind_error(TarKind kind) {
@@ -179,6 +194,7 @@ void TarSamples::take_kept(const TarGroup& group) {
   for (std::size_t column = 0; column < group.kept.values.size(); ++column)
     if (group.kept.lacks.empty() || !group.kept.lacks[column]) has_kept_[column] = true;
   if (json_keys_.empty()) json_keys_ = group.kept.keys;
+  has_texts_ = has_texts_ || (group.images.size() > 1 && has_text(group.images));
 }
 
 /// A column that is missing in every sample is a misspelt one.
@@ -248,7 +264,9 @@ void TarSamples::add_labelled(const TarInput& input, const TarGroup& group) {
   const TarImage& image = *images.front();
   if (!image.error.empty()) return reject(file, group.label.labels, image.error);
   if (group.label_from.empty())
-    return reject(file, {}, "has no label: expected .cls or .json of the same name beside it");
+    return reject(file, {},
+                  "has no label: expected .cls or .json of the same name beside it" +
+                      std::string(has_text(group.images) ? kTextAdvice : ""));
   if (!group.label.error.empty()) return reject(file, {}, group.label.error);
   if (!group.kept.error.empty()) return reject(file, group.label.labels, group.kept.error);
   rows_.hash().add(file);
@@ -264,11 +282,7 @@ void TarSamples::add_listed(const TarInput& input, const TarGroup& group) {
   for (const TarImage& image : group.images) {
     if (!file_names_.take(image.name)) continue;
     const std::string file = input.name + "/" + image.name;
-    const bool has_class = image.name.find('/') != std::string::npos;
-    std::string error = !image.error.empty()        ? image.error
-                        : !group.kept.error.empty() ? group.kept.error
-                        : !has_class ? "has no class: neither a label beside it nor a folder above it"
-                                     : "";
+    std::string error = image.error.empty() ? group.kept.error : image.error;
     if (error.empty()) error = rows_.take_unlabelled(file, kept_);
     if (!error.empty()) {
       reject(file, {}, error);
@@ -288,6 +302,9 @@ void TarSamples::reject(const std::string& file, std::vector<std::string> labels
 void TarSamples::finish() {
   check_kept();
   if (source_ == Source::members) rows_.finish();
+  const std::vector<std::uint32_t> rows = list_.rows;
+  const bool are_tars = source_ == Source::folders && tars_are_classes();
+  if (source_ == Source::folders && !are_tars) reject_without_folder();
   for (std::string& notice : file_names_.notices()) list_.notices.push_back(std::move(notice));
   const std::string tars = inputs_.front() + (inputs_.size() > 1 ? ", …" : "");
   if (list_.row_count == 0)
@@ -297,7 +314,36 @@ void TarSamples::finish() {
     throw Error(ErrorCode::bad_data, tars + ": none of the " + count_text(list_.row_count, "sample") +
                                          " can be used; the first: " + list_.rejects[0].file + ": " +
                                          list_.rejects[0].reason);
-  if (source_ == Source::folders) number_classes();
+  if (source_ == Source::folders) number_classes(are_tars);
+  if (source_ == Source::folders) rows_.finish_unlabelled(rows);
+}
+
+/// Whether each tar is a class: no image is in a folder, and the names of several tars differ in more than
+/// numbers, which those of shards differ in.
+bool TarSamples::tars_are_classes() const {
+  for (std::size_t index = 0; index < list_.size(); ++index)
+    if (member(index).find('/') != std::string_view::npos) return false;
+  std::set<std::string> words;
+  for (const std::string& input : inputs_) {
+    std::string name(tar_class(input));
+    std::erase_if(name, [](char letter) { return letter >= '0' && letter <= '9'; });
+    words.insert(std::move(name));
+  }
+  return words.size() > 1;
+}
+
+void TarSamples::reject_without_folder() {
+  std::vector<std::size_t> indices;
+  std::vector<Reject> rejects;
+  const std::string reason =
+      "has no class: expected .cls or .json of the same name beside it, or a folder above it" +
+      std::string(has_texts_ ? kTextAdvice : "");
+  for (std::size_t index = 0; index < list_.size(); ++index) {
+    if (member(index).find('/') != std::string_view::npos) continue;
+    indices.push_back(index);
+    rejects.push_back({list_.row(index), std::string(list_.file(index)), {""}, reason});
+  }
+  reject_samples(list_, indices, std::move(rejects));
 }
 
 std::string_view TarSamples::member(std::size_t index) const {
@@ -322,13 +368,14 @@ std::size_t TarSamples::common_folder() const {
   return common.size();
 }
 
-void TarSamples::number_classes() {
-  const std::size_t begin = common_folder();
+void TarSamples::number_classes(bool are_tars) {
+  const std::size_t begin = are_tars ? 0 : common_folder();
   if (begin > 0)
     list_.notices.push_back("all images are in " + std::string(member(0).substr(0, begin)) +
                             ", whose sub-folders are the classes");
   std::map<std::string, std::int64_t, std::less<>> ids;
   const auto class_of = [&](std::size_t index) {
+    if (are_tars) return tar_class(inputs_[list_.ranges[index].container]);
     const std::string_view path = member(index).substr(begin);
     return path.substr(0, path.find('/'));
   };
@@ -340,6 +387,10 @@ void TarSamples::number_classes() {
   list_.class_ids.reserve(list_.size());
   for (std::size_t index = 0; index < list_.size(); ++index)
     list_.class_ids.push_back(ids.find(class_of(index))->second);
+  if (are_tars)
+    list_.notices.push_back(
+        "no image has a label beside it or a folder above it: the name of its tar is its class, " +
+        list_.classes.front() + " of " + list_.classes.front() + ".tar, say");
   const std::string split = split_names(list_);
   if (!split.empty())
     list_.notices.push_back(
@@ -347,7 +398,6 @@ void TarSamples::number_classes() {
         " have the names of a split; put the images of each into a tar in a folder of that "
         "name, and give `split_folders` " +
         split + " with the folder above as ROOT");
-  rows_.finish_unlabelled();
 }
 
 }  // namespace chunkhit

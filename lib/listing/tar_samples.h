@@ -67,7 +67,9 @@ class TarSamples {
   void reject(const std::string& file, std::vector<std::string> labels, std::string reason);
   [[nodiscard]] std::string_view member(std::size_t index) const;
   [[nodiscard]] std::size_t common_folder() const;
-  void number_classes();
+  [[nodiscard]] bool tars_are_classes() const;
+  void reject_without_folder();
+  void number_classes(bool are_tars);
 
   SampleList& list_;
   std::vector<std::string> include_;
@@ -78,6 +80,7 @@ class TarSamples {
   std::vector<bool> has_kept_;          ///< by column: a .json has it
   std::vector<std::string> json_keys_;  ///< of the first .json that lacks one
   Source source_ = Source::unknown;
+  bool has_texts_ = false;           ///< a .txt stands beside an image
   std::vector<std::string> inputs_;  ///< names, by container
 };
 

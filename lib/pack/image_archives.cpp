@@ -1,5 +1,6 @@
 #include "pack/image_archives.h"
 
+#include <glob.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -108,12 +109,31 @@ void check_inputs(const std::vector<std::string>& inputs) {
   if (twice != sorted.end()) throw Error(ErrorCode::usage, "`root`: " + *twice + " is given twice");
 }
 
+/// The files that a pattern of the shell names, for it stands in quotes or comes from no shell; other inputs
+/// as they are.
+std::vector<std::string> expand_pattern(const std::string& input) {
+  std::error_code error;
+  if (input == kStdin || input.find_first_of("*?[") == std::string::npos || fs::exists(input, error))
+    return {input};
+  glob_t found{};
+  const int result = ::glob(input.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + (result == 0 ? found.gl_pathc : 0));
+  ::globfree(&found);
+  if (files.empty())
+    throw Error(ErrorCode::bad_data, input + ": no such file or folder, and none has a name of this pattern");
+  return files;
+}
+
 }  // namespace
 
 void take_inputs(PackImagesOptions& options) {
   if (!options.root.empty() && !options.inputs.empty())
     throw Error(ErrorCode::usage, "`root` and `inputs` exclude each other");
   if (!options.root.empty()) options.inputs = {std::exchange(options.root, "")};
+  std::vector<std::string> inputs;
+  for (const std::string& input : options.inputs)
+    for (std::string& file : expand_pattern(input)) inputs.push_back(std::move(file));
+  options.inputs = std::move(inputs);
   const bool is_one = options.inputs.size() == 1 && options.inputs[0] != kStdin;
   std::error_code error;
   if (is_one && (is_folder(options.inputs[0]) || !fs::exists(options.inputs[0], error)))

@@ -229,7 +229,7 @@ def test_links_hidden_sparse_and_repeated_members(space):
     check(found["bee/hard.jpg"][0] == "bee", "a hard link's class is that of its own folder")
     wanted = {"ant/link.jpg": "a link, which is not followed", "ant/pipe.jpg": "not a regular file",
               "bee/lost.jpg": "a link to ant/none.jpg, which is no file in the tar before it", "ant/empty.jpg": "is empty",
-              "alone.jpg": "has no class: neither a label beside it nor a folder above it", names[3]: "the tar holds it twice"}
+              "alone.jpg": "has no class: expected .cls or .json of the same name beside it, or a folder above it", names[3]: "the tar holds it twice"}
     check(below(rejects(space("odd")), "odd.tar") == wanted, rejects(space("odd")))
     pack(path, "-o", space("utf8"), "--max-errors", "20", env={"LC_ALL": "C.UTF-8"})
     check(fingerprint(space("odd")) == fingerprint(space("utf8")), "the locale plays no part")

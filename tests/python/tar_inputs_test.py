@@ -2,6 +2,7 @@
 import bz2
 import lzma
 import os
+import subprocess
 
 import pytest
 
@@ -79,3 +80,56 @@ def test_tables_and_ratings_are_read_compressed(packs, tmp_path, ending):
     (tmp_path / f"ratings.csv.{ending}").write_bytes(PACKED[ending](b"user,item,rating\n1,2,3\n2,3,4\n"))
     chunkhit.pack_sparse(tmp_path / f"ratings.csv.{ending}", tmp_path / "ratings")
     assert chunkhit.pack_info(tmp_path / "ratings")["rows"] == 2
+
+
+def test_tars_without_labels_and_folders_are_the_classes(packs, tmp_path):
+    tars = [flat(packs, tmp_path / "dogs.tar", FILES[:4]), flat(packs, tmp_path / "cats.tar", FILES[4:])]
+    code, said = command(*tars, "-o", tmp_path / "out")
+    assert code == 0, said
+    assert "note: no image has a label beside it or a folder above it: the name of its tar is its class, cats of cats.tar, say" in said
+    dataset = chunkhit.ImageDataset(tmp_path / "out")
+    assert [(each["name"], each["samples"]) for each in dataset.info["classes"]] == [("cats", 6), ("dogs", 4)]
+    assert all((key.split(".")[0] == "cats") == (label == 0) for key, label in zip(dataset.keys(), dataset.labels()))
+
+
+@pytest.mark.parametrize("names", [["train-000.tar", "train-001.tar"], ["0.tar", "1.tar"], ["cats.tar"]])
+def test_numbered_shards_and_a_lone_tar_are_no_classes(packs, tmp_path, names):
+    tars = [flat(packs, tmp_path / name, FILES[:4]) for name in names]
+    code, said = command(*tars, "-o", tmp_path / "out")
+    assert code == 65 and ("has no class: expected .cls or .json of the same name beside it, or a folder above it\n") in said
+
+
+def test_an_image_without_folder_among_class_folders_is_a_reject(packs, tmp_path):
+    alone = flat(packs, tmp_path / "alone.tar", FILES[:1])
+    code, said = command(alone, folders(packs, tmp_path / "dogs.tar"), "-o", tmp_path / "out", "--max-errors", "1")
+    assert code == 0, said
+    assert sorted(samples_of(tmp_path / "out")) == sorted(FILES)
+    assert (tmp_path / "out" / "rejects.csv").read_text().splitlines()[1].startswith('0,alone.tar/000.png,,"has no class: ')
+
+
+def test_texts_beside_images_are_no_labels(packs, tmp_path):
+    texts = {f"{n:03}.txt": b"cat" for n in range(10)}
+    code, said = command(flat(packs, tmp_path / "a.tar", FILES, texts), "-o", tmp_path / "out")
+    assert code == 65 and "or a folder above it; a .txt beside an image is not read as its label\n" in said
+    labelled = {**texts, "000.cls": b"1"}
+    code, said = command(flat(packs, tmp_path / "b.tar", FILES[:2], labelled), "-o", tmp_path / "out", "--max-errors", "9")
+    assert code == 0, said
+    assert "same name beside it; a .txt beside an image is not read as its label" in (tmp_path / "out" / "rejects.csv").read_text()
+
+
+def test_patterns_in_quotes_name_files(packs, tmp_path):
+    for name in ("cats-1.tar", "cats-0.tar", "dogs.tar"):
+        flat(packs, tmp_path / name, FILES[:4])
+    chunkhit.pack_images(tmp_path / "*.tar", tmp_path / "out", order="input")
+    keys = chunkhit.ImageDataset(tmp_path / "out").keys()
+    assert list(dict.fromkeys(key.split("/")[0] for key in keys)) == ["cats-0.tar", "cats-1.tar", "dogs.tar"]
+    code, said = command(tmp_path / "*.tgz", "-o", tmp_path / "none")
+    assert code == 65 and f"{tmp_path}/*.tgz: no such file or folder, and none has a name of this pattern" in said
+
+
+def test_no_more_samples_are_in_a_chunk_than_in_the_pack(packs, tmp_path):
+    code, said = command(packs / "images", "-o", tmp_path / "out", "--dry-run")
+    assert code == 0 and "1 part, 1 chunk of 100 samples (" in said
+    command(packs / "images", "-o", tmp_path / "out")
+    info = subprocess.check_output([os.path.join(os.environ["CHUNKHIT_TOOLS"], "pack-info"), tmp_path / "out"], text=True)
+    assert "chunks     100 samples = " in info
