@@ -120,6 +120,7 @@ void KeptColumns::keep(SampleList& list, const std::vector<std::uint32_t>& rows_
   }
   for (Column& column : columns_) {
     std::vector<std::uint32_t> texts;
+    texts.reserve(kept.size());
     for (const std::uint32_t sample : kept) texts.push_back(column.by_sample[sample]);
     column.by_sample = std::move(texts);
   }

@@ -34,6 +34,13 @@ bool is_pack_list(std::span<const std::string_view> header) {
   return first == kItemsHeader || first == kUsersHeader;
 }
 
+/// The delimiter that the header line has most often, of equally frequent ones the first: a comma.
+char detect_delimiter(std::string_view text) {
+  const std::string_view header = text.substr(0, text.find('\n'));
+  const auto count = [&](char each) { return std::ranges::count(header, each); };
+  return std::max({',', '\t', ';', '|'}, [&](char one, char other) { return count(one) < count(other); });
+}
+
 std::string in_quotes(std::string_view text) { return '"' + printable_text(text) + '"'; }
 
 }  // namespace
@@ -42,6 +49,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
   TextStream stream(path);
   name_ = stream.name();
   std::uint64_t taken = 0;
+  const char delimiter = detect_delimiter(as_text(stream.head()));
   CsvReader table(
       name_,
       [&](MutableBytes out) {
@@ -49,7 +57,7 @@ ColumnTable::ColumnTable(const std::string& path, ColumnTableUse use) : use_(std
         taken += count;
         return count;
       },
-      0);
+      delimiter);
   const double all = static_cast<double>(stream.byte_count().value_or(0));
   read_header(table);
   Xxh3Stream hash;
@@ -93,7 +101,7 @@ void ColumnTable::read_header(CsvReader& table) {
   if (columns_.empty() || columns_.size() > kMaxColumns)
     refuse(table, "expected the " + use_.things + "s' ids (" + in_quotes(header[id_field_]) + ") and 1 to " +
                       count_text(kMaxColumns) + " further columns, found " + count_text(columns_.size()) +
-                      "; columns stand between commas or tabs");
+                      "; columns stand between commas, tabs, semicolons or bars");
 }
 
 void ColumnTable::add_row(const CsvReader& table, std::span<const std::string_view> fields) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -76,6 +77,16 @@ TEST(ColumnTable, ACopyHasItsHashWhateverTheDelimiterAndTheOrderOfColumns) {
   EXPECT_EQ(copy.xxh3(), table.xxh3());
   EXPECT_EQ(copy.xxh3(), hash_file(written.folder.path() + "/copy.csv"));
   EXPECT_NE(Written("age\tuserId\n31\t1\n").read("userId").xxh3(), table.xxh3());
+}
+
+TEST(ColumnTable, TheHeaderDecidesTheDelimiter) {
+  for (const char delimiter : {',', '\t', ';', '|'}) {
+    std::string text = "isbn/title/year\nX1/\"a, b; c|d\"/1995\n";
+    std::ranges::replace(text, '/', delimiter);
+    ColumnTable table = Written(text).read();
+    table.decide_types(false);
+    EXPECT_EQ(texts(table, "X1"), (Texts{"a, b; c|d", "1995"})) << delimiter;
+  }
 }
 
 TEST(ColumnTable, ErrorsNameTheLine) {
