@@ -13,8 +13,8 @@ def parser_of(path, version):
         module = ast.parse(file.read(), path)
     names = {"argparse": argparse, "__version__": version}
     for statement in module.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
-            names[statement.targets[0].id] = statement.value.value
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.Tuple)):
+            names[statement.targets[0].id] = ast.literal_eval(statement.value)
     functions = [each for each in module.body if isinstance(each, ast.FunctionDef) and each.name == "parser"]
     if len(functions) != 1:
         sys.exit(f"{path}: found {len(functions)} functions named parser, expected 1")
@@ -24,7 +24,7 @@ def parser_of(path, version):
 
 def flag(action):
     about = action.help % {"default": action.default}
-    return {"names": action.option_strings or [action.dest], "shape": "" if action.nargs == 0 else action.metavar,
+    return {"names": action.option_strings or [action.dest], "shape": "" if action.nargs == 0 else action.metavar or "WORD",
             "about": about[:1].upper() + about[1:], "required": action.required, "repeats": action.nargs in ("+", "*"),
             "words": list(action.choices or [])}
 
