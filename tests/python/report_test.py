@@ -170,6 +170,7 @@ def test_does_not_warn_of_a_good_pack(packs, tmp_path):
     write_report(packs / "hdf5", tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert warnings(text) == [] and "Nothing odd was found." in text
+    assert "hdf5: all inputs are 8 x 6 pixels, stored is 8 x 6" in texts(text)
 
 
 def test_lists_rejects_with_their_files(page):

@@ -166,6 +166,7 @@ def log_ticks(axes: Any, edges: Any) -> None:
             break
     else:
         ticks = ticks[::-(-len(ticks) // 6)]
+    ticks = ticks or [low, high]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: plain(value))

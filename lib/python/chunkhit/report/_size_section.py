@@ -19,11 +19,12 @@ def size_section(scans: Sequence[ImageScan]) -> Section:
     section = Section("sizes", "Sizes and aspect ratios")
     for index, scan in enumerate(scans):
         inputs = scan.info.get("inputs")
+        edges = common_edges(scan, inputs)
         if inputs and inputs["formats"]:
-            section.blocks.append(input_block(scan, inputs, index))
+            section.blocks.append(input_block(scan, inputs, edges, index))
             section.warnings += squeeze_warnings(scan, inputs)
         if scan.info.get("own_sizes"):
-            section.blocks.append(stored_block(scan, index))
+            section.blocks.append(stored_block(scan, edges, index))
         elif not inputs:
             size = scan.info["sample"]
             section.blocks.append(Block(f"{scan.name}: all images are stored as {size['width']} x {size['height']} pixels",
@@ -82,25 +83,36 @@ class Distribution:
         return max(float(self.begins[at]), float(self.least))
 
 
-def input_block(scan: ImageScan, inputs: Dict[str, Any], index: int) -> Block:
+def common_edges(scan: ImageScan, inputs: Optional[Dict[str, Any]]) -> Tuple[Array, Array]:
+    """Edges of sides and of aspect ratios, the same before and after."""
+    sides = [np.unique(scan.sizes).astype(float)]
+    ratios = [np.unique(scan.sizes[:, 1] / scan.sizes[:, 0])]
+    for entry in inputs["formats"] if inputs else []:
+        sides += [np.array([*map(float, entry[key]["ranges"])]) for key in ("width", "height")]
+        ratios.append(np.array([*map(float, entry["aspect_ratio"]["ranges"])]))
+    return edges_of(np.unique(np.concatenate(sides))), edges_of(np.unique(np.concatenate(ratios)), RATIO_UNIT)
+
+
+def input_block(scan: ImageScan, inputs: Dict[str, Any], edges: Tuple[Array, Array], index: int) -> Block:
     """The inputs' sizes; where all images are stored in one size with marks at it."""
     width, height, ratio = (Distribution(inputs, key) for key in ("width", "height", "aspect_ratio"))
     size = scan.info["sample"]
     own = bool(scan.info.get("own_sizes"))
     stored = None if own else (size["width"], size["height"])
     pixels, aspects = stored_marks(stored)
-    edges = (edges_of(np.union1d(np.union1d(width.begins, height.begins), [mark.at for mark in pixels])),
-             edges_of(np.union1d(ratio.begins, [mark.at for mark in aspects]), RATIO_UNIT))
     panels = size_panels("inputs: before", edges, [part.over(edges[0]) for part in (width, height)], ratio.over(edges[1]),
                          pixels, aspects)
     what = "each image in its own size" if own else f"{size['width']} x {size['height']}"
     title = (f"{scan.name}: inputs are {width.least:,} to {width.most:,} pixels wide and {height.least:,} to {height.most:,} "
              f"high, stored is {what}")
+    are_alike = width.least == width.most and height.least == height.most
+    if are_alike:
+        title = f"{scan.name}: all inputs are {width.least:,} x {height.least:,} pixels, stored is {what}"
     rows = [format_row(entry) for entry in inputs["formats"]]
     note = f"Of all packed images{transform_text(scan)}. Ranges are an eighth of a power of two wide."
     if inputs["squeezed"]:
         note += " A short side (--resize 256) with --crop, or --fit, keeps the aspect ratio."
-    return Block(title, note, charts.histogram(f"inputs{index}", panels),
+    return Block(title, note, "" if are_alike else charts.histogram(f"inputs{index}", panels),
                  ("format", "images", "width", "height", "aspect ratio"), rows)
 
 
@@ -137,11 +149,10 @@ def transform_text(scan: ImageScan) -> str:
     return f", before {', '.join(how)}" if how else "; nothing was resized or cropped"
 
 
-def stored_block(scan: ImageScan, index: int) -> Block:
+def stored_block(scan: ImageScan, edges: Tuple[Array, Array], index: int) -> Block:
     heights, widths = scan.sizes.T
     ratios = widths / heights
     longest = scan.sizes.max(axis=1)
-    edges = (edges_of(np.unique(scan.sizes).astype(float)), edges_of(np.unique(ratios), RATIO_UNIT))
     landscape = float(np.mean(ratios > 1.0))
     title = (f"{scan.name}: {share_text(landscape)} of the stored images are wider than high; "
              f"half of them have a long side of at most {int(np.median(longest)):,} pixels")
