@@ -111,7 +111,7 @@ class WriterColumns {
         large = large || *whole >= kFirstGap || *whole <= -kFirstGap;
     }
     [[nodiscard]] std::string problem(const ColumnValue& value) const {
-      if (const auto* const number = std::get_if<double>(&value); number != nullptr && std::isinf(*number))
+      if (const auto* const float64 = std::get_if<double>(&value); float64 != nullptr && std::isinf(*float64))
         return "found inf, expected a finite number";
       if (text && number)
         return value.index() == 2 ? "found a text, expected a number as before"

@@ -190,6 +190,7 @@ std::string columns_text(const std::vector<std::string>& names) {
 
 std::vector<std::string> names_of(const std::vector<PackColumn>& columns) {
   std::vector<std::string> names;
+  names.reserve(columns.size());
   for (const PackColumn& column : columns) names.push_back(column.name);
   return names;
 }
