@@ -79,13 +79,6 @@ void add_rating_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add_switch("--filter-once", flags.filter_once, "Apply --min-item, then --min-user, once each");
 }
 
-void add_column_flags(CLI::App& app, PackSparseFlags& flags) {
-  FlagGroup group(app, "Columns to keep");
-  group.add("--item-columns", "FILE.csv", flags.spec.item_columns,
-            "Keep the columns of a CSV with a row per item, by its first column");
-  group.add("--user-columns", "FILE.csv", flags.spec.user_columns, "The same with a row per user");
-}
-
 void add_files(FlagGroup& group, const std::string& flag, std::vector<std::string>& files,
                const std::string& words) {
   group.add(flag, "FILE", files, words)->default_str("")->allow_extra_args(false);
@@ -126,6 +119,9 @@ void add_output_flags(CLI::App& app, PackSparseFlags& flags) {
   group.add("--id-order", "WORD", flags.id_order, "Order of columns: (popularity), first, sorted")
       ->check(one_of<ItemOrder>());
   group.add("--reuse-ids", "PACK", spec.reuse_ids, "Use the item columns of another pack or its items.csv");
+  group.add("--item-columns", "FILE", spec.item_columns,
+            "Keep the columns of a CSV with a row per item, by its first column");
+  group.add("--user-columns", "FILE", spec.user_columns, "The same with a row per user");
   group.add("--order", "WORD", flags.order, "Order of rows: shuffle, input (shuffle)")
       ->check(one_of<Order>());
   group.add("--seed", "N", flags.seed, "Seed of the shuffle and the split (0)");
@@ -167,7 +163,6 @@ void add_run_flags(CLI::App& app, PackSparseFlags& flags) {
 void add_pack_sparse_flags(CLI::App& app, PackSparseFlags& flags) {
   add_input_flags(app, flags);
   add_rating_flags(app, flags);
-  add_column_flags(app, flags);
   add_split_flags(app, flags);
   add_output_flags(app, flags);
   add_run_flags(app, flags);
