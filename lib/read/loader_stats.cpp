@@ -57,6 +57,8 @@ namespace {
 // The thresholds of TensorFlow's input-pipeline analyser.
 constexpr double kNotInputBound = 0.05;
 constexpr double kHighlyInputBound = 0.20;
+/// In less time than this the first batches of an epoch, which no thread could prepare, decide.
+constexpr double kEnoughSeconds = 1;
 
 std::string percent(double share) {
   std::array<char, 32> text{};
@@ -142,6 +144,8 @@ std::string LoaderStats::verdict() const {
         .append(" samples of damaged chunks were left out");
   if (!tuning.empty()) lacking += "; tuning: " + tuning.back();
   if (share < kNotInputBound) return "not input-bound: " + waited + lacking;
+  if (seconds < kEnoughSeconds)
+    lacking += "; that was less than a second, in which the first batches of an epoch count most";
   return (share < kHighlyInputBound ? "input-bound: " : "highly input-bound: ") + waited + "; " +
          (transform_seconds > transform_wait_seconds ? transform_advice(*this) : advice(*this)) + lacking;
 }

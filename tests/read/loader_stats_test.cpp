@@ -68,6 +68,16 @@ TEST(Verdict, HasTheThresholdsOfTfData) {
   EXPECT_TRUE(ten_seconds(2).verdict().starts_with("highly input-bound"));
 }
 
+TEST(Verdict, SaysWhereItHasLittleTimeToJudgeBy) {
+  LoaderStats stats = ten_seconds(5);
+  EXPECT_FALSE(says(stats, "less than a second")) << stats.verdict();
+  stats.seconds = 0.9;
+  stats.wait_seconds = 0.3;
+  EXPECT_TRUE(says(stats, "; that was less than a second")) << stats.verdict();
+  stats.wait_seconds = 0.01;
+  EXPECT_FALSE(says(stats, "less than a second")) << stats.verdict();
+}
+
 TEST(Verdict, BlamesTheStageThatTookLongest) {
   LoaderStats stats = ten_seconds(5);
   stats.fetch_seconds = stats.decode_seconds = stats.assemble_seconds = 5;

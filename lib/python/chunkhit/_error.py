@@ -13,7 +13,7 @@ class Error(RuntimeError):
 
     `code` names what went wrong: "usage" (an option that makes no sense), "bad_data" (input that cannot be used, or a
     damaged pack), "too_many_rejects", "cannot_write", or "try_again" (something that may pass). An error over a keyword
-    that is no option, or over a value that is no path, function or dict, is a TypeError, too.
+    that is no option, or over a value that is no path or function, is a TypeError, too.
 
     An error that is made with a code is of that code's subclass: torch's DataLoader makes a worker's exception again
     from its class and a text alone.

@@ -37,8 +37,8 @@ def mixture_option(paths: Any) -> Tuple[Any, Optional[List[float]]]:
 def subset_option(subset: Any) -> Any:
     """The path of a CSV as the system has it; other subsets as they are."""
     if str(getattr(subset, "dtype", "")) in ("bool", "torch.bool"):
-        raise ArgumentError("subset: expected sample numbers, found an array of bool; numpy.flatnonzero(mask) gives the numbers "
-                            "of a mask")
+        raise ArgumentError("subset: expected an array of sample numbers, found one of bool; numpy.flatnonzero(mask) gives the "
+                            "numbers of a mask")
     return native_path(subset, "subset") if isinstance(subset, (str, os.PathLike)) else subset
 
 
