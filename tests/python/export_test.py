@@ -323,6 +323,14 @@ def test_force_replaces_no_folder_that_was_not_exported(packs, tmp_path):
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
 
 
+@pytest.mark.parametrize("name", ["pack-export", "pack-report"])
+def test_text_on_a_full_disk_ended_with_a_traceback(name):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([os.path.join(os.environ["CHUNKHIT_TOOLS"], name), "--help"], stdout=full, stderr=subprocess.PIPE,
+                              text=True)
+    assert (done.returncode, done.stderr) == (73, f"{name}: standard output cannot be written: No space left on device\n")
+
+
 @pytest.mark.parametrize("output, most", [("out.tar", 20000), ("out.npz", 3000), ("out", 50)])
 def test_a_full_disk_leaves_nothing(packs, tmp_path, output, most):
     """A limit of the size of files stands for the disk."""
